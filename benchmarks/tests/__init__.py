@@ -1,0 +1,1 @@
+"""Tests of the runner: its arithmetic, declarations, conversation and report.  Nothing is timed."""

@@ -1,0 +1,28 @@
+"""talweg: TensorFlow's programming model without its traps.  `import talweg as tf`.
+
+Names are looked up when they are first used; importing this package imports NumPy and the core.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from talweg.api.export import look_up, names_in, namespace
+from talweg.api.table import NAMESPACES
+from talweg.core.version import VERSION as __version__
+
+for _name in sorted(NAMESPACES):
+    namespace(_name)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    value = look_up(name)
+    setattr(sys.modules[__name__], name, value)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*names_in(""), "__version__"]

@@ -1,0 +1,1 @@
+"""TensorFlow's surface: thin functions over primitives, exported under all their public names."""

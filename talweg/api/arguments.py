@@ -1,0 +1,142 @@
+"""Arguments as a public function gets them, turned into what primitives take.
+
+Primitives take tensors as operands and plain Python values as parameters: axes as sorted tuples of
+non-negative ints, shapes as tuples of ints.  Functions here do that once, with errors that name the
+function and the argument.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.shapes import TensorShape, normalize_axis
+from talweg.core.value import Tensor
+from talweg.eager import operators
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import EagerTensor
+from talweg.eager.variable import Variable
+
+
+operand_pair = operators.operand_pair
+
+
+def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Any:
+    """`value` as a tensor."""
+    if type(value) is EagerTensor and dtype is None:
+        return value
+    return convert_to_tensor(value, dtype, hint)
+
+
+def tensors(values: Any, function: str, argument: str) -> list:
+    """A list of tensors of one dtype from a list of convertible values.
+
+    Values that have no dtype of their own take that of the first that has one.
+    """
+    if isinstance(values, Tensor) and values.ndim:
+        return [values[position] for position in range(values.dims[0])]
+    if not isinstance(values, (list, tuple)):
+        raise type_error("TW104", f"{function}: {argument} must be a list of tensors, got {values!r}")
+    hint = next((v.dtype for v in values if isinstance(v, (Tensor, Variable))), None)
+    found = []
+    for value in values:
+        converted = convert_to_tensor(value, dtype_hint=hint)
+        hint = hint or converted.dtype
+        found.append(converted)
+    return found
+
+
+def integer(value: Any, function: str, argument: str) -> int:
+    """An int from an int, a NumPy integer or a scalar tensor; TypeError otherwise."""
+    if isinstance(value, (Tensor, Variable)):
+        value = value.numpy() if isinstance(value, Variable) else value._array
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.reshape(())[()]
+    if isinstance(value, (bool, np.bool_)):
+        raise type_error("TW104", f"{function}: {argument} must be an integer, got {value!r}")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise type_error(
+            "TW104", f"{function}: {argument} must be an integer, got {value!r}"
+        ) from None
+
+
+def integers(value: Any, function: str, argument: str) -> tuple[int, ...]:
+    """A tuple of ints from an int, a vector of any kind, or a list that may hold tensors."""
+    if isinstance(value, TensorShape):
+        if not value.is_fully_defined():
+            raise value_error("TW205", f"{function}: {argument}={value} is not fully known")
+        return value.as_tuple()
+    if isinstance(value, Variable):
+        value = value.value()
+    if isinstance(value, Tensor):
+        value = value._array  # type: ignore[attr-defined]
+    if isinstance(value, (np.ndarray, np.generic)):
+        if value.size and value.dtype.kind not in "iu":
+            raise type_error(
+                "TW104", f"{function}: {argument} must be integers, got dtype {value.dtype}"
+            )
+        return tuple(int(number) for number in value.reshape(-1))
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return tuple(integer(item, function, argument) for item in value)
+    return (integer(value, function, argument),)
+
+
+def shape_argument(value: Any, function: str, argument: str = "shape") -> tuple[int, ...]:
+    """A tuple of non-negative ints; InvalidArgumentError for negative ones."""
+    dims = integers(value, function, argument)
+    for size in dims:
+        if size < 0:
+            raise invalid(
+                "TW205", f"{function}: {argument}={dims} has a negative dimension", "sizes >= 0"
+            )
+    return dims
+
+
+def resolve_shape(value: Any, size: int, function: str, argument: str = "shape") -> tuple[int, ...]:
+    """A shape of `size` elements in which one dimension may be -1, "whatever is left"."""
+    dims = integers(value, function, argument)
+    if dims.count(-1) > 1:
+        raise invalid("TW205", f"{function}: {argument}={dims} has more than one -1")
+    if any(n < -1 for n in dims):
+        raise invalid("TW205", f"{function}: {argument}={dims} has a size below -1")
+    if -1 in dims:
+        rest = math.prod(n for n in dims if n != -1)
+        if rest == 0 or size % rest:
+            raise invalid(
+                "TW205",
+                f"{function}: input with {size} values cannot be given {argument}={dims}",
+                f"a size that is a multiple of {rest}" if rest else "no -1 beside a 0",
+            )
+        dims = tuple(size // rest if n == -1 else n for n in dims)
+    return dims
+
+
+def axes_argument(
+    value: Any, rank: int, function: str, argument: str = "axis"
+) -> tuple[int, ...]:
+    """Sorted non-negative axes from None (all), an int, a list or a tensor; no axis twice."""
+    if value is None:
+        return tuple(range(rank))
+    given = integers(value, function, argument)
+    axes = [normalize_axis(function, axis, rank, argument) for axis in given]
+    if len(set(axes)) < len(axes):
+        raise invalid("TW202", f"{function}: {argument}={list(given)} names an axis twice")
+    return tuple(sorted(axes))
+
+
+def axis_argument(value: Any, rank: int, function: str, argument: str = "axis") -> int:
+    """One non-negative axis."""
+    return normalize_axis(function, integer(value, function, argument), rank, argument)
+
+
+def fail_unless(condition: bool, function: str, happened: str, expected: str = "") -> None:
+    """InvalidArgumentError unless `condition`."""
+    if not condition:
+        raise invalid("TW207", f"{function}: {happened}", expected)

@@ -1,0 +1,91 @@
+"""Making tensors and variables: constant, convert_to_tensor, Variable, cast, and their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import shape_argument, tensor
+from talweg.api.export import export, export_value, operation
+from talweg.core import dtypes, version
+from talweg.core.dtypes import DType, as_dtype
+from talweg.core.errors import type_error
+from talweg.core.shapes import TensorShape
+from talweg.core.value import IndexedSlices, Tensor
+from talweg.eager import convert
+from talweg.eager.tape import GradientTape, UnconnectedGradients
+from talweg.eager.tensor import wrap
+from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
+from talweg.prims import arithmetic
+
+for _name, _dtype in dtypes.BY_NAME.items():
+    export_value(_dtype, _name, f"dtypes.{_name}")
+export_value(dtypes.float16, "half", "dtypes.half")
+export_value(dtypes.float64, "double", "dtypes.double")
+export("DType", "dtypes.DType")(DType)
+export("as_dtype", "dtypes.as_dtype")(as_dtype)
+export("TensorShape")(TensorShape)
+export("Tensor")(Tensor)
+export("IndexedSlices")(IndexedSlices)
+export("Variable")(Variable)
+export("VariableAggregation")(VariableAggregation)
+export("VariableSynchronization")(VariableSynchronization)
+export("GradientTape", "autodiff.GradientTape")(GradientTape)
+export("UnconnectedGradients")(UnconnectedGradients)
+for _name in ("VERSION", "GIT_VERSION", "COMPILER_VERSION", "GRAPH_DEF_VERSION",
+              "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER"):  # fmt: skip
+    export_value(getattr(version, _name), f"version.{_name}")
+
+
+@export("convert_to_tensor")
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Any:
+    """`value` as a tensor.
+
+    Tensors are returned as they are, variables read; Python floats become float32, ints int32
+    (int64 where they need it), arrays keep their dtype, lists are stacked.  `dtype` is demanded,
+    `dtype_hint` tried.  ValueError or TypeError for what cannot be converted.
+
+    >>> import talweg as tf
+    >>> tf.convert_to_tensor([[1.0, 2.0]])
+    <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[1., 2.]], dtype=float32)>
+    """
+    return convert.convert_to_tensor(value, dtype, dtype_hint)
+
+
+@export("constant")
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
+    """A tensor of `value`; a single value fills `shape`.  TypeError if the sizes do not match."""
+    dtype = None if dtype is None else as_dtype(dtype)
+    result = convert.convert_to_tensor(value, None if isinstance(value, Tensor) else dtype)
+    if dtype is not None and result.dtype is not dtype:
+        result = arithmetic.cast(result, dtype=dtype)
+    if shape is None:
+        return result
+    dims = shape_argument(shape, "constant")
+    array = np.asarray(result._array)
+    size = int(np.prod(dims))
+    if array.shape == dims:
+        return result
+    if array.size == 1:
+        return wrap(np.broadcast_to(array.reshape(()), dims).copy())
+    if array.size != size:
+        raise type_error(
+            "TW205",
+            f"Eager execution of tf.constant with unsupported shape. Tensor of shape {array.shape} "
+            f"has {array.size} elements, but got `shape` {dims} with {size} elements.",
+        )
+    return wrap(array.reshape(dims))
+
+
+@operation("cast")
+@export("cast", "dtypes.cast")
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """`x` as `dtype`: floats to integers truncate, complex numbers to real ones drop the rest."""
+    dtype = as_dtype(dtype)
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
+    x = tensor(x)
+    return x if x.dtype is dtype else arithmetic.cast(x, dtype=dtype)

@@ -1,0 +1,1 @@
+"""Vocabulary of the whole house: dtypes, shapes, errors, primitives, dispatch.  Imports only NumPy."""

@@ -1,0 +1,216 @@
+"""`@elementwise` and `@primitive`: from a function or a class body to a `Primitive` record.
+
+A declaration that lacks a rule fails here, at import, with the name of what is missing.
+
+`@elementwise(numpy=..., accepts=...)` decorates either a function `def tanh(y, x)` whose body is
+the derivative by its one operand, or a class whose methods `dx`, `dy`, ... are the partial
+derivatives; each takes the result first and then all operands.  A partial of 1 or -1 may be given
+as that number.
+
+`@primitive` decorates a class used as a namespace::
+
+    operands   "x y" or "*values" (any number) or "x *indices"
+    infer      (x, y, *, axis) -> Aval, or a list of them; operands come as Avals
+    numpy      the kernel, on arrays; independent of all other text
+    transpose_x(g, x, y, *, ...)   for each operand the result is linear in
+    linear     "x y" if it is *jointly* linear in them (concat, select); else one at a time (matmul)
+    transpose  (g, *operands, ...) -> list, for variadic operands
+    vjp, jvp   vjp(g, z, *operands, ...) -> one cotangent an operand; jvp(t, z, *operands, ...)
+    no_gradient  NoGradient(...) for all, or {"indices": NoGradient(...)}
+    batch      ELEMENTWISE, LEADING, LOOP, or batch(size, batched, *operands, ...) -> result, batched
+               at axis 0; it may return NotImplemented, which asks for the loop
+    memory     how it touches memory, one of `core.primitive.MEMORY`
+    samples, rejects, domain, singular, kinks, accepts, effect
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core.aval import Aval
+from talweg.core.dtypes import DType, bool_
+from talweg.core.errors import invalid
+from talweg.core.primitive import MEMORY, REGISTRY, NoGradient, Primitive
+from talweg.core.shapes import broadcast_dims
+
+LEADING = "leading"  # leading axes are batch axes already
+LOOP = "loop"  # one slice after the other
+ELEMENTWISE = "elementwise"
+
+_PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "kinks", "accepts", "effect")
+
+
+class DeclarationError(TypeError):
+    """A primitive was declared without a rule it needs."""
+
+
+def _new(name: str, doc: str | None) -> Primitive:
+    if name in REGISTRY:
+        raise DeclarationError(f"primitive {name!r} is declared twice")
+    if not doc:
+        raise DeclarationError(f"primitive {name!r} has no docstring (its formula)")
+    prim = Primitive()
+    prim.name, prim.doc = name, inspect.cleandoc(doc)
+    prim.accepts, prim.effect, prim.domain, prim.singular = None, None, {}, ""
+    prim.kinks, prim.samples, prim.rejects, prim.lowering = {}, (), (), {}
+    prim.partials, prim.transposes, prim.linear = {}, {}, ()
+    prim.vjp_rule = prim.jvp_rule = prim.vjp = prim.jvp = prim.derivative = None
+    prim.no_gradient, prim.variadic, prim.multiple, prim.wants_sparse = {}, False, False, False
+    REGISTRY[name] = prim
+    return prim
+
+
+def elementwise(
+    *,
+    numpy: Callable[..., Any],
+    accepts: frozenset[DType],
+    result: DType | Callable[..., DType] | None = None,
+    domain: dict | None = None,
+    singular: str = "",
+    kinks: dict | None = None,
+    same: str | None = None,
+    samples: tuple = (),
+    rejects: tuple = (),
+    scalar: str | None = None,
+) -> Callable[[Any], Primitive]:
+    """Declare a primitive that acts on each element of its (broadcast) operands alone.
+
+    `accepts` are the dtypes of the operands named in `same` (default: all), which must be equal;
+    `result` the dtype of the result if it is not theirs.
+    """
+
+    def declare(declaration: Any) -> Primitive:
+        name = declaration.__name__.rstrip("_")
+        prim = _new(name, declaration.__doc__)
+        prim.elementwise, prim.checked, prim.batch, prim.memory = True, False, ELEMENTWISE, "map"
+        prim.numpy, prim.accepts = numpy, frozenset(accepts)
+        prim.domain, prim.singular, prim.kinks = domain or {}, singular, kinks or {}
+        prim.samples, prim.rejects = samples, rejects
+        prim.lowering = {"scalar": scalar or name}
+        if inspect.isclass(declaration):
+            _read_partials(prim, declaration.__dict__)
+        else:
+            prim.operands = tuple(inspect.signature(declaration).parameters)[1:]
+            prim.partials = {prim.operands[0]: declaration}
+        _check_partials(prim)
+        prim.infer = _elementwise_infer(prim, result, (same or " ".join(prim.operands)).split())
+        return prim
+
+    return declare
+
+
+def _read_partials(prim: Primitive, body: Any) -> None:
+    prim.operands = tuple(body["operands"].split())
+    prim.partials = {x: body[f"d{x}"] for x in prim.operands if f"d{x}" in body}
+    given = body.get("no_gradient")
+    if isinstance(given, NoGradient):
+        prim.derivative = given
+        prim.no_gradient = dict.fromkeys(prim.operands, given)
+    else:
+        prim.no_gradient = given or {}
+
+
+def _check_partials(prim: Primitive) -> None:
+    for operand in prim.operands:
+        if (operand in prim.partials) == (operand in prim.no_gradient):
+            raise DeclarationError(
+                f"{prim.name}: operand {operand!r} needs either d{operand} or a NoGradient reason"
+            )
+
+
+def _elementwise_infer(prim: Primitive, result: Any, same: list[str]) -> Callable[..., Aval]:
+    positions = [prim.operands.index(name) for name in same]
+
+    def infer(*avals: Aval, **params: Any) -> Aval:
+        dtype = avals[positions[0]].dtype
+        check_dtype(prim.name, prim.operands[positions[0]], dtype, prim.accepts)
+        for position in positions[1:]:
+            other = avals[position].dtype
+            if other is not dtype:
+                raise invalid(
+                    "TW102",
+                    f"{prim.name}: {prim.operands[position]} has dtype {other.name} but "
+                    f"{prim.operands[positions[0]]} has dtype {dtype.name}",
+                    "operands of one dtype",
+                    f"tf.cast({prim.operands[position]}, tf.{dtype.name})",
+                )
+        dims = broadcast_dims(prim.name, *(aval.dims for aval in avals))
+        if callable(result):
+            return Aval(dims, result(*avals, **params))
+        return Aval(dims, result or dtype)
+
+    return infer
+
+
+def check_dtype(name: str, operand: str, dtype: DType, accepts: Any) -> None:
+    """InvalidArgumentError unless `dtype` is one of `accepts`."""
+    if accepts is not None and dtype not in accepts:
+        allowed = ", ".join(sorted(d.name for d in accepts))
+        raise invalid("TW102", f"{name}: {operand} has dtype {dtype.name}", f"one of {allowed}")
+
+
+def primitive(body: Any) -> Primitive:
+    """Declare a primitive by a class body; see this module's docstring."""
+    fields = dict(vars(body))
+    prim = _new(body.__name__.rstrip("_"), body.__doc__)
+    prim.elementwise, prim.checked = False, True
+    names = fields.pop("operands").split()
+    prim.variadic = bool(names) and names[-1].startswith("*")
+    prim.operands = tuple(name.lstrip("*") for name in names)
+    for field in _PLAIN_FIELDS:
+        if field in fields:
+            setattr(prim, field, fields.pop(field))
+    for field in ("infer", "numpy", "batch", "memory"):
+        if field not in fields:
+            raise DeclarationError(f"{prim.name}: no {field!r} in the declaration")
+        setattr(prim, field, fields.pop(field))
+    if prim.memory not in MEMORY:
+        raise DeclarationError(f"{prim.name}: memory={prim.memory!r} is not one of {MEMORY}")
+    prim.multiple = fields.pop("multiple", False)
+    prim.wants_sparse = fields.pop("wants_sparse", False)
+    prim.lowering = {key: fields.pop(key) for key in ("call", "xla", "loops") if key in fields}
+    _read_derivative(prim, fields)
+    if not prim.samples and prim.effect is None:
+        raise DeclarationError(f"{prim.name}: no samples to test it on")
+    left = [key for key in fields if not key.startswith("__")]
+    if left:
+        raise DeclarationError(f"{prim.name}: unknown fields {left}")
+    return prim
+
+
+def _read_derivative(prim: Primitive, fields: dict) -> None:
+    given = fields.pop("no_gradient", None)
+    if isinstance(given, NoGradient):
+        prim.derivative = given
+        prim.no_gradient = dict.fromkeys(prim.operands, given)
+    else:
+        prim.no_gradient = given or {}
+    prim.vjp_rule, prim.jvp_rule = fields.pop("vjp", None), fields.pop("jvp", None)
+    prim.linear = tuple(fields.pop("linear", "").split())
+    prim.transposes = {
+        name: fields.pop(f"transpose_{name}")
+        for name in prim.operands
+        if f"transpose_{name}" in fields
+    }
+    if "transpose" in fields:
+        prim.transposes["*"] = fields.pop("transpose")
+        prim.linear = prim.linear or prim.operands
+    if prim.vjp_rule is not None:
+        if prim.jvp_rule is None:
+            raise DeclarationError(f"{prim.name}: a vjp without a jvp")
+        return
+    for operand in prim.operands:
+        has = operand in prim.transposes or "*" in prim.transposes
+        if has and operand in prim.no_gradient and "*" not in prim.transposes:
+            raise DeclarationError(f"{prim.name}: operand {operand!r} has two derivative rules")
+        if not has and operand not in prim.no_gradient:
+            raise DeclarationError(
+                f"{prim.name}: operand {operand!r} needs transpose_{operand}, a vjp and jvp, "
+                "or a NoGradient reason"
+            )
+
+
+__all__ = ["ELEMENTWISE", "LEADING", "LOOP", "DeclarationError", "bool_", "check_dtype",
+           "elementwise", "primitive"]  # fmt: skip

@@ -1,0 +1,104 @@
+"""Who carries out a primitive: the one place every operation passes through.
+
+Three things can happen to an application of a primitive.
+
+- **Interpret.**  The operand of the highest `level` chooses: plain eager tensors run the NumPy
+  kernel, symbolic tensors build a node, batch tensors apply the batch rule (which applies
+  primitives to the values inside, one level lower).  `context.base` is the interpreter when no
+  operand asks for another: eager evaluation, or a graph under construction.
+- **Record.**  Afterwards each active recorder of this thread is shown operands, results and
+  parameters: first the gradient tapes, then the forward accumulators, outer before inner.  An
+  accumulator's own operations are shown to the recorders before it only: so a tape has the operation
+  itself before the tangents computed from its result, and an inner accumulator differentiates what
+  an outer one has done, not the other way round (no perturbation confusion: Siskind and Pearlmutter
+  2008).
+- Nothing else.  While `state.busy` is 0 no recorder, trace or batch exists in any thread, and
+  primitives go straight to the eager kernel.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class State:
+    """What is shared by all threads; filled in by `eager/evaluate.py`."""
+
+    __slots__ = ("busy", "evaluate", "lock", "plain")
+
+    def __init__(self) -> None:
+        self.busy = 0
+        self.lock = threading.Lock()
+        self.evaluate: Any = None
+        self.plain: Any = None
+
+
+class Context(threading.local):
+    """What is in force in this thread."""
+
+    recorders: tuple = ()  # tapes, then forward accumulators; inner after outer
+    base: Any = None  # None: eager
+    batch_level: int = 0  # how many batchings are nested
+
+
+state = State()
+context = Context()
+
+
+def bind(prim: Any, operands: tuple, params: dict) -> Any:
+    """Apply `prim`: interpret, then show the application to every recorder."""
+    interpreter, level, plain = context.base, 0, state.plain
+    for operand in operands:
+        if type(operand) is not plain:
+            own = getattr(operand, "level", 0)
+            if own > level:
+                interpreter, level = operand.interpreter, own
+    if interpreter is None:
+        results = state.evaluate(prim, operands, params)
+    else:
+        results = interpreter.bind(prim, operands, params)
+    for recorder in context.recorders:
+        recorder.record(prim, operands, results, params)
+    return results
+
+
+def enter(count: int = 1) -> None:
+    """Note that `count` more recorders, traces or batches exist."""
+    with state.lock:
+        state.busy += count
+
+
+def leave(count: int = 1) -> None:
+    """Undo `enter`."""
+    with state.lock:
+        state.busy -= count
+
+
+def push(recorder: Any) -> None:
+    """Make `recorder` the innermost recorder of its kind in this thread."""
+    before = [other for other in context.recorders if other.rank <= recorder.rank]
+    after = context.recorders[len(before) :]
+    context.recorders = (*before, recorder, *after)
+    enter()
+
+
+def remove(recorder: Any) -> None:
+    """Take `recorder` off this thread's recorders; nothing happens if it is not among them."""
+    kept = tuple(other for other in context.recorders if other is not recorder)
+    if len(kept) < len(context.recorders):
+        context.recorders = kept
+        leave()
+
+
+@contextmanager
+def only(recorders: tuple) -> Iterator[None]:
+    """Show applications to `recorders` alone inside the block."""
+    before = context.recorders
+    context.recorders = recorders
+    try:
+        yield
+    finally:
+        context.recorders = before

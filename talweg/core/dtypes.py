@@ -1,0 +1,269 @@
+"""DTypes: TensorFlow's names and numbers over NumPy's types.
+
+bfloat16 and the 8-bit floats live in `ml_dtypes`, which is loaded when one of them is first used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import type_error
+
+ENUMS = {
+    "float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7,
+    "complex64": 8, "int64": 9, "bool": 10, "qint8": 11, "quint8": 12, "qint32": 13,
+    "bfloat16": 14, "qint16": 15, "quint16": 16, "uint16": 17, "complex128": 18, "float16": 19,
+    "resource": 20, "variant": 21, "uint32": 22, "uint64": 23,
+    "float8_e5m2": 24, "float8_e4m3fn": 25, "int4": 29, "uint4": 30,
+}  # fmt: skip
+
+EXTENDED = {"bfloat16", "float8_e5m2", "float8_e4m3fn", "int4", "uint4"}
+_QUANTIZED = {"qint8": "i1", "quint8": "u1", "qint32": "i4", "qint16": "i2", "quint16": "u2"}
+
+
+class DType:
+    """The type of a tensor's elements.  There is one object per dtype; compare with ``==``."""
+
+    __slots__ = ("_numpy", "as_datatype_enum", "name")
+
+    def __init__(self, name: str):
+        self.name = name
+        self.as_datatype_enum = ENUMS[name]
+        self._numpy: Any = None
+
+    @property
+    def numpy_dtype(self) -> np.dtype:
+        """The NumPy dtype that holds this type's values."""
+        if self._numpy is None:
+            self._numpy = np.dtype(self._find_numpy_type())
+            _BY_NUMPY[self._numpy] = self
+        return self._numpy
+
+    def _find_numpy_type(self):
+        if self.name in EXTENDED:
+            import ml_dtypes
+
+            return getattr(ml_dtypes, self.name)
+        if self.name in ("string", "resource", "variant"):
+            return object
+        if self.name in _QUANTIZED:
+            code = _QUANTIZED[self.name]
+            return [(self.name, code, (1,))]
+        return self.name
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """The NumPy scalar type (`np.float32`), `object` for strings."""
+        if self.name in _QUANTIZED:
+            return self.numpy_dtype
+        return self.numpy_dtype.type if self.numpy_dtype != object else object
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether this is a real floating-point type."""
+        return self.name.startswith(("float", "bfloat"))
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether this is a complex type."""
+        return self.name.startswith("complex")
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether this is a non-quantized integer type."""
+        return self.name.startswith(("int", "uint"))
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether this integer type has no negative values."""
+        return self.name.startswith("uint")
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether this is the type of truth values."""
+        return self.name == "bool"
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether this is a number type (bool, string, resource and variant are not)."""
+        return self.is_floating or self.is_complex or self.is_integer or self.is_quantized
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether this is one of the quantized integer types."""
+        return self.name in _QUANTIZED
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether values of this type can be NumPy arrays."""
+        return self.name not in ("resource", "variant")
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether gradients flow through tensors of this type (floats and complex numbers)."""
+        return self.is_floating or self.is_complex
+
+    @property
+    def base_dtype(self) -> DType:
+        """This dtype; there are no reference types here."""
+        return self
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the real part."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    @property
+    def size(self) -> int:
+        """Bytes an element takes."""
+        return 1 if self.name in ("string", "resource", "variant") else self.numpy_dtype.itemsize
+
+    @property
+    def min(self):
+        """The smallest finite value."""
+        return self._limit("min", 0)
+
+    @property
+    def max(self):
+        """The largest finite value."""
+        return self._limit("max", 1)
+
+    def _limit(self, which: str, position: int):
+        if self.is_bool:
+            return bool(position)
+        if self.is_integer and self.name not in EXTENDED:
+            return int(getattr(np.iinfo(self.numpy_dtype), which))
+        if self.name in ("float16", "float32", "float64"):
+            return float(getattr(np.finfo(self.numpy_dtype), which))
+        if self.name in EXTENDED:
+            import ml_dtypes
+
+            info = ml_dtypes.finfo if self.is_floating else ml_dtypes.iinfo
+            return float(getattr(info(self.numpy_dtype), which))
+        raise type_error("TW102", f"Cannot find {which}imum value of {self}.")
+
+    @property
+    def limits(self) -> tuple:
+        """(smallest, largest) value, zero-clipped as image operations expect."""
+        low, high = {"bool": (False, True)}.get(self.name, (None, None))
+        if low is None:
+            low, high = (0, 1) if self.is_floating else (self.min, self.max)
+        return (0 if self.is_integer else low), high
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a tensor of `other` can stand where this dtype is asked for."""
+        return self is as_dtype(other)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether this is `other`."""
+        return type(other) is DType and self is other
+
+    def most_specific_common_supertype(self, types) -> DType | None:
+        """This dtype if all `types` equal it, else None."""
+        return self if all(self is other for other in types) else None
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: '{self.name}'>"
+
+    def __eq__(self, other: Any) -> bool:
+        if self is other:
+            return True
+        if other is None or type(other) is DType:
+            return False
+        try:
+            return as_dtype(other) is self
+        except TypeError:
+            return False
+
+    def __ne__(self, other: Any) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return self.as_datatype_enum
+
+    def __reduce__(self):
+        return as_dtype, (self.name,)
+
+    def __int__(self) -> int:
+        return self.as_datatype_enum
+
+
+BY_NAME: dict[str, DType] = {name: DType(name) for name in ENUMS}
+_BY_ENUM = {dtype.as_datatype_enum: dtype for dtype in BY_NAME.values()}
+_BY_NUMPY: dict[Any, DType] = {}
+
+bool_ = BY_NAME["bool"]
+float16, float32, float64 = BY_NAME["float16"], BY_NAME["float32"], BY_NAME["float64"]
+bfloat16 = BY_NAME["bfloat16"]
+int8, int16, int32, int64 = (BY_NAME[f"int{n}"] for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (BY_NAME[f"uint{n}"] for n in (8, 16, 32, 64))
+complex64, complex128 = BY_NAME["complex64"], BY_NAME["complex128"]
+string, resource, variant = BY_NAME["string"], BY_NAME["resource"], BY_NAME["variant"]
+
+SIGNED = frozenset((int8, int16, int32, int64))
+UNSIGNED = frozenset((uint8, uint16, uint32, uint64))
+INTEGER = SIGNED | UNSIGNED
+FLOATING = frozenset((float16, bfloat16, float32, float64))
+COMPLEX = frozenset((complex64, complex128))
+INEXACT = FLOATING | COMPLEX
+REAL = FLOATING | INTEGER
+NUMERIC = REAL | COMPLEX
+ANY = NUMERIC | {bool_}
+EVERYTHING = ANY | {string, variant, resource}
+
+for _dtype in sorted(ANY - {bfloat16}, key=int):
+    _BY_NUMPY[_dtype.numpy_dtype] = _dtype
+_BY_NUMPY[np.dtype(object)] = string
+_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string,
+           object: string}  # fmt: skip
+_ALIASES = {"half": float16, "float": float32, "double": float64, "np.bool": bool_, "bool_": bool_}
+
+
+def of_numpy(dtype: np.dtype) -> DType:
+    """The DType of a NumPy dtype; TypeError if there is none."""
+    found = _BY_NUMPY.get(dtype)
+    if found is not None:
+        return found
+    if dtype.kind in "SU":
+        return string
+    found = BY_NAME.get(dtype.name)
+    if found is None and dtype.newbyteorder("=") in _BY_NUMPY:
+        return _BY_NUMPY[dtype.newbyteorder("=")]
+    if found is None:
+        raise type_error("TW102", f"Cannot convert value {dtype!r} to a TensorFlow DType.")
+    found.numpy_dtype  # registers it
+    return found
+
+
+def as_dtype(value: Any) -> DType:
+    """`value` (DType, name, number, NumPy or Python type) as a DType; TypeError if it is none."""
+    kind = type(value)
+    if kind is DType:
+        return value
+    if kind is str:
+        found = BY_NAME.get(value) or _ALIASES.get(value)
+        if found is not None:
+            return found
+    elif kind is int:
+        if value in _BY_ENUM:
+            return _BY_ENUM[value]
+        raise type_error("TW102", f"Cannot convert value {value!r} to a TensorFlow DType.")
+    elif kind is type and value in _PYTHON:
+        return _PYTHON[value]
+    inner = value if kind is type else getattr(value, "dtype", value)
+    if type(inner) is DType:
+        return inner
+    try:
+        return of_numpy(np.dtype(inner))
+    except (TypeError, ValueError):
+        pass
+    raise type_error(
+        "TW102",
+        f"Cannot convert value {value!r} to a TensorFlow DType.",
+        "a tf.DType, its name, a NumPy dtype or a Python type",
+    )

@@ -1,0 +1,133 @@
+"""Error classes (TensorFlow's names and bases) and the one builder of messages.
+
+Every message says what happened, what was expected, the user's own line, and, where there is one, a
+way out; it ends in a code (``TW204``) that stands in `CATALOGUE`.
+"""
+
+from __future__ import annotations
+
+from talweg.core.provenance import describe, user_origin
+
+CATALOGUE = {
+    "TW101": "a value cannot become a tensor",
+    "TW102": "a dtype is not allowed here, or two dtypes differ",
+    "TW103": "a value does not fit its dtype",
+    "TW104": "an argument has the wrong type",
+    "TW201": "shapes do not broadcast",
+    "TW202": "an axis is out of range",
+    "TW203": "a rank is wrong",
+    "TW204": "dimensions do not match",
+    "TW205": "a shape argument is wrong",
+    "TW206": "an index is out of range",
+    "TW207": "an argument has a value that is not allowed",
+    "TW208": "two structures differ",
+    "TW209": "a computation has no answer for these values",
+    "TW301": "a gradient is absent",
+    "TW302": "a tape was used in a way it does not allow",
+    "TW303": "a target or source of a gradient is not a tensor",
+    "TW304": "a custom gradient broke its contract",
+    "TW401": "a variable was used in a way it does not allow",
+    "TW402": "a feature is not there",
+}
+
+
+class OpError(Exception):
+    """Base class of the errors an operation raises (`tf.errors.OpError`)."""
+
+    code = 2
+
+    def __init__(self, node_def=None, op=None, message: str = "", error_code: int | None = None, *a):
+        super().__init__(node_def, op, message)
+        self._node_def, self._op, self._message = node_def, op, message
+        self._code = self.code if error_code is None else error_code
+
+    @property
+    def message(self) -> str:
+        """What went wrong."""
+        return self._message
+
+    @property
+    def op(self):
+        """The operation that failed, where one is known."""
+        return self._op
+
+    @property
+    def node_def(self):
+        """The definition of the node that failed, where one is known."""
+        return self._node_def
+
+    @property
+    def error_code(self) -> int:
+        """The canonical integer code."""
+        return self._code
+
+    @property
+    def experimental_payloads(self) -> dict:
+        """Extra details; always empty here."""
+        return {}
+
+    def __str__(self) -> str:
+        return self._message
+
+
+def _declare(name: str, code: int, text: str) -> type[OpError]:
+    def __init__(self, node_def=None, op=None, message: str = "", *args):
+        OpError.__init__(self, node_def, op, message, code)
+
+    members = {"__doc__": text, "code": code, "__init__": __init__, "__module__": __name__}
+    return type(name, (OpError,), members)
+
+
+CancelledError = _declare("CancelledError", 1, "The operation was cancelled.")
+UnknownError = _declare("UnknownError", 2, "An error of no known kind.")
+InvalidArgumentError = _declare("InvalidArgumentError", 3, "An operand is not acceptable.")
+DeadlineExceededError = _declare("DeadlineExceededError", 4, "A deadline passed.")
+NotFoundError = _declare("NotFoundError", 5, "Something asked for does not exist.")
+AlreadyExistsError = _declare("AlreadyExistsError", 6, "Something to be made exists already.")
+PermissionDeniedError = _declare("PermissionDeniedError", 7, "The caller may not do this.")
+ResourceExhaustedError = _declare("ResourceExhaustedError", 8, "Memory or another resource ran out.")
+FailedPreconditionError = _declare("FailedPreconditionError", 9, "The state does not allow this.")
+AbortedError = _declare("AbortedError", 10, "The operation was aborted.")
+OutOfRangeError = _declare("OutOfRangeError", 11, "The end of the input was passed.")
+UnimplementedError = _declare("UnimplementedError", 12, "This is not there.")
+InternalError = _declare("InternalError", 13, "talweg broke one of its own promises.")
+UnavailableError = _declare("UnavailableError", 14, "A service is not available now.")
+DataLossError = _declare("DataLossError", 15, "Data was lost or damaged.")
+UnauthenticatedError = _declare("UnauthenticatedError", 16, "The caller did not say who it is.")
+
+
+class InaccessibleTensorError(ValueError):
+    """A tensor of one trace was used in another."""
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """A Python operation needs a value that a symbolic tensor does not have."""
+
+
+def compose(code: str, happened: str, expected: str = "", hint: str = "") -> str:
+    """The text of an error: what happened, what was expected, whose line, a way out, the code."""
+    assert code in CATALOGUE, code
+    lines = [happened]
+    if expected:
+        lines.append(f"  expected: {expected}")
+    origin = user_origin(2)
+    if origin is not None:
+        lines.append(f"  at: {describe(origin)}")
+    if hint:
+        lines.append(f"  try: {hint}")
+    return "\n".join(lines) + f"  [{code}]"
+
+
+def invalid(code: str, happened: str, expected: str = "", hint: str = "") -> OpError:
+    """An InvalidArgumentError with a composed message; the caller raises it."""
+    return InvalidArgumentError(None, None, compose(code, happened, expected, hint))
+
+
+def value_error(code: str, happened: str, expected: str = "", hint: str = "") -> ValueError:
+    """A ValueError with a composed message; the caller raises it."""
+    return ValueError(compose(code, happened, expected, hint))
+
+
+def type_error(code: str, happened: str, expected: str = "", hint: str = "") -> TypeError:
+    """A TypeError with a composed message; the caller raises it."""
+    return TypeError(compose(code, happened, expected, hint))

@@ -1,0 +1,122 @@
+"""The primitive record: everything known of one operation, in one place.
+
+A primitive is made by the decorators of `core/declare.py`.  Everything else (eager kernels,
+derivatives, batching, tests, docs, later the compiler) reads this record; no table keyed by
+primitive exists anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.dtypes import DType, float32
+
+REGISTRY: dict[str, Primitive] = {}
+
+MEMORY = ("map", "view", "reduce", "window", "gather", "scatter", "scan", "library", "host", "none")
+
+
+class NoGradient:
+    """An operand, or a whole primitive, through which no gradient flows, and why.
+
+    `reason` completes the sentence "there is no gradient because ..."; `cure` is what to write
+    instead, if anything fits.
+    """
+
+    def __init__(self, reason: str, cure: str = ""):
+        self.reason, self.cure = reason, cure
+
+    def __repr__(self) -> str:
+        return f"NoGradient({self.reason!r})"
+
+
+class Sample:
+    """Operands to try a primitive on: shapes, or ready arrays, in order, and its parameters.
+
+    A shape is filled with random numbers from the operand's `domain`.  `dtype` applies to operands
+    given as shapes; a parameter that is called dtype is written `dtype_`.  `skip` switches off generated
+    tests by name, with the reason in a comment beside it.
+    """
+
+    def __init__(self, *operands: Any, dtype: DType = float32, skip: Sequence[str] = (), **params: Any):
+        self.operands, self.dtype, self.skip = operands, dtype, skip
+        self.params = {name.rstrip("_"): value for name, value in params.items()}
+
+    def __repr__(self) -> str:
+        return f"Sample({', '.join(map(repr, self.operands))}, {self.params})"
+
+
+class Reject(Sample):
+    """Operands that must be refused, with the code of the error that says so."""
+
+    def __init__(self, *operands: Any, code: str, dtype: DType = float32, **params: Any):
+        super().__init__(*operands, dtype=dtype, **params)
+        self.code = code
+
+
+class Primitive:
+    """One operation with all its rules; calling it applies it to tensors.
+
+    Operands are positional, parameters are keywords.  What happens is up to the interpreter in
+    force (`core/dispatch.py`): run a kernel, build a node, act on a batch.
+    """
+
+    __slots__ = (
+        "accepts", "batch", "checked", "derivative", "doc", "domain", "effect", "elementwise",
+        "infer", "jvp", "jvp_rule", "kinks", "linear", "lowering", "memory", "multiple", "name",
+        "no_gradient", "numpy", "operands", "partials", "rejects", "samples", "singular",
+        "transposes", "variadic", "vjp", "vjp_rule", "wants_sparse",
+    )  # fmt: skip
+
+    name: str
+    doc: str
+    operands: tuple[str, ...]
+    variadic: bool  # the last operand name stands for any number of operands
+    multiple: bool  # results are a tuple
+    elementwise: bool
+    checked: bool  # eager calls infer before the kernel; elementwise ones only after a failure
+    accepts: frozenset[DType] | None
+    infer: Callable[..., Any]
+    numpy: Callable[..., Any]
+    partials: Mapping[str, Callable[..., Any]]
+    transposes: Mapping[str, Callable[..., Any]]
+    linear: tuple[str, ...]  # operands the result is *jointly* linear in
+    vjp_rule: Callable[..., Any] | None
+    jvp_rule: Callable[..., Any] | None
+    no_gradient: Mapping[str, NoGradient]
+    derivative: NoGradient | None  # set when no operand has a derivative
+    wants_sparse: bool  # its vjp takes an IndexedSlices cotangent as it is
+    batch: Callable[..., Any] | str
+    memory: str
+    lowering: Mapping[str, Any]
+    effect: str | None
+    domain: Mapping[str, tuple[float, float]]
+    singular: str
+    kinks: Mapping[str, str]
+    samples: Sequence[Sample]
+    rejects: Sequence[Reject]
+    vjp: Callable[..., Any] | None  # filled by transform/rules.py on first use
+    jvp: Callable[..., Any] | None
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        state = dispatch.state
+        if not state.busy:
+            return state.evaluate(self, operands, params)
+        return dispatch.bind(self, operands, params)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def __reduce__(self):
+        return _find, (self.name,)
+
+
+def _find(name: str) -> Primitive:
+    return REGISTRY[name]
+
+
+def later(name: str) -> Primitive:
+    """A primitive that is declared in a later module than the rule that uses it."""
+    return REGISTRY[name]

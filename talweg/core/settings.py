@@ -1,0 +1,66 @@
+"""Every flag of talweg, declared once: name, type, default, help.
+
+A setting is read from the environment (``TALWEG_<NAME>``) when first asked for, and can be changed
+for the process (``settings.check.set(True)``), or for a block (``with settings.check(True): ...``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+SETTINGS: dict[str, Setting] = {}
+
+
+class Setting:
+    """One typed flag."""
+
+    def __init__(self, name: str, kind: Callable[[str], Any], default: Any, help: str):
+        self.name, self.kind, self.default, self.help = name, kind, default, help
+        self.variable = f"TALWEG_{name.upper()}"
+        self.value: Any = None
+        SETTINGS[name] = self
+
+    def get(self) -> Any:
+        """The value in force: what was set, else the environment's, else the default."""
+        if self.value is None:
+            text = os.environ.get(self.variable)
+            self.value = self.default if text is None else self.parse(text)
+        return self.value
+
+    def parse(self, text: str) -> Any:
+        """`text` as this setting's type; a ValueError that names the variable otherwise."""
+        try:
+            return self.kind(text)
+        except ValueError:
+            raise ValueError(
+                f"{self.variable}={text!r} is not a {self.kind.__name__}: {self.help}"
+            ) from None
+
+    def set(self, value: Any) -> None:
+        """Set the value for the whole process."""
+        self.value = value
+
+    @contextmanager
+    def __call__(self, value: Any) -> Iterator[None]:
+        before, self.value = self.get(), value
+        try:
+            yield
+        finally:
+            self.value = before
+
+
+def boolean(text: str) -> bool:
+    """``1/0``, ``true/false``, ``on/off``, ``yes/no``."""
+    lowered = text.strip().lower()
+    if lowered in ("1", "true", "on", "yes"):
+        return True
+    if lowered in ("", "0", "false", "off", "no"):
+        return False
+    raise ValueError(text)
+
+
+debug = Setting("debug", int, 0, "how much to print: 1 events, 2 timings, 3 fusion, 4 loops, 5 LLVM")
+check = Setting("check", boolean, False, "re-derive every result's shape and dtype after each kernel")

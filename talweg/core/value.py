@@ -1,0 +1,203 @@
+"""What every tensor-like value has: operators, by look-up in `OPERATIONS`, and IndexedSlices.
+
+Subclasses: `EagerTensor` (has a value), symbolic tensors of a graph, `BatchTensor` (inside
+`vectorized_map` and batched jacobians).  The derivative and batch rules are written with these
+operators and with `dims`, so the same text serves all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core.dtypes import DType
+from talweg.core.errors import value_error
+from talweg.core.shapes import TensorShape, known
+
+
+class Operations(dict[str, Callable[..., Any]]):
+    """Functions that lower layers call by name.  Missing ones are found by `finder`, set by `api`."""
+
+    finder: Callable[[str], Any] | None = None
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        if self.finder is not None:
+            self.finder(name)
+        if name not in self:
+            raise AssertionError(f"no operation {name!r} is registered")
+        return self[name]
+
+
+OPERATIONS = Operations()
+
+
+class Tensor:
+    """A multi-dimensional array of elements of one dtype (`tf.Tensor`)."""
+
+    __slots__ = ("__dict__", "__weakref__")
+    __array_priority__ = 100
+    level = 0  # which interpreter takes the operand; see core/dispatch.py
+    interpreter: Any = None
+
+    @property
+    def dims(self) -> tuple:
+        """The dimensions as a tuple (what rules use)."""
+        raise AssertionError("a subclass says its dimensions")
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        raise AssertionError("a subclass says its dtype")
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape."""
+        return known(self.dims)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.dims)
+
+    def get_shape(self) -> TensorShape:
+        """The static shape (the older spelling of `shape`)."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """ValueError unless `shape` is compatible with this tensor's."""
+        if not self.shape.is_compatible_with(shape):
+            raise value_error(
+                "TW204", f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}."
+            )
+
+    def __hash__(self) -> int:
+        raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for this very object."""
+        return Reference(self)
+
+
+class Reference:
+    """A hashable, identity-compared reference to a tensor or variable; `deref` gives it back."""
+
+    __slots__ = ("_wrapped",)
+
+    def __init__(self, wrapped: Any):
+        self._wrapped = wrapped
+
+    def deref(self) -> Any:
+        """The object referred to."""
+        return self._wrapped
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Reference) and self._wrapped is other._wrapped
+
+    def __hash__(self) -> int:
+        return id(self._wrapped)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._wrapped!r}>"
+
+
+UNARY = {"__neg__": "negative", "__abs__": "abs", "__invert__": "invert"}
+BINARY = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "truediv",
+    "floordiv": "floordiv", "mod": "mod", "pow": "pow", "matmul": "matmul",
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+}  # fmt: skip
+COMPARISON = {
+    "__lt__": "less", "__le__": "less_equal", "__gt__": "greater", "__ge__": "greater_equal",
+    "__eq__": "equal_operator", "__ne__": "not_equal_operator", "__getitem__": "getitem",
+}  # fmt: skip
+
+
+def _unary(operation: str) -> Callable[[Any], Any]:
+    return lambda self: OPERATIONS[operation](self)
+
+
+def _forward(operation: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: OPERATIONS[operation](self, other)
+
+
+def _reflected(operation: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: OPERATIONS[operation](other, self)
+
+
+def add_operators(cls: type) -> None:
+    """Give `cls` Python's operators, each a look-up in `OPERATIONS`."""
+    for method, operation in UNARY.items():
+        setattr(cls, method, _unary(operation))
+    for stem, operation in BINARY.items():
+        setattr(cls, f"__{stem}__", _forward(operation))
+        setattr(cls, f"__r{stem}__", _reflected(operation))
+    for method, operation in COMPARISON.items():
+        setattr(cls, method, _forward(operation))
+
+
+add_operators(Tensor)
+
+
+class IndexedSlices:
+    """Some slices of a larger tensor, along its first axis: a sparse gradient.
+
+    `values[i]` belongs at row `indices[i]`; rows named twice are summed, rows not named are zero.
+    `values` has shape [n, ...], `indices` [n], `dense_shape` (optional) the shape of the whole.
+    """
+
+    __slots__ = ("_dense_shape", "_indices", "_values")
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None):
+        self._values, self._indices, self._dense_shape = values, indices, dense_shape
+
+    @property
+    def values(self) -> Any:
+        """The slices, [n, ...]."""
+        return self._values
+
+    @property
+    def indices(self) -> Any:
+        """The row each slice belongs to, [n]."""
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Any:
+        """The shape of the whole, an integer vector, or None."""
+        return self._dense_shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the values."""
+        return self._values.dtype
+
+    @property
+    def name(self) -> str:
+        """The name of the values."""
+        return getattr(self._values, "name", "")
+
+    @property
+    def device(self) -> str:
+        """Where the values are."""
+        return self._values.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the whole, as far as it is known."""
+        if self._dense_shape is None:
+            return TensorShape([None, *self._values.shape[1:]])
+        shape = self._dense_shape
+        return TensorShape(shape if isinstance(shape, (tuple, list)) else shape.numpy().tolist())
+
+    def consumers(self) -> list:
+        """Operations that use it; none are kept."""
+        return []
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self._values, self._indices, self._dense_shape)
+
+    def __str__(self) -> str:
+        shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
+        return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"

@@ -1,0 +1,1 @@
+"""Values with memory: eager tensors, variables, tapes, and the kernels' caller."""

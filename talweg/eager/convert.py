@@ -1,0 +1,281 @@
+"""What counts as a tensor, and how Python and NumPy values become one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import (
+    DType,
+    as_dtype,
+    bool_,
+    complex128,
+    float32,
+    int32,
+    int64,
+    of_numpy,
+    string,
+)
+from talweg.core.errors import type_error, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.eager.tensor import EagerTensor, wrap
+
+CONVERTERS: list[tuple[type, Any]] = []  # (type, function(value, dtype) -> Tensor), by later layers
+
+_LEAVES = {bool: bool_, int: int32, float: float32, complex: complex128, str: string, bytes: string}
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Tensor:
+    """`value` as a tensor.
+
+    A tensor is returned as it is (ValueError if `dtype` says otherwise), a variable is read, arrays
+    keep their dtype, Python floats become float32, ints int32 (int64 when they need it), lists are
+    stacked.  `dtype` is demanded, `dtype_hint` tried.  TypeError or ValueError for what cannot be
+    converted.
+    """
+    kind = type(value)
+    if kind is EagerTensor and dtype is None:
+        return value
+    if dtype is not None:
+        dtype = as_dtype(dtype)
+    if isinstance(value, Tensor):
+        if dtype is not None and value.dtype is not dtype:
+            raise value_error(
+                "TW102",
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
+                f"{value.dtype.name}: {value!r}",
+                hint=f"tf.cast(x, tf.{dtype.name})",
+            )
+        return value
+    if dtype is None and dtype_hint is not None:
+        try:
+            return _convert(value, as_dtype(dtype_hint))
+        except (TypeError, ValueError):
+            pass
+    return _convert(value, dtype)
+
+
+def _convert(value: Any, dtype: DType | None) -> Tensor:
+    for kind, converter in CONVERTERS:
+        if isinstance(value, kind):
+            return converter(value, dtype)
+    if isinstance(value, IndexedSlices):
+        return OPERATIONS["dense"](value)
+    if hasattr(value, "__tf_tensor__"):
+        return value.__tf_tensor__(dtype, None)
+    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        return _pack(value, dtype)
+    return wrap(to_array(value, dtype))
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_tensor, value))
+    return is_tensor_like(value)
+
+
+def is_tensor_like(value: Any) -> bool:
+    """Whether `value` is a tensor, a variable, or something that says how to become a tensor."""
+    return isinstance(value, (Tensor, IndexedSlices)) or hasattr(type(value), "__tf_tensor__")
+
+
+def _pack(values: Any, dtype: DType | None) -> Tensor:
+    """A (nested) list with tensors in it as one tensor, keeping track of gradients."""
+    if dtype is None:
+        dtype = _first_dtype(values)
+    parts = [
+        _pack(item, dtype) if isinstance(item, (list, tuple)) else convert_to_tensor(item, dtype)
+        for item in values
+    ]
+    return OPERATIONS["stack"](parts)
+
+
+def _first_dtype(values: Any) -> DType | None:
+    for item in values:
+        if isinstance(item, (list, tuple)):
+            found = _first_dtype(item)
+            if found is not None:
+                return found
+        elif is_tensor_like(item):
+            return item.dtype
+    return None
+
+
+def to_array(value: Any, dtype: DType | None = None) -> Any:
+    """A Python or NumPy value as an array of its own (never shared with the caller)."""
+    kind = type(value)
+    if kind in _LEAVES:
+        return _scalar_array(value, dtype or _default_dtype(value))
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _from_numpy(value, dtype)
+    if isinstance(value, (list, tuple, range)):
+        return _from_list(value, dtype)
+    if isinstance(value, TensorShape):
+        if not value.is_fully_defined():
+            raise value_error(
+                "TW205", f"Cannot convert a partially known TensorShape {value} to a Tensor."
+            )
+        return _from_list(value.as_list(), dtype or int32)
+    if isinstance(value, DType):
+        return np.int32(value.as_datatype_enum)
+    if hasattr(value, "__array__"):
+        return _from_numpy(np.asarray(value), dtype)
+    if isinstance(value, (bool, int, float, complex, str, bytes)):
+        base = next(k for k in (bool, int, float, complex, str, bytes) if isinstance(value, k))
+        return to_array(base(value), dtype)
+    raise _unsupported(value)
+
+
+def _unsupported(value: Any) -> Exception:
+    return value_error(
+        "TW101",
+        f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
+        "Tensor.",
+        "a number, a string, an array, a tensor, or nested lists of these",
+    )
+
+
+def _default_dtype(value: Any) -> DType:
+    if type(value) is int and not -(2**31) <= value < 2**31:
+        if not -(2**63) <= value < 2**63:
+            raise value_error(
+                "TW103", f"Can't convert Python sequence with out-of-range integer to Tensor: {value}"
+            )
+        return int64
+    return _LEAVES[type(value)]
+
+
+def _cannot(value: Any, dtype: DType) -> Exception:
+    return type_error("TW101", f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
+
+
+def _scalar_array(value: Any, dtype: DType) -> Any:
+    kind = type(value)
+    if kind in (str, bytes):
+        if dtype is not string:
+            raise _cannot(value, dtype)
+        result = np.empty((), object)
+        result[()] = value.encode() if kind is str else value
+        return result
+    if not _fits(kind, dtype):
+        raise _cannot(value, dtype)
+    if kind is int and dtype.is_integer:
+        return _wrapped_int(np.asarray(value), dtype)
+    return dtype.numpy_dtype.type(value)
+
+
+def _fits(kind: type, dtype: DType) -> bool:
+    """Whether a Python value of `kind` may become an element of `dtype`."""
+    if kind is bool:
+        return dtype is bool_
+    if kind is int:
+        return dtype.is_numeric
+    if kind is float:
+        return dtype.is_floating or dtype.is_complex
+    return kind is complex and dtype.is_complex
+
+
+def _wrapped_int(array: np.ndarray, dtype: DType) -> Any:
+    """Python integers as `dtype`, wrapping as C does."""
+    if array.dtype == object:
+        raise value_error(
+            "TW103", "Can't convert Python sequence with out-of-range integer to Tensor."
+        )
+    return array.astype(dtype.numpy_dtype)[()]
+
+
+def _from_numpy(value: Any, dtype: DType | None) -> Any:
+    if value.dtype.kind in "OSU":
+        return _strings(value, dtype)
+    if dtype is None or of_numpy(value.dtype) is dtype:
+        own = of_numpy(value.dtype).numpy_dtype  # native byte order
+        return np.array(value, dtype=own)[()] if value.ndim == 0 else np.array(value, dtype=own)
+    if dtype is string:
+        raise _cannot(value, dtype)
+    with np.errstate(all="ignore"):
+        return value.astype(dtype.numpy_dtype)
+
+
+def _strings(value: Any, dtype: DType | None) -> Any:
+    flat = value.reshape(-1).tolist()
+    if dtype not in (None, string) or not all(type(item) in (str, bytes) for item in flat):
+        if value.dtype.kind == "O":
+            return _from_list(value.tolist(), dtype)
+        raise _cannot(value, dtype or string)
+    result = np.empty(value.shape, object)
+    result.reshape(-1)[:] = [item.encode() if type(item) is str else item for item in flat]
+    return result
+
+
+def _leaf_kinds(value: Any, kinds: set) -> None:
+    for item in value:
+        if isinstance(item, (list, tuple, range)):
+            _leaf_kinds(item, kinds)
+        else:
+            kinds.add(type(item))
+
+
+def _from_list(value: Any, dtype: DType | None) -> Any:
+    kinds: set = set()
+    _leaf_kinds(value, kinds)
+    try:
+        array = np.array(value, dtype=object if kinds & {str, bytes} else None)
+    except ValueError:
+        raise value_error("TW101", "Can't convert non-rectangular Python sequence to Tensor.") from None
+    except OverflowError:
+        raise value_error(
+            "TW103", "Can't convert Python sequence with out-of-range integer to Tensor."
+        ) from None
+    if not kinds:
+        return array.astype((dtype or float32).numpy_dtype)
+    python = {base for kind in kinds for base in _LEAVES if issubclass(kind, base) and kind is base}
+    if python != kinds:
+        return _from_mixed(value, array, kinds, dtype)
+    if python & {str, bytes}:
+        if python - {str, bytes} or array.dtype != object:
+            raise value_error("TW101", "Can't convert Python sequence with mixed types to Tensor.")
+        return _strings(array, dtype)
+    if len(python) > 1 and bool in python:
+        raise value_error("TW101", "Can't convert Python sequence with mixed types to Tensor.")
+    widest = next(kind for kind in (complex, float, int, bool) if kind in python)
+    return _cast_list(array, widest, dtype)
+
+
+def _cast_list(array: np.ndarray, widest: type, dtype: DType | None) -> Any:
+    if dtype is None:
+        if widest is int:
+            if array.dtype == object or array.dtype == np.uint64:
+                _wrapped_int(np.array(0, object), int32)
+            small = not array.size or (array.min() >= -(2**31) and array.max() < 2**31)
+            return array.astype(np.int32 if small else np.int64)
+        dtype = _LEAVES[widest]
+    elif not _fits(widest, dtype):
+        raise _cannot(array.tolist(), dtype)
+    if widest is int and dtype.is_integer:
+        return _wrapped_int(array, dtype)
+    with np.errstate(all="ignore"):
+        return array.astype(dtype.numpy_dtype)
+
+
+def _from_mixed(value: Any, array: np.ndarray, kinds: set, dtype: DType | None) -> Any:
+    """Lists with NumPy scalars, arrays, or foreign objects among their leaves."""
+    if any(kind is type(None) or (array.dtype == object and not hasattr(kind, "__array__"))
+           for kind in kinds):  # fmt: skip
+        bad = next(k for k in kinds if k is type(None) or not hasattr(k, "__array__"))
+        raise value_error(
+            "TW101", f"Attempt to convert a value with an unsupported type ({bad}) to a Tensor."
+        )
+    if array.dtype == object:
+        raise value_error("TW101", "Can't convert non-rectangular Python sequence to Tensor.")
+    if dtype is None and array.dtype == np.int64 and kinds & {int}:
+        return _cast_list(array, int, None)
+    if dtype is None and array.dtype == np.float64 and kinds & {float}:
+        dtype = float32
+    return _from_numpy(array, dtype)
+
+
+OPERATIONS["convert_to_tensor"] = convert_to_tensor

@@ -1,0 +1,191 @@
+"""Gradients that a user writes: custom_gradient, recompute_grad, grad_pass_through.
+
+A call is put on the tapes as one record whose rule is the user's function; what happens inside is
+not recorded.  Forward mode through such a record comes from its reverse rule by differentiating that
+by its cotangent, in which it is linear (Griewank 2008, "double transposition").
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.errors import type_error, value_error
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.tape import GradientTape
+from talweg.graph import structure
+from talweg.prims.arithmetic import stop_gradient, zeros_of
+
+
+class CustomRule:
+    """What stands on a tape in the place of a primitive: one call of a user's function."""
+
+    variadic, elementwise, wants_sparse, multiple = True, False, False, True
+    operands = ("arguments",)
+
+    def __init__(self, name: str, pullback: Callable[[list], list]):
+        self.name = name
+        self._pullback = pullback
+        self.no_gradient: dict = {}
+
+    def vjp(self, g: Any, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
+        """The user's cotangents of all arguments."""
+        return self._pullback(list(g))
+
+    def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
+        """Tangents of the results, by differentiating the pullback by its cotangent."""
+        seeds = [zeros_of(z) if z.dtype.is_differentiable else z for z in results]
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch([s for s in seeds if s.dtype.is_differentiable])
+            back = self._pullback(seeds)
+        pairs = [(b, t) for b, t in zip(back, tangents) if b is not None and t is not None]
+        if not pairs:
+            return tuple(None for _ in results)
+        targets, directions = [b for b, _ in pairs], [t for _, t in pairs]
+        return tuple(tape.gradient(targets, seeds, output_gradients=directions))
+
+
+def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
+    """Make `f` a function whose gradient is the one it says.
+
+    `f(*args, **kwargs)` returns `(result, grad_fn)`; `grad_fn(*upstream)` one cotangent for each
+    positional argument (and, if `f` uses variables, takes `variables=` and returns also theirs).
+    ValueError if the numbers do not match; TypeError if variables are used and `grad_fn` does not
+    take them.
+
+    >>> import talweg as tf
+    >>> @tf.custom_gradient
+    ... def double(x):
+    ...     return 2.0 * x, lambda upstream: 5.0 * upstream
+    >>> x = tf.constant(1.0)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = double(x)
+    >>> tape.gradient(y, x).numpy()
+    np.float32(5.0)
+    """
+    if f is None:
+        return custom_gradient
+    function = f
+
+    @functools.wraps(function)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        return _apply(function, args, kwargs)
+
+    return decorated
+
+
+def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    arguments = [convert_to_tensor(a) if is_tensor_like(a) or _is_number(a) else a
+                 for a in structure.flatten(args)]  # fmt: skip
+    inside = GradientTape()
+    outer = dispatch.context.recorders
+    with dispatch.only(()), inside:
+        answer = function(*structure.pack(args, arguments), **kwargs)
+    if not (isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])):
+        raise type_error(
+            "TW304",
+            f"{_name(function)} must return (result, grad_fn), got {type(answer).__name__}",
+        )
+    result, grad_fn = answer
+    variables = [v for v in inside.watched_variables() if not any(v is a for a in arguments)]
+    flat = [stop_gradient(convert_to_tensor(leaf)) for leaf in structure.flatten(result)]
+    if outer:
+        reads = [variable.value() for variable in variables]
+        rule = CustomRule(_name(function), _pullback(function, grad_fn, arguments, variables, flat))
+        operands = tuple(a for a in arguments if isinstance(a, Tensor)) + tuple(reads)
+        for recorder in outer:
+            recorder.record(rule, operands, tuple(flat), {})
+    return structure.pack(result, flat)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, complex)) or hasattr(value, "__array__")
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _pullback(
+    function: Any, grad_fn: Any, arguments: list, variables: list, results: list
+) -> Callable[[list], list]:
+    """From cotangents of the results to those of all tensor arguments and variables."""
+    takes = inspect.signature(grad_fn).parameters
+    accepts = "variables" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values())
+    if variables and not accepts:
+        raise type_error(
+            "TW304",
+            f"@tf.custom_gradient: {_name(function)} uses variables "
+            f"{[v.name for v in variables]}, but its grad_fn takes no `variables` argument",
+            hint="def grad_fn(*upstream, variables=None): return grads, grads_of_variables",
+        )
+
+    def pullback(g: list) -> list:
+        g = [zeros_of(z) if part is None else part for part, z in zip(g, results)]
+        if variables:
+            by_arguments, by_variables = grad_fn(*g, variables=variables)
+            by_variables = structure.flatten(by_variables)
+        else:
+            by_arguments, by_variables = grad_fn(*g), []
+        given = structure.flatten(by_arguments)
+        if len(given) != len(arguments) or len(by_variables) != len(variables):
+            raise value_error(
+                "TW304",
+                f"custom_gradient function {_name(function)} expected to return {len(arguments)} "
+                f"gradients for its arguments and {len(variables)} for its variables, but returned "
+                f"{len(given)} and {len(by_variables)} instead.",
+            )
+        tensors = [c for c, a in zip(given, arguments) if isinstance(a, Tensor)]
+        return [None if c is None else convert_to_tensor(c) for c in tensors] + by_variables
+
+    return pullback
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f`, with its intermediate results computed again in the backward pass instead of kept."""
+
+    @functools.wraps(f)
+    def recomputed(*args: Any, **kwargs: Any) -> Any:
+        return custom_gradient(functools.wraps(f)(functools.partial(_recomputing, f)))(*args, **kwargs)
+
+    return recomputed
+
+
+def _recomputing(f: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple:
+    result = f(*args, **kwargs)
+
+    def grad_fn(*upstream: Any, variables: Any = None) -> Any:
+        arguments = structure.flatten(args)
+        tensors = [a for a in arguments if isinstance(a, Tensor)]
+        with GradientTape() as tape:
+            tape.watch([a for a in tensors if a.dtype.is_differentiable])
+            again = f(*args, **kwargs)
+        sources = tensors + list(variables or [])
+        found = tape.gradient(
+            structure.flatten(again), sources, output_gradients=list(upstream)
+        )
+        by_arguments = found[: len(tensors)]
+        full = iter(by_arguments)
+        aligned = [next(full) if isinstance(a, Tensor) else None for a in arguments]
+        return (aligned, found[len(tensors) :]) if variables else aligned
+
+    return result, grad_fn
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` with the gradient of the identity: the straight-through estimator."""
+
+    @custom_gradient
+    def wrapped(*args: Any, **kwargs: Any) -> tuple:
+        def grad_fn(*upstream: Any, variables: Any = None) -> Any:
+            grads = upstream[0] if len(upstream) == 1 else list(upstream)
+            return (grads, [None] * len(variables)) if variables else grads
+
+        return f(*args, **kwargs), grad_fn
+
+    return functools.wraps(f)(wrapped)

@@ -1,0 +1,45 @@
+"""Printed forms of tensors: TensorFlow's, to the letter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import DType
+
+
+def numpy_text(array: Any, representation: bool = False) -> str:
+    """The value as NumPy prints it (`str`, or `repr` without its type for scalars)."""
+    if array.ndim == 0:
+        value = array[()]
+        if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+            return str(value)
+        return repr(value) if isinstance(value, bytes) else str(value)
+    return repr(array) if representation else str(array)
+
+
+def format_tensor(array: Any, dtype: DType) -> str:
+    """``tf.Tensor([1. 2.], shape=(2,), dtype=float32)``"""
+    text = numpy_text(array)
+    if "\n" in text:
+        text = "\n" + text
+    return f"tf.Tensor({text}, shape={array.shape}, dtype={dtype.name})"
+
+
+def represent_tensor(array: Any, dtype: DType) -> str:
+    """``<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>``"""
+    return f"<tf.Tensor: shape={array.shape}, dtype={dtype.name}, numpy={value_text(array)}>"
+
+
+def value_text(array: Any) -> str:
+    """The part after ``numpy=``: on lines of its own when it has several."""
+    text = numpy_text(array, representation=True)
+    return "\n" + text if "\n" in text else text
+
+
+def represent_variable(name: str, shape: Any, dtype: DType, array: Any) -> str:
+    """``<tf.Variable 'w:0' shape=(1,) dtype=float32, numpy=array([1.], dtype=float32)>``"""
+    return (
+        f"<tf.Variable '{name}' shape={shape} dtype={dtype.name}, numpy={value_text(array)}>"
+    )

@@ -1,0 +1,119 @@
+"""ForwardAccumulator: tangents carried along with the computation (forward mode)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.errors import value_error
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tape import UnconnectedGradients
+from talweg.graph import structure
+from talweg.prims.arithmetic import zeros_of
+from talweg.transform.rules import jvp_of
+
+
+class ForwardAccumulator:
+    """Computes Jacobian-vector products while the function runs (`tf.autodiff.ForwardAccumulator`).
+
+    `primals` is a tensor, a variable or a nest of these, `tangents` the directions, of the same
+    structure, shapes and dtypes.  Nests with tapes and other accumulators, for any order.
+
+    >>> import talweg as tf
+    >>> x = tf.constant(3.0)
+    >>> with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as accumulator:
+    ...     y = x * x
+    >>> accumulator.jvp(y)
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+    """
+
+    rank = 1  # after all tapes
+
+    def __init__(self, primals: Any, tangents: Any):
+        self._tangents: dict[int, Any] = {}
+        self._variables: dict[int, Any] = {}
+        self._kept: list = []
+        self._recording = False
+        flat, directions = structure.flatten(primals), structure.flatten(tangents)
+        if len(flat) != len(directions):
+            raise value_error("TW208", "primals and tangents have different structures")
+        for primal, tangent in zip(flat, directions):
+            self._watch(primal, tangent)
+
+    def _watch(self, primal: Any, tangent: Any) -> None:
+        is_variable = hasattr(primal, "handle_read")
+        if not is_variable and not isinstance(primal, Tensor):
+            raise value_error("TW303", f"primal {primal!r} is neither a tensor nor a variable")
+        if not primal.dtype.is_differentiable:
+            raise value_error(
+                "TW102", f"the primal has dtype {primal.dtype.name}", "a floating or complex dtype"
+            )
+        tangent = convert_to_tensor(tangent, dtype=primal.dtype)
+        if tangent.dims != primal.dims:
+            raise value_error(
+                "TW204",
+                f"Trying to watch a primal of shape {primal.dims} with a tangent of shape "
+                f"{tangent.dims}",
+                "equal shapes",
+            )
+        self._kept.append(primal)
+        store = self._variables if is_variable else self._tangents
+        before = store.get(id(primal))
+        store[id(primal)] = tangent if before is None else before + tangent
+
+    def __enter__(self) -> ForwardAccumulator:
+        if self._recording:
+            raise value_error("TW302", "Accumulator is already recording.")
+        self._recording = True
+        dispatch.push(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._recording = False
+        dispatch.remove(self)
+
+    def record(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+        """Push tangents through one application (called by `dispatch`)."""
+        store = self._tangents
+        tangents = [store.get(id(operand)) for operand in operands]
+        if not any(t is not None for t in tangents):
+            return
+        recorders = dispatch.context.recorders
+        with dispatch.only(recorders[: recorders.index(self)]):
+            pushed = jvp_of(prim)(tangents, results, operands, params)
+        if pushed is None:
+            return
+        pairs = zip(results, pushed) if type(results) is tuple else [(results, pushed)]
+        for result, tangent in pairs:
+            if tangent is not None:
+                store[id(result)] = tangent
+                self._kept.append(result)
+
+    def note_read(self, variable: Any, tensor: Any) -> None:
+        """A variable was read as `tensor` (called by variables)."""
+        tangent = self._variables.get(id(variable))
+        if tangent is not None:
+            self._tangents[id(tensor)] = tangent
+            self._kept.append(tensor)
+
+    def note_exit(self, tensor: Any) -> None:
+        """The value left for NumPy; nothing to do in forward mode."""
+
+    def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
+        """The tangents of `primals` (a nest); None or zeros where there is none."""
+        mode = UnconnectedGradients.of(unconnected_gradients)
+
+        def tangent(value: Any) -> Any:
+            if hasattr(value, "handle_read"):
+                found = self._variables.get(id(value))
+                value = value.handle_read()
+            else:
+                found = self._tangents.get(id(value))
+            if found is None and mode is UnconnectedGradients.ZERO:
+                return zeros_of(value)
+            if found is None and mode is UnconnectedGradients.ERROR:
+                raise value_error("TW301", "There is no tangent: the value does not depend on a primal")
+            return found
+
+        return structure.map_leaves(tangent, primals)

@@ -1,0 +1,191 @@
+"""Python's operators on tensors and variables: operands are converted here, then a primitive runs.
+
+The rules of conversion are TensorFlow's: a Python number, list or array beside a tensor takes the
+tensor's dtype if it can; two tensors of different dtypes are an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core.dtypes import COMPLEX, FLOATING, INTEGER, bool_, float32, float64, string
+from talweg.core.errors import invalid, type_error
+from talweg.core.shapes import broadcast_dims
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.tensor import EagerTensor
+from talweg.prims import arithmetic, contract
+
+_FLOAT_LIKE = FLOATING | COMPLEX
+_SINGLE = frozenset(d for d in INTEGER if d.size <= 2)
+
+
+def operand_pair(x: Any, y: Any) -> tuple[Any, Any]:
+    """Both operands of a binary operation, ready for a primitive.
+
+    At least one comes back as a tensor; a Python number that fits the other's dtype stays as it is.
+    """
+    if is_tensor_like(x):
+        x = convert_to_tensor(x)
+        return x, _beside(y, x)
+    if is_tensor_like(y):
+        y = convert_to_tensor(y)
+        return (x if _is_plain_number(x, y) else convert_to_tensor(x, dtype=y.dtype)), y
+    x = convert_to_tensor(x)
+    return x, _beside(y, x)
+
+
+def _is_plain_number(value: Any, tensor: Tensor) -> bool:
+    kind = type(value)
+    if kind is float:
+        return tensor.dtype in _FLOAT_LIKE
+    if kind is int:
+        dtype = tensor.dtype
+        return dtype in _FLOAT_LIKE or (dtype in INTEGER and dtype.min <= value <= dtype.max)
+    return False
+
+
+def _beside(value: Any, tensor: Tensor) -> Any:
+    if type(value) is EagerTensor or _is_plain_number(value, tensor):
+        return value
+    if isinstance(value, bool) and tensor.dtype.is_numeric:
+        value = tensor.dtype.as_numpy_dtype(value)
+    return convert_to_tensor(value, dtype_hint=tensor.dtype)
+
+
+def binary(prim: Any) -> Callable[[Any, Any], Any]:
+    """`prim` as a function of anything convertible."""
+
+    def apply(x: Any, y: Any) -> Any:
+        return prim(*operand_pair(x, y))
+
+    return apply
+
+
+def unary(prim: Any) -> Callable[[Any], Any]:
+    """`prim` as a function of anything convertible."""
+    return lambda x: prim(convert_to_tensor(x))
+
+
+def add(x: Any, y: Any) -> Any:
+    """x + y; strings are joined."""
+    x, y = operand_pair(x, y)
+    if isinstance(x, Tensor) and x.dtype is string:
+        return OPERATIONS["join_strings"](x, y)
+    return arithmetic.add(x, y)
+
+
+def truediv(x: Any, y: Any) -> Any:
+    """x / y; 8- and 16-bit integers give float32, wider ones float64."""
+    x, y = _same_dtype(x, y)
+    dtype = x.dtype
+    if dtype in INTEGER:
+        wide = float32 if dtype in _SINGLE else float64
+        x, y = arithmetic.cast(x, dtype=wide), arithmetic.cast(y, dtype=wide)
+    return arithmetic.div(x, y)
+
+
+def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    x, y = operand_pair(x, y)
+    if not isinstance(x, Tensor):
+        x = convert_to_tensor(x, y.dtype)
+    if not isinstance(y, Tensor):
+        y = convert_to_tensor(y, x.dtype)
+    if x.dtype is not y.dtype:
+        raise type_error(
+            "TW102",
+            f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.",
+            hint="tf.cast one of them",
+        )
+    return x, y
+
+
+def absolute(x: Any) -> Any:
+    """|x|; the modulus of complex numbers."""
+    x = convert_to_tensor(x)
+    return OPERATIONS["complex_abs"](x) if x.dtype.is_complex else arithmetic.abs_(x)
+
+
+def _bitwise(name: str, logical: Any) -> Callable[[Any, Any], Any]:
+    def apply(x: Any, y: Any) -> Any:
+        x, y = operand_pair(x, y)
+        x, y = convert_to_tensor(x, dtype_hint=bool_), convert_to_tensor(y, dtype_hint=bool_)
+        if x.dtype is bool_:
+            return logical(x, y)
+        return OPERATIONS[f"integer_{name}"](x, y)
+
+    return apply
+
+
+def logical_xor(x: Any, y: Any) -> Any:
+    """Whether exactly one of x and y is true."""
+    return arithmetic.logical_and(
+        arithmetic.logical_or(x, y), arithmetic.logical_not(arithmetic.logical_and(x, y))
+    )
+
+
+def invert(x: Any) -> Any:
+    """Logical not for truth values, all bits flipped for integers."""
+    x = convert_to_tensor(x)
+    return arithmetic.logical_not(x) if x.dtype is bool_ else OPERATIONS["integer_invert"](x)
+
+
+def _broadcasts(x: Tensor, y: Tensor) -> bool:
+    try:
+        broadcast_dims("equal", x.dims, y.dims)
+    except Exception:  # noqa: BLE001 -- shapes that do not fit are simply unequal
+        return False
+    return True
+
+
+def equal_operator(x: Any, y: Any) -> Any:
+    """x == y: elementwise; False for None; a scalar False where shapes do not fit."""
+    return False if y is None else _compare(x, y, arithmetic.equal, False)
+
+
+def not_equal_operator(x: Any, y: Any) -> Any:
+    """x != y: elementwise; True for None; a scalar True where shapes do not fit."""
+    return True if y is None else _compare(x, y, arithmetic.not_equal, True)
+
+
+def _compare(x: Any, y: Any, prim: Any, otherwise: bool) -> Any:
+    x = convert_to_tensor(x)
+    if not isinstance(y, Tensor):
+        y = convert_to_tensor(y, dtype_hint=x.dtype)
+        if y.dtype is not x.dtype and y.dtype is string:
+            raise type_error("TW101", f"Cannot convert {y!r} to EagerTensor of dtype {x.dtype.name}")
+    if not _broadcasts(x, y):
+        return convert_to_tensor(otherwise)
+    if x.dtype is not y.dtype:
+        raise invalid(
+            "TW102",
+            f"{prim.name}: x has dtype {x.dtype.name} and y has dtype {y.dtype.name}",
+            "operands of one dtype",
+            f"tf.cast(y, tf.{x.dtype.name})",
+        )
+    return prim(x, y)
+
+
+OPERATIONS.update(
+    add=add,
+    subtract=binary(arithmetic.sub),
+    multiply=binary(arithmetic.mul),
+    truediv=truediv,
+    floordiv=binary(arithmetic.floor_div),
+    mod=binary(arithmetic.mod),
+    pow=binary(arithmetic.pow_),
+    matmul=binary(contract.matmul),
+    negative=unary(arithmetic.neg),
+    abs=absolute,
+    invert=invert,
+    less=binary(arithmetic.less),
+    less_equal=binary(arithmetic.less_equal),
+    greater=binary(arithmetic.greater),
+    greater_equal=binary(arithmetic.greater_equal),
+    equal_operator=equal_operator,
+    not_equal_operator=not_equal_operator,
+    bitwise_and=_bitwise("and", arithmetic.logical_and),
+    bitwise_or=_bitwise("or", arithmetic.logical_or),
+    bitwise_xor=_bitwise("xor", logical_xor),
+)

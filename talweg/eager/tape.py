@@ -1,0 +1,423 @@
+"""GradientTape: a list of records, and the sweep over it.
+
+While a tape records, `dispatch` shows it every application of a primitive; it keeps those with a
+watched operand and watches their results, whatever their dtype, so that an absent gradient can be
+explained by the operation that blocks it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.errors import type_error, value_error
+from talweg.core.provenance import user_origin
+from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import EagerTensor, wrap
+from talweg.graph import structure
+from talweg.prims.arithmetic import zeros_of
+from talweg.transform.absent import Absent, explain
+from talweg.transform.reverse import pullback
+from talweg.transform.rules import accumulate, densify
+
+
+class UnconnectedGradients:
+    """What the gradient is where there is no path: `None`, zeros, or an error that explains."""
+
+    NONE: Any = None
+    ZERO: Any = None
+    ERROR: Any = None
+
+    def __init__(self, value: str):
+        self.value = value
+        self.name = value.upper()
+
+    def __repr__(self) -> str:
+        return f"<UnconnectedGradients.{self.name}: {self.value!r}>"
+
+    @classmethod
+    def of(cls, value: Any) -> UnconnectedGradients:
+        """`value` (one of these, or its name) as one of these; ValueError if it is none."""
+        if isinstance(value, cls):
+            return value
+        found = {"none": cls.NONE, "zero": cls.ZERO, "error": cls.ERROR}.get(str(value).lower())
+        if found is None:
+            raise value_error(
+                "TW207",
+                f"Unknown value for unconnected_gradients: {value!r}",
+                "tf.UnconnectedGradients.NONE, ZERO or ERROR",
+            )
+        return found
+
+
+UnconnectedGradients.NONE = UnconnectedGradients("none")
+UnconnectedGradients.ZERO = UnconnectedGradients("zero")
+UnconnectedGradients.ERROR = UnconnectedGradients("error")
+
+
+class GradientTape:
+    """Records operations, to differentiate them (`tf.GradientTape`).
+
+    Trainable variables are watched when they are read; tensors after `watch`.  Without `persistent`
+    the records are let go by the first `gradient` or `jacobian`.
+
+    >>> import talweg as tf
+    >>> x = tf.constant(3.0)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> tape.gradient(y, x)
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+    """
+
+    rank = 0  # tapes are shown an operation before forward accumulators
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
+        self._persistent = persistent
+        self._watch_accessed = watch_accessed_variables
+        self._recording = False
+        self._used = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self._records: list | None = []
+        self._watched: set[int] = set()
+        self._kept: list = []  # watched tensors, so that their ids stay theirs
+        self._variables: dict[int, Any] = {}  # those watched, by id, in order of first use
+        self._reads: dict[int, list] = {}  # tensors read from each variable
+        self._exits: dict[int, Any] = {}
+
+    # -- recording
+
+    def __enter__(self) -> GradientTape:
+        self._start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._recording:
+            self._stop()
+
+    def _start(self) -> None:
+        if self._recording:
+            raise value_error(
+                "TW302", "Tape is still recording. This can happen if you try to re-enter an "
+                "already-active tape.",
+            )  # fmt: skip
+        if self._records is None:
+            self._clear()
+        self._recording = True
+        dispatch.push(self)
+
+    def _stop(self) -> None:
+        if not self._recording:
+            raise value_error("TW302", "Tape is not recording.")
+        self._recording = False
+        dispatch.remove(self)
+
+    def __del__(self) -> None:
+        if getattr(self, "_recording", False):
+            dispatch.remove(self)
+
+    def record(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+        """Keep an application if one of its operands is watched (called by `dispatch`)."""
+        watched = self._watched
+        for operand in operands:
+            if id(operand) in watched:
+                break
+        else:
+            return
+        self._records.append((prim, operands, results, params, user_origin(3)))  # type: ignore
+        if type(results) is tuple:
+            watched.update(map(id, results))
+        else:
+            watched.add(id(results))
+
+    def note_read(self, variable: Any, tensor: Any) -> None:
+        """A variable was read as `tensor` (called by variables)."""
+        key = id(variable)
+        if key not in self._variables:
+            if not (self._watch_accessed and variable.trainable):
+                return
+            self._variables[key] = variable
+        self._watch_read(key, tensor)
+
+    def _watch_read(self, key: int, tensor: Any) -> None:
+        if id(tensor) not in self._watched and tensor.dtype.is_differentiable:
+            self._watched.add(id(tensor))
+            self._kept.append(tensor)
+            self._reads.setdefault(key, []).append(tensor)
+
+    def note_exit(self, tensor: Any) -> None:
+        """The value of `tensor` was taken out to NumPy or Python (called by tensors)."""
+        if id(tensor) in self._watched:
+            self._exits.setdefault(id(tensor), user_origin(3))
+
+    def watch(self, tensor: Any) -> None:
+        """Track `tensor` (a tensor, a variable, or a nest of these); ValueError if it is neither."""
+        for leaf in structure.flatten(tensor):
+            if isinstance(leaf, Tensor):
+                if leaf.dtype.is_differentiable:
+                    self._watched.add(id(leaf))
+                    self._kept.append(leaf)
+                else:
+                    _warn(f"The dtype of the watched tensor must be floating, got {leaf.dtype!r}")
+            elif hasattr(leaf, "handle_read"):
+                self._variables.setdefault(id(leaf), leaf)
+            elif hasattr(leaf, "_flat_components"):
+                self.watch(leaf._flat_components())
+            else:
+                raise value_error(
+                    "TW303",
+                    f"Passed in object {leaf!r} of type {type(leaf).__name__!r}, not tf.Tensor or "
+                    "tf.Variable or ExtensionType.",
+                )
+
+    def watched_variables(self) -> tuple:
+        """The variables watched so far, in order of first use."""
+        return tuple(self._variables.values())
+
+    def stop_recording(self) -> _Pause:
+        """A context in which nothing is recorded; ValueError if the tape is not recording."""
+        if not self._recording:
+            raise value_error("TW302", "Tape is not recording.")
+        return _Pause(self)
+
+    def reset(self) -> None:
+        """Forget everything recorded and watched so far."""
+        recording = self._recording
+        if recording:
+            self._stop()
+        self._clear()
+        self._used = False
+        if recording:
+            self._start()
+
+    # -- gradients
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of `target` (summed over its elements) by each source.
+
+        `target` and `sources` are tensors, variables or nests of these; the result is a nest like
+        `sources`.  `output_gradients`, a nest like `target`, weighs the elements of the target.
+        Where there is no path the gradient is None, zeros or an error, by `unconnected_gradients`.
+        Raises RuntimeError when a non-persistent tape is used twice, TypeError for a target that is
+        no tensor.
+        """
+        mode = UnconnectedGradients.of(unconnected_gradients)
+        self._begin_use()
+        flat_sources = structure.flatten(sources)
+        if not flat_sources and sources is None:
+            raise type_error("TW303", "Argument `sources` should not be None.")
+        if target is None:
+            raise type_error(
+                "TW303", "Argument `target` should be a list or nested structure of Tensors, "
+                "Variables or CompositeTensors to be differentiated, but received None.",
+            )  # fmt: skip
+        targets = [self._target(leaf) for leaf in structure.flatten(target)]
+        seeds = self._seeds(targets, output_gradients)
+        results = self._sweep(targets, seeds, flat_sources)
+        results = [
+            self._absent(source, targets, mode) if g is None else g
+            for source, g in zip(flat_sources, results)
+        ]
+        self._end_use()
+        return structure.pack(sources, results)
+
+    def _begin_use(self) -> None:
+        if self._used:
+            raise RuntimeError(
+                "A non-persistent GradientTape can only be used to compute one set of gradients "
+                "(or jacobians). Use tf.GradientTape(persistent=True) for more.  [TW302]"
+            )
+        if self._recording and not self._persistent:
+            self._stop()
+
+    def _end_use(self) -> None:
+        if not self._persistent:
+            self._used = True
+            self._records, self._kept, self._exits = None, [], {}
+            self._watched, self._reads = set(), {}
+
+    def _target(self, leaf: Any) -> Any:
+        """A target as the value that was recorded."""
+        if isinstance(leaf, Tensor):
+            return leaf
+        if hasattr(leaf, "handle_read"):
+            return leaf.handle_read()
+        if isinstance(leaf, IndexedSlices):
+            return leaf.values
+        if leaf is None:
+            raise type_error("TW303", "Argument `target` contains None; it must hold tensors.")
+        raise type_error(
+            "TW303", f"target {leaf!r} of type {type(leaf).__name__} is not a tensor",
+            "a tf.Tensor or tf.Variable computed while the tape recorded",
+        )  # fmt: skip
+
+    def _seeds(self, targets: list, given: Any) -> list:
+        """What each target's cotangent starts from: ones, or what the caller gave."""
+        if given is None:
+            return [ones_of(t) if t.dtype.is_differentiable else None for t in targets]
+        flat = structure.flatten(given)
+        seeds: list = [
+            g if g is None else convert_to_tensor(g, dtype=t.dtype) for g, t in zip(flat, targets)
+        ]
+        for t, g in zip(targets, seeds):
+            if g is not None and g.dims != t.dims:
+                raise value_error(
+                    "TW204", f"output_gradients has shape {g.shape}, the target {t.shape}",
+                    "one gradient of the target's shape for each target",
+                )  # fmt: skip
+        return [ones_of(t) if g is None else g for g, t in zip(seeds, targets)]
+
+    def _sweep(self, targets: list, seeds: list, flat_sources: list) -> list:
+        """Gradients by tensors and variables; a variable's is the sum over its reads."""
+        tensors: list = []
+        spans = []
+        for source in flat_sources:
+            parts = self._parts(source)
+            spans.append((len(tensors), len(tensors) + len(parts)))
+            tensors.extend(parts)
+        found = pullback(self._records or [], targets, seeds, tensors)
+        results = []
+        for start, stop in spans:
+            if stop - start == 1:
+                results.append(found[start])
+                continue
+            total = None
+            for part in found[start:stop]:
+                total = accumulate(total, part)
+            results.append(total)
+        return results
+
+    def _parts(self, source: Any) -> list:
+        """The recorded tensors a source stands for."""
+        if isinstance(source, Tensor):
+            return [source] if id(source) in self._watched else []
+        if hasattr(source, "handle_read"):
+            return self._reads.get(id(source), [])
+        if isinstance(source, IndexedSlices):
+            return [source.values]
+        raise type_error(
+            "TW303", f"source {source!r} of type {type(source).__name__} is not a tensor",
+            "a tf.Tensor or tf.Variable",
+        )  # fmt: skip
+
+    def _absent(self, source: Any, targets: list, mode: UnconnectedGradients) -> Any:
+        if mode is UnconnectedGradients.NONE:
+            return None
+        if mode is UnconnectedGradients.ZERO:
+            return zeros_of(self._target(source))
+        absent = self.why_absent(targets, source)
+        raise value_error("TW301", f"There is no gradient: {absent}")
+
+    def why_absent(self, targets: list, source: Any) -> Absent:
+        """The reason why no gradient flows from the targets to `source`."""
+        parts = self._parts(source)
+        name = "the source" if isinstance(source, Tensor) else source.name
+        ids = {id(part) for part in parts}
+        reasons = [explain(self._records or [], t, ids, name, self._exits) for t in targets]
+        return reasons[0]
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of every element of `target` by every element of each source.
+
+        A source of shape S and a target of shape T give a tensor of shape T + S.  All rows are
+        computed at once by batching; `experimental_use_pfor=False` computes one after the other.
+        """
+        mode = UnconnectedGradients.of(unconnected_gradients)
+        flat_sources = structure.flatten(sources)
+        self._begin_use()
+        y = self._target(target)
+        rows = OPERATIONS["jacobian_rows"](self._sweep_function(y, flat_sources), y,
+                                           experimental_use_pfor)  # fmt: skip
+        results = []
+        for source, row in zip(flat_sources, rows):
+            if row is None:
+                row = self._absent_jacobian(source, [y], mode)
+            results.append(row)
+        self._end_use()
+        return structure.pack(sources, results)
+
+    def _sweep_function(self, y: Any, flat_sources: list) -> Any:
+        return lambda seed: [densify(g) for g in self._sweep([y], [seed], flat_sources)]
+
+    def _absent_jacobian(self, source: Any, targets: list, mode: UnconnectedGradients) -> Any:
+        absent = self._absent(source, targets, mode)
+        if absent is None:
+            return None
+        shape = (*targets[0].dims, *absent.dims)
+        return wrap(np.zeros(shape, absent.dtype.numpy_dtype))
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of each row of `target` by the same row of `source`.
+
+        target [b, ...T], source [b, ...S] -> [b, ...T, ...S]; rows must not depend on other rows.
+        ValueError where the first dimensions differ.
+        """
+        if target.shape.rank == 0 or source.shape.rank == 0 or target.shape[0] != source.shape[0]:
+            raise value_error(
+                "TW204",
+                f"Need first dimension of target shape ({target.shape}) and source shape "
+                f"({source.shape}) to match.",
+            )
+        mode = UnconnectedGradients.of(unconnected_gradients)
+        self._begin_use()
+        y = self._target(target)
+        row = OPERATIONS["batch_jacobian_rows"](
+            self._sweep_function(y, [source]), y, self._target(source), experimental_use_pfor
+        )
+        if row is None and mode is not UnconnectedGradients.NONE:
+            zeros = self._absent(source, [y], mode)
+            shape = (*y.dims, *zeros.dims[1:])
+            row = wrap(np.zeros(shape, zeros.dtype.numpy_dtype))
+        self._end_use()
+        return row
+
+
+class _Pause:
+    """The context of `GradientTape.stop_recording`."""
+
+    def __init__(self, tape: GradientTape):
+        self._tape = tape
+
+    def __enter__(self) -> None:
+        self._tape._stop()
+
+    def __exit__(self, *error: Any) -> None:
+        self._tape._start()
+
+
+def _warn(message: str) -> None:
+    logging.getLogger("talweg").warning(message)
+
+
+def ones_of(tensor: Any) -> Any:
+    """A seed: ones of the tensor's shape and dtype."""
+    if type(tensor) is EagerTensor:
+        array = tensor._array
+        return wrap(array.dtype.type(1) if array.ndim == 0 else np.ones(array.shape, array.dtype))
+    return zeros_of(tensor) + 1

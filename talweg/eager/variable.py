@@ -1,0 +1,447 @@
+"""Variable: a named tensor that can be assigned.
+
+The value is replaced, never changed in place, so a tensor that was read keeps what it had.  Reading
+the same value twice gives the same tensor, which is how tapes know the variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.dtypes import DType, as_dtype
+from talweg.core.errors import OutOfRangeError, compose, invalid, type_error, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.value import OPERATIONS, IndexedSlices, Reference, Tensor, add_operators
+from talweg.eager.convert import CONVERTERS, convert_to_tensor
+from talweg.eager.format import represent_variable
+from talweg.eager.tensor import EagerTensor, wrap
+
+
+class VariableSynchronization:
+    """When copies of a variable are combined; accepted, there is one copy here."""
+
+    AUTO, NONE, ON_WRITE, ON_READ = 0, 1, 2, 3
+
+
+class VariableAggregation:
+    """How copies of a variable are combined; accepted, there is one copy here."""
+
+    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = 0, 1, 2, 3
+
+
+class Variable:
+    """Shared, persistent state (`tf.Variable`).
+
+    `initial_value` is anything convertible, or a function of no arguments that gives it.  `shape`
+    may leave dimensions unknown (`tf.TensorShape(None)`), so that later values may differ in them.
+
+    >>> import talweg as tf
+    >>> v = tf.Variable([1.0, 2.0], name="v")
+    >>> v.assign_add([1.0, 1.0]).numpy()
+    array([2., 3.], dtype=float32)
+    """
+
+    __array_priority__ = 100
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Callable[[Any], Any] | None = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ):
+        if initial_value is None:
+            raise value_error(
+                "TW401",
+                "The `initial_value` arg to `tf.Variable` must be specified except when you are not "
+                "providing a `variable_def`.",
+            )
+        if constraint is not None and not callable(constraint):
+            raise value_error("TW401", "The `constraint` argument must be a callable.")
+        if callable(initial_value) and not isinstance(initial_value, (Tensor, Variable)):
+            initial_value = initial_value()
+        tensor = convert_to_tensor(initial_value, dtype=None if dtype is None else as_dtype(dtype))
+        self._shape = tensor.shape if shape is None else TensorShape(shape)
+        if not self._shape.is_compatible_with(tensor.shape):
+            raise value_error(
+                "TW204",
+                f"The initial value's shape ({tensor.shape}) is not compatible with the explicitly "
+                f"supplied `shape` argument ({self._shape}).",
+            )
+        self._tensor: Any = wrap(tensor._array)  # a tensor of its own, so that tapes can tell it
+        self._dtype: DType = tensor.dtype
+        self._trainable = (
+            synchronization != VariableSynchronization.ON_READ if trainable is None else trainable
+        )
+        self._name = f"{name or 'Variable'}:0"
+        self._constraint = constraint
+        self._synchronization, self._aggregation = synchronization, aggregation
+
+    # -- what it is
+
+    @property
+    def name(self) -> str:
+        """The name, with ``:0`` behind it."""
+        return self._name
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape every value must be compatible with."""
+        return self._shape
+
+    @property
+    def dims(self) -> tuple:
+        """The dimensions of the present value."""
+        return self._tensor.dims
+
+    @property
+    def ndim(self) -> int:
+        """The rank of the present value."""
+        return self._tensor.ndim
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it by themselves."""
+        return self._trainable
+
+    @property
+    def synchronization(self) -> Any:
+        """As given; there is one copy."""
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> Any:
+        """As given; there is one copy."""
+        return self._aggregation
+
+    @property
+    def constraint(self) -> Any:
+        """The function an optimizer applies after an update, or None."""
+        return self._constraint
+
+    @property
+    def device(self) -> str:
+        """Where the value is."""
+        return self._tensor.device
+
+    @property
+    def handle(self) -> Any:
+        """This variable (there are no separate handles)."""
+        return self
+
+    @property
+    def _shared_name(self) -> str:
+        return self._name.split(":")[0]
+
+    def get_shape(self) -> TensorShape:
+        """The shape (the older spelling)."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Make the shape more specific; ValueError if it contradicts."""
+        self._shape = self._shape.merge_with(shape)
+
+    def experimental_ref(self) -> Reference:
+        """A hashable stand-in (the older spelling)."""
+        return Reference(self)
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for this very object."""
+        return Reference(self)
+
+    # -- reading
+
+    def value(self) -> Any:
+        """The present value; while a tape records, it is told of the reading."""
+        tensor = self._tensor
+        if dispatch.state.busy:
+            for recorder in dispatch.context.recorders:
+                recorder.note_read(self, tensor)
+        return tensor
+
+    read_value = value
+
+    def handle_read(self) -> Any:
+        """The present value, without telling tapes."""
+        return self._tensor
+
+    def numpy(self) -> Any:
+        """A copy of the value as an array or NumPy scalar."""
+        return self.value().numpy()
+
+    def eval(self, session: Any = None) -> Any:
+        """The value as an array (eager variables need no session)."""
+        return self.numpy()
+
+    def initialized_value(self) -> Any:
+        """The present value; eager variables are always initialized."""
+        return self.value()
+
+    def is_initialized(self, name: str | None = None) -> Any:
+        """True: eager variables always are."""
+        return convert_to_tensor(True)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """The rows named by `indices`."""
+        return OPERATIONS["gather"](self, indices)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """The slices named by `indices`."""
+        return OPERATIONS["gather_nd"](self, indices)
+
+    def __getitem__(self, key: Any) -> Any:
+        return OPERATIONS["variable_getitem"](self, key)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.value().__array__(dtype)
+
+    def __float__(self) -> float:
+        return float(self.value())
+
+    def __int__(self) -> int:
+        return int(self.value())
+
+    def __complex__(self) -> complex:
+        return complex(self.value())
+
+    def __index__(self) -> int:
+        return self.value().__index__()
+
+    def __bool__(self) -> bool:
+        return bool(self.value())
+
+    def __len__(self) -> int:
+        return len(self.value())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec) if spec else str(self)
+
+    def __iter__(self) -> Any:
+        if self.ndim == 0:
+            raise type_error("TW203", "'Variable' object is not iterable: it is a scalar")
+        return iter(self.value())
+
+    # -- writing
+
+    def _accept(self, value: Any, what: str) -> Any:
+        """`value` as a tensor of this variable's dtype, checked against its shape."""
+        tensor = convert_to_tensor(value, dtype=self._dtype)
+        if not self._shape.is_compatible_with(tensor.shape):
+            raise value_error(
+                "TW204",
+                f"Cannot {what} variable '{self._name}' of shape {self._shape} with a value of shape "
+                f"{tensor.shape}",
+                f"a value of shape {self._shape}",
+            )
+        return tensor
+
+    def _replace(self, array: Any) -> None:
+        self._tensor = wrap(array)
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Set the value; ValueError if its shape does not fit.  Returns the variable."""
+        self._replace(self._accept(value, "assign to")._array)
+        return self if read_value else None
+
+    def _update(self, delta: Any, kernel: Callable[[Any, Any], Any], what: str) -> None:
+        delta = convert_to_tensor(delta, dtype=self._dtype)
+        if delta.dims != self._tensor.dims:
+            raise value_error(
+                "TW204",
+                f"Cannot {what} variable '{self._name}' of shape {self._tensor.dims} and a value of "
+                f"shape {delta.dims}",
+                "a value of the variable's shape",
+            )
+        self._replace(np.asarray(kernel(self._tensor._array, delta._array))[()])
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Add `delta`.  Returns the variable."""
+        self._update(delta, np.add, "add")
+        return self if read_value else None
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtract `delta`.  Returns the variable."""
+        self._update(delta, np.subtract, "subtract")
+        return self if read_value else None
+
+    def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
+        if not isinstance(slices, IndexedSlices):
+            raise type_error(
+                "TW104", f"sparse_delta is not IndexedSlices: {slices!r}", "a tf.IndexedSlices"
+            )
+        array = self._tensor._array
+        indices = np.asarray(convert_to_tensor(slices.indices)._array)
+        updates = convert_to_tensor(slices.values, dtype=self._dtype)._array
+        self._check_rows(indices)
+        result = array.copy()
+        scatter_rows(kind, result, indices, updates)
+        self._replace(result)
+        return self
+
+    def _check_rows(self, indices: np.ndarray) -> None:
+        rows = self._tensor.dims[0]
+        bad = indices[(indices < 0) | (indices >= rows)]
+        if bad.size:
+            raise invalid(
+                "TW206", f"indices contain {bad.flat[0]}, out of range for {rows} rows of "
+                f"'{self._name}'", f"indices in [0, {rows})",
+            )  # fmt: skip
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """Add slices to the rows they name."""
+        return self._scatter("add", sparse_delta)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """Subtract slices from the rows they name."""
+        return self._scatter("sub", sparse_delta)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """Set the rows that slices name."""
+        return self._scatter("update", sparse_delta)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """The larger of row and slice."""
+        return self._scatter("max", sparse_delta)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """The smaller of row and slice."""
+        return self._scatter("min", sparse_delta)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """Multiply the rows by the slices that name them."""
+        return self._scatter("mul", sparse_delta)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """Divide the rows by the slices that name them."""
+        return self._scatter("div", sparse_delta)
+
+    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name=None) -> Any:
+        """Set rows within each batch: indices [b, n], values [b, n, ...]."""
+        array = self._tensor._array.copy()
+        indices = np.asarray(convert_to_tensor(sparse_delta.indices)._array)
+        updates = convert_to_tensor(sparse_delta.values, dtype=self._dtype)._array
+        lead = np.indices(indices.shape, sparse=True)[:-1]
+        array[(*lead, indices)] = updates
+        self._replace(array)
+        return self
+
+    def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:
+        operation = OPERATIONS[f"tensor_scatter_nd_{kind}"]
+        self._replace(operation(self.handle_read(), indices, updates)._array)
+        return self
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Add updates at indices."""
+        return self._scatter_nd("add", indices, updates)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtract updates at indices."""
+        return self._scatter_nd("sub", indices, updates)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Set updates at indices."""
+        return self._scatter_nd("update", indices, updates)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """The larger of old value and update."""
+        return self._scatter_nd("max", indices, updates)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """The smaller of old value and update."""
+        return self._scatter_nd("min", indices, updates)
+
+    def count_up_to(self, limit: int) -> Any:
+        """Add 1 unless that passes `limit` (OutOfRangeError); returns the value before."""
+        before = self._tensor
+        if int(before) >= limit:
+            text = compose("TW206", f"Reached limit of {limit} in variable '{self._name}'")
+            raise OutOfRangeError(None, None, text)
+        self.assign_add(1)
+        return before
+
+    # -- identity, copies, printing
+
+    def __eq__(self, other: Any) -> Any:
+        return OPERATIONS["equal_operator"](self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return OPERATIONS["not_equal_operator"](self, other)
+
+    def __hash__(self) -> int:
+        raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
+
+    def __repr__(self) -> str:
+        return represent_variable(self._name, self._shape, self._dtype, self._tensor._array)
+
+    __str__ = __repr__
+
+    def __deepcopy__(self, memo: dict) -> Variable:
+        copy = Variable(
+            wrap(self._tensor._array.copy()),
+            trainable=self._trainable,
+            name=self._shared_name,
+            constraint=self._constraint,
+            synchronization=self._synchronization,
+            aggregation=self._aggregation,
+            shape=self._shape,
+        )
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce__(self):
+        options = (self._trainable, True, None, self._shared_name)
+        return Variable, (self._tensor, *options)
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        return _read(self, None if dtype is None else as_dtype(dtype))
+
+
+def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: Any) -> None:
+    """Combine `updates` [*indices.shape, ...] into rows of `array`, in place; repeats accumulate."""
+    if kind == "update":
+        array[indices] = updates
+        return
+    kernel = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum,
+              "mul": np.multiply, "div": np.divide}[kind]  # fmt: skip
+    kernel.at(array, indices, updates)
+
+
+def _read(variable: Variable, dtype: DType | None) -> EagerTensor:
+    if dtype is not None and variable.dtype is not dtype:
+        raise value_error(
+            "TW102",
+            f"Incompatible type conversion requested to type {dtype.name!r} for variable "
+            f"'{variable.name}' of type {variable.dtype.name!r}",
+        )
+    return variable.value()
+
+
+_own = {name: Variable.__dict__[name] for name in ("__getitem__", "__eq__", "__ne__", "__hash__")}
+add_operators(Variable)
+for _name, _method in _own.items():
+    setattr(Variable, _name, _method)
+CONVERTERS.append((Variable, _read))

@@ -1,0 +1,1 @@
+"""What a program is: nodes, structures.  Knows no executor."""

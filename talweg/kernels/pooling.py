@@ -1,0 +1,264 @@
+"""Maximum and average pooling in any number of spatial dimensions, and their linear adjoints.
+
+Layout `[N, *S, C]` in any memory order. Padding is never read: it does not take part in a maximum
+and is not counted in an average, as in TensorFlow.
+
+The maximum's derivative is a choice of one element per window: the first maximum in window scan
+order, TensorFlow's convention for two dimensions. `max_pool_gather` takes the chosen elements out
+of any array of x's shape (the forward derivative, and TensorFlow's second-order MaxPoolGradGrad);
+`max_pool_scatter` puts cotangents back (the gradient). They are each other's transpose, so all
+higher derivatives are made of these two.
+
+NaN: a window with a NaN has the maximum NaN, chosen at its first NaN. TensorFlow's answer depends
+there on the rank and the order of elements; it may lose the NaN and return the lowest finite
+number. TensorFlow's three-dimensional gradient gives *every* tied maximum the whole cotangent,
+which is no derivative of the maximum; here the first one has it in every rank.
+
+Choices are multiplied in as integers 0 and 1 on the bit patterns: exact for infinite and NaN
+cotangents, where a floating-point product with 0 would make NaN, and one vectorised pass.
+"""
+
+import numpy as np
+
+from talweg.kernels import window as windows
+
+# Overlapping windows pass over their tile many times: it should stay in the second-level cache.
+OVERLAP_BYTES = 512 << 10
+
+
+def max_pool(x, window, strides, padding, dilation):
+    """y[n, o, c] = max over taps k of x[n, o * stride + k * dilation - low, c]."""
+    dtype = x.dtype
+    lowest = -np.inf if _is_float(dtype) else _lowest_integer(dtype)
+    y = _reduce_windows(windows.widened(x), np.maximum, lowest, window, strides, padding, dilation)
+    return y.astype(dtype, copy=False)
+
+
+def max_pool_gather(v, x, window, strides, padding, dilation, y=None):
+    """v at the place of each window's first maximum of x: `[N, *S, C] -> [N, *O, C]`.
+
+    `y` is `max_pool(x)` where the caller has it. A window that lies in padding only gives zero.
+    """
+    dtype = v.dtype
+    v, x, y = _operands(v, x, window, strides, padding, dilation, y)
+    found = np.zeros_like(y, dtype=_bits(v).dtype)
+    chosen = np.empty_like(found)
+    taps = _taps(x, y, window, strides, padding, dilation)
+    for here, there, mask in _first_maxima(x, y, taps):
+        product = chosen[here]
+        np.copyto(product, mask)  # 0 or 1; cheaper apart than inside of the product
+        np.multiply(_bits(v)[there], product, out=product)
+        np.bitwise_or(found[here], product, out=found[here])
+    return found.view(v.dtype).astype(dtype, copy=False)
+
+
+def max_pool_scatter(g, x, window, strides, padding, dilation, y=None):
+    """Add each g at the place of its window's first maximum of x: `[N, *O, C] -> [N, *S, C]`."""
+    dtype = g.dtype
+    g, x, y = _operands(g, x, window, strides, padding, dilation, y)
+    total = np.zeros_like(x, dtype=g.dtype)
+    taps = _taps(x, y, window, strides, padding, dilation)
+    if all(map(_are_disjoint, window, strides, dilation)):
+        chosen = np.empty_like(_bits(g))
+        for here, there, mask in _first_maxima(x, y, taps):
+            np.copyto(chosen[here], mask)  # 0 or 1; cheaper apart than inside of the product
+            np.multiply(_bits(g)[here], chosen[here], out=_bits(total)[there])
+        return total.astype(dtype, copy=False)
+    step = max(OVERLAP_BYTES // max(x[:1].nbytes, 1), 1)
+    for start in range(0, x.shape[0], step):
+        part = slice(start, start + step)
+        _scatter_overlapping(g[part], x[part], y[part], total[part], taps)
+    return total.astype(dtype, copy=False)
+
+
+def max_pool_with_argmax(
+    x, window, strides, padding, dilation, include_batch=False
+):
+    """The maxima, and the position of each one in x: ((n * S0 + s0) * S1 + s1 ...) * C + c.
+
+    The batch term is there only with `include_batch`.
+    """
+    y = max_pool(x, window, strides, padding, dilation)
+    _, wide, top = _operands(x, x, window, strides, padding, dilation, y)
+    strides_in_x = np.cumprod((1, *x.shape[:0:-1]))[::-1]  # elements per step on each axis
+    offsets = np.zeros(window, np.int64)
+    position = np.zeros(y.shape, np.int64)
+    spatial = zip(window, strides, padding, dilation, strict=True)
+    for axis, (taps, stride, (low, _), step) in enumerate(spatial):
+        jump = strides_in_x[axis + 1]
+        offsets += _on_axis(np.arange(taps) * step * jump, axis, len(window))
+        starts = (np.arange(y.shape[axis + 1]) * stride - low) * jump
+        position += _on_axis(starts, axis + 1, y.ndim)
+    position += np.arange(x.shape[-1])
+    if include_batch:
+        position += _on_axis(np.arange(x.shape[0]) * strides_in_x[0], 0, y.ndim)
+    taps = _taps(x, y, window, strides, padding, dilation)
+    for tap, (here, _, mask) in zip(taps, _first_maxima(wide, top, taps), strict=True):
+        np.add(position[here], offsets.flat[tap.index], out=position[here], where=mask)
+    return y, position
+
+
+def avg_pool(x, window, strides, padding, dilation):
+    """y[n, o, c] = mean of the elements of the window that lie inside of x."""
+    dtype = x.dtype
+    y = _reduce_windows(windows.widened(x), np.add, 0, window, strides, padding, dilation)
+    counts = window_counts(x.shape[1:-1], y.shape[1:-1], window, strides, padding, dilation)
+    return _divided(y, counts).astype(dtype, copy=False)
+
+
+def avg_pool_transpose(g, input_shape, window, strides, padding, dilation):
+    """gx[n, i, c] = sum of g[n, o, c] / count(o) over the windows o that read i."""
+    dtype, sizes = g.dtype, input_shape[1:-1]
+    g = windows.widened(g)
+    counts = window_counts(sizes, g.shape[1:-1], window, strides, padding, dilation)
+    g = _divided(g, counts, np.empty_like(g))
+    # Fewest elements first: the last axis is widened first, so rows stay long for the others.
+    for axis in reversed(range(len(sizes))):
+        g = _spread_axis(
+            g, axis + 1, sizes[axis], window[axis], strides[axis], padding[axis][0], dilation[axis]
+        )
+    return g.astype(dtype, copy=False)
+
+
+def window_counts(sizes, outputs, window, strides, padding, dilation):
+    """How many elements of x each window has, per spatial axis: arrays to be multiplied."""
+    counts = []
+    for size, count, taps, stride, (low, _), step in zip(
+        sizes, outputs, window, strides, padding, dilation, strict=True
+    ):
+        starts = np.arange(count)[:, None] * stride - low + np.arange(taps) * step
+        counts.append(np.sum((starts >= 0) & (starts < size), axis=1))
+    return counts
+
+
+def _is_float(dtype):
+    return dtype.kind in "fV"  # ml_dtypes types have kind V
+
+
+def _lowest_integer(dtype):
+    return False if dtype.kind == "b" else np.iinfo(dtype).min
+
+
+def _on_axis(values, axis, ndim):
+    """A vector as an array of `ndim` axes that varies on `axis` only."""
+    return values.reshape([-1 if other == axis else 1 for other in range(ndim)])
+
+
+def _divided(y, counts, out=None):
+    """y / the product of the per-axis counts; where no element was counted the result is 0 / 1."""
+    out = y if out is None else out
+    if all(len(set(count.tolist())) == 1 for count in counts):
+        return np.divide(y, y.dtype.type(max(np.prod([c[0] for c in counts]), 1)), out=out)
+    divisor = np.ones((1,) * y.ndim, y.dtype)
+    for axis, count in enumerate(counts):
+        divisor = divisor * _on_axis(np.maximum(count, 1).astype(y.dtype), axis + 1, y.ndim)
+    return np.divide(y, divisor, out=out)
+
+
+def _reduce_windows(x, ufunc, identity, window, strides, padding, dilation):
+    """Reduce every window: one axis after the other, which both maximum and sum allow."""
+    outputs = windows.output_sizes(x.shape[1:-1], window, strides, padding, dilation)
+    y = x
+    spatial = zip(outputs, window, strides, padding, dilation, strict=True)
+    for axis, (count, taps, stride, (low, _), step) in enumerate(spatial):
+        pairs = windows.axis_taps(y.shape[axis + 1], count, taps, stride, low, step)
+        y = _reduce_axis(y, axis + 1, count, pairs, ufunc, identity)
+    return y if y is not x else x.copy()
+
+
+def _reduce_axis(x, axis, outputs, pairs, ufunc, identity):
+    """Reduce windows along one axis; `pairs` as `axis_taps` gives them."""
+    before = (slice(None),) * axis
+    if len(pairs) == 1 and pairs[0] == (slice(0, outputs), slice(0, x.shape[axis], 1)):
+        return x
+    y = np.empty_like(x, shape=(*x.shape[:axis], outputs, *x.shape[axis + 1 :]))
+    pairs = [pair for pair in pairs if pair is not None]
+    whole = [pair for pair in pairs if pair[0] == slice(0, outputs)]
+    if len(whole) > 1:  # two taps that every output has make the first values in one pass
+        ufunc(x[(*before, whole[0][1])], x[(*before, whole[1][1])], out=y)
+    elif whole:
+        np.copyto(y, x[(*before, whole[0][1])])
+    else:
+        y.fill(identity)
+    for pair in pairs:
+        if pair not in whole[:2]:
+            place = y[(*before, pair[0])]
+            ufunc(place, x[(*before, pair[1])], out=place)
+    return y
+
+
+def _spread_axis(g, axis, size, taps, stride, low, step):
+    """The transpose of a windowed sum along one axis."""
+    before = (slice(None),) * axis
+    pairs = windows.axis_taps(size, g.shape[axis], taps, stride, low, step)
+    shape = (*g.shape[:axis], size, *g.shape[axis + 1 :])
+    total = np.zeros_like(g, shape=shape)
+    for outputs, inputs in filter(None, pairs):
+        place = total[(*before, inputs)]
+        if _are_disjoint(taps, stride, step):  # write instead of add
+            np.copyto(place, g[(*before, outputs)])
+        else:
+            np.add(place, g[(*before, outputs)], out=place)
+    return total
+
+
+def _operands(moved, x, window, strides, padding, dilation, y):
+    """All three in their working dtypes, y made where it is missing."""
+    x = windows.widened(x)
+    if y is None:
+        y = max_pool(x, window, strides, padding, dilation)
+    return windows.widened(moved), x, windows.widened(y)
+
+
+def _taps(x, y, window, strides, padding, dilation):
+    return windows.window_taps(
+        x.shape[1:-1], y.shape[1:-1], window, strides, padding, dilation
+    )
+
+
+def _are_disjoint(taps, stride, step):
+    """Whether no two windows along an axis share an element."""
+    return windows.dilated_size(taps, step) <= stride
+
+
+def _bits(array):
+    """The elements of `array` as integers of the same size."""
+    return array.view(f"i{array.itemsize}")
+
+
+def _first_maxima(x, y, taps):
+    """Yield per tap (index of outputs, index of inputs, mask: this tap is the first maximum).
+
+    The mask of one tap is overwritten by the next.
+    """
+    open_windows = np.ones_like(y, dtype=bool)
+    masks = np.empty_like(open_windows)
+    has_nan = _is_float(x.dtype) and y.size and np.isnan(np.max(y))
+    compact = np.empty_like(y) if taps and taps[0].inputs[-1].step != 1 else None
+    for tap in taps:
+        here, there = windows.in_image(tap.outputs), windows.in_image(tap.inputs)
+        mask, waiting = masks[here], open_windows[here]
+        if tap is taps[-1]:  # what is still open here has its maximum in its last element
+            yield here, there, waiting
+            return
+        read = x[there]
+        if compact is not None:  # to copy and compare is faster than to compare short runs
+            np.copyto(compact[here], read)
+            read = compact[here]
+        np.equal(read, y[here], out=mask)
+        if has_nan:
+            np.logical_or(mask, np.isnan(read), out=mask)
+        np.logical_and(mask, waiting, out=mask)
+        yield here, there, mask
+        np.logical_xor(waiting, mask, out=waiting)
+
+
+def _scatter_overlapping(g, x, y, total, taps):
+    """`max_pool_scatter` of one tile whose windows share elements."""
+    product = np.empty_like(g)
+    chosen = np.empty_like(_bits(g))
+    for here, there, mask in _first_maxima(x, y, taps):
+        np.copyto(chosen[here], mask)
+        np.multiply(_bits(g)[here], chosen[here], out=_bits(product)[here])
+        place = total[there]
+        np.add(place, product[here], out=place)

@@ -1,0 +1,225 @@
+"""Sliding windows over channels-last arrays: sizes, padding, views, tiles and patches.
+
+An array is ``[batch, *spatial, channels]`` with any number of spatial axes, in any memory order.
+One *tap* is one position inside the window. Along each axis, output `o` reads through tap `k` the
+element `o * stride + k * dilation - low` of the input, where `low` is the padding in front.
+
+The convolution and pooling kernels share this module, so that there is one place where that formula
+stands and one place where an off-by-one can be.
+"""
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+# A tile of columns or windows should stay in the last-level cache together with its product.
+TILE_BYTES = 4 << 20
+
+
+class Tap(NamedTuple):
+    """One position of the window, and the parts of output and input that meet through it."""
+
+    index: int  # row-major number of the tap in the window
+    outputs: tuple  # slices of the spatial output axes
+    inputs: tuple  # slices of the spatial input axes, as long as `outputs`
+
+
+def same_padding(sizes, window, strides, dilation):
+    """SAME: ceil(size / stride) outputs; an odd rest of the padding goes to the end."""
+    pairs = []
+    for size, taps, stride, step in zip(sizes, window, strides, dilation, strict=True):
+        outputs = -(-size // stride)
+        total = max((outputs - 1) * stride + (taps - 1) * step + 1 - size, 0)
+        pairs.append((total // 2, total - total // 2))
+    return tuple(pairs)
+
+
+def explicit_padding(padding, sizes, window, strides, dilation):
+    """The pairs (in front, behind) per spatial axis for "SAME", "VALID" or given pairs."""
+    if isinstance(padding, str):
+        if padding == "SAME":
+            return same_padding(sizes, window, strides, dilation)
+        return ((0, 0),) * len(sizes)
+    return tuple((int(low), int(high)) for low, high in padding)
+
+
+def dilated_size(size, step):
+    """The length of an axis after `step - 1` zeros were put between its elements."""
+    return (size - 1) * step + 1 if size else 0
+
+
+def output_sizes(sizes, window, strides, padding, dilation):
+    """How many windows fit on each axis: (size + low + high - extent) // stride + 1."""
+    return tuple(
+        max((size + low + high - dilated_size(taps, step)) // stride + 1, 0)
+        for size, taps, stride, (low, high), step in zip(
+            sizes, window, strides, padding, dilation, strict=True
+        )
+    )
+
+
+def transposed_sizes(outputs, window, strides, padding, dilation):
+    """The smallest input whose windows are `outputs` in number: `output_sizes` turned round."""
+    return tuple(
+        (count - 1) * stride + dilated_size(taps, step) - low - high
+        for count, taps, stride, (low, high), step in zip(
+            outputs, window, strides, padding, dilation, strict=True
+        )
+    )
+
+
+def axis_taps(size, outputs, taps, stride, low, step):
+    """Per tap of one axis, the slices (outputs, inputs) that meet inside the array, or None."""
+    pairs = []
+    for tap in range(taps):
+        shift = tap * step - low
+        first = max(0, -(shift // stride))  # the least o with o * stride + shift >= 0
+        last = min(outputs - 1, (size - 1 - shift) // stride)
+        if first > last:
+            pairs.append(None)
+            continue
+        start = first * stride + shift
+        stop = last * stride + shift + 1
+        pairs.append((slice(first, last + 1), slice(start, stop, stride)))
+    return pairs
+
+
+def window_taps(sizes, outputs, window, strides, padding, dilation):
+    """Every `Tap` that touches the array, in window scan order. Padding is never touched."""
+    axes = [
+        axis_taps(size, count, taps, stride, low, step)
+        for size, count, taps, stride, (low, _), step in zip(
+            sizes, outputs, window, strides, padding, dilation, strict=True
+        )
+    ]
+    found = []
+    for index, pairs in enumerate(product(*axes)):
+        if None not in pairs:
+            slices = tuple(zip(*pairs, strict=True)) or ((), ())
+            found.append(Tap(index, *slices))
+    return found
+
+
+def working_dtype(dtype):
+    """The dtype a kernel computes in: 16-bit floats are widened and the result rounded once."""
+    dtype = np.dtype(dtype)
+    if dtype.kind in "fV" and dtype.itemsize < 4:  # ml_dtypes types have kind V
+        return np.dtype(np.float32)
+    return dtype
+
+
+def widened(array):
+    """`array` in its `working_dtype`."""
+    return array.astype(working_dtype(array.dtype), copy=False)
+
+
+def in_image(slices):
+    """The index of spatial `slices` in a `[batch, *spatial, channels]` array."""
+    return (slice(None), *slices, slice(None))
+
+
+def pad_spatial(x, padding, dilation=None, fill=0):
+    """`x` with (in front, behind) elements `fill` round it; a negative number cuts.
+
+    With `dilation` d there are also d - 1 elements `fill` between neighbours. An array that needs
+    nothing is returned as it is.
+    """
+    ndim = x.ndim - 2
+    dilation = dilation or (1,) * ndim
+    if all(step == 1 for step in dilation) and not np.any(padding):
+        return x
+    sizes = x.shape[1:-1]
+    wide = tuple(
+        max(dilated_size(size, step) + low + high, 0)
+        for size, step, (low, high) in zip(sizes, dilation, padding, strict=True)
+    )
+    shape = (x.shape[0], *wide, x.shape[-1])
+    # Same memory order as x, so that rows which are long in x stay long.
+    padded = np.full_like(x, fill, shape=shape)
+    inner = window_taps(wide, sizes, (1,) * ndim, dilation, [(-lo, 0) for lo, _ in padding],
+                        (1,) * ndim)
+    for tap in inner:  # the one tap of a window of size one: where element i lands
+        padded[in_image(tap.inputs)] = x[in_image(tap.outputs)]
+    return padded
+
+
+def unpad_spatial(padded, padding, sizes, dilation=None):
+    """The transpose of `pad_spatial`: of a padded array, the elements of the `sizes` inside."""
+    ndim = padded.ndim - 2
+    dilation = dilation or (1,) * ndim
+    if padded.shape[1:-1] == tuple(sizes) and not np.any(padding):
+        return padded
+    kept = np.zeros_like(padded, shape=(padded.shape[0], *sizes, padded.shape[-1]))
+    inner = window_taps(padded.shape[1:-1], sizes, (1,) * ndim, dilation,
+                        [(-lo, 0) for lo, _ in padding], (1,) * ndim)
+    for tap in inner:
+        kept[in_image(tap.outputs)] = padded[in_image(tap.inputs)]
+    return kept
+
+
+def sliding_windows(x, window, strides, dilation):
+    """A view `[batch, *outputs, *window, channels]` of `x`, which has its padding already."""
+    ndim = x.ndim - 2
+    outputs = output_sizes(x.shape[1:-1], window, strides, ((0, 0),) * ndim, dilation)
+    steps = x.strides[1:-1]
+    shape = (x.shape[0], *outputs, *window, x.shape[-1])
+    jumps = (
+        x.strides[0],
+        *(step * stride for step, stride in zip(steps, strides, strict=True)),
+        *(step * apart for step, apart in zip(steps, dilation, strict=True)),
+        x.strides[-1],
+    )
+    if 0 in shape:  # as_strided on an empty array may point outside of it
+        return np.empty(shape, x.dtype)
+    return as_strided(x, shape, jumps, writeable=False)
+
+
+def tiles(batch, outputs, bytes_each, limit=TILE_BYTES):
+    """Cut `[batch, *outputs]` into slices (of the batch, of the first output axis).
+
+    `bytes_each` is what one output position occupies in the tile's buffers. A tile is some whole
+    images, or some rows of one image where an image is larger than `limit`, so that a tile of a
+    row-major array is contiguous.
+    """
+    rows = outputs[0] if outputs else 1
+    row_bytes = max(int(np.prod(outputs[1:])) * bytes_each, 1)
+    images = limit // max(row_bytes * rows, 1)
+    if images >= 1:
+        count = -(-batch // images) if batch else 0
+        step = -(-batch // count) if count else 1  # tiles of about equal size
+        for start in range(0, batch, step):
+            yield slice(start, min(start + step, batch)), slice(0, rows)
+        return
+    step = max(limit // row_bytes, 1)
+    for image in range(batch):
+        for start in range(0, rows, step):
+            yield slice(image, image + 1), slice(start, min(start + step, rows))
+
+
+def patches(x, window, strides, padding, dilation):
+    """Every window as one row of channels: `[N, *S, C] -> [N, *outputs, prod(window) * C]`.
+
+    The order inside a row is the window in row-major order, channels innermost, as in TensorFlow's
+    `extract_patches`; outside of the array are zeros.
+    """
+    x = pad_spatial(x, padding)
+    view = sliding_windows(x, window, strides, dilation)
+    ndim = x.ndim - 2
+    depth = int(np.prod(window)) * x.shape[-1]
+    return view.copy(order="C").reshape(*view.shape[: 1 + ndim], depth)
+
+
+def patches_transpose(g, shape, window, strides, padding, dilation):
+    """The transpose of `patches`: each row of channels is added where it was read.
+
+    gx[n, i, c] = sum of g[n, o, k, c] over all (o, k) with o * stride + k * dilation - low = i.
+    """
+    sizes, outputs, dtype = shape[1:-1], g.shape[1:-1], g.dtype
+    g = widened(g).reshape(*g.shape[:-1], int(np.prod(window)), shape[-1])
+    total = np.zeros(shape, g.dtype)
+    for tap in window_taps(sizes, outputs, window, strides, padding, dilation):
+        place = total[in_image(tap.inputs)]
+        np.add(place, g[(slice(None), *tap.outputs, tap.index)], out=place)
+    return total.astype(dtype, copy=False)

@@ -1,0 +1,1 @@
+"""The primitives: one declaration an operation, with all its rules."""

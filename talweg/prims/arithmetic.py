@@ -1,0 +1,526 @@
+"""Arithmetic, comparison, logic, rounding, selection and casts.
+
+Elementwise primitives broadcast their operands; the driver (`transform/rules.py`) sums a cotangent
+back to its operand's shape, conjugates partials, skips integer operands, and turns a *mask* (a
+partial of dtype bool) into a selection, so rules hold formulas and nothing else.
+
+In every rule `x, y` are the operands, `z` the result (`y` where there is one operand only).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import ELEMENTWISE, elementwise, primitive
+from talweg.core.dtypes import (
+    ANY,
+    COMPLEX,
+    EVERYTHING,
+    FLOATING,
+    INEXACT,
+    NUMERIC,
+    REAL,
+    DType,
+    bool_,
+    float32,
+    float64,
+    int32,
+)
+from talweg.core.errors import invalid
+from talweg.core.primitive import NoGradient, Reject, Sample, later
+
+COMPARED = NoGradient(
+    "a comparison is piecewise constant", "a smooth step such as tf.sigmoid(k * (x - y))"
+)
+ROUNDED = NoGradient(
+    "rounding is piecewise constant",
+    "a straight-through estimate: x + tf.stop_gradient(tf.round(x) - x)",
+)
+LOGICAL = NoGradient("truth values have no derivative")
+INTEGERS = NoGradient("integers have no derivative")
+PREDICATE = NoGradient("the condition only chooses", "a smooth weight instead of a condition")
+MIXED = Reject([3], np.ones(3, np.int32), code="TW102")
+RAGGED = Reject([2], [3], code="TW201")
+
+
+# -- the four operations
+
+
+@elementwise(numpy=np.add, accepts=NUMERIC, rejects=(MIXED, RAGGED))
+class add:
+    """z = x + y."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return 1
+
+    def dy(z, x, y):
+        return 1
+
+
+@elementwise(numpy=np.subtract, accepts=NUMERIC, rejects=(MIXED, RAGGED))
+class sub:
+    """z = x - y."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return 1
+
+    def dy(z, x, y):
+        return -1
+
+
+@elementwise(numpy=np.multiply, accepts=NUMERIC, rejects=(MIXED, RAGGED))
+class mul:
+    """z = x y."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return y
+
+    def dy(z, x, y):
+        return x
+
+
+@elementwise(
+    numpy=np.divide, accepts=INEXACT, domain={"y": (0.5, 3)}, singular="y = 0", rejects=(MIXED, RAGGED)
+)
+class div:
+    """z = x / y.   dz/dy = -z / y."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return 1 / y
+
+    def dy(z, x, y):
+        return -z / y
+
+
+def _nonzero(divisor: Any) -> None:
+    if np.asarray(divisor).dtype.kind in "iu" and not np.all(divisor):
+        raise invalid("TW209", "Integer division by zero", "a divisor without zeros")
+
+
+def _floor_div(x, y):
+    if x.dtype.kind in "iu":
+        _nonzero(y)
+        return np.floor_divide(x, y)
+    return np.floor(np.divide(x, y))
+
+
+def _mod(x, y):
+    _nonzero(y)
+    return np.mod(x, y)
+
+
+def _truncate_div(x, y):
+    _nonzero(y)
+    if x.dtype.kind not in "iu":
+        return np.trunc(np.divide(x, y))
+    quotient = np.floor_divide(x, y)
+    return quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)
+
+
+def _truncate_mod(x, y):
+    _nonzero(y)
+    return np.fmod(x, y)
+
+
+@elementwise(numpy=_floor_div, accepts=REAL, domain={"y": (0.5, 3)}, singular="y = 0")
+class floor_div:
+    """z = floor(x / y)."""
+
+    operands = "x y"
+    no_gradient = ROUNDED
+
+
+@elementwise(
+    numpy=_mod,
+    accepts=REAL,
+    domain={"x": (0.1, 0.4), "y": (0.5, 0.9)},
+    singular="y = 0",
+    kinks={"x": "jumps where x / y is an integer; the derivative by x is 1 there"},
+)
+class mod:
+    """z = x - floor(x / y) y, with the sign of y."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return 1
+
+    def dy(z, x, y):
+        return -floor(x / y)
+
+
+@elementwise(numpy=_truncate_div, accepts=REAL, domain={"y": (0.5, 3)}, singular="y = 0")
+class truncate_div:
+    """z = x / y, rounded toward zero."""
+
+    operands = "x y"
+    no_gradient = ROUNDED
+
+
+@elementwise(numpy=_truncate_mod, accepts=REAL, domain={"x": (0.1, 0.4), "y": (0.5, 0.9)})
+class truncate_mod:
+    """z = x - truncate(x / y) y, with the sign of x."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return 1
+
+    def dy(z, x, y):
+        return -truncate_div(x, y)
+
+
+def _power(x, y):
+    if np.asarray(x).dtype.kind in "iu" and np.any(np.less(y, 0)):
+        raise invalid(
+            "TW209",
+            "Integers to negative integer powers are not allowed",
+            "exponents of at least 0",
+            "tf.cast(x, tf.float32) ** y",
+        )
+    return x**y
+
+
+@elementwise(
+    numpy=_power,
+    accepts=NUMERIC,
+    domain={"x": (0.3, 3)},
+    singular="x = 0 with y < 1",
+    kinks={"y": "the derivative by y is taken as 0 where x <= 0"},
+)
+class pow_:
+    """z = xʸ.   dz/dx = y xʸ⁻¹,  dz/dy = z log x."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return y * x ** (y - 1)
+
+    def dy(z, x, y):
+        positive = positive_or_nonzero(x)
+        return select(positive, z * later("log")(select(positive, x, one_like(x))), zero_like(z))
+
+
+def positive_or_nonzero(x):
+    """Where log x is taken in the derivative of a power: x > 0; x != 0 for complex numbers."""
+    if getattr(x, "dtype", float32) in COMPLEX:
+        return not_equal(x, zero_like(x))
+    return greater(x, zero_like(x))
+
+
+def one_like(x):
+    """A one of x's dtype, to broadcast."""
+    return 1 + zero_like(x)
+
+
+def zero_like(x):
+    """A zero of x's dtype and shape."""
+    return x * 0 if not hasattr(x, "dtype") else zeros_of(x)
+
+
+@elementwise(numpy=np.zeros_like, accepts=ANY)
+class zeros_of:
+    """y = 0, in x's shape and dtype."""
+
+    operands = "x"
+    no_gradient = NoGradient("the result is constant")
+
+
+# -- one operand
+
+
+@elementwise(numpy=np.negative, accepts=NUMERIC)
+def neg(y, x):
+    """y = -x."""
+    return -1
+
+
+@elementwise(
+    numpy=np.abs,
+    accepts=REAL,
+    domain={"x": (0.2, 2)},
+    kinks={"x": "the derivative at 0 is taken as 0"},
+)
+def abs_(y, x):
+    """y = |x|.   dy/dx = sign x."""
+    return sign(x)
+
+
+def _sign(x):
+    if x.dtype.kind == "c":
+        size = np.abs(x)
+        return np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
+    return np.sign(x)
+
+
+@elementwise(numpy=_sign, accepts=REAL, domain={"x": (0.2, 2)}, kinks={"x": "jumps at 0"})
+def sign(y, x):
+    """y = -1, 0 or 1.   dy/dx = 0."""
+    return 0
+
+
+@elementwise(numpy=np.square, accepts=NUMERIC)
+def square(y, x):
+    """y = x².   dy/dx = 2 x."""
+    return 2 * x
+
+
+@elementwise(numpy=np.sqrt, accepts=INEXACT, domain={"x": (0.2, 3)}, singular="x = 0")
+def sqrt(y, x):
+    """y = √x.   dy/dx = 1 / (2 y)."""
+    return 0.5 / y
+
+
+@elementwise(
+    numpy=lambda x: np.reciprocal(np.sqrt(x)), accepts=INEXACT, domain={"x": (0.2, 3)},
+    singular="x = 0",
+)  # fmt: skip
+def rsqrt(y, x):
+    """y = 1 / √x.   dy/dx = -y / (2 x) = -y³ / 2."""
+    return -0.5 * (y * y * y)
+
+
+@elementwise(numpy=np.floor, accepts=FLOATING, domain={"x": (0.1, 0.9)})
+class floor:
+    """y = the largest integer not above x."""
+
+    operands = "x"
+    no_gradient = ROUNDED
+
+
+@elementwise(numpy=np.ceil, accepts=FLOATING, domain={"x": (0.1, 0.9)})
+class ceil:
+    """y = the smallest integer not below x."""
+
+    operands = "x"
+    no_gradient = ROUNDED
+
+
+@elementwise(numpy=np.rint, accepts=FLOATING, domain={"x": (0.1, 0.4)})
+class round_:
+    """y = the nearest integer, halves to even."""
+
+    operands = "x"
+    no_gradient = ROUNDED
+
+
+@elementwise(numpy=np.isnan, accepts=FLOATING, result=bool_)
+class is_nan:
+    """y = whether x is not a number."""
+
+    operands = "x"
+    no_gradient = LOGICAL
+
+
+@elementwise(numpy=np.isinf, accepts=FLOATING, result=bool_)
+class is_inf:
+    """y = whether x is infinite."""
+
+    operands = "x"
+    no_gradient = LOGICAL
+
+
+@elementwise(numpy=np.isfinite, accepts=FLOATING, result=bool_)
+class is_finite:
+    """y = whether x is neither infinite nor not a number."""
+
+    operands = "x"
+    no_gradient = LOGICAL
+
+
+@elementwise(numpy=np.positive, accepts=NUMERIC)
+def identity(y, x):
+    """y = x, a new tensor."""
+    return 1
+
+
+@elementwise(numpy=lambda x: x, accepts=EVERYTHING)
+class stop_gradient:
+    """y = x, a constant as far as derivatives go."""
+
+    operands = "x"
+    no_gradient = NoGradient("stop_gradient makes it a constant", "leave stop_gradient out")
+
+
+# -- two operands, piecewise
+
+
+@elementwise(
+    numpy=np.maximum, accepts=REAL, kinks={"x": "where x = y the derivative goes to x"}
+)
+class maximum:
+    """z = max(x, y)."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return greater_equal(x, y)
+
+    def dy(z, x, y):
+        return less(x, y)
+
+
+@elementwise(
+    numpy=np.minimum, accepts=REAL, kinks={"x": "where x = y the derivative goes to x"}
+)
+class minimum:
+    """z = min(x, y)."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return less_equal(x, y)
+
+    def dy(z, x, y):
+        return greater(x, y)
+
+
+@elementwise(numpy=np.nextafter, accepts=frozenset(FLOATING - {d for d in FLOATING if d.size == 2}))
+class next_after:
+    """z = the next floating-point number after x toward y."""
+
+    operands = "x y"
+    no_gradient = NoGradient("it acts on the representation of numbers")
+
+
+def _compare(kernel: Any, accepts: frozenset[DType], text: str, name: str):
+    body = type(name, (), {"__doc__": text, "operands": "x y", "no_gradient": COMPARED})
+    return elementwise(numpy=kernel, accepts=accepts, result=bool_)(body)
+
+
+equal = _compare(np.equal, EVERYTHING, "z = whether x = y.", "equal")
+not_equal = _compare(np.not_equal, EVERYTHING, "z = whether x ≠ y.", "not_equal")
+less = _compare(np.less, REAL, "z = whether x < y.", "less")
+less_equal = _compare(np.less_equal, REAL, "z = whether x ≤ y.", "less_equal")
+greater = _compare(np.greater, REAL, "z = whether x > y.", "greater")
+greater_equal = _compare(np.greater_equal, REAL, "z = whether x ≥ y.", "greater_equal")
+
+
+def _logical(kernel: Any, operands: str, text: str, name: str):
+    body = type(name, (), {"__doc__": text, "operands": operands, "no_gradient": LOGICAL})
+    return elementwise(numpy=kernel, accepts=frozenset({bool_}))(body)
+
+
+logical_and = _logical(np.logical_and, "x y", "z = x and y.", "logical_and")
+logical_or = _logical(np.logical_or, "x y", "z = x or y.", "logical_or")
+logical_not = _logical(np.logical_not, "x", "y = not x.", "logical_not")
+
+
+def _select(c, x, y):
+    dtype = x.dtype if hasattr(x, "dtype") else y.dtype
+    return np.where(c, x, y).astype(dtype, copy=False)
+
+
+@elementwise(
+    numpy=_select,
+    accepts=EVERYTHING,
+    same="x y",
+    result=lambda c, x, y: x.dtype,
+    samples=(
+        Sample(np.array([True, False, True]), [3], [3]),
+        Sample(np.array(True), [2, 3], [3]),
+        Sample(np.array([[True], [False]]), [3], [1]),
+    ),
+    rejects=(Reject(np.array([True]), [3], np.ones(3, np.int32), code="TW102"),),
+)
+class select:
+    """z = x where c, y elsewhere."""
+
+    operands = "c x y"
+    no_gradient = {"c": PREDICATE}
+
+    def dx(z, c, x, y):
+        return c
+
+    def dy(z, c, x, y):
+        return logical_not(c)
+
+
+# -- change of dtype
+
+
+def _cast(x, *, dtype):
+    target = dtype.numpy_dtype
+    if x.dtype.kind == "c" and target.kind != "c":
+        x = x.real
+    if x.dtype.kind == "f" and target.kind in "iu":
+        return _float_to_int(x, target)
+    return x.astype(target)
+
+
+def _float_to_int(x, target):
+    """Truncation; what does not fit saturates for NaN and infinities as x86 conversions do."""
+    if target.itemsize >= 4 or target.kind == "u":
+        return x.astype(target)
+    return x.astype(np.int32).astype(target)
+
+
+@primitive
+class cast:
+    """y = x as another dtype: floats to integers truncate, complex to real drops the rest."""
+
+    operands = "x"
+
+    def infer(x, *, dtype):
+        return Aval(x.dims, dtype)
+
+    numpy = _cast
+
+    def transpose_x(g, x, *, dtype):
+        return cast(g, dtype=x.dtype)
+
+    batch = ELEMENTWISE
+    memory = "map"
+    samples = (Sample([3], dtype_=float64), Sample([2, 0], dtype_=int32))
+
+
+def _logical_right_operand(x, y):
+    return np.where(y == 0, 0, x / np.where(y == 0, 1, y)).astype(x.dtype, copy=False)
+
+
+@elementwise(
+    numpy=_logical_right_operand,
+    accepts=INEXACT,
+    domain={"y": (0.5, 3)},
+    kinks={"y": "where y = 0 the value and both derivatives are 0"},
+)
+class div_no_nan:
+    """z = x / y, and 0 where y = 0."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return div_no_nan(one_like(y), y)
+
+    def dy(z, x, y):
+        return div_no_nan(-z, y)
+
+
+def _mul_no_nan(x, y):
+    return np.where(y == 0, 0, x * y).astype(np.result_type(x), copy=False)
+
+
+@elementwise(numpy=_mul_no_nan, accepts=INEXACT)
+class mul_no_nan:
+    """z = x y, and 0 where y = 0 even if x is not finite."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return y
+
+    def dy(z, x, y):
+        return x
+
+

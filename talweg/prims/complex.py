@@ -1,0 +1,117 @@
+"""Real and imaginary parts, and what else is not holomorphic.
+
+Cotangents follow TensorFlow: for a real function L of complex z the cotangent is dL/dRe z + i dL/dIm z.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import ELEMENTWISE, check_dtype, primitive
+from talweg.core.dtypes import COMPLEX, FLOATING, INEXACT, complex64, complex128, float32, float64
+from talweg.core.primitive import Sample
+from talweg.core.shapes import broadcast_dims
+
+Z = np.array([1 + 2j, -0.5 + 0.25j, 3 - 1j], np.complex64)
+WIDER = {float32: complex64, float64: complex128}
+
+
+def _real_result(name):
+    def infer(x):
+        check_dtype(name, "x", x.dtype, COMPLEX)
+        return Aval(x.dims, x.dtype.real_dtype)
+
+    return infer
+
+
+@primitive
+class conj:
+    """y = the complex conjugate of x; real numbers are their own."""
+
+    operands = "x"
+
+    def infer(x):
+        check_dtype("conj", "x", x.dtype, INEXACT)
+        return x
+
+    numpy = np.conjugate
+
+    def vjp(g, y, x):
+        return conj(g)
+
+    def jvp(t, y, x):
+        return conj(t)
+
+    batch = ELEMENTWISE
+    memory = "map"
+    samples = (Sample(Z), Sample([2, 2]))
+
+
+@primitive
+class real:
+    """y = Re x."""
+
+    operands = "x"
+    infer = _real_result("real")
+
+    def numpy(x):
+        return x.real.copy()
+
+    def vjp(g, y, x):
+        return complex_(g, 0 * g)
+
+    def jvp(t, y, x):
+        return real(t)
+
+    batch = ELEMENTWISE
+    memory = "map"
+    samples = (Sample(Z),)
+
+
+@primitive
+class imag:
+    """y = Im x."""
+
+    operands = "x"
+    infer = _real_result("imag")
+
+    def numpy(x):
+        return x.imag.copy()
+
+    def vjp(g, y, x):
+        return complex_(0 * g, g)
+
+    def jvp(t, y, x):
+        return imag(t)
+
+    batch = ELEMENTWISE
+    memory = "map"
+    samples = (Sample(Z),)
+
+
+@primitive
+class complex_:
+    """z = x + i y."""
+
+    operands = "x y"
+
+    def infer(x, y):
+        check_dtype("complex", "real", x.dtype, FLOATING & set(WIDER))
+        check_dtype("complex", "imag", y.dtype, {x.dtype})
+        return Aval(broadcast_dims("complex", x.dims, y.dims), WIDER[x.dtype])
+
+    def numpy(x, y):
+        result = np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x, np.complex64))
+        result.real, result.imag = x, y
+        return result
+
+    def vjp(g, z, x, y):
+        return real(g), imag(g)
+
+    def jvp(t, z, x, y):
+        return complex_(*t)
+
+    batch = ELEMENTWISE
+    memory = "map"
+    samples = (Sample([3], [3]),)

@@ -1,0 +1,102 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import check_dtype, primitive
+from talweg.core.dtypes import NUMERIC
+from talweg.core.errors import invalid
+from talweg.core.primitive import Reject, Sample
+from talweg.core.shapes import broadcast_dims
+from talweg.prims.complex import conj
+from talweg.prims.layout import reshape, transpose
+from talweg.prims.reduce import reduce_sum
+
+
+def adjoint(x):
+    """The conjugate transpose of the last two axes."""
+    rank = len(x.dims)
+    turned = transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
+    return conj(turned) if x.dtype.is_complex else turned
+
+
+def sum_to(g, dims):
+    """`g` summed over the batch axes that were broadcast from `dims`."""
+    if g.dims == dims:
+        return g
+    lead = len(g.dims) - len(dims)
+    axes = tuple(range(lead)) + tuple(
+        i + lead for i, size in enumerate(dims) if size == 1 and g.dims[i + lead] != 1
+    )
+    return reshape(reduce_sum(g, axes=axes, keepdims=False), shape=dims)
+
+
+@primitive
+class matmul:
+    """z = x y.   x [..., m, k], y [..., k, n] -> z [..., m, n], batch axes broadcast.
+
+    x̄ = z̄ yᴴ,  ȳ = xᴴ z̄.   Giles 2008, "Collected matrix derivative results", 2.2.2.
+    """
+
+    operands = "x y"
+
+    def infer(x, y):
+        check_dtype("matmul", "a", x.dtype, NUMERIC)
+        check_dtype("matmul", "b", y.dtype, {x.dtype})
+        if x.ndim < 2 or y.ndim < 2:
+            raise invalid(
+                "TW203",
+                f"matmul: a has shape {x.dims} and b has shape {y.dims}",
+                "ranks of at least 2",
+                "tf.linalg.matvec for a matrix and a vector, tf.tensordot for two vectors",
+            )
+        if x.dims[-1] != y.dims[-2]:
+            raise invalid(
+                "TW204",
+                f"matmul: Matrix size-incompatible: a has shape {x.dims} and b has shape {y.dims}",
+                f"the last dimension of a ({x.dims[-1]}) equal to the last but one of b "
+                f"({y.dims[-2]})",
+            )
+        batch = broadcast_dims("matmul", x.dims[:-2], y.dims[:-2])
+        return Aval((*batch, x.dims[-2], y.dims[-1]), x.dtype)
+
+    def numpy(x, y):
+        if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
+            return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+        return np.matmul(x, y)
+
+    def transpose_x(g, x, y):
+        return sum_to(matmul(g, adjoint(y)), x.dims)
+
+    def transpose_y(g, x, y):
+        return sum_to(matmul(adjoint(x), g), y.dims)
+
+    def batch(size, batched, x, y):
+        rank = max(len(x.dims) - batched[0], len(y.dims) - batched[1])
+        return matmul(*(_aligned(size, v, b, rank) for v, b in zip((x, y), batched)))
+
+    memory = "library"
+    call = "gemm"
+    xla = "dot_general"
+    samples = (
+        Sample([3, 4], [4, 2]),
+        Sample([2, 3, 4], [2, 4, 1]),
+        Sample([2, 3, 4], [4, 2]),
+        Sample([3, 0], [0, 2]),
+    )
+    rejects = (
+        Reject([3, 4], [3, 4], code="TW204"),
+        Reject([3], [3], code="TW203"),
+        Reject([3, 4], np.ones((4, 2), np.int32), code="TW102"),
+    )
+
+
+def _aligned(size, x, batched, rank):
+    """`x` with its batch axis in front of `rank` axes, so that batch axes broadcast."""
+    if not batched:
+        return x
+    return reshape(x, shape=(size, *(1,) * (rank - len(x.dims) + 1), *x.dims[1:]))
+
+

@@ -1,0 +1,306 @@
+"""How elements lie: shape, order of axes, slices, padding, joining.  All linear."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import primitive
+from talweg.core.dtypes import float32
+from talweg.core.errors import invalid
+from talweg.core.primitive import Reject, Sample, later
+
+
+def batch_to_front(size, x, batched):
+    """`x` with a batch axis in front: its own, or `size` copies of it."""
+    return x if batched else broadcast_to(x, shape=(size, *x.dims))
+
+
+@primitive
+class broadcast_to:
+    """y = x repeated along new leading axes and along axes of size 1 to the given shape."""
+
+    operands = "x"
+
+    def infer(x, *, shape):
+        lead = len(shape) - x.ndim
+        if lead < 0 or any(a != b and a != 1 for a, b in zip(x.dims, shape[lead:])):
+            raise invalid(
+                "TW201",
+                f"broadcast_to: incompatible shapes: {x.dims} cannot be broadcast to {shape}",
+                "each dimension of the input equal to the shape's, counted from the end, or 1",
+            )
+        return Aval(tuple(shape), x.dtype)
+
+    def numpy(x, *, shape):
+        return np.broadcast_to(x, shape)
+
+    def transpose_x(g, x, *, shape):
+        lead = len(shape) - len(x.dims)
+        axes = tuple(range(lead)) + tuple(
+            i + lead for i, size in enumerate(x.dims) if size == 1 and shape[i + lead] != 1
+        )
+        return reshape(later("reduce_sum")(g, axes=axes, keepdims=False), shape=x.dims)
+
+    def batch(size, batched, x, *, shape):
+        ones = (1,) * (len(shape) - len(x.dims) + 1)
+        return broadcast_to(reshape(x, shape=(size, *ones, *x.dims[1:])), shape=(size, *shape))
+
+    memory = "view"
+    samples = (Sample([3], shape=(2, 3)), Sample([2, 1], shape=(2, 4)), Sample([], shape=(2, 2)),
+               Sample([1], shape=(0,)))  # fmt: skip
+    rejects = (Reject([3], shape=(2, 4), code="TW201"), Reject([2, 3], shape=(3,), code="TW201"))
+
+
+@primitive
+class reshape:
+    """y = the elements of x, in row-major order, in another shape of equal size."""
+
+    operands = "x"
+
+    def infer(x, *, shape):
+        if math.prod(x.dims) != math.prod(shape):
+            raise invalid(
+                "TW205",
+                f"reshape: input of shape {x.dims} has {math.prod(x.dims)} values, but the requested "
+                f"shape {tuple(shape)} has {math.prod(shape)}",
+                "a shape with as many elements",
+            )
+        return Aval(tuple(shape), x.dtype)
+
+    def numpy(x, *, shape):
+        return np.reshape(x, shape)
+
+    def transpose_x(g, x, *, shape):
+        return reshape(g, shape=x.dims)
+
+    def batch(size, batched, x, *, shape):
+        return reshape(x, shape=(size, *shape))
+
+    memory = "view"
+    samples = (Sample([6], shape=(2, 3)), Sample([2, 3], shape=(3, 1, 2)), Sample([0, 3], shape=(0,)))
+    rejects = (Reject([6], shape=(4,), code="TW205"),)
+
+
+@primitive
+class transpose:
+    """y = x with axis `perm[i]` at place i."""
+
+    operands = "x"
+
+    def infer(x, *, perm):
+        if sorted(perm) != list(range(x.ndim)):
+            raise invalid(
+                "TW202",
+                f"transpose: perm={tuple(perm)} is not a permutation of the axes of a tensor of "
+                f"shape {x.dims}",
+                f"each of 0..{x.ndim - 1} once" if x.ndim else "an empty perm",
+            )
+        return Aval(tuple(x.dims[axis] for axis in perm), x.dtype)
+
+    def numpy(x, *, perm):
+        return np.transpose(x, perm)
+
+    def transpose_x(g, x, *, perm):
+        return transpose(g, perm=inverse_permutation(perm))
+
+    def batch(size, batched, x, *, perm):
+        return transpose(x, perm=(0, *(axis + 1 for axis in perm)))
+
+    memory = "view"
+    samples = (Sample([2, 3], perm=(1, 0)), Sample([2, 3, 4], perm=(2, 0, 1)), Sample([], perm=()))
+    rejects = (Reject([2, 3], perm=(0, 0), code="TW202"), Reject([2], perm=(0, 1), code="TW202"))
+
+
+def inverse_permutation(perm: tuple) -> tuple:
+    """The permutation that undoes `perm`."""
+    inverse = [0] * len(perm)
+    for place, axis in enumerate(perm):
+        inverse[axis] = place
+    return tuple(inverse)
+
+
+@primitive
+class reverse:
+    """y = x with the order along `axes` reversed."""
+
+    operands = "x"
+
+    def infer(x, *, axes):
+        return x
+
+    def numpy(x, *, axes):
+        return np.flip(x, axes)
+
+    def transpose_x(g, x, *, axes):
+        return reverse(g, axes=axes)
+
+    def batch(size, batched, x, *, axes):
+        return reverse(x, axes=tuple(axis + 1 for axis in axes))
+
+    memory = "view"
+    samples = (Sample([2, 3], axes=(0,)), Sample([2, 3], axes=(0, 1)), Sample([2], axes=()))
+
+
+def sliced_size(begin: int, end: int, step: int) -> int:
+    """How many elements begin, begin + step, ... lie before `end` (after it for negative steps)."""
+    return max(0, -((begin - end) // step))
+
+
+@primitive
+class strided_slice:
+    """y = x[begin : end : strides] along every axis.
+
+    Bounds are already resolved: non-negative, clipped, except that `end` is -1 for a slice that
+    runs backwards to the very first element.
+    """
+
+    operands = "x"
+
+    def infer(x, *, begin, end, strides):
+        sizes = (sliced_size(b, e, s) for b, e, s in zip(begin, end, strides))
+        return Aval(tuple(sizes), x.dtype)
+
+    def numpy(x, *, begin, end, strides):
+        return x[as_slices(begin, end, strides)]
+
+    def transpose_x(g, x, *, begin, end, strides):
+        return unslice(g, begin=begin, end=end, strides=strides, shape=x.dims)
+
+    def batch(size, batched, x, *, begin, end, strides):
+        return strided_slice(x, begin=(0, *begin), end=(size, *end), strides=(1, *strides))
+
+    memory = "view"
+    samples = (
+        Sample([5], begin=(1,), end=(4,), strides=(2,)),
+        Sample([5, 3], begin=(4, 0), end=(-1, 2), strides=(-2, 1)),
+        Sample([3], begin=(2,), end=(2,), strides=(1,)),
+    )
+
+
+def as_slices(begin: tuple, end: tuple, strides: tuple) -> tuple:
+    """Python slices for resolved bounds."""
+    return tuple(
+        slice(b, None if e < 0 else e, s) for b, e, s in zip(begin, end, strides)
+    )
+
+
+@primitive
+class unslice:
+    """y = zeros of `shape` with g at [begin : end : strides]; the transpose of `strided_slice`."""
+
+    operands = "g"
+
+    def infer(g, *, begin, end, strides, shape):
+        return Aval(tuple(shape), g.dtype)
+
+    def numpy(g, *, begin, end, strides, shape):
+        result = np.zeros(shape, g.dtype)
+        result[as_slices(begin, end, strides)] = g
+        return result
+
+    def transpose_g(h, g, *, begin, end, strides, shape):
+        return strided_slice(h, begin=begin, end=end, strides=strides)
+
+    def batch(size, batched, g, *, begin, end, strides, shape):
+        bounds = {"begin": (0, *begin), "end": (size, *end), "strides": (1, *strides)}
+        return unslice(g, **bounds, shape=(size, *shape))
+
+    memory = "view"
+    samples = (
+        Sample([2], begin=(1,), end=(4,), strides=(2,), shape=(5,)),
+        Sample([3, 2], begin=(4, 0), end=(-1, 2), strides=(-2, 1), shape=(5, 3)),
+    )
+
+
+@primitive
+class pad:
+    """y = x with `low[i]` copies of v before and `high[i]` after it along axis i."""
+
+    operands = "x v"
+    linear = "x v"
+
+    def infer(x, v, *, low, high):
+        return Aval(tuple(a + n + b for a, n, b in zip(low, x.dims, high)), x.dtype)
+
+    def numpy(x, v, *, low, high):
+        shape = tuple(a + n + b for a, n, b in zip(low, x.shape, high))
+        result = np.full(shape, v, x.dtype)
+        result[tuple(slice(a, a + n) for a, n in zip(low, x.shape))] = x
+        return result
+
+    def transpose_x(g, x, v, *, low, high):
+        end = tuple(a + n for a, n in zip(low, x.dims))
+        return strided_slice(g, begin=tuple(low), end=end, strides=(1,) * len(low))
+
+    def transpose_v(g, x, v, *, low, high):
+        inside = pad.transposes["x"](g, x, v, low=low, high=high)
+        total = later("reduce_sum")
+        every, some = tuple(range(len(low))), tuple(range(len(inside.dims)))
+        return total(g, axes=every, keepdims=False) - total(inside, axes=some, keepdims=False)
+
+    def batch(size, batched, x, v, *, low, high):
+        if batched[1]:
+            return NotImplemented  # each slice has its own v
+        return pad(x, v, low=(0, *low), high=(0, *high))
+
+    memory = "map"
+    samples = (
+        Sample([2, 3], [], low=(1, 0), high=(2, 1)),
+        Sample([0], [], low=(1,), high=(1,)),
+        Sample([], [], low=(), high=()),
+    )
+
+
+@primitive
+class concat:
+    """z = the operands one after the other along `axis`."""
+
+    operands = "*values"
+
+    def infer(*values, axis):
+        first = values[0]
+        for position, other in enumerate(values):
+            same = other.ndim == first.ndim and all(
+                a == b for i, (a, b) in enumerate(zip(first.dims, other.dims)) if i != axis
+            )
+            if not same:
+                raise invalid(
+                    "TW204",
+                    f"concat: values[{position}] has shape {other.dims} and values[0] has shape "
+                    f"{first.dims}",
+                    f"equal ranks, and equal dimensions except along axis {axis}",
+                )
+            if other.dtype is not first.dtype:
+                raise invalid(
+                    "TW102",
+                    f"concat: values[{position}] has dtype {other.dtype.name} and values[0] has "
+                    f"dtype {first.dtype.name}",
+                    "operands of one dtype",
+                )
+        total = sum(value.dims[axis] for value in values)
+        return Aval((*first.dims[:axis], total, *first.dims[axis + 1 :]), first.dtype)
+
+    def numpy(*values, axis):
+        return np.concatenate(values, axis)
+
+    def transpose(g, *values, axis):
+        parts, start, dims = [], 0, g.dims
+        for value in values:
+            stop = start + value.dims[axis]
+            begin = tuple(start if i == axis else 0 for i in range(len(dims)))
+            end = tuple(stop if i == axis else size for i, size in enumerate(dims))
+            parts.append(strided_slice(g, begin=begin, end=end, strides=(1,) * len(dims)))
+            start = stop
+        return parts
+
+    def batch(size, batched, *values, axis):
+        fronted = [batch_to_front(size, x, b) for x, b in zip(values, batched)]
+        return concat(*fronted, axis=axis + 1)
+
+    memory = "view"
+    samples = (Sample([2, 3], [2, 1], axis=1), Sample([2], [0], [3], axis=0), Sample([2], axis=0))
+    rejects = (Reject([2, 3], [3, 3], axis=1, code="TW204"),
+               Reject([2], np.ones(2, np.int32), axis=0, dtype=float32, code="TW102"))  # fmt: skip

@@ -1,0 +1,213 @@
+"""Reductions.  `axes` is a sorted tuple of non-negative axes; `keepdims` keeps them with size 1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import check_dtype, primitive
+from talweg.core.dtypes import ANY, FLOATING, NUMERIC, REAL, bool_, int32, int64
+from talweg.core.errors import invalid
+from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.prims.arithmetic import cast, equal, is_finite, select
+from talweg.prims.layout import broadcast_to, reshape
+from talweg.prims.transcendental import exp
+
+CHOICE = NoGradient(
+    "an index is piecewise constant", "a weighted sum of positions, with tf.nn.softmax as weights"
+)
+LOGICAL = NoGradient("truth values have no derivative")
+
+SAMPLES = (
+    Sample([3], axes=(0,), keepdims=False),
+    Sample([2, 3, 4], axes=(0, 2), keepdims=True),
+    Sample([2, 3], axes=(), keepdims=False),
+    Sample([], axes=(), keepdims=False),
+)
+EMPTY = Sample([0, 3], axes=(0,), keepdims=False)
+
+
+def reduced_dims(dims, axes, keepdims):
+    """The dimensions left after reducing over `axes`."""
+    if keepdims:
+        return tuple(1 if i in axes else size for i, size in enumerate(dims))
+    return tuple(size for i, size in enumerate(dims) if i not in axes)
+
+
+def spread(g, dims, axes):
+    """`g`, a reduction's result, with the reduced axes back, at full size."""
+    return broadcast_to(kept(g, dims, axes), shape=dims)
+
+
+def kept(g, dims, axes):
+    """`g`, a reduction's result, with the reduced axes back, at size 1."""
+    shape = reduced_dims(dims, axes, True)
+    return g if g.dims == shape else reshape(g, shape=shape)
+
+
+def _infer(name, accepts, dtype=None):
+    def infer(x, *, axes, keepdims):
+        check_dtype(name, "input_tensor", x.dtype, accepts)
+        return Aval(reduced_dims(x.dims, axes, keepdims), dtype or x.dtype)
+
+    return infer
+
+
+def _batch(name):
+    def batch(size, batched, x, *, axes, keepdims):
+        shifted = tuple(axis + 1 for axis in axes)
+        return later(name)(x, axes=shifted, keepdims=keepdims)
+
+    return batch
+
+
+@primitive
+class reduce_sum:
+    """y = Σ x over axes."""
+
+    operands = "x"
+    infer = _infer("reduce_sum", NUMERIC)
+
+    def numpy(x, *, axes, keepdims):
+        if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
+            return np.sum(x.astype(np.float32), axes, keepdims=keepdims).astype(x.dtype)
+        return np.add.reduce(x, axes, x.dtype, None, keepdims)
+
+    def transpose_x(g, x, *, axes, keepdims):
+        return spread(g, x.dims, axes)
+
+    batch = _batch("reduce_sum")
+    memory = "reduce"
+    samples = (*SAMPLES, EMPTY)
+    rejects = (Reject(np.array([True]), axes=(0,), keepdims=False, code="TW102"),)
+
+
+def _extreme(name, kernel, text):
+    def numpy(x, *, axes, keepdims):
+        start = limit(x.dtype, name)
+        if x.size == 0:
+            return np.full(reduced_dims(x.shape, axes, keepdims), start, x.dtype)
+        return kernel(x, axes, keepdims=keepdims)
+
+    def weights(y, x, axes):
+        """1/n at the n places where x takes the extreme value, 0 elsewhere."""
+        mask = cast(equal(x, kept(y, x.dims, axes)), dtype=x.dtype)
+        return mask / reduce_sum(mask, axes=axes, keepdims=True)
+
+    def vjp(g, y, x, *, axes, keepdims):
+        return weights(y, x, axes) * kept(g, x.dims, axes)
+
+    def jvp(t, y, x, *, axes, keepdims):
+        return reduce_sum(weights(y, x, axes) * t, axes=axes, keepdims=keepdims)
+
+    fields = {
+        "__doc__": text,
+        "operands": "x",
+        "infer": _infer(name, REAL),
+        "numpy": numpy,
+        "vjp": vjp,
+        "jvp": jvp,
+        "batch": _batch(name),
+        "memory": "reduce",
+        "kinks": {"x": "where n places take the value, each gets 1/n of the derivative"},
+        "samples": SAMPLES,
+        "rejects": (Reject(np.array([True]), axes=(0,), keepdims=False, code="TW102"),),
+    }
+    return primitive(type(name, (), fields))
+
+
+def limit(dtype, name):
+    """What the maximum (minimum) of nothing is: the lowest (highest) value of the dtype."""
+    low = name == "reduce_max"
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if low else np.iinfo(dtype).max
+    return -np.inf if low else np.inf
+
+
+reduce_max = _extreme("reduce_max", np.max, "y = the largest element of x over axes.")
+reduce_min = _extreme("reduce_min", np.min, "y = the smallest element of x over axes.")
+
+
+def _logical(name, kernel, text):
+    fields = {
+        "__doc__": text,
+        "operands": "x",
+        "infer": _infer(name, frozenset({bool_})),
+        "numpy": lambda x, *, axes, keepdims: kernel(x, axes, keepdims=keepdims),
+        "no_gradient": LOGICAL,
+        "batch": _batch(name),
+        "memory": "reduce",
+        "samples": (Sample(np.array([[True, False], [True, True]]), axes=(1,), keepdims=False),
+                    Sample(np.zeros((0, 2), bool), axes=(0,), keepdims=True)),  # fmt: skip
+        "rejects": (Reject([2], axes=(0,), keepdims=False, code="TW102"),),
+    }
+    return primitive(type(name, (), fields))
+
+
+reduce_all = _logical("reduce_all", np.all, "y = whether all elements of x over axes are true.")
+reduce_any = _logical("reduce_any", np.any, "y = whether some element of x over axes is true.")
+
+
+def _arg_extreme(name, kernel, text):
+    def infer(x, *, axis, dtype):
+        check_dtype(name, "input", x.dtype, ANY - {d for d in ANY if d.is_complex})
+        if x.dims[axis] == 0:
+            raise invalid(
+                "TW209",
+                f"{name}: reduction axis {axis} is empty in shape {x.dims}",
+                "at least one element along the axis",
+            )
+        return Aval(x.dims[:axis] + x.dims[axis + 1 :], dtype)
+
+    def batch(size, batched, x, *, axis, dtype):
+        return later(name)(x, axis=axis + 1, dtype=dtype)
+
+    fields = {
+        "__doc__": text,
+        "operands": "x",
+        "infer": infer,
+        "numpy": lambda x, *, axis, dtype: kernel(x, axis).astype(dtype.numpy_dtype),
+        "no_gradient": CHOICE,
+        "batch": batch,
+        "memory": "reduce",
+        "samples": (Sample([4], axis=0, dtype_=int64), Sample([2, 3], axis=1, dtype_=int32)),
+        "rejects": (Reject([0], axis=0, dtype_=int64, code="TW209"),),
+    }
+    return primitive(type(name, (), fields))
+
+
+argmax = _arg_extreme("argmax", np.argmax, "y = the first place of the largest element along axis.")
+argmin = _arg_extreme("argmin", np.argmin, "y = the first place of the smallest element along axis.")
+
+
+@primitive
+class logsumexp:
+    """y = ln Σ eˣ over axes, with the maximum m taken out: m + ln Σ eˣ⁻ᵐ.   dy/dx = eˣ⁻ʸ."""
+
+    operands = "x"
+    infer = _infer("reduce_logsumexp", FLOATING)
+
+    def numpy(x, *, axes, keepdims):
+        if x.size == 0:
+            return np.full(reduced_dims(x.shape, axes, keepdims), -np.inf, x.dtype)
+        top = np.max(x, axes, keepdims=True)
+        top = np.where(np.isfinite(top), top, 0).astype(x.dtype)
+        total = np.log(np.sum(np.exp(x - top), axes, keepdims=True)) + top
+        return total if keepdims else np.reshape(total, reduced_dims(x.shape, axes, False))
+
+    def vjp(g, y, x, *, axes, keepdims):
+        return softmax_weights(y, x, axes) * kept(g, x.dims, axes)
+
+    def jvp(t, y, x, *, axes, keepdims):
+        return reduce_sum(softmax_weights(y, x, axes) * t, axes=axes, keepdims=keepdims)
+
+    batch = _batch("logsumexp")
+    memory = "reduce"
+    samples = SAMPLES
+    rejects = (Reject(np.ones(2, np.int32), axes=(0,), keepdims=False, code="TW102"),)
+
+
+def softmax_weights(y, x, axes):
+    """eˣ⁻ʸ, with y the log-sum-exp of x; infinite y counts as 0, as in TensorFlow."""
+    y = kept(y, x.dims, axes)
+    return exp(x - select(is_finite(y), y, y * 0))

@@ -1,0 +1,1 @@
+"""Derivatives and batching, read from the declarations."""

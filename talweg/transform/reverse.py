@@ -1,0 +1,75 @@
+"""The reverse sweep: cotangents of sources from cotangents of targets, over a list of records.
+
+A record is the tuple (primitive, operands, results, parameters, origin).  The same sweep serves
+eager tapes and graphs.  It visits a record only if it lies on a path from a source to a target:
+first forward, marking what depends on a source, then backward, applying the rules.  Iterative;
+linear in the number of records.  Griewank and Walther, "Evaluating Derivatives", 2008, chapter 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.value import IndexedSlices
+from talweg.prims.arithmetic import zeros_of
+from talweg.transform.rules import accumulate, densify, vjp_of
+
+Record = tuple  # (primitive, operands, results, parameters, origin)
+
+
+def reachable(records: list[Record], sources: list) -> tuple[list[Record], set[int]]:
+    """The records that depend on a source, and the ids of all values that do."""
+    reached = {id(source) for source in sources}
+    kept = []
+    for record in records:
+        for operand in record[1]:
+            if id(operand) in reached:
+                kept.append(record)
+                results = record[2]
+                if type(results) is tuple:
+                    reached.update(map(id, results))
+                else:
+                    reached.add(id(results))
+                break
+    return kept, reached
+
+
+def pullback(records: list[Record], targets: list, seeds: list, sources: list) -> list:
+    """The cotangent of each source (None where there is no path), given those of the targets."""
+    kept, reached = reachable(records, sources)
+    own = {id(source) for source in sources}
+    cotangents: dict[int, Any] = {}
+    for target, seed in zip(targets, seeds):
+        if seed is not None and id(target) in reached:
+            cotangents[id(target)] = accumulate(cotangents.get(id(target)), seed)
+    for prim, operands, results, params, _ in reversed(kept):
+        if type(results) is tuple:
+            g = _gather(results, cotangents, own)
+        else:
+            key = id(results)
+            g = cotangents.get(key) if key in own else cotangents.pop(key, None)
+        if g is None:
+            continue
+        if type(g) is IndexedSlices and not prim.wants_sparse:
+            g = densify(g)
+        wanted = [id(operand) in reached for operand in operands]
+        parts = (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
+        for operand, part, want in zip(operands, parts, wanted):
+            if part is not None and want:
+                key = id(operand)
+                before = cotangents.get(key)
+                cotangents[key] = part if before is None else accumulate(before, part)
+    return [cotangents.get(id(source)) for source in sources]
+
+
+def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple | None:
+    """The cotangents of several results, zeros for absent ones; None if all are absent."""
+    found = [
+        cotangents.get(id(z)) if id(z) in own else cotangents.pop(id(z), None) for z in results
+    ]
+    if all(g is None for g in found):
+        return None
+    return tuple(
+        densify(g) if g is not None else zeros_of(z) if z.dtype.is_differentiable else None
+        for g, z in zip(found, results)
+    )

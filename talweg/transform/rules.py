@@ -1,0 +1,219 @@
+"""From a declaration to its vjp and jvp: the policy that no rule has to repeat.
+
+`vjp_of(prim)(g, results, operands, params, wanted)` gives one cotangent (or None) per operand;
+`jvp_of(prim)(tangents, results, operands, params)` the tangent(s) of the result(s).  Here, once and
+for all rules: partials are conjugated in reverse mode (the cotangent of a real function of complex
+numbers is twice its Wirtinger derivative, as in TensorFlow), masks select, ones are not multiplied,
+absent cotangents cost nothing, and broadcast operands get the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core.errors import InternalError
+from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.prims.arithmetic import add, neg, select, zeros_of
+from talweg.prims.complex import conj
+from talweg.prims.layout import broadcast_to, reshape
+from talweg.prims.reduce import reduce_sum
+
+
+def vjp_of(prim: Any) -> Callable[..., list]:
+    """The pullback of one primitive."""
+    rule = prim.vjp
+    if rule is None:
+        rule = prim.vjp = _build_vjp(prim)
+    return rule
+
+
+def jvp_of(prim: Any) -> Callable[..., Any]:
+    """The pushforward of one primitive."""
+    rule = prim.jvp
+    if rule is None:
+        rule = prim.jvp = _build_jvp(prim)
+    return rule
+
+
+def _build_vjp(prim: Any) -> Callable[..., list]:
+    if prim.elementwise:
+        return _elementwise_vjp(prim)
+    if prim.vjp_rule is not None:
+        return _explicit_vjp(prim)
+    return _transposed_vjp(prim)
+
+
+def _build_jvp(prim: Any) -> Callable[..., Any]:
+    if prim.elementwise:
+        return _elementwise_jvp(prim)
+    if prim.jvp_rule is not None:
+        return _explicit_jvp(prim)
+    return _linear_jvp(prim)
+
+
+# -- elementwise
+
+
+def times(g: Any, partial: Any, conjugate: bool) -> Any:
+    """`g` times a partial derivative, which may be a number or a mask."""
+    if not isinstance(partial, Tensor):
+        if partial == 1:
+            return g
+        if partial == -1:
+            return neg(g)
+        return zeros_of(g) if partial == 0 else g * partial
+    dtype = partial.dtype
+    if dtype.is_bool:
+        return select(partial, g, zeros_of(g))
+    if conjugate and dtype.is_complex:
+        partial = conj(partial)
+    return g * partial
+
+
+def unbroadcast(g: Any, x: Any) -> Any:
+    """The sum of `g` over the axes along which `x` was broadcast to its shape."""
+    wanted, dims = x.dims, g.dims
+    if dims == wanted:
+        return g
+    extra = len(dims) - len(wanted)
+    axes = tuple(range(extra)) + tuple(
+        position + extra
+        for position, size in enumerate(wanted)
+        if size == 1 and dims[position + extra] != 1
+    )
+    return reshape(reduce_sum(g, axes=axes, keepdims=False), shape=wanted)
+
+
+def _elementwise_vjp(prim: Any) -> Callable[..., list]:
+    partials = [prim.partials.get(name) for name in prim.operands]
+
+    def vjp(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+        return [
+            unbroadcast(times(g, partial(z, *operands), True), x) if want and partial else None
+            for partial, x, want in zip(partials, operands, wanted)
+        ]
+
+    return vjp
+
+
+def _elementwise_jvp(prim: Any) -> Callable[..., Any]:
+    partials = [prim.partials.get(name) for name in prim.operands]
+
+    def jvp(tangents: list, z: Any, operands: tuple, params: dict) -> Any:
+        total = None
+        for partial, t in zip(partials, tangents):
+            if t is not None and partial is not None:
+                total = accumulate(total, times(t, partial(z, *operands), False))
+        if total is not None and total.dims != z.dims:
+            total = broadcast_to(total, shape=z.dims)
+        return total
+
+    return jvp
+
+
+# -- linear in some operands
+
+
+def _transposed_vjp(prim: Any) -> Callable[..., list]:
+    joint = prim.transposes.get("*")
+    if joint is not None:
+
+        def vjp(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+            return list(joint(g, *operands, **params))
+
+        return vjp
+    rules = [prim.transposes.get(name) for name in prim.operands]
+
+    def vjp_each(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+        return [
+            rule(g, *operands, **params) if want and rule else None
+            for rule, want in zip(rules, wanted)
+        ]
+
+    return vjp_each
+
+
+def _linear_jvp(prim: Any) -> Callable[..., Any]:
+    if prim.derivative is not None:
+        return lambda tangents, z, operands, params: None
+    names = list(prim.operands)
+    joint = set(prim.linear)
+
+    def is_linear(position: int) -> bool:
+        if "*" in prim.transposes:
+            return True
+        return names[min(position, len(names) - 1)] in prim.transposes
+
+    def is_joint(position: int) -> bool:
+        return names[min(position, len(names) - 1)] in joint
+
+    def jvp(tangents: list, z: Any, operands: tuple, params: dict) -> Any:
+        total = None
+        together = [i for i, t in enumerate(tangents) if t is not None and is_joint(i)]
+        if together:
+            total = prim(*_joint_operands(operands, tangents, is_joint), **params)
+        for i, t in enumerate(tangents):
+            if t is not None and i not in together and is_linear(i):
+                part = prim(*operands[:i], t, *operands[i + 1 :], **params)
+                total = accumulate(total, part)
+        return total
+
+    return jvp
+
+
+def _joint_operands(operands: tuple, tangents: list, is_joint: Callable[[int], bool]) -> list:
+    return [
+        x if not is_joint(i) or not x.dtype.is_differentiable else zeros_of(x) if t is None else t
+        for i, (x, t) in enumerate(zip(operands, tangents))
+    ]
+
+
+# -- explicit rules
+
+
+def _explicit_vjp(prim: Any) -> Callable[..., list]:
+    rule = prim.vjp_rule
+
+    def vjp(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+        result = rule(g, z, *operands, **params)
+        result = [result] if not isinstance(result, (tuple, list)) else list(result)
+        if len(result) != len(operands):
+            raise InternalError(
+                None, None, f"{prim.name}: vjp gave {len(result)} cotangents for {len(operands)}"
+            )
+        return result
+
+    return vjp
+
+
+def _explicit_jvp(prim: Any) -> Callable[..., Any]:
+    rule = prim.jvp_rule
+
+    def jvp(tangents: list, z: Any, operands: tuple, params: dict) -> Any:
+        filled = tuple(
+            zeros_of(x) if t is None and x.dtype.is_differentiable else t
+            for t, x in zip(tangents, operands)
+        )
+        return rule(filled if len(filled) != 1 else filled[0], z, *operands, **params)
+
+    return jvp
+
+
+# -- sums of cotangents and tangents
+
+
+def accumulate(total: Any, part: Any) -> Any:
+    """total + part, where None is an absent term and sparse terms stay sparse."""
+    if total is None:
+        return part
+    if part is None:
+        return total
+    if isinstance(total, IndexedSlices) or isinstance(part, IndexedSlices):
+        return OPERATIONS["add_slices"](total, part)
+    return add(total, part)
+
+
+def densify(g: Any) -> Any:
+    """A cotangent as a tensor, whatever its form."""
+    return OPERATIONS["dense"](g) if isinstance(g, IndexedSlices) else g
