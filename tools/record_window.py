@@ -74,8 +74,7 @@ def pooling(case):
         "average": gradients(lambda x: average(x, *rest), x),
     }
     if plane:
-        with_batch = tf.nn.max_pool_with_argmax(x, *rest, include_batch_in_index=True)
-        recorded["argmax"] = written(with_batch.argmax)
+        recorded["argmax"] = written(tf.nn.max_pool_with_argmax(x, *rest).argmax)
     else:  # its gradient goes to all of several maxima: see talweg/kernels/pooling.py
         recorded["max"][1] = None
     return recorded

@@ -79,16 +79,19 @@ def leave(count: int = 1) -> None:
 
 def push(recorder: Any) -> None:
     """Make `recorder` the innermost recorder of its kind in this thread."""
-    before = [other for other in context.recorders if other.rank <= recorder.rank]
-    after = context.recorders[len(before) :]
-    context.recorders = (*before, recorder, *after)
+    present = context.recorders
+    place = len(present)
+    while place and present[place - 1].rank > recorder.rank:
+        place -= 1
+    context.recorders = (*present[:place], recorder, *present[place:])
     enter()
 
 
 def remove(recorder: Any) -> None:
     """Take `recorder` off this thread's recorders; nothing happens if it is not among them."""
-    kept = tuple(other for other in context.recorders if other is not recorder)
-    if len(kept) < len(context.recorders):
+    present = context.recorders
+    kept = tuple([other for other in present if other is not recorder])
+    if len(kept) < len(present):
         context.recorders = kept
         leave()
 

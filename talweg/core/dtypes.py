@@ -26,12 +26,24 @@ _QUANTIZED = {"qint8": "i1", "quint8": "u1", "qint32": "i4", "qint16": "i2", "qu
 class DType:
     """The type of a tensor's elements.  There is one object per dtype; compare with ``==``."""
 
-    __slots__ = ("_numpy", "as_datatype_enum", "name")
+    __slots__ = (
+        "_numpy", "as_datatype_enum", "is_bool", "is_complex", "is_differentiable", "is_floating",
+        "is_integer", "is_numeric", "is_numpy_compatible", "is_quantized", "is_unsigned", "name",
+    )  # fmt: skip
 
     def __init__(self, name: str):
         self.name = name
         self.as_datatype_enum = ENUMS[name]
         self._numpy: Any = None
+        self.is_floating = name.startswith(("float", "bfloat"))
+        self.is_complex = name.startswith("complex")
+        self.is_integer = name.startswith(("int", "uint"))  # quantized ones are not
+        self.is_unsigned = name.startswith("uint")
+        self.is_quantized = name in _QUANTIZED
+        self.is_bool = name == "bool"
+        self.is_numeric = not self.is_bool and name not in ("string", "resource", "variant")
+        self.is_numpy_compatible = name not in ("resource", "variant")
+        self.is_differentiable = self.is_floating or self.is_complex
 
     @property
     def numpy_dtype(self) -> np.dtype:
@@ -59,51 +71,6 @@ class DType:
         if self.name in _QUANTIZED:
             return self.numpy_dtype
         return self.numpy_dtype.type if self.numpy_dtype != object else object
-
-    @property
-    def is_floating(self) -> bool:
-        """Whether this is a real floating-point type."""
-        return self.name.startswith(("float", "bfloat"))
-
-    @property
-    def is_complex(self) -> bool:
-        """Whether this is a complex type."""
-        return self.name.startswith("complex")
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether this is a non-quantized integer type."""
-        return self.name.startswith(("int", "uint"))
-
-    @property
-    def is_unsigned(self) -> bool:
-        """Whether this integer type has no negative values."""
-        return self.name.startswith("uint")
-
-    @property
-    def is_bool(self) -> bool:
-        """Whether this is the type of truth values."""
-        return self.name == "bool"
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether this is a number type (bool, string, resource and variant are not)."""
-        return self.is_floating or self.is_complex or self.is_integer or self.is_quantized
-
-    @property
-    def is_quantized(self) -> bool:
-        """Whether this is one of the quantized integer types."""
-        return self.name in _QUANTIZED
-
-    @property
-    def is_numpy_compatible(self) -> bool:
-        """Whether values of this type can be NumPy arrays."""
-        return self.name not in ("resource", "variant")
-
-    @property
-    def is_differentiable(self) -> bool:
-        """Whether gradients flow through tensors of this type (floats and complex numbers)."""
-        return self.is_floating or self.is_complex
 
     @property
     def base_dtype(self) -> DType:

@@ -28,24 +28,27 @@ def run_anywhere(kernel: Callable[..., Any], *arrays: Any, **params: Any) -> Any
         return kernel(*arrays, **params)
 
 
-def aval_of(value: Any, like: Any = None) -> Aval:
-    """The abstract value of an array, or of a Python scalar beside an array `like`."""
-    if type(value) in (int, float, complex, bool):
-        return Aval((), of_numpy(like.dtype))
-    return Aval(value.shape, of_numpy(value.dtype))
+_PYTHON_NUMBERS = frozenset((int, float, complex, bool))
 
 
 def avals_of(arrays: list) -> list[Aval]:
-    """The abstract values of all operands of one application."""
-    like = next((a for a in arrays if hasattr(a, "dtype")), None)
-    return [aval_of(array, like) for array in arrays]
+    """The abstract values of all operands; a Python number takes the first array's dtype."""
+    try:
+        return [Aval(array.shape, of_numpy(array.dtype)) for array in arrays]
+    except AttributeError:
+        dtype = next(of_numpy(array.dtype) for array in arrays if hasattr(array, "dtype"))
+        return [
+            Aval((), dtype) if type(array) in _PYTHON_NUMBERS
+            else Aval(array.shape, of_numpy(array.dtype))
+            for array in arrays
+        ]  # fmt: skip
 
 
 def is_plain(prim: Any, arrays: list) -> bool:
     """Whether all operands of an elementwise primitive have one dtype that it accepts."""
     dtype = None
     for array in arrays:
-        if type(array) in (float, int, complex, bool):
+        if type(array) in _PYTHON_NUMBERS:
             continue
         if dtype is None:
             dtype = array.dtype

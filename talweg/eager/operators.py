@@ -26,6 +26,8 @@ def operand_pair(x: Any, y: Any) -> tuple[Any, Any]:
 
     At least one comes back as a tensor; a Python number that fits the other's dtype stays as it is.
     """
+    if type(x) is EagerTensor and type(y) is EagerTensor:
+        return x, y
     if is_tensor_like(x):
         x = convert_to_tensor(x)
         return x, _beside(y, x)

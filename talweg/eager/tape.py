@@ -215,21 +215,22 @@ class GradientTape:
         """
         mode = UnconnectedGradients.of(unconnected_gradients)
         self._begin_use()
-        flat_sources = structure.flatten(sources)
-        if not flat_sources and sources is None:
+        if sources is None:
             raise type_error("TW303", "Argument `sources` should not be None.")
         if target is None:
             raise type_error(
                 "TW303", "Argument `target` should be a list or nested structure of Tensors, "
                 "Variables or CompositeTensors to be differentiated, but received None.",
             )  # fmt: skip
+        flat_sources = structure.flatten(sources)
         targets = [self._target(leaf) for leaf in structure.flatten(target)]
         seeds = self._seeds(targets, output_gradients)
         results = self._sweep(targets, seeds, flat_sources)
-        results = [
-            self._absent(source, targets, mode) if g is None else g
-            for source, g in zip(flat_sources, results)
-        ]
+        if any(g is None for g in results):
+            results = [
+                self._absent(source, targets, mode) if g is None else g
+                for source, g in zip(flat_sources, results)
+            ]
         self._end_use()
         return structure.pack(sources, results)
 
@@ -281,21 +282,14 @@ class GradientTape:
 
     def _sweep(self, targets: list, seeds: list, flat_sources: list) -> list:
         """Gradients by tensors and variables; a variable's is the sum over its reads."""
-        tensors: list = []
-        spans = []
-        for source in flat_sources:
-            parts = self._parts(source)
-            spans.append((len(tensors), len(tensors) + len(parts)))
-            tensors.extend(parts)
-        found = pullback(self._records or [], targets, seeds, tensors)
+        groups = [self._parts(source) for source in flat_sources]
+        tensors = [part for parts in groups for part in parts]
+        found = iter(pullback(self._records or [], targets, seeds, tensors))
         results = []
-        for start, stop in spans:
-            if stop - start == 1:
-                results.append(found[start])
-                continue
+        for parts in groups:
             total = None
-            for part in found[start:stop]:
-                total = accumulate(total, part)
+            for _ in parts:
+                total = accumulate(total, next(found))
             results.append(total)
         return results
 

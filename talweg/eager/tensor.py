@@ -16,9 +16,11 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, of_numpy
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.primitive import REGISTRY
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.evaluate import run
 from talweg.eager.format import format_tensor, represent_tensor
+from talweg.prims import arithmetic  # noqa: F401 -- declares what the operators use
 
 state = dispatch.state
 context = dispatch.context
@@ -210,65 +212,82 @@ def wrap(array: Any) -> EagerTensor:
 _new = object.__new__
 
 FLOATS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8", "c8", "c16"))
+REALS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8"))
 NUMBERS = FLOATS | frozenset(np.dtype(kind + size) for kind in "iu" for size in "1248")
+_NO_PARAMS: dict = {}
 
 
-def _fast(operation: str, kernel: Callable[..., Any], dtypes: frozenset, reflected: bool):
-    """An operator: straight to `kernel` in the plain case, `OPERATIONS[operation]` otherwise."""
+def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozenset):
+    """The operator and its reflection: straight to `kernel` for plain operands of one dtype.
+
+    Recorders are shown the application as `dispatch.bind` would.  What is not plain, or fails, goes
+    to `OPERATIONS[operation]`, which converts and reports.
+    """
 
     def operate(self: EagerTensor, other: Any) -> Any:
-        if not state.busy:
-            x = self._array
-            kind = type(other)
-            dtype = x.dtype
-            if kind is EagerTensor:
-                y = other._array
-                plain = y.dtype is dtype and dtype in dtypes
-            elif kind is float:
-                y, plain = other, dtype in FLOATS
-            elif kind is int:
-                y, plain = other, dtype in dtypes
-            else:
-                plain = False
-            if plain:
-                try:
-                    result = _new(EagerTensor)
-                    result._array = run(kernel, y, x) if reflected else run(kernel, x, y)
-                    return result
-                except Exception:  # noqa: BLE001 -- the general path reports it
-                    pass
-        if reflected:
-            return OPERATIONS[operation](other, self)
+        x = self._array
+        kind = type(other)
+        dtype = x.dtype
+        if kind is EagerTensor:
+            y = other._array
+            plain = y.dtype is dtype and dtype in dtypes
+        else:
+            y = other
+            plain = dtype in FLOATS if kind is float else kind is int and dtype in dtypes
+        if plain and context.base is None:
+            try:
+                result = _new(EagerTensor)
+                result._array = run(kernel, x, y)
+            except Exception:  # noqa: BLE001 -- the general path reports it
+                return OPERATIONS[operation](self, other)
+            if state.busy:
+                for recorder in context.recorders:
+                    recorder.record(prim, (self, other), result, _NO_PARAMS)
+            return result
         return OPERATIONS[operation](self, other)
 
-    return operate
+    def reflected(self: EagerTensor, other: Any) -> Any:
+        x = self._array
+        kind = type(other)
+        dtype = x.dtype
+        plain = dtype in FLOATS if kind is float else kind is int and dtype in dtypes
+        if plain and context.base is None:
+            try:
+                result = _new(EagerTensor)
+                result._array = run(kernel, other, x)
+            except Exception:  # noqa: BLE001 -- the general path reports it
+                return OPERATIONS[operation](other, self)
+            if state.busy:
+                for recorder in context.recorders:
+                    recorder.record(prim, (other, self), result, _NO_PARAMS)
+            return result
+        return OPERATIONS[operation](other, self)
+
+    return operate, reflected
 
 
 def _install_fast_operators() -> None:
     table = [
-        ("add", "add", operator.add, NUMBERS),
-        ("sub", "subtract", operator.sub, NUMBERS),
-        ("mul", "multiply", operator.mul, NUMBERS),
-        ("truediv", "truediv", operator.truediv, FLOATS),
+        ("add", "add", "add", operator.add, NUMBERS),
+        ("sub", "subtract", "sub", operator.sub, NUMBERS),
+        ("mul", "multiply", "mul", operator.mul, NUMBERS),
+        ("truediv", "truediv", "div", operator.truediv, FLOATS),
+        ("pow", "pow", "pow", operator.pow, FLOATS),
     ]
-    for stem, operation, kernel, dtypes in table:
-        setattr(EagerTensor, f"__{stem}__", _fast(operation, kernel, dtypes, reflected=False))
-        setattr(EagerTensor, f"__r{stem}__", _fast(operation, kernel, dtypes, reflected=True))
-    for method, kernel in (("less", operator.lt), ("greater", operator.gt)):
-        setattr(EagerTensor, f"__{method[0]}t__", _fast(method, kernel, NUMBERS, reflected=False))
+    for stem, operation, name, kernel, dtypes in table:
+        forward, reflected = _fast(operation, REGISTRY[name], kernel, dtypes)
+        setattr(EagerTensor, f"__{stem}__", forward)
+        setattr(EagerTensor, f"__r{stem}__", reflected)
+    for method, name, kernel in (("lt", "less", operator.lt), ("gt", "greater", operator.gt),
+                                 ("le", "less_equal", operator.le),
+                                 ("ge", "greater_equal", operator.ge)):  # fmt: skip
+        forward, _ = _fast(name, REGISTRY[name], kernel, NUMBERS - FLOATS | REALS)
+        setattr(EagerTensor, f"__{method}__", forward)
 
 
 _install_fast_operators()
 
 
-def negate(self: EagerTensor) -> EagerTensor:
-    """``-x``"""
-    if not state.busy and self._array.dtype in FLOATS:
-        return wrap(-self._array)
-    return OPERATIONS["negative"](self)
-
-
-EagerTensor.__neg__ = negate  # type: ignore[method-assign]
 state.plain = EagerTensor
 
 

@@ -6,6 +6,7 @@ the same value twice gives the same tensor, which is how tapes know the variable
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -440,8 +441,25 @@ def _read(variable: Variable, dtype: DType | None) -> EagerTensor:
     return variable.value()
 
 
-_own = {name: Variable.__dict__[name] for name in ("__getitem__", "__eq__", "__ne__", "__hash__")}
-add_operators(Variable)
-for _name, _method in _own.items():
-    setattr(Variable, _name, _method)
+def _add_operators() -> None:
+    """Python's operators: those of the value that was read."""
+    own = {name: Variable.__dict__[name] for name in ("__getitem__", "__eq__", "__ne__", "__hash__")}
+    add_operators(Variable)
+    for stem in ("add", "sub", "mul", "truediv", "pow", "matmul", "floordiv", "mod"):
+        apply = getattr(operator, stem)
+        setattr(Variable, f"__{stem}__", _forward(apply))
+        setattr(Variable, f"__r{stem}__", _reflected(apply))
+    for name, method in own.items():
+        setattr(Variable, name, method)
+
+
+def _forward(apply: Callable[[Any, Any], Any]) -> Callable[[Variable, Any], Any]:
+    return lambda self, other: apply(self.value(), other)
+
+
+def _reflected(apply: Callable[[Any, Any], Any]) -> Callable[[Variable, Any], Any]:
+    return lambda self, other: apply(other, self.value())
+
+
+_add_operators()
 CONVERTERS.append((Variable, _read))

@@ -27,25 +27,15 @@ FEW_CHANNELS = 4
 DEPTHWISE_BYTES = 256 << 10
 
 
-def convolution_sizes(sizes, kernel, strides, padding, dilation, lhs_dilation=None):
-    """The spatial sizes of the result."""
-    lhs_dilation = lhs_dilation or (1,) * len(sizes)
-    wide = [windows.dilated_size(n, step) for n, step in zip(sizes, lhs_dilation, strict=True)]
-    return windows.output_sizes(wide, kernel, strides, padding, dilation)
-
-
-def convolution(x, w, strides, padding, dilation, lhs_dilation=None, groups=1):
-    """y = x * w, see the head of this module. [N, *S, C] [*K, C/groups, M] -> [N, *O, M].
-
-    `lhs_dilation` d puts d - 1 zeros between the elements of x first.
-    """
+def convolution(x, w, strides, padding, dilation, groups=1):
+    """y = x * w, see the head of this module. [N, *S, C] [*K, C/groups, M] -> [N, *O, M]."""
     kernel, dtype = w.shape[:-2], np.result_type(x, w)
-    outputs = convolution_sizes(x.shape[1:-1], kernel, strides, padding, dilation, lhs_dilation)
+    outputs = windows.output_sizes(x.shape[1:-1], kernel, strides, padding, dilation)
     x, w = windows.widened(x), windows.widened(w)
     y = np.empty((x.shape[0], *outputs, w.shape[-1]), np.result_type(x, w))
     if 0 in (*y.shape, *x.shape, *w.shape):
         return np.zeros(y.shape, dtype)
-    x = windows.pad_spatial(x, padding, lhs_dilation)
+    x = windows.pad_spatial(x, padding)
     if is_depthwise(w, groups):
         _depthwise(x, w, y, strides, dilation)
     else:
@@ -54,16 +44,15 @@ def convolution(x, w, strides, padding, dilation, lhs_dilation=None, groups=1):
     return y.astype(dtype, copy=False)
 
 
-def convolution_filter_gradient(
-    x, g, filter_shape, strides, padding, dilation, lhs_dilation=None, groups=1
-):
+def convolution_filter_gradient(x, g, kernel, strides, padding, dilation, groups=1):
     """dL/dw = sum over windows of (columns of x)^T g. [N, *S, C] [N, *O, M] -> [*K, C/groups, M]."""
-    kernel, dtype = filter_shape[:-2], np.result_type(x, g)
+    dtype = np.result_type(x, g)
     x, g = windows.widened(x), windows.widened(g)
-    total = np.zeros(filter_shape, np.result_type(x, g))
-    if 0 in (*g.shape, *x.shape, *filter_shape):
+    shape = (*kernel, x.shape[-1] // groups, g.shape[-1])
+    total = np.zeros(shape, np.result_type(x, g))
+    if 0 in (*g.shape, *x.shape, *shape):
         return total.astype(dtype, copy=False)
-    x = windows.pad_spatial(x, padding, lhs_dilation)
+    x = windows.pad_spatial(x, padding)
     if is_depthwise(total, groups):
         _depthwise_filter_gradient(x, g, total, strides, dilation)
         return total.astype(dtype, copy=False)
@@ -75,26 +64,16 @@ def convolution_filter_gradient(
     return total.astype(dtype, copy=False)
 
 
-def convolution_input_gradient(
-    g, w, input_shape, strides, padding, dilation, lhs_dilation=None, groups=1
-):
+def convolution_input_gradient(g, w, sizes, strides, padding, dilation, groups=1):
     """dL/dx[n, i, c] = sum of g[n, o, m] w[k, c, m] over the (o, k) that read i.
 
-    [N, *O, M] [*K, C/groups, M] -> [N, *S, C]. This is the transposed convolution.
+    [N, *O, M] [*K, C/groups, M] -> [N, *sizes, C]. This is the transposed convolution.
     """
     dtype = np.result_type(g, w)
-    ndim = len(input_shape) - 2
-    lhs_dilation = lhs_dilation or (1,) * ndim
     g, w = windows.widened(g), windows.widened(w)
-    if any(step > 1 for step in lhs_dilation):  # gradient of the dilated input, then its elements
-        sizes = tuple(map(windows.dilated_size, input_shape[1:-1], lhs_dilation))
-        wide = convolution_input_gradient(
-            g, w, (input_shape[0], *sizes, input_shape[-1]), strides, padding, dilation, None, groups
-        )
-        kept = windows.unpad_spatial(wide, ((0, 0),) * ndim, input_shape[1:-1], lhs_dilation)
-        return kept.astype(dtype, copy=False)
-    total = np.zeros(input_shape, np.result_type(g, w))
-    if 0 in (*g.shape, *w.shape, *input_shape):
+    shape = (g.shape[0], *sizes, w.shape[-2] * groups)
+    total = np.zeros(shape, np.result_type(g, w))
+    if 0 in (*g.shape, *w.shape, *shape):
         return total.astype(dtype, copy=False)
     if is_depthwise(w, groups):
         _depthwise_input_gradient(g, w, total, strides, padding, dilation)

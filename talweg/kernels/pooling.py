@@ -71,27 +71,19 @@ def max_pool_scatter(g, x, window, strides, padding, dilation, y=None):
     return total.astype(dtype, copy=False)
 
 
-def max_pool_with_argmax(
-    x, window, strides, padding, dilation, include_batch=False
-):
-    """The maxima, and the position of each one in x: ((n * S0 + s0) * S1 + s1 ...) * C + c.
-
-    The batch term is there only with `include_batch`.
-    """
+def max_pool_with_argmax(x, window, strides, padding, dilation):
+    """The maxima, and the position of each one in its image: ((s0 * S1 + s1) * S2 ...) * C + c."""
     y = max_pool(x, window, strides, padding, dilation)
     _, wide, top = _operands(x, x, window, strides, padding, dilation, y)
-    strides_in_x = np.cumprod((1, *x.shape[:0:-1]))[::-1]  # elements per step on each axis
+    jumps = np.cumprod((1, *x.shape[:1:-1]))[::-1]  # elements per step along each spatial axis
     offsets = np.zeros(window, np.int64)
     position = np.zeros(y.shape, np.int64)
     spatial = zip(window, strides, padding, dilation, strict=True)
     for axis, (taps, stride, (low, _), step) in enumerate(spatial):
-        jump = strides_in_x[axis + 1]
-        offsets += _on_axis(np.arange(taps) * step * jump, axis, len(window))
-        starts = (np.arange(y.shape[axis + 1]) * stride - low) * jump
+        offsets += _on_axis(np.arange(taps) * step * jumps[axis], axis, len(window))
+        starts = (np.arange(y.shape[axis + 1]) * stride - low) * jumps[axis]
         position += _on_axis(starts, axis + 1, y.ndim)
     position += np.arange(x.shape[-1])
-    if include_batch:
-        position += _on_axis(np.arange(x.shape[0]) * strides_in_x[0], 0, y.ndim)
     taps = _taps(x, y, window, strides, padding, dilation)
     for tap, (here, _, mask) in zip(taps, _first_maxima(wide, top, taps), strict=True):
         np.add(position[here], offsets.flat[tap.index], out=position[here], where=mask)
@@ -106,9 +98,9 @@ def avg_pool(x, window, strides, padding, dilation):
     return _divided(y, counts).astype(dtype, copy=False)
 
 
-def avg_pool_transpose(g, input_shape, window, strides, padding, dilation):
+def avg_pool_transpose(g, sizes, window, strides, padding, dilation):
     """gx[n, i, c] = sum of g[n, o, c] / count(o) over the windows o that read i."""
-    dtype, sizes = g.dtype, input_shape[1:-1]
+    dtype = g.dtype
     g = windows.widened(g)
     counts = window_counts(sizes, g.shape[1:-1], window, strides, padding, dilation)
     g = _divided(g, counts, np.empty_like(g))
@@ -218,7 +210,7 @@ def _taps(x, y, window, strides, padding, dilation):
 
 def _are_disjoint(taps, stride, step):
     """Whether no two windows along an axis share an element."""
-    return windows.dilated_size(taps, step) <= stride
+    return windows.extent(taps, step) <= stride
 
 
 def _bits(array):

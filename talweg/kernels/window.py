@@ -31,7 +31,7 @@ def same_padding(sizes, window, strides, dilation):
     pairs = []
     for size, taps, stride, step in zip(sizes, window, strides, dilation, strict=True):
         outputs = -(-size // stride)
-        total = max((outputs - 1) * stride + (taps - 1) * step + 1 - size, 0)
+        total = max((outputs - 1) * stride + extent(taps, step) - size, 0)
         pairs.append((total // 2, total - total // 2))
     return tuple(pairs)
 
@@ -45,15 +45,15 @@ def explicit_padding(padding, sizes, window, strides, dilation):
     return tuple((int(low), int(high)) for low, high in padding)
 
 
-def dilated_size(size, step):
-    """The length of an axis after `step - 1` zeros were put between its elements."""
-    return (size - 1) * step + 1 if size else 0
+def extent(taps, step):
+    """How many elements a window of `taps` taps spans whose neighbours are `step` apart."""
+    return (taps - 1) * step + 1
 
 
 def output_sizes(sizes, window, strides, padding, dilation):
     """How many windows fit on each axis: (size + low + high - extent) // stride + 1."""
     return tuple(
-        max((size + low + high - dilated_size(taps, step)) // stride + 1, 0)
+        max((size + low + high - extent(taps, step)) // stride + 1, 0)
         for size, taps, stride, (low, high), step in zip(
             sizes, window, strides, padding, dilation, strict=True
         )
@@ -63,7 +63,7 @@ def output_sizes(sizes, window, strides, padding, dilation):
 def transposed_sizes(outputs, window, strides, padding, dilation):
     """The smallest input whose windows are `outputs` in number: `output_sizes` turned round."""
     return tuple(
-        (count - 1) * stride + dilated_size(taps, step) - low - high
+        (count - 1) * stride + extent(taps, step) - low - high
         for count, taps, stride, (low, high), step in zip(
             outputs, window, strides, padding, dilation, strict=True
         )
@@ -120,43 +120,17 @@ def in_image(slices):
     return (slice(None), *slices, slice(None))
 
 
-def pad_spatial(x, padding, dilation=None, fill=0):
-    """`x` with (in front, behind) elements `fill` round it; a negative number cuts.
-
-    With `dilation` d there are also d - 1 elements `fill` between neighbours. An array that needs
-    nothing is returned as it is.
-    """
-    ndim = x.ndim - 2
-    dilation = dilation or (1,) * ndim
-    if all(step == 1 for step in dilation) and not np.any(padding):
+def pad_spatial(x, padding, fill=0):
+    """`x` with (in front, behind) elements `fill` round it; `x` itself where there are none."""
+    if not np.any(padding):
         return x
     sizes = x.shape[1:-1]
-    wide = tuple(
-        max(dilated_size(size, step) + low + high, 0)
-        for size, step, (low, high) in zip(sizes, dilation, padding, strict=True)
-    )
-    shape = (x.shape[0], *wide, x.shape[-1])
+    wide = tuple(low + size + high for size, (low, high) in zip(sizes, padding, strict=True))
     # Same memory order as x, so that rows which are long in x stay long.
-    padded = np.full_like(x, fill, shape=shape)
-    inner = window_taps(wide, sizes, (1,) * ndim, dilation, [(-lo, 0) for lo, _ in padding],
-                        (1,) * ndim)
-    for tap in inner:  # the one tap of a window of size one: where element i lands
-        padded[in_image(tap.inputs)] = x[in_image(tap.outputs)]
+    padded = np.full_like(x, fill, shape=(x.shape[0], *wide, x.shape[-1]))
+    inside = [slice(low, low + size) for size, (low, _) in zip(sizes, padding, strict=True)]
+    padded[in_image(inside)] = x
     return padded
-
-
-def unpad_spatial(padded, padding, sizes, dilation=None):
-    """The transpose of `pad_spatial`: of a padded array, the elements of the `sizes` inside."""
-    ndim = padded.ndim - 2
-    dilation = dilation or (1,) * ndim
-    if padded.shape[1:-1] == tuple(sizes) and not np.any(padding):
-        return padded
-    kept = np.zeros_like(padded, shape=(padded.shape[0], *sizes, padded.shape[-1]))
-    inner = window_taps(padded.shape[1:-1], sizes, (1,) * ndim, dilation,
-                        [(-lo, 0) for lo, _ in padding], (1,) * ndim)
-    for tap in inner:
-        kept[in_image(tap.outputs)] = padded[in_image(tap.inputs)]
-    return kept
 
 
 def sliding_windows(x, window, strides, dilation):
@@ -211,14 +185,14 @@ def patches(x, window, strides, padding, dilation):
     return view.copy(order="C").reshape(*view.shape[: 1 + ndim], depth)
 
 
-def patches_transpose(g, shape, window, strides, padding, dilation):
+def patches_transpose(g, sizes, window, strides, padding, dilation):
     """The transpose of `patches`: each row of channels is added where it was read.
 
     gx[n, i, c] = sum of g[n, o, k, c] over all (o, k) with o * stride + k * dilation - low = i.
     """
-    sizes, outputs, dtype = shape[1:-1], g.shape[1:-1], g.dtype
-    g = widened(g).reshape(*g.shape[:-1], int(np.prod(window)), shape[-1])
-    total = np.zeros(shape, g.dtype)
+    outputs, dtype, taps = g.shape[1:-1], g.dtype, int(np.prod(window))
+    g = widened(g).reshape(*g.shape[:-1], taps, g.shape[-1] // taps)
+    total = np.zeros((g.shape[0], *sizes, g.shape[-1]), g.dtype)
     for tap in window_taps(sizes, outputs, window, strides, padding, dilation):
         place = total[in_image(tap.inputs)]
         np.add(place, g[(slice(None), *tap.outputs, tap.index)], out=place)

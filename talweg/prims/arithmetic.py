@@ -144,7 +144,7 @@ class floor_div:
 @elementwise(
     numpy=_mod,
     accepts=REAL,
-    domain={"x": (0.1, 0.4), "y": (0.5, 0.9)},
+    domain={"x": (1.3, 1.6), "y": (0.9, 1.1)},
     singular="y = 0",
     kinks={"x": "jumps where x / y is an integer; the derivative by x is 1 there"},
 )
@@ -168,7 +168,7 @@ class truncate_div:
     no_gradient = ROUNDED
 
 
-@elementwise(numpy=_truncate_mod, accepts=REAL, domain={"x": (0.1, 0.4), "y": (0.5, 0.9)})
+@elementwise(numpy=_truncate_mod, accepts=REAL, domain={"x": (1.3, 1.6), "y": (0.9, 1.1)})
 class truncate_mod:
     """z = x - truncate(x / y) y, with the sign of x."""
 

@@ -37,7 +37,7 @@ def reachable(records: list[Record], sources: list) -> tuple[list[Record], set[i
 def pullback(records: list[Record], targets: list, seeds: list, sources: list) -> list:
     """The cotangent of each source (None where there is no path), given those of the targets."""
     kept, reached = reachable(records, sources)
-    own = {id(source) for source in sources}
+    own = {id(source) for source in sources}  # their cotangents stay; others are used up
     cotangents: dict[int, Any] = {}
     for target, seed in zip(targets, seeds):
         if seed is not None and id(target) in reached:
@@ -54,11 +54,13 @@ def pullback(records: list[Record], targets: list, seeds: list, sources: list) -
             g = densify(g)
         wanted = [id(operand) in reached for operand in operands]
         parts = (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
-        for operand, part, want in zip(operands, parts, wanted):
-            if part is not None and want:
+        for operand, part in zip(operands, parts):
+            if part is not None:
                 key = id(operand)
-                before = cotangents.get(key)
-                cotangents[key] = part if before is None else accumulate(before, part)
+                if key in cotangents:
+                    cotangents[key] = accumulate(cotangents[key], part)
+                elif key in reached:
+                    cotangents[key] = part
     return [cotangents.get(id(source)) for source in sources]
 
 

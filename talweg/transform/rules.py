@@ -14,7 +14,7 @@ from typing import Any
 
 from talweg.core.errors import InternalError
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
-from talweg.prims.arithmetic import add, neg, select, zeros_of
+from talweg.prims.arithmetic import neg, select, zeros_of
 from talweg.prims.complex import conj
 from talweg.prims.layout import broadcast_to, reshape
 from talweg.prims.reduce import reduce_sum
@@ -74,8 +74,6 @@ def times(g: Any, partial: Any, conjugate: bool) -> Any:
 def unbroadcast(g: Any, x: Any) -> Any:
     """The sum of `g` over the axes along which `x` was broadcast to its shape."""
     wanted, dims = x.dims, g.dims
-    if dims == wanted:
-        return g
     extra = len(dims) - len(wanted)
     axes = tuple(range(extra)) + tuple(
         position + extra
@@ -89,12 +87,20 @@ def _elementwise_vjp(prim: Any) -> Callable[..., list]:
     partials = [prim.partials.get(name) for name in prim.operands]
 
     def vjp(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
-        return [
-            unbroadcast(times(g, partial(z, *operands), True), x) if want and partial else None
-            for partial, x, want in zip(partials, operands, wanted)
-        ]
+        parts: list = []
+        for partial, x, want in zip(partials, operands, wanted):
+            if not want or partial is None:
+                parts.append(None)
+                continue
+            p = partial(z, *operands)
+            part = g if p is _ONE else times(g, p, True)
+            parts.append(part if part.dims == x.dims else unbroadcast(part, x))
+        return parts
 
     return vjp
+
+
+_ONE = 1  # small integers are one object in CPython; `times` handles any other spelling
 
 
 def _elementwise_jvp(prim: Any) -> Callable[..., Any]:
@@ -209,9 +215,9 @@ def accumulate(total: Any, part: Any) -> Any:
         return part
     if part is None:
         return total
-    if isinstance(total, IndexedSlices) or isinstance(part, IndexedSlices):
+    if type(total) is IndexedSlices or type(part) is IndexedSlices:
         return OPERATIONS["add_slices"](total, part)
-    return add(total, part)
+    return total + part
 
 
 def densify(g: Any) -> Any:

@@ -33,8 +33,8 @@ def test_convolution_is_the_formula(geometry, seed):
 def test_gradients_are_adjoints(geometry, seed):
     x, w, g = operands(geometry, seed)
     one = np.vdot(loops.convolution(geometry, x, w), g)
-    gx = kernels.convolution_input_gradient(g, w, x.shape, *geometry.convolution)
-    gw = kernels.convolution_filter_gradient(x, g, w.shape, *geometry.convolution)
+    gx = kernels.convolution_input_gradient(g, w, geometry.sizes, *geometry.convolution)
+    gw = kernels.convolution_filter_gradient(x, g, geometry.window, *geometry.convolution)
     assert gx.shape == x.shape and gw.shape == w.shape
     np.testing.assert_allclose(np.vdot(gx, x), one, atol=1e-9)
     np.testing.assert_allclose(np.vdot(gw, w), one, atol=1e-9)
@@ -56,16 +56,15 @@ def full_gradients(geometry, x, w, g):
 
 @pytest.mark.parametrize("groups, channels", [(1, 2), (1, 6), (2, 2), (2, 5), (3, 1)])
 @pytest.mark.parametrize("strides, dilation", [((1, 1), (1, 1)), ((2, 3), (1, 2)), ((3, 1), (2, 1))])
-@pytest.mark.parametrize("lhs_dilation", [(1, 1), (2, 1)])
-def test_gradients_element_by_element(groups, channels, strides, dilation, lhs_dilation):
+def test_gradients_element_by_element(groups, channels, strides, dilation):
     geometry = loops.Geometry(
-        2, (5, 4), channels, 2, (2, 3), strides, ((1, 0), (2, 1)), dilation, lhs_dilation, groups
+        2, (5, 4), channels, 2, (2, 3), strides, ((1, 0), (2, 1)), dilation, groups
     )
     x, w, g = operands(geometry, 0)
     gx, gw = full_gradients(geometry, x, w, g)
-    got = kernels.convolution_input_gradient(g, w, x.shape, *geometry.convolution)
+    got = kernels.convolution_input_gradient(g, w, geometry.sizes, *geometry.convolution)
     np.testing.assert_allclose(got, gx, atol=1e-12)
-    got = kernels.convolution_filter_gradient(x, g, w.shape, *geometry.convolution)
+    got = kernels.convolution_filter_gradient(x, g, geometry.window, *geometry.convolution)
     np.testing.assert_allclose(got, gw, atol=1e-12)
 
 
@@ -73,15 +72,15 @@ def test_gradients_element_by_element(groups, channels, strides, dilation, lhs_d
 @pytest.mark.parametrize("groups, channels", [(1, 2), (1, 6), (2, 5), (3, 1)])
 def test_tiles_do_not_change_the_result(monkeypatch, limit, groups, channels):
     geometry = loops.Geometry(
-        3, (7, 6), channels, 2, (3, 2), (2, 1), ((1, 2), (1, 0)), (1, 2), (1, 1), groups
+        3, (7, 6), channels, 2, (3, 2), (2, 1), ((1, 2), (1, 0)), (1, 2), groups
     )
     x, w, g = operands(geometry, 1)
 
     def everything():
         return (
             kernels.convolution(x, w, *geometry.convolution),
-            kernels.convolution_input_gradient(g, w, x.shape, *geometry.convolution),
-            kernels.convolution_filter_gradient(x, g, w.shape, *geometry.convolution),
+            kernels.convolution_input_gradient(g, w, geometry.sizes, *geometry.convolution),
+            kernels.convolution_filter_gradient(x, g, geometry.window, *geometry.convolution),
         )
 
     whole = everything()
@@ -96,7 +95,7 @@ def test_tiles_do_not_change_the_result(monkeypatch, limit, groups, channels):
 def test_any_memory_order(channels, groups, kernel):
     """Channels-first data arrives as a transposed view; broadcast cotangents have zero strides."""
     geometry = loops.Geometry(
-        2, (6, 5), channels, 3, kernel, (1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1), groups
+        2, (6, 5), channels, 3, kernel, (1, 1), ((0, 0), (0, 0)), (1, 1), groups
     )
     x, w, g = operands(geometry, 2)
     first = np.ascontiguousarray(np.moveaxis(x, -1, 1))
@@ -107,17 +106,17 @@ def test_any_memory_order(channels, groups, kernel):
         kernels.convolution(moved, w, *rest), kernels.convolution(x, w, *rest), atol=1e-12
     )
     np.testing.assert_allclose(
-        kernels.convolution_filter_gradient(moved, g_first, w.shape, *rest),
-        kernels.convolution_filter_gradient(x, g, w.shape, *rest), atol=1e-12,
+        kernels.convolution_filter_gradient(moved, g_first, kernel, *rest),
+        kernels.convolution_filter_gradient(x, g, kernel, *rest), atol=1e-12,
     )
     np.testing.assert_allclose(
-        kernels.convolution_input_gradient(g_first, w, x.shape, *rest),
-        kernels.convolution_input_gradient(g, w, x.shape, *rest), atol=1e-12,
+        kernels.convolution_input_gradient(g_first, w, geometry.sizes, *rest),
+        kernels.convolution_input_gradient(g, w, geometry.sizes, *rest), atol=1e-12,
     )
     ones = np.broadcast_to(np.float64(1), g.shape)
     np.testing.assert_allclose(
-        kernels.convolution_input_gradient(ones, w, x.shape, *rest),
-        kernels.convolution_input_gradient(np.ones(g.shape), w, x.shape, *rest), atol=1e-12,
+        kernels.convolution_input_gradient(ones, w, geometry.sizes, *rest),
+        kernels.convolution_input_gradient(np.ones(g.shape), w, geometry.sizes, *rest), atol=1e-12,
     )
 
 
@@ -125,12 +124,12 @@ def test_any_memory_order(channels, groups, kernel):
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_dtypes_are_kept(dtype, groups):
     geometry = loops.Geometry(
-        2, (5, 5), 4 // groups, 3, (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1), groups
+        2, (5, 5), 4 // groups, 3, (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), groups
     )
     x, w, g = (np.rint(4 * part).astype(dtype) for part in operands(geometry, 3))
     y = kernels.convolution(x, w, *geometry.convolution)
-    gx = kernels.convolution_input_gradient(g, w, x.shape, *geometry.convolution)
-    gw = kernels.convolution_filter_gradient(x, g, w.shape, *geometry.convolution)
+    gx = kernels.convolution_input_gradient(g, w, geometry.sizes, *geometry.convolution)
+    gw = kernels.convolution_filter_gradient(x, g, geometry.window, *geometry.convolution)
     assert y.dtype == gx.dtype == gw.dtype == dtype
     exact = loops.convolution(geometry, x.astype(np.float64), w.astype(np.float64))
     np.testing.assert_array_equal(y, exact.astype(dtype))

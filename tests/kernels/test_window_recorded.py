@@ -32,12 +32,12 @@ def test_convolution(case, recorded):
     x, w = cases.operand(case["input"], 1), cases.operand(case["filter"], 2)
     geometry = x.shape[1:-1], w.shape[:-2], case["strides"], case["dilation"]
     padding = window.explicit_padding(case["padding"], *geometry)
-    rest = case["strides"], padding, case["dilation"], None, case["groups"]
+    rest = case["strides"], padding, case["dilation"], case["groups"]
     y = convolutions.convolution(x, w, *rest)
     g = cases.operand(y.shape, 3)
     check(y, recorded[0])
-    check(convolutions.convolution_input_gradient(g, w, x.shape, *rest), recorded[1])
-    check(convolutions.convolution_filter_gradient(x, g, w.shape, *rest), recorded[2])
+    check(convolutions.convolution_input_gradient(g, w, x.shape[1:-1], *rest), recorded[1])
+    check(convolutions.convolution_filter_gradient(x, g, w.shape[:-2], *rest), recorded[2])
 
 
 @pairs("depthwise", cases.DEPTHWISE)
@@ -46,13 +46,13 @@ def test_depthwise(case, recorded):
     geometry = x.shape[1:-1], w.shape[:-2], case["strides"], (1, 1)
     padding = window.explicit_padding(case["padding"], *geometry)
     depth = x.shape[-1]
-    rest = case["strides"], padding, (1, 1), None, depth
+    rest = case["strides"], padding, (1, 1), depth
     kernel = w.reshape(*w.shape[:2], 1, -1)
     y = convolutions.convolution(x, kernel, *rest)
     g = cases.operand(y.shape, 3)
     check(y, recorded[0])
-    check(convolutions.convolution_input_gradient(g, kernel, x.shape, *rest), recorded[1])
-    gw = convolutions.convolution_filter_gradient(x, g, kernel.shape, *rest)
+    check(convolutions.convolution_input_gradient(g, kernel, x.shape[1:-1], *rest), recorded[1])
+    gw = convolutions.convolution_filter_gradient(x, g, kernel.shape[:-2], *rest)
     check(gw.reshape(w.shape), recorded[2])
 
 
@@ -62,14 +62,14 @@ def test_pooling(case, recorded):
     geometry = x.shape[1:-1], case["window"], case["strides"], ones
     padding = window.explicit_padding(case["padding"], *geometry)
     rest = case["window"], case["strides"], padding, ones
-    y, position = pooling.max_pool_with_argmax(x, *rest, include_batch=True)
+    y, position = pooling.max_pool_with_argmax(x, *rest)
     g = cases.operand(y.shape, 3)
     check(y, recorded["max"][0])
     check(pooling.max_pool(x, *rest), recorded["max"][0])
     check(pooling.max_pool_scatter(g, x, *rest), recorded["max"][1])
     check(position, recorded.get("argmax"))
     check(pooling.avg_pool(x, *rest), recorded["average"][0])
-    check(pooling.avg_pool_transpose(g, x.shape, *rest), recorded["average"][1])
+    check(pooling.avg_pool_transpose(g, x.shape[1:-1], *rest), recorded["average"][1])
 
 
 @pairs("patches", cases.PATCHES)
@@ -80,4 +80,4 @@ def test_patches(case, recorded):
     rest = case["window"], case["strides"], padding, case["rates"]
     y = window.patches(x, *rest)
     check(y, recorded[0])
-    check(window.patches_transpose(cases.operand(y.shape, 3), x.shape, *rest), recorded[1])
+    check(window.patches_transpose(cases.operand(y.shape, 3), x.shape[1:-1], *rest), recorded[1])

@@ -22,7 +22,6 @@ class Geometry:
     strides: tuple
     padding: tuple
     dilation: tuple
-    lhs_dilation: tuple
     groups: int
 
     @property
@@ -30,9 +29,8 @@ class Geometry:
         found = []
         for axis in range(len(self.sizes)):
             size = self.sizes[axis]
-            wide = (size - 1) * self.lhs_dilation[axis] + 1 if size else 0
             extent = (self.window[axis] - 1) * self.dilation[axis] + 1
-            rest = wide + sum(self.padding[axis]) - extent
+            rest = size + sum(self.padding[axis]) - extent
             found.append(rest // self.strides[axis] + 1 if rest >= 0 else 0)
         return tuple(found)
 
@@ -58,7 +56,7 @@ class Geometry:
 
     @property
     def convolution(self):
-        return self.strides, self.padding, self.dilation, self.lhs_dilation, self.groups
+        return self.strides, self.padding, self.dilation, self.groups
 
     def reads(self):
         """Every (output position, tap, input position) that meets inside the input."""
@@ -68,16 +66,15 @@ class Geometry:
                 for axis, (oi, ki) in enumerate(zip(o, k, strict=True)):
                     at = oi * self.strides[axis] + ki * self.dilation[axis]
                     at -= self.padding[axis][0]
-                    step = self.lhs_dilation[axis]
-                    if at % step or not 0 <= at // step < self.sizes[axis]:
+                    if not 0 <= at < self.sizes[axis]:
                         break
-                    place.append(at // step)
+                    place.append(at)
                 else:
                     yield o, k, tuple(place)
 
 
 @st.composite
-def geometries(draw, lhs_dilation=True, negative=True):
+def geometries(draw):
     """Odd shapes: empty batches, axes of length 1, strides beyond the window, uneven padding."""
     ndim = draw(st.integers(1, 3))
 
@@ -86,7 +83,6 @@ def geometries(draw, lhs_dilation=True, negative=True):
 
     top = {1: 9, 2: 6, 3: 4}[ndim]
     window = each(1, 3)
-    least = -1 if negative else 0
     return Geometry(
         batch=draw(st.integers(0, 3)),
         sizes=each(1, top),
@@ -95,10 +91,9 @@ def geometries(draw, lhs_dilation=True, negative=True):
         window=window,
         strides=each(1, 4),
         padding=tuple(
-            (draw(st.integers(least, taps)), draw(st.integers(least, taps))) for taps in window
+            (draw(st.integers(0, taps)), draw(st.integers(0, taps))) for taps in window
         ),
         dilation=each(1, 3),
-        lhs_dilation=each(1, 3) if lhs_dilation and draw(st.booleans()) else (1,) * ndim,
         groups=draw(st.sampled_from([1, 1, 2, 3])),
     )
 
