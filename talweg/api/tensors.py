@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import shape_argument, tensor
+from talweg.api.arguments import tensor
 from talweg.api.export import export, export_value, operation
 from talweg.core import dtypes, version
 from talweg.core.dtypes import DType, as_dtype
-from talweg.core.errors import type_error
+from talweg.core.errors import UnimplementedError, compose, type_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager import convert
@@ -59,12 +59,16 @@ def convert_to_tensor(
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
     """A tensor of `value`; a single value fills `shape`.  TypeError if the sizes do not match."""
     dtype = None if dtype is None else as_dtype(dtype)
-    result = convert.convert_to_tensor(value, None if isinstance(value, Tensor) else dtype)
-    if dtype is not None and result.dtype is not dtype:
-        result = arithmetic.cast(result, dtype=dtype)
+    if isinstance(value, Tensor) and dtype not in (None, value.dtype):
+        raise type_error(
+            "TW102",
+            f"constant: expected a value of dtype {dtype!r}, but got a tensor of {value.dtype!r}",
+            hint="tf.cast(x, dtype)",
+        )
+    result = convert.convert_to_tensor(value, dtype)
     if shape is None:
         return result
-    dims = shape_argument(shape, "constant")
+    dims = TensorShape(shape).as_tuple()
     array = np.asarray(result._array)
     size = int(np.prod(dims))
     if array.shape == dims:
@@ -88,4 +92,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
     x = tensor(x)
+    if (x.dtype is dtypes.string) != (dtype is dtypes.string):
+        text = f"Cast {x.dtype.name} to {dtype.name} is not supported"
+        raise UnimplementedError(None, None, compose("TW102", text, hint="tf.strings functions"))
     return x if x.dtype is dtype else arithmetic.cast(x, dtype=dtype)

@@ -84,32 +84,32 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes an element takes."""
-        return 1 if self.name in ("string", "resource", "variant") else self.numpy_dtype.itemsize
+        """Bytes an element takes; 0 for strings, whose elements differ."""
+        if self.name == "string":
+            return 0
+        return 1 if self.name in ("resource", "variant") else self.numpy_dtype.itemsize
 
     @property
     def min(self):
-        """The smallest finite value."""
-        return self._limit("min", 0)
+        """The smallest finite value, as a NumPy scalar; TypeError for bool and strings."""
+        return self._limit("min")
 
     @property
     def max(self):
-        """The largest finite value."""
-        return self._limit("max", 1)
+        """The largest finite value, as a NumPy scalar; TypeError for bool and strings."""
+        return self._limit("max")
 
-    def _limit(self, which: str, position: int):
-        if self.is_bool:
-            return bool(position)
-        if self.is_integer and self.name not in EXTENDED:
-            return int(getattr(np.iinfo(self.numpy_dtype), which))
-        if self.name in ("float16", "float32", "float64"):
-            return float(getattr(np.finfo(self.numpy_dtype), which))
+    def _limit(self, which: str):
+        if self.is_quantized or not (self.is_integer or self.is_floating):
+            raise type_error("TW102", f"Cannot find {which}imum value of {self}.")
         if self.name in EXTENDED:
             import ml_dtypes
 
             info = ml_dtypes.finfo if self.is_floating else ml_dtypes.iinfo
-            return float(getattr(info(self.numpy_dtype), which))
-        raise type_error("TW102", f"Cannot find {which}imum value of {self}.")
+            return getattr(info(self.numpy_dtype), which)
+        if self.is_integer:
+            return int(getattr(np.iinfo(self.numpy_dtype), which))
+        return getattr(np.finfo(self.numpy_dtype), which)
 
     @property
     def limits(self) -> tuple:
@@ -186,8 +186,8 @@ EVERYTHING = ANY | {string, variant, resource}
 for _dtype in sorted(ANY - {bfloat16}, key=int):
     _BY_NUMPY[_dtype.numpy_dtype] = _dtype
 _BY_NUMPY[np.dtype(object)] = string
-_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string,
-           object: string}  # fmt: skip
+_PYTHON = {float: float32, bool: bool_, object: string}  # int and str are no dtypes, as in TensorFlow
+_NO_DTYPES = frozenset((int, complex, str, bytes))
 _ALIASES = {"half": float16, "float": float32, "double": float64, "np.bool": bool_, "bool_": bool_}
 
 
@@ -208,29 +208,37 @@ def of_numpy(dtype: np.dtype) -> DType:
 
 
 def as_dtype(value: Any) -> DType:
-    """`value` (DType, name, number, NumPy or Python type) as a DType; TypeError if it is none."""
+    """`value` (DType, name, number, NumPy type, float, bool) as a DType; TypeError if it is none."""
     kind = type(value)
     if kind is DType:
         return value
+    found = None
     if kind is str:
         found = BY_NAME.get(value) or _ALIASES.get(value)
-        if found is not None:
-            return found
     elif kind is int:
-        if value in _BY_ENUM:
-            return _BY_ENUM[value]
-        raise type_error("TW102", f"Cannot convert value {value!r} to a TensorFlow DType.")
-    elif kind is type and value in _PYTHON:
-        return _PYTHON[value]
+        found = _BY_ENUM.get(value)
+        if found is None:
+            raise _no_dtype(value)
+    elif kind is type and value in _NO_DTYPES:
+        raise _no_dtype(value)
+    elif kind is type:
+        found = _PYTHON.get(value)
+    if found is not None:
+        return found
     inner = value if kind is type else getattr(value, "dtype", value)
     if type(inner) is DType:
         return inner
+    if inner is None:
+        raise _no_dtype(value)
     try:
         return of_numpy(np.dtype(inner))
     except (TypeError, ValueError):
-        pass
-    raise type_error(
+        raise _no_dtype(value) from None
+
+
+def _no_dtype(value: Any) -> TypeError:
+    return type_error(
         "TW102",
         f"Cannot convert value {value!r} to a TensorFlow DType.",
-        "a tf.DType, its name, a NumPy dtype or a Python type",
+        "a tf.DType, its name or number, a NumPy dtype, float or bool",
     )

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import (
+    EXTENDED,
     DType,
     as_dtype,
     bool_,
     complex128,
     float32,
+    float64,
     int32,
     int64,
     of_numpy,
@@ -24,6 +26,7 @@ from talweg.eager.tensor import EagerTensor, wrap
 
 CONVERTERS: list[tuple[type, Any]] = []  # (type, function(value, dtype) -> Tensor), by later layers
 
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
 _LEAVES = {bool: bool_, int: int32, float: float32, complex: complex128, str: string, bytes: string}
 
 
@@ -88,7 +91,11 @@ def _pack(values: Any, dtype: DType | None) -> Tensor:
     if dtype is None:
         dtype = _first_dtype(values)
     parts = [
-        _pack(item, dtype) if isinstance(item, (list, tuple)) else convert_to_tensor(item, dtype)
+        _pack(item, dtype)
+        if isinstance(item, (list, tuple))
+        else convert_to_tensor(item)
+        if is_tensor_like(item)
+        else convert_to_tensor(item, dtype)
         for item in values
     ]
     return OPERATIONS["stack"](parts)
@@ -120,8 +127,6 @@ def to_array(value: Any, dtype: DType | None = None) -> Any:
                 "TW205", f"Cannot convert a partially known TensorShape {value} to a Tensor."
             )
         return _from_list(value.as_list(), dtype or int32)
-    if isinstance(value, DType):
-        return np.int32(value.as_datatype_enum)
     if hasattr(value, "__array__"):
         return _from_numpy(np.asarray(value), dtype)
     if isinstance(value, (bool, int, float, complex, str, bytes)):
@@ -146,7 +151,22 @@ def _default_dtype(value: Any) -> DType:
                 "TW103", f"Can't convert Python sequence with out-of-range integer to Tensor: {value}"
             )
         return int64
+    if type(value) is float and abs(value) > _FLOAT32_MAX:
+        _check_float32(value, float32)
     return _LEAVES[type(value)]
+
+
+def _check_float32(values: Any, dtype: DType) -> None:
+    """ValueError for finite Python floats that float32 cannot hold."""
+    if dtype is float32:
+        with np.errstate(all="ignore"):
+            lost = np.isfinite(values) & ~np.isfinite(np.asarray(values, np.float64).astype("f4"))
+        if np.any(lost):
+            raise value_error(
+                "TW103",
+                "Can't convert Python sequence with a value out of range for a float32.",
+                hint="dtype=tf.float64",
+            )
 
 
 def _cannot(value: Any, dtype: DType) -> Exception:
@@ -165,13 +185,14 @@ def _scalar_array(value: Any, dtype: DType) -> Any:
         raise _cannot(value, dtype)
     if kind is int and dtype.is_integer:
         return _wrapped_int(np.asarray(value), dtype)
-    return dtype.numpy_dtype.type(value)
+    with np.errstate(all="ignore"):
+        return dtype.numpy_dtype.type(value)
 
 
 def _fits(kind: type, dtype: DType) -> bool:
     """Whether a Python value of `kind` may become an element of `dtype`."""
     if kind is bool:
-        return dtype is bool_
+        return dtype.is_bool or dtype.is_numeric
     if kind is int:
         return dtype.is_numeric
     if kind is float:
@@ -182,15 +203,18 @@ def _fits(kind: type, dtype: DType) -> bool:
 def _wrapped_int(array: np.ndarray, dtype: DType) -> Any:
     """Python integers as `dtype`, wrapping as C does."""
     if array.dtype == object:
-        raise value_error(
-            "TW103", "Can't convert Python sequence with out-of-range integer to Tensor."
-        )
+        raise _out_of_range()
     return array.astype(dtype.numpy_dtype)[()]
 
 
 def _from_numpy(value: Any, dtype: DType | None) -> Any:
     if value.dtype.kind in "OSU":
         return _strings(value, dtype)
+    if value.dtype.kind in "mMV" and value.dtype.name not in EXTENDED:
+        raise value_error(
+            "TW101", f"Failed to convert a NumPy array to a Tensor (Unsupported numpy type: "
+            f"{value.dtype}).",
+        )  # fmt: skip
     if dtype is None or of_numpy(value.dtype) is dtype:
         own = of_numpy(value.dtype).numpy_dtype  # native byte order
         return np.array(value, dtype=own)[()] if value.ndim == 0 else np.array(value, dtype=own)
@@ -211,71 +235,85 @@ def _strings(value: Any, dtype: DType | None) -> Any:
     return result
 
 
+_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex, "O": object, "S": bytes, "U": str}
+
+
 def _leaf_kinds(value: Any, kinds: set) -> None:
+    """The Python types that the leaves of nested lists stand for."""
     for item in value:
-        if isinstance(item, (list, tuple, range)):
+        kind = type(item)
+        if kind in _LEAVES:
+            kinds.add(kind)
+        elif isinstance(item, (list, tuple, range)):
             _leaf_kinds(item, kinds)
+        elif isinstance(item, (np.ndarray, np.generic)):
+            kinds.add(_KINDS.get(item.dtype.kind, float))
+        elif hasattr(item, "__array__"):
+            kinds.add(_KINDS.get(np.asarray(item).dtype.kind, float))
+        elif isinstance(item, (bool, int, float, complex, str, bytes)):
+            kinds.add(next(base for base in _LEAVES if isinstance(item, base)))
         else:
-            kinds.add(type(item))
+            raise _unsupported(item)
 
 
 def _from_list(value: Any, dtype: DType | None) -> Any:
     kinds: set = set()
     _leaf_kinds(value, kinds)
+    texts = kinds & {str, bytes, object}
     try:
-        array = np.array(value, dtype=object if kinds & {str, bytes} else None)
+        array = np.array(value, dtype=object if texts else None)
     except ValueError:
-        raise value_error("TW101", "Can't convert non-rectangular Python sequence to Tensor.") from None
-    except OverflowError:
         raise value_error(
-            "TW103", "Can't convert Python sequence with out-of-range integer to Tensor."
+            "TW101", "Can't convert non-rectangular Python sequence to Tensor."
         ) from None
+    except OverflowError:
+        raise _out_of_range() from None
     if not kinds:
         return array.astype((dtype or float32).numpy_dtype)
-    python = {base for kind in kinds for base in _LEAVES if issubclass(kind, base) and kind is base}
-    if python != kinds:
-        return _from_mixed(value, array, kinds, dtype)
-    if python & {str, bytes}:
-        if python - {str, bytes} or array.dtype != object:
-            raise value_error("TW101", "Can't convert Python sequence with mixed types to Tensor.")
+    if texts:
+        if kinds - texts:
+            raise _mixed()
         return _strings(array, dtype)
-    if len(python) > 1 and bool in python:
-        raise value_error("TW101", "Can't convert Python sequence with mixed types to Tensor.")
-    widest = next(kind for kind in (complex, float, int, bool) if kind in python)
+    if len(kinds) > 1 and (bool in kinds or kinds >= {complex, float}):
+        raise _mixed()
+    if dtype is None and _first_leaf_is_double(value):
+        dtype = float64
+    widest = next(kind for kind in (complex, float, int, bool) if kind in kinds)
     return _cast_list(array, widest, dtype)
+
+
+def _first_leaf_is_double(value: Any) -> bool:
+    """NumPy doubles keep their dtype when they come first in a list, as in TensorFlow."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float64
+
+
+def _mixed() -> Exception:
+    return value_error("TW101", "Can't convert Python sequence with mixed types to Tensor.")
+
+
+def _out_of_range() -> Exception:
+    text = "Can't convert Python sequence with out-of-range integer to Tensor."
+    return value_error("TW103", text)
 
 
 def _cast_list(array: np.ndarray, widest: type, dtype: DType | None) -> Any:
     if dtype is None:
         if widest is int:
             if array.dtype == object or array.dtype == np.uint64:
-                _wrapped_int(np.array(0, object), int32)
+                raise _out_of_range()
             small = not array.size or (array.min() >= -(2**31) and array.max() < 2**31)
             return array.astype(np.int32 if small else np.int64)
         dtype = _LEAVES[widest]
+        if widest is float:
+            _check_float32(array, dtype)
     elif not _fits(widest, dtype):
         raise _cannot(array.tolist(), dtype)
     if widest is int and dtype.is_integer:
         return _wrapped_int(array, dtype)
     with np.errstate(all="ignore"):
         return array.astype(dtype.numpy_dtype)
-
-
-def _from_mixed(value: Any, array: np.ndarray, kinds: set, dtype: DType | None) -> Any:
-    """Lists with NumPy scalars, arrays, or foreign objects among their leaves."""
-    if any(kind is type(None) or (array.dtype == object and not hasattr(kind, "__array__"))
-           for kind in kinds):  # fmt: skip
-        bad = next(k for k in kinds if k is type(None) or not hasattr(k, "__array__"))
-        raise value_error(
-            "TW101", f"Attempt to convert a value with an unsupported type ({bad}) to a Tensor."
-        )
-    if array.dtype == object:
-        raise value_error("TW101", "Can't convert non-rectangular Python sequence to Tensor.")
-    if dtype is None and array.dtype == np.int64 and kinds & {int}:
-        return _cast_list(array, int, None)
-    if dtype is None and array.dtype == np.float64 and kinds & {float}:
-        dtype = float32
-    return _from_numpy(array, dtype)
 
 
 OPERATIONS["convert_to_tensor"] = convert_to_tensor

@@ -13,9 +13,11 @@ def numpy_text(array: Any, representation: bool = False) -> str:
     """The value as NumPy prints it (`str`, or `repr` without its type for scalars)."""
     if array.ndim == 0:
         value = array[()]
-        if isinstance(value, np.generic) and value.dtype.kind in "biufc":
-            return str(value)
-        return repr(value) if isinstance(value, bytes) else str(value)
+        if isinstance(value, bytes):
+            return repr(value)
+        if representation and array.dtype.kind not in "c":
+            value = value.item()  # TensorFlow shows the digits of the double
+        return str(value)
     return repr(array) if representation else str(array)
 
 

@@ -82,6 +82,8 @@ def truediv(x: Any, y: Any) -> Any:
     """x / y; 8- and 16-bit integers give float32, wider ones float64."""
     x, y = _same_dtype(x, y)
     dtype = x.dtype
+    if dtype is bool_ or dtype is string:
+        raise type_error("TW102", f"Invalid dtype {dtype!r} in truediv", "numbers")
     if dtype in INTEGER:
         wide = float32 if dtype in _SINGLE else float64
         x, y = arithmetic.cast(x, dtype=wide), arithmetic.cast(y, dtype=wide)
@@ -103,6 +105,14 @@ def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return x, y
 
 
+def power(x: Any, y: Any) -> Any:
+    """x ** y; an exponent that is no tensor takes the base's dtype, or is a TypeError."""
+    if is_tensor_like(x) and not is_tensor_like(y):
+        x = convert_to_tensor(x)
+        y = y if _is_plain_number(y, x) else convert_to_tensor(y, x.dtype)
+    return arithmetic.pow_(*operand_pair(x, y))
+
+
 def absolute(x: Any) -> Any:
     """|x|; the modulus of complex numbers."""
     x = convert_to_tensor(x)
@@ -111,8 +121,12 @@ def absolute(x: Any) -> Any:
 
 def _bitwise(name: str, logical: Any) -> Callable[[Any, Any], Any]:
     def apply(x: Any, y: Any) -> Any:
-        x, y = operand_pair(x, y)
-        x, y = convert_to_tensor(x, dtype_hint=bool_), convert_to_tensor(y, dtype_hint=bool_)
+        if is_tensor_like(x):
+            x = convert_to_tensor(x)
+            y = convert_to_tensor(y, None if is_tensor_like(y) else x.dtype)
+        else:
+            y = convert_to_tensor(y)
+            x = convert_to_tensor(x, y.dtype)
         if x.dtype is bool_:
             return logical(x, y)
         return OPERATIONS[f"integer_{name}"](x, y)
@@ -154,9 +168,7 @@ def not_equal_operator(x: Any, y: Any) -> Any:
 def _compare(x: Any, y: Any, prim: Any, otherwise: bool) -> Any:
     x = convert_to_tensor(x)
     if not isinstance(y, Tensor):
-        y = convert_to_tensor(y, dtype_hint=x.dtype)
-        if y.dtype is not x.dtype and y.dtype is string:
-            raise type_error("TW101", f"Cannot convert {y!r} to EagerTensor of dtype {x.dtype.name}")
+        y = convert_to_tensor(y, None if is_tensor_like(y) else x.dtype)
     if not _broadcasts(x, y):
         return convert_to_tensor(otherwise)
     if x.dtype is not y.dtype:
@@ -176,7 +188,7 @@ OPERATIONS.update(
     truediv=truediv,
     floordiv=binary(arithmetic.floor_div),
     mod=binary(arithmetic.mod),
-    pow=binary(arithmetic.pow_),
+    pow=power,
     matmul=binary(contract.matmul),
     negative=unary(arithmetic.neg),
     abs=absolute,

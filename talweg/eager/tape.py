@@ -7,6 +7,7 @@ explained by the operation that blocks it.
 
 from __future__ import annotations
 
+import enum
 import logging
 from typing import Any
 
@@ -25,38 +26,26 @@ from talweg.transform.reverse import pullback
 from talweg.transform.rules import accumulate, densify
 
 
-class UnconnectedGradients:
+class UnconnectedGradients(enum.Enum):
     """What the gradient is where there is no path: `None`, zeros, or an error that explains."""
 
-    NONE: Any = None
-    ZERO: Any = None
-    ERROR: Any = None
-
-    def __init__(self, value: str):
-        self.value = value
-        self.name = value.upper()
-
-    def __repr__(self) -> str:
-        return f"<UnconnectedGradients.{self.name}: {self.value!r}>"
+    NONE = "none"
+    ZERO = "zero"
+    ERROR = "error"
 
     @classmethod
     def of(cls, value: Any) -> UnconnectedGradients:
         """`value` (one of these, or its name) as one of these; ValueError if it is none."""
-        if isinstance(value, cls):
+        if type(value) is cls:
             return value
-        found = {"none": cls.NONE, "zero": cls.ZERO, "error": cls.ERROR}.get(str(value).lower())
-        if found is None:
+        try:
+            return cls(str(value).lower())
+        except ValueError:
             raise value_error(
                 "TW207",
                 f"Unknown value for unconnected_gradients: {value!r}",
                 "tf.UnconnectedGradients.NONE, ZERO or ERROR",
-            )
-        return found
-
-
-UnconnectedGradients.NONE = UnconnectedGradients("none")
-UnconnectedGradients.ZERO = UnconnectedGradients("zero")
-UnconnectedGradients.ERROR = UnconnectedGradients("error")
+            ) from None
 
 
 class GradientTape:

@@ -166,11 +166,6 @@ class EagerTensor(Tensor):
             raise type_error("TW203", "Cannot iterate over a scalar tensor.")
         return (self[position] for position in range(len(self._array)))
 
-    def __contains__(self, value: Any) -> bool:
-        raise type_error(
-            "TW104", "`in` on a tensor is not allowed.", hint="tf.reduce_any(tf.equal(tensor, value))"
-        )
-
     def __reduce__(self):
         return wrap, (self._array,)
 

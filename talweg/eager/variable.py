@@ -6,6 +6,7 @@ the same value twice gives the same tensor, which is how tapes know the variable
 
 from __future__ import annotations
 
+import enum
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -22,16 +23,22 @@ from talweg.eager.format import represent_variable
 from talweg.eager.tensor import EagerTensor, wrap
 
 
-class VariableSynchronization:
+class VariableSynchronization(enum.Enum):
     """When copies of a variable are combined; accepted, there is one copy here."""
 
-    AUTO, NONE, ON_WRITE, ON_READ = 0, 1, 2, 3
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
 
 
-class VariableAggregation:
+class VariableAggregation(enum.Enum):
     """How copies of a variable are combined; accepted, there is one copy here."""
 
-    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = 0, 1, 2, 3
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
 
 
 class Variable:
@@ -266,8 +273,10 @@ class Variable:
 
     def _update(self, delta: Any, kernel: Callable[[Any, Any], Any], what: str) -> None:
         delta = convert_to_tensor(delta, dtype=self._dtype)
+        if not self._dtype.is_numeric:
+            raise invalid("TW102", f"Cannot {what} variables of dtype {self._dtype.name}", "numbers")
         if delta.dims != self._tensor.dims:
-            raise value_error(
+            raise invalid(
                 "TW204",
                 f"Cannot {what} variable '{self._name}' of shape {self._tensor.dims} and a value of "
                 f"shape {delta.dims}",
@@ -441,6 +450,13 @@ def _read(variable: Variable, dtype: DType | None) -> EagerTensor:
     return variable.value()
 
 
+def _no_augmented(self: Variable, other: Any) -> Any:
+    raise RuntimeError(
+        "`variable += value` with `tf.Variable`s is not supported. Use `variable.assign_add(value)` "
+        "to modify the variable, or `out = variable + value` to get a new tensor.  [TW401]"
+    )
+
+
 def _add_operators() -> None:
     """Python's operators: those of the value that was read."""
     own = {name: Variable.__dict__[name] for name in ("__getitem__", "__eq__", "__ne__", "__hash__")}
@@ -449,6 +465,7 @@ def _add_operators() -> None:
         apply = getattr(operator, stem)
         setattr(Variable, f"__{stem}__", _forward(apply))
         setattr(Variable, f"__r{stem}__", _reflected(apply))
+        setattr(Variable, f"__i{stem}__", _no_augmented)
     for name, method in own.items():
         setattr(Variable, name, method)
 

@@ -23,6 +23,8 @@ from talweg.core.dtypes import (
     INEXACT,
     NUMERIC,
     REAL,
+    UNSIGNED,
+    UNSIGNED,
     DType,
     bool_,
     float32,
@@ -103,33 +105,33 @@ class div:
         return -z / y
 
 
-def _nonzero(divisor: Any) -> None:
-    if np.asarray(divisor).dtype.kind in "iu" and not np.all(divisor):
+def _are_integers(x: Any, y: Any) -> bool:
+    """Whether the operands are integers; if so, the divisor must have no zeros."""
+    if np.result_type(x, y).kind not in "iu":
+        return False
+    if not np.all(y):
         raise invalid("TW209", "Integer division by zero", "a divisor without zeros")
+    return True
 
 
 def _floor_div(x, y):
-    if x.dtype.kind in "iu":
-        _nonzero(y)
-        return np.floor_divide(x, y)
-    return np.floor(np.divide(x, y))
+    return np.floor_divide(x, y) if _are_integers(x, y) else np.floor(np.divide(x, y))
 
 
 def _mod(x, y):
-    _nonzero(y)
+    _are_integers(x, y)
     return np.mod(x, y)
 
 
 def _truncate_div(x, y):
-    _nonzero(y)
-    if x.dtype.kind not in "iu":
+    if not _are_integers(x, y):
         return np.trunc(np.divide(x, y))
     quotient = np.floor_divide(x, y)
-    return quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)
+    return quotient + ((quotient < 0) & (quotient * y != x)).astype(quotient.dtype)
 
 
 def _truncate_mod(x, y):
-    _nonzero(y)
+    _are_integers(x, y)
     return np.fmod(x, y)
 
 
@@ -194,7 +196,7 @@ def _power(x, y):
 
 @elementwise(
     numpy=_power,
-    accepts=NUMERIC,
+    accepts=NUMERIC - UNSIGNED,
     domain={"x": (0.3, 3)},
     singular="x = 0 with y < 1",
     kinks={"y": "the derivative by y is taken as 0 where x <= 0"},
@@ -240,7 +242,7 @@ class zeros_of:
 # -- one operand
 
 
-@elementwise(numpy=np.negative, accepts=NUMERIC)
+@elementwise(numpy=np.negative, accepts=NUMERIC - UNSIGNED)
 def neg(y, x):
     """y = -x."""
     return -1
@@ -248,7 +250,7 @@ def neg(y, x):
 
 @elementwise(
     numpy=np.abs,
-    accepts=REAL,
+    accepts=REAL - UNSIGNED,
     domain={"x": (0.2, 2)},
     kinks={"x": "the derivative at 0 is taken as 0"},
 )
@@ -447,6 +449,38 @@ class select:
         return logical_not(c)
 
 
+_BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+
+
+def _gate(c, x):
+    """The bits of x times 0 or 1: several times faster than `np.where` on an irregular mask."""
+    if x.dtype.kind == "c" or np.ndim(x) == 0:
+        return np.where(c, x, 0).astype(x.dtype, copy=False)
+    bits = x.view(_BITS[x.dtype.itemsize])
+    return np.multiply(bits, np.asarray(c).view(np.int8)).view(x.dtype)
+
+
+@elementwise(
+    numpy=_gate,
+    accepts=NUMERIC,
+    same="x",
+    samples=(
+        Sample(np.array([True, False, True]), [3]),
+        Sample(np.array([[True], [False]]), [3]),
+        Sample(np.array(False), []),
+    ),
+    rejects=(Reject(np.array([True, False]), [3], code="TW201"),),
+)
+class gate:
+    """z = x where c, 0 elsewhere, also where x is not finite."""
+
+    operands = "c x"
+    no_gradient = {"c": PREDICATE}
+
+    def dx(z, c, x):
+        return c
+
+
 # -- change of dtype
 
 
@@ -483,44 +517,3 @@ class cast:
     batch = ELEMENTWISE
     memory = "map"
     samples = (Sample([3], dtype_=float64), Sample([2, 0], dtype_=int32))
-
-
-def _logical_right_operand(x, y):
-    return np.where(y == 0, 0, x / np.where(y == 0, 1, y)).astype(x.dtype, copy=False)
-
-
-@elementwise(
-    numpy=_logical_right_operand,
-    accepts=INEXACT,
-    domain={"y": (0.5, 3)},
-    kinks={"y": "where y = 0 the value and both derivatives are 0"},
-)
-class div_no_nan:
-    """z = x / y, and 0 where y = 0."""
-
-    operands = "x y"
-
-    def dx(z, x, y):
-        return div_no_nan(one_like(y), y)
-
-    def dy(z, x, y):
-        return div_no_nan(-z, y)
-
-
-def _mul_no_nan(x, y):
-    return np.where(y == 0, 0, x * y).astype(np.result_type(x), copy=False)
-
-
-@elementwise(numpy=_mul_no_nan, accepts=INEXACT)
-class mul_no_nan:
-    """z = x y, and 0 where y = 0 even if x is not finite."""
-
-    operands = "x y"
-
-    def dx(z, x, y):
-        return y
-
-    def dy(z, x, y):
-        return x
-
-

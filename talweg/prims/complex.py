@@ -10,8 +10,10 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import ELEMENTWISE, check_dtype, primitive
 from talweg.core.dtypes import COMPLEX, FLOATING, INEXACT, complex64, complex128, float32, float64
-from talweg.core.primitive import Sample
+from talweg.core.primitive import Reject, Sample
 from talweg.core.shapes import broadcast_dims
+from talweg.prims.arithmetic import zeros_of
+from talweg.prims.guarded import div_no_nan
 
 Z = np.array([1 + 2j, -0.5 + 0.25j, 3 - 1j], np.complex64)
 WIDER = {float32: complex64, float64: complex128}
@@ -115,3 +117,56 @@ class complex_:
     batch = ELEMENTWISE
     memory = "map"
     samples = (Sample([3], [3]),)
+
+
+def direction(x):
+    """x / |x|, and 0 where x = 0."""
+    size = complex_abs(x)
+    return div_no_nan(x, complex_(size, zeros_of(size)))
+
+
+@primitive
+class complex_abs:
+    """y = |x| of complex numbers.   x̄ = ȳ x / |x|, which is taken as 0 at x = 0."""
+
+    operands = "x"
+    infer = _real_result("complex_abs")
+
+    def numpy(x):
+        return np.abs(x)
+
+    def vjp(g, y, x):
+        return complex_(g, zeros_of(g)) * direction(x)
+
+    def jvp(t, y, x):
+        return real(conj(direction(x)) * t)
+
+    batch = ELEMENTWISE
+    memory = "map"
+    kinks = {"x": "the derivative at 0 is taken as 0"}
+    samples = (Sample(Z),)
+    rejects = (Reject([2], code="TW102"),)
+
+
+@primitive
+class angle:
+    """y = arctan2(Im x, Re x).   dy = Im(dx / x), so x̄ = ȳ i x / |x|²."""
+
+    operands = "x"
+    infer = _real_result("angle")
+
+    def numpy(x):
+        return np.angle(x)
+
+    def vjp(g, y, x):
+        a, b = real(x), imag(x)
+        g = g / (a * a + b * b)
+        return complex_(-g * b, g * a)
+
+    def jvp(t, y, x):
+        return imag(t / x)
+
+    batch = ELEMENTWISE
+    memory = "map"
+    samples = (Sample(Z),)
+    rejects = (Reject([2], code="TW102"),)

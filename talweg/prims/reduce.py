@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from talweg.core.aval import Aval
@@ -9,8 +11,17 @@ from talweg.core.declare import check_dtype, primitive
 from talweg.core.dtypes import ANY, FLOATING, NUMERIC, REAL, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
-from talweg.prims.arithmetic import cast, equal, is_finite, select
-from talweg.prims.layout import broadcast_to, reshape
+from talweg.prims.arithmetic import cast, equal, is_finite, select, zeros_of
+from talweg.prims.complex import conj
+from talweg.prims.layout import (
+    broadcast_to,
+    inverse_permutation,
+    pad,
+    reshape,
+    reverse,
+    strided_slice,
+    transpose,
+)
 from talweg.prims.transcendental import exp
 
 CHOICE = NoGradient(
@@ -80,6 +91,111 @@ class reduce_sum:
     memory = "reduce"
     samples = (*SAMPLES, EMPTY)
     rejects = (Reject(np.array([True]), axes=(0,), keepdims=False, code="TW102"),)
+
+
+@primitive
+class reduce_mean:
+    """y = the mean of x over axes; integers are divided with the rest dropped, 0 / 0 is NaN."""
+
+    operands = "x"
+    infer = _infer("reduce_mean", NUMERIC)
+
+    def numpy(x, *, axes, keepdims):
+        kind = x.dtype
+        count = math.prod([x.shape[axis] for axis in axes])
+        if kind.kind in "iu":
+            return _integer_mean(np.add.reduce(x, axes, kind, None, keepdims), count)
+        if kind.itemsize == 2:
+            total = np.add.reduce(x.astype(np.float32), axes, None, None, keepdims)
+            return np.divide(total, count).astype(kind)
+        return np.divide(np.add.reduce(x, axes, kind, None, keepdims), count, dtype=kind)
+
+    def transpose_x(g, x, *, axes, keepdims):
+        count = math.prod(x.dims[axis] for axis in axes)
+        return spread(g * (1 / count) if count else g, x.dims, axes)
+
+    batch = _batch("reduce_mean")
+    memory = "reduce"
+    samples = SAMPLES
+    rejects = (Reject(np.array([True]), axes=(0,), keepdims=False, code="TW102"),)
+
+
+def _integer_mean(total, count):
+    """total / count toward zero, in total's dtype; 0 for no elements."""
+    if not count:
+        return total
+    quotient = np.abs(total) // np.asarray(count, total.dtype)
+    return (np.sign(total) * quotient).astype(total.dtype)
+
+
+@primitive
+class reduce_prod:
+    """y = Π x over axes.   dy/dxᵢ = Πⱼ≠ᵢ xⱼ, exact where elements are zero."""
+
+    operands = "x"
+    infer = _infer("reduce_prod", NUMERIC)
+
+    def numpy(x, *, axes, keepdims):
+        if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
+            product = np.multiply.reduce(x.astype(np.float32), axes, None, None, keepdims)
+            return product.astype(x.dtype)
+        return np.multiply.reduce(x, axes, x.dtype, None, keepdims)
+
+    def vjp(g, y, x, *, axes, keepdims):
+        return kept(g, x.dims, axes) * products_of_others(conjugate(x), axes)
+
+    def jvp(t, y, x, *, axes, keepdims):
+        return reduce_sum(products_of_others(x, axes) * t, axes=axes, keepdims=keepdims)
+
+    batch = _batch("reduce_prod")
+    memory = "reduce"
+    samples = (*SAMPLES, EMPTY, Sample(np.float32([[0, 2, 3], [0, 0, 5]]), axes=(1,), keepdims=False))
+    rejects = (Reject(np.array([True]), axes=(0,), keepdims=False, code="TW102"),)
+
+
+def conjugate(x):
+    """The conjugate of complex numbers, real numbers as they are."""
+    return conj(x) if x.dtype.is_complex else x
+
+
+def products_of_others(x, axes):
+    """Πⱼ≠ᵢ xⱼ over axes, in x's shape, without a division."""
+    if 0 in x.dims or not axes:
+        return x * 0 + 1 if x.dtype.is_differentiable else x
+    left = tuple(axis for axis in range(len(x.dims)) if axis not in axes)
+    perm = (*left, *axes)
+    moved = transpose(x, perm=perm)
+    rows = math.prod(x.dims[axis] for axis in left)
+    length = math.prod(x.dims[axis] for axis in axes)
+    others = _others_in_rows(reshape(moved, shape=(rows, length)))
+    return transpose(reshape(others, shape=moved.dims), perm=inverse_permutation(perm))
+
+
+def _others_in_rows(x):
+    """Πⱼ≠ᵢ x[r, j] by a tree: products of pairs upward, products of siblings downward. [m, n]."""
+    rows, length = x.dims
+    size = 1 << (length - 1).bit_length()
+    if size > length:
+        first = reshape(slice_of(x, (0, 0), (1, 1)), shape=())
+        x = pad(x, 1 + zeros_of(first), low=(0, 0), high=(0, size - length))
+    levels = [x]
+    while levels[-1].dims[1] > 1:
+        half = levels[-1].dims[1] // 2
+        pairs = reshape(levels[-1], shape=(rows, half, 2))
+        left = slice_of(pairs, (0, 0, 0), (rows, half, 1))
+        right = slice_of(pairs, (0, 0, 1), (rows, half, 2))
+        levels.append(reshape(left * right, shape=(rows, half)))
+    outer = 1 + zeros_of(levels.pop())
+    for level in reversed(levels):
+        half = level.dims[1] // 2
+        siblings = reverse(reshape(level, shape=(rows, half, 2)), axes=(2,))
+        outer = reshape(reshape(outer, shape=(rows, half, 1)) * siblings, shape=(rows, 2 * half))
+    return slice_of(outer, (0, 0), (rows, length)) if size > length else outer
+
+
+def slice_of(x, begin, end):
+    """x[begin : end] along every axis."""
+    return strided_slice(x, begin=begin, end=end, strides=(1,) * len(begin))
 
 
 def _extreme(name, kernel, text):

@@ -14,7 +14,7 @@ from typing import Any
 
 from talweg.core.errors import InternalError
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
-from talweg.prims.arithmetic import neg, select, zeros_of
+from talweg.prims.arithmetic import gate, neg, zeros_of
 from talweg.prims.complex import conj
 from talweg.prims.layout import broadcast_to, reshape
 from talweg.prims.reduce import reduce_sum
@@ -65,7 +65,7 @@ def times(g: Any, partial: Any, conjugate: bool) -> Any:
         return zeros_of(g) if partial == 0 else g * partial
     dtype = partial.dtype
     if dtype.is_bool:
-        return select(partial, g, zeros_of(g))
+        return gate(partial, g)
     if conjugate and dtype.is_complex:
         partial = conj(partial)
     return g * partial
@@ -188,7 +188,11 @@ def _explicit_vjp(prim: Any) -> Callable[..., list]:
             raise InternalError(
                 None, None, f"{prim.name}: vjp gave {len(result)} cotangents for {len(operands)}"
             )
-        return result
+        # A rule may give functions, for cotangents that are to be computed only if wanted.
+        return [
+            part() if want and callable(part) else part if want else None
+            for part, want in zip(result, wanted)
+        ]
 
     return vjp
 

@@ -1,0 +1,215 @@
+"""Cumulative sums, products and log-sum-exps along one axis.
+
+`exclusive` leaves an element out of its own result, `reverse` starts from the end.  The derivatives
+of products and log-sum-exps are first-order linear recurrences, solved by doubling in log₂ n steps
+of primitives, so they are exact where elements are zero, and to any order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import check_dtype, primitive
+from talweg.core.dtypes import FLOATING, NUMERIC
+from talweg.core.primitive import Reject, Sample, later
+from talweg.prims.arithmetic import greater, select, zeros_of
+from talweg.prims.complex import conj
+from talweg.prims.layout import concat, reverse, strided_slice, unslice
+from talweg.prims.transcendental import exp
+
+FORWARD = {"axis": 0, "exclusive": False, "reverse": False}
+SAMPLES = (
+    Sample([4], **FORWARD),
+    Sample([2, 5], axis=1, exclusive=True, reverse=False),
+    Sample([3, 2], axis=0, exclusive=False, reverse=True),
+    Sample([7], axis=0, exclusive=True, reverse=True),
+    Sample([1, 2], **FORWARD),
+    Sample([0, 2], **FORWARD),
+)
+
+
+def _infer(name, accepts):
+    def infer(x, *, axis, exclusive, reverse):
+        check_dtype(name, "x", x.dtype, accepts)
+        return Aval(x.dims, x.dtype)
+
+    return infer
+
+
+def _batch(name):
+    def batch(size, batched, x, *, axis, exclusive, reverse):
+        return later(name)(x, axis=axis + 1, exclusive=exclusive, reverse=reverse)
+
+    return batch
+
+
+def _kernel(ufunc, start):
+    """The scan by `ufunc`, which has `start` as its neutral element; 16-bit floats in float32."""
+
+    def kernel(x, *, axis, exclusive, reverse):
+        dtype = x.dtype
+        if dtype.itemsize == 2 and dtype.kind not in "iu":
+            x = x.astype(np.float32)
+        if reverse:
+            x = np.flip(x, axis)
+        if exclusive:
+            result = np.full(x.shape, start, x.dtype)
+            before = _along(axis, x.ndim, slice(None, -1))
+            ufunc.accumulate(x[before], axis, out=result[_along(axis, x.ndim, slice(1, None))])
+        else:
+            result = ufunc.accumulate(x, axis, x.dtype)
+        return (np.flip(result, axis) if reverse else result).astype(dtype, copy=False)
+
+    return kernel
+
+
+def _along(axis, rank, bounds):
+    return tuple(bounds if i == axis else slice(None) for i in range(rank))
+
+
+# -- pieces of an axis
+
+
+def part(x, axis, start, stop):
+    """x[start:stop] along an axis."""
+    begin, end = [0] * len(x.dims), list(x.dims)
+    begin[axis], end[axis] = start, stop
+    return strided_slice(x, begin=tuple(begin), end=tuple(end), strides=(1,) * len(begin))
+
+
+def shifted(x, axis, by):
+    """x moved by `by` places along an axis (backward if negative); zeros move in."""
+    size = x.dims[axis]
+    if size <= abs(by):
+        return zeros_of(x)
+    begin, end = [0] * len(x.dims), list(x.dims)
+    begin[axis], end[axis] = max(by, 0), size + min(by, 0)
+    moving = part(x, axis, max(-by, 0), size - max(by, 0))
+    ones = (1,) * len(begin)
+    return unslice(moving, begin=tuple(begin), end=tuple(end), strides=ones, shape=x.dims)
+
+
+def linear_recurrence(a, b, axis):
+    """s with sᵢ = bᵢ + aᵢ sᵢ₋₁ (a₀ is not used), by doubling.
+
+    After the step of width w, bᵢ is the sum of the last 2w terms and aᵢ the product of the last 2w
+    factors: composition of affine maps is associative.  Blelloch 1990, "Prefix sums", 1.4.
+    """
+    size, width = b.dims[axis], 1
+    while width < size:
+        rest = part(a, axis, width, size)
+        step = part(b, axis, width, size) + rest * part(b, axis, 0, size - width)
+        b = concat(part(b, axis, 0, width), step, axis=axis)
+        if 2 * width < size:
+            factors = rest * part(a, axis, 0, size - width)
+            a = concat(part(a, axis, 0, width), factors, axis=axis)
+        width *= 2
+    return b
+
+
+# -- the three scans
+
+
+@primitive
+class cumsum:
+    """yᵢ = Σⱼ≤ᵢ xⱼ along an axis.   x̄ is the cumulative sum of ȳ from the other end."""
+
+    operands = "x"
+    infer = _infer("cumsum", NUMERIC)
+    numpy = _kernel(np.add, 0)
+
+    def transpose_x(g, x, *, axis, exclusive, reverse):
+        return cumsum(g, axis=axis, exclusive=exclusive, reverse=not reverse)
+
+    batch = _batch("cumsum")
+    memory = "scan"
+    samples = SAMPLES
+    rejects = (Reject(np.array([True]), code="TW102", **FORWARD),)
+
+
+def _facing(rule):
+    """`rule(v, y, x, axis, exclusive)`, written for a scan from the start, for both directions."""
+
+    def apply(v, y, x, *, axis, exclusive, reverse):
+        if not reverse:
+            return rule(v, y, x, axis, exclusive)
+        v, y, x = (_flip(value, axis) for value in (v, y, x))
+        return _flip(rule(v, y, x, axis, exclusive), axis)
+
+    return apply
+
+
+def _flip(x, axis):
+    return reverse(x, axes=(axis,))
+
+
+def _cumprod_vjp(g, y, x, axis, exclusive):
+    """x̄ₖ = (Πⱼ<ₖ xⱼ) sₖ with sₖ = Σᵢ≥ₖ ȳᵢ Πₖ<ⱼ≤ᵢ xⱼ = ȳₖ + xₖ₊₁ sₖ₊₁."""
+    x = conj(x) if x.dtype.is_complex else x
+    before = cumprod(x, axis=axis, exclusive=True, reverse=False)
+    g = shifted(g, axis, -1) if exclusive else g
+    sums = linear_recurrence(shifted(_flip(x, axis), axis, 1), _flip(g, axis), axis)
+    return before * _flip(sums, axis)
+
+
+def _cumprod_jvp(t, y, x, axis, exclusive):
+    """ẏᵢ = ẋᵢ Πⱼ<ᵢ xⱼ + xᵢ ẏᵢ₋₁."""
+    before = cumprod(x, axis=axis, exclusive=True, reverse=False)
+    t = linear_recurrence(x, t * before, axis)
+    return shifted(t, axis, 1) if exclusive else t
+
+
+@primitive
+class cumprod:
+    """yᵢ = Πⱼ≤ᵢ xⱼ along an axis; the derivatives are linear recurrences, exact at zeros."""
+
+    operands = "x"
+    infer = _infer("cumprod", NUMERIC)
+    numpy = _kernel(np.multiply, 1)
+    vjp = _facing(_cumprod_vjp)
+    jvp = _facing(_cumprod_jvp)
+    batch = _batch("cumprod")
+    memory = "scan"
+    samples = (*SAMPLES, Sample(np.float32([2, 0, 3, 0, 5]), **FORWARD))
+    rejects = (Reject(np.array([True]), code="TW102", **FORWARD),)
+
+
+def _decay(x, y):
+    """eˣ⁻ʸ for x <= y, and 0 where x is -inf."""
+    lowest = select(greater(x, zeros_of(x) - np.inf), x - y, zeros_of(x) - np.inf)
+    return exp(lowest)
+
+
+def _logsumexp_vjp(g, y, x, axis, exclusive):
+    """x̄ₖ = Σᵢ≥ₖ ȳᵢ eˣₖ⁻ʸᵢ = eˣₖ⁻ʸₖ sₖ with sₖ = ȳₖ + eʸₖ⁻ʸₖ₊₁ sₖ₊₁; no factor exceeds 1."""
+    if exclusive:
+        y = cumulative_logsumexp(x, axis=axis, exclusive=False, reverse=False)
+        g = shifted(g, axis, -1)
+    y = _flip(y, axis)
+    sums = linear_recurrence(_decay(y, shifted(y, axis, 1)), _flip(g, axis), axis)
+    return _decay(x, _flip(y, axis)) * _flip(sums, axis)
+
+
+def _logsumexp_jvp(t, y, x, axis, exclusive):
+    """ẏᵢ = ẋᵢ eˣᵢ⁻ʸᵢ + eʸᵢ₋₁⁻ʸᵢ ẏᵢ₋₁."""
+    if exclusive:
+        y = cumulative_logsumexp(x, axis=axis, exclusive=False, reverse=False)
+    t = linear_recurrence(_decay(shifted(y, axis, 1), y), _decay(x, y) * t, axis)
+    return shifted(t, axis, 1) if exclusive else t
+
+
+@primitive
+class cumulative_logsumexp:
+    """yᵢ = ln Σⱼ≤ᵢ eˣⱼ along an axis, without overflow; -inf for an empty sum."""
+
+    operands = "x"
+    infer = _infer("cumulative_logsumexp", FLOATING)
+    numpy = _kernel(np.logaddexp, -np.inf)
+    vjp = _facing(_logsumexp_vjp)
+    jvp = _facing(_logsumexp_jvp)
+    batch = _batch("cumulative_logsumexp")
+    memory = "scan"
+    # The first result of an exclusive scan is -inf, of which no finite difference can be taken.
+    samples = tuple(s for s in SAMPLES if not s.params["exclusive"])
+    rejects = (Reject(np.array([1, 2], np.int32), code="TW102", **FORWARD),)

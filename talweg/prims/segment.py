@@ -1,0 +1,306 @@
+"""Reductions over segments: rows of `data` that share an id.
+
+data [*ids.shape, ...], ids any shape, results [count, ...]; rows with negative ids are left out.
+`count` (`num_segments` in the API) is a parameter, so shapes are known before values.  Sorted and
+unsorted segment functions differ in what the API checks and in what it puts into empty segments.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import check_dtype, primitive
+from talweg.core.dtypes import NUMERIC, REAL, int32, int64
+from talweg.core.errors import invalid
+from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.prims.arithmetic import cast, equal, greater_equal, logical_and, select, zeros_of
+from talweg.prims.complex import conj
+from talweg.prims.layout import broadcast_to, concat, reshape, reverse, strided_slice, transpose
+from talweg.prims.reduce import limit
+
+IDS = NoGradient("segment ids only choose where a row goes")
+ORDER = NoGradient("an order is piecewise constant")
+SORTED = np.array([0, 0, 2, 2, 2], np.int32)
+MIXED = np.array([[1, -1], [0, 1]], np.int64)
+SAMPLES = (
+    Sample([5], SORTED, count=3),
+    Sample([5, 2], SORTED[::-1].copy(), count=4),
+    Sample([2, 2, 3], MIXED, count=2),
+    Sample([0, 2], np.zeros(0, np.int32), count=2),
+    Sample([], np.array(1, np.int32), count=2),
+)
+REJECTS = (
+    Reject([3], SORTED, count=3, code="TW204"),
+    Reject([5], np.ones(5, np.float32), count=3, code="TW102"),
+    Reject([5], SORTED, count=2, code="TW206"),
+)
+
+
+def check_ids(name, data, ids):
+    """InvalidArgumentError unless `ids` are integers whose shape begins the shape of `data`."""
+    check_dtype(name, "segment_ids", ids.dtype, {int32, int64})
+    if data.dims[: ids.ndim] != ids.dims:
+        raise invalid(
+            "TW204",
+            f"{name}: data.shape = {data.dims} does not start with segment_ids.shape = {ids.dims}",
+            "one segment id for each row of data",
+        )
+
+
+def _infer(name, accepts):
+    def infer(x, ids, *, count):
+        check_dtype(name, "data", x.dtype, accepts)
+        check_ids(name, x, ids)
+        return Aval((count, *x.dims[ids.ndim :]), x.dtype)
+
+    return infer
+
+
+def _rows(x, ids, count, name):
+    """Data and ids with the rows that take part: x [n, ...], ids [n]; all ids in range."""
+    x = np.reshape(x, (ids.size, *x.shape[ids.ndim :]))
+    ids = np.reshape(ids, -1)
+    if ids.size and ids.max() >= count:
+        place = int(np.argmax(ids >= count))
+        raise invalid(
+            "TW206",
+            f"{name}: segment_ids[{place}] = {ids[place]} is out of range [0, {count})",
+            "ids below num_segments",
+        )
+    if ids.size and ids.min() < 0:
+        taken = ids >= 0
+        return x[taken], ids[taken]
+    return x, ids
+
+
+def _reduced(name, ufunc, start):
+    """The kernel that reduces each segment by `ufunc` with neutral element start(dtype)."""
+
+    def kernel(x, ids, *, count):
+        dtype = x.dtype
+        x, ids = _rows(x, ids, count, name)
+        if dtype.itemsize == 2 and dtype.kind not in "iu":
+            x = x.astype(np.float32)
+        result = np.full((count, *x.shape[1:]), start(x.dtype), x.dtype)
+        if x.size:
+            if np.any(ids[1:] < ids[:-1]):
+                order = np.argsort(ids, kind="stable")
+                x, ids = x[order], ids[order]
+            first = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
+            result[ids[first]] = ufunc.reduceat(x, first, 0, x.dtype)
+        return result.astype(dtype, copy=False)
+
+    return kernel
+
+
+def _batch(name):
+    def batch(size, batched, x, ids, *, count):
+        if batched[1]:
+            return NotImplemented  # each slice has its own ids
+        rank = len(ids.dims)
+        perm = (*range(1, rank + 1), 0, *range(rank + 1, len(x.dims)))
+        result = later(name)(transpose(x, perm=perm), ids, count=count)
+        return transpose(result, perm=(1, 0, *range(2, len(result.dims))))
+
+    return batch
+
+
+# -- sums, and the rows they come from
+
+
+@primitive
+class segment_sum:
+    """yₛ = Σ of the rows of x with id s."""
+
+    operands = "x ids"
+    infer = _infer("segment_sum", NUMERIC)
+    numpy = _reduced("segment_sum", np.add, lambda dtype: 0)
+    no_gradient = {"ids": IDS}
+
+    def transpose_x(g, x, ids, *, count):
+        return segment_rows(g, ids)
+
+    batch = _batch("segment_sum")
+    memory = "scatter"
+    samples = SAMPLES
+    rejects = REJECTS
+
+
+@primitive
+class segment_rows:
+    """yᵢ = the row of x that idᵢ names, and zeros for a negative id.   x [count, ...]."""
+
+    operands = "x ids"
+
+    def infer(x, ids):
+        check_dtype("segment_rows", "segment_ids", ids.dtype, {int32, int64})
+        return Aval((*ids.dims, *x.dims[1:]), x.dtype)
+
+    def numpy(x, ids):
+        if not x.shape[0]:
+            return np.zeros((*ids.shape, *x.shape[1:]), x.dtype)
+        result = np.asarray(x[np.maximum(ids, 0)])
+        if ids.size and ids.min() < 0:
+            result[ids < 0] = 0
+        return result
+
+    no_gradient = {"ids": IDS}
+
+    def transpose_x(g, x, ids):
+        return segment_sum(g, ids, count=x.dims[0])
+
+    def batch(size, batched, x, ids):
+        if batched[1]:
+            return NotImplemented  # each slice has its own ids
+        rank = len(ids.dims)
+        result = segment_rows(transpose(x, perm=(1, 0, *range(2, len(x.dims)))), ids)
+        perm = (rank, *range(rank), *range(rank + 1, len(result.dims)))
+        return transpose(result, perm=perm)
+
+    memory = "gather"
+    samples = (Sample([3], SORTED), Sample([4, 2], SORTED), Sample([2, 3], MIXED))
+
+
+# -- extremes
+
+
+def _extreme(name, ufunc, text):
+    def weights(y, x, ids, count):
+        """1/n at the n places of a segment that take the extreme value, 0 elsewhere."""
+        inside = broadcast_to(
+            reshape(greater_equal(ids, 0), shape=(*ids.dims, *(1,) * (len(x.dims) - len(ids.dims)))),
+            shape=x.dims,
+        )
+        taken = logical_and(equal(x, segment_rows(y, ids)), inside)
+        mask = cast(taken, dtype=x.dtype)
+        total = segment_rows(segment_sum(mask, ids, count=count), ids)
+        return select(taken, mask / total, zeros_of(mask))
+
+    def vjp(g, y, x, ids, *, count):
+        return weights(y, x, ids, count) * segment_rows(g, ids), None
+
+    def jvp(t, y, x, ids, *, count):
+        return segment_sum(weights(y, x, ids, count) * t[0], ids, count=count)
+
+    fields = {
+        "__doc__": text,
+        "operands": "x ids",
+        "infer": _infer(name, REAL),
+        "numpy": _reduced(name, ufunc, lambda dtype: _lowest(dtype, name)),
+        "vjp": vjp,
+        "jvp": jvp,
+        "no_gradient": {"ids": IDS},
+        "batch": _batch(name),
+        "memory": "scatter",
+        "kinks": {"x": "where n places take the value, each gets 1/n of the derivative"},
+        "samples": SAMPLES,
+        "rejects": REJECTS,
+    }
+    return primitive(type(name, (), fields))
+
+
+def _lowest(dtype, name):
+    """The maximum (minimum) of an empty segment: the lowest (highest) finite value."""
+    if dtype.kind in "iu":
+        return limit(dtype, name.replace("segment", "reduce"))
+    top = np.finfo(dtype).max
+    return -top if name == "segment_max" else top
+
+
+segment_max = _extreme("segment_max", np.maximum, "yₛ = the largest of the rows of x with id s.")
+segment_min = _extreme("segment_min", np.minimum, "yₛ = the smallest of the rows of x with id s.")
+
+
+# -- products
+
+
+@primitive
+class segment_order:
+    """y = the order that sorts x, a vector of integers; equal ones stay in order.  int64."""
+
+    operands = "x"
+
+    def infer(x):
+        return Aval(x.dims, int64)
+
+    def numpy(x):
+        return np.argsort(x, kind="stable").astype(np.int64, copy=False)
+
+    no_gradient = ORDER
+
+    def batch(size, batched, x):
+        return NotImplemented
+
+    memory = "library"
+    samples = (Sample(SORTED[::-1].copy()), Sample(np.zeros(0, np.int32)))
+
+
+def _span(x, start, stop):
+    dims = x.dims[1:]
+    return strided_slice(
+        x, begin=(start, *(0 for _ in dims)), end=(stop, *dims), strides=(1,) * len(x.dims)
+    )
+
+
+def _products_before(x, ids):
+    """yᵢ = Π of the rows before i with i's id.   x [n, ...], ids [n] in order.
+
+    A scan by doubling (Blelloch 1990, 1.5): after the step of width w row i holds the product of
+    the last 2w rows of its segment.
+    """
+    size, width = x.dims[0], 1
+    ids = broadcast_to(reshape(ids, shape=(size, *(1,) * (len(x.dims) - 1))), shape=x.dims)
+
+    def stay(width):
+        return equal(_span(ids, width, size), _span(ids, 0, size - width))
+
+    ones = 1 + zeros_of(x)
+    y = concat(
+        _span(ones, 0, 1),
+        select(stay(1), _span(x, 0, size - 1), _span(ones, 1, size)),
+        axis=0,
+    )
+    while width < size:
+        earlier = select(stay(width), _span(y, 0, size - width), _span(ones, width, size))
+        y = concat(_span(y, 0, width), _span(y, width, size) * earlier, axis=0)
+        width *= 2
+    return y
+
+
+def _other_products(x, ids):
+    """Π of the other rows with the same id, in x's shape, exact at zeros, without a division."""
+    size = int(np.prod(ids.dims))
+    if 0 in x.dims:
+        return x
+    flat = reshape(ids, shape=(size,))
+    order = segment_order(flat)
+    rows = segment_rows(reshape(x, shape=(size, *x.dims[len(ids.dims) :])), order)
+    flat = segment_rows(flat, order)
+    before = _products_before(rows, flat)
+    after = reverse(
+        _products_before(reverse(rows, axes=(0,)), reverse(flat, axes=(0,))), axes=(0,)
+    )
+    return reshape(segment_rows(before * after, segment_order(order)), shape=x.dims)
+
+
+@primitive
+class segment_prod:
+    """yₛ = Π of the rows of x with id s.   dyₛ/dxᵢ = Π of the other rows, exact at zeros."""
+
+    operands = "x ids"
+    infer = _infer("segment_prod", NUMERIC)
+    numpy = _reduced("segment_prod", np.multiply, lambda dtype: 1)
+    no_gradient = {"ids": IDS}
+
+    def vjp(g, y, x, ids, *, count):
+        x = conj(x) if x.dtype.is_complex else x
+        return segment_rows(g, ids) * _other_products(x, ids), None
+
+    def jvp(t, y, x, ids, *, count):
+        return segment_sum(_other_products(x, ids) * t[0], ids, count=count)
+
+    batch = _batch("segment_prod")
+    memory = "scatter"
+    samples = (*SAMPLES, Sample(np.float32([0, 2, 3, 0, 0]), SORTED, count=3))
+    rejects = REJECTS

@@ -1,0 +1,255 @@
+"""The gamma, error and zeta functions and their relatives.
+
+SciPy's functions; 16-bit floats by way of float32.  Derivatives: NIST Digital Library of
+Mathematical Functions (dlmf.nist.gov), cited by equation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import ELEMENTWISE, check_dtype, elementwise, primitive
+from talweg.core.dtypes import FLOATING, float32, float64
+from talweg.core.errors import invalid
+from talweg.core.primitive import NoGradient, Sample
+from talweg.kernels.incomplete_gamma import derivatives_by_a
+from talweg.prims.arithmetic import zeros_of
+from talweg.prims.guarded import xlog1py, xlogy
+from talweg.prims.transcendental import exp, log
+
+WIDE = frozenset({float32, float64})
+POSITIVE = {"x": (0.3, 3)}
+UNIT = {"x": (0.1, 0.9)}
+ROOT_PI = math.sqrt(math.pi)
+
+
+def scipy_special(name):
+    """SciPy's function of that name as a kernel."""
+
+    def kernel(*arrays):
+        from scipy import special
+
+        dtype = np.result_type(*arrays)
+        if dtype.itemsize == 2:
+            arrays = [array.astype(np.float32) for array in arrays]
+        return getattr(special, name)(*arrays).astype(dtype, copy=False)
+
+    return kernel
+
+
+# -- gamma
+
+
+@elementwise(numpy=scipy_special("gammaln"), accepts=FLOATING, domain=POSITIVE, singular="x = 0, -1, ...")
+def lgamma(y, x):
+    """y = ln |Γ(x)|.   dy/dx = ψ(x)."""
+    return digamma(x)
+
+
+@elementwise(numpy=scipy_special("psi"), accepts=FLOATING, domain=POSITIVE, singular="x = 0, -1, ...")
+def digamma(y, x):
+    """y = ψ(x) = Γ'(x) / Γ(x).   dy/dx = ψ′(x)."""
+    return polygamma(one_of(x), x)
+
+
+def one_of(x):
+    """Ones in x's shape and dtype, constant."""
+    return zeros_of(x) + 1
+
+
+def _polygamma(a, x):
+    """(-1)ᵃ⁺¹ a! ζ(a + 1, x), ψ where a = 0; NaN unless a is a non-negative integer.  DLMF 25.11.12"""
+    from scipy import special
+
+    dtype = np.result_type(a, x)
+    a, x = np.asarray(a, np.float64), np.asarray(x, np.float64)
+    size = special.gamma(a + 1) * special.zeta(a + 1, x)
+    value = np.where(a == 0, special.psi(x), np.where(a % 2 == 1, size, -size))
+    whole = (a >= 0) & (a == np.floor(a))
+    return np.where(whole, value, np.nan).astype(dtype)[()]
+
+
+@elementwise(
+    numpy=_polygamma,
+    accepts=WIDE,
+    domain=POSITIVE,
+    samples=(
+        Sample(np.float32([0, 1, 2]), [3]),
+        Sample(np.float32(3), [2, 2]),
+        Sample(np.float32([[1], [2]]), [3]),
+    ),
+    singular="x = 0, -1, ...",
+)
+class polygamma:
+    """z = ψ⁽ᵃ⁾(x), the derivative of order a of ψ.   dz/dx = ψ⁽ᵃ⁺¹⁾(x).   DLMF 5.15"""
+
+    operands = "a x"
+    no_gradient = {"a": NoGradient("the order of a polygamma function is an integer")}
+
+    def dx(z, a, x):
+        return polygamma(a + 1, x)
+
+
+@elementwise(
+    numpy=scipy_special("zeta"),
+    accepts=WIDE,
+    domain={"x": (1.5, 4), "q": (0.5, 3)},
+    samples=(Sample([3], [3]), Sample([2, 1], [3]), Sample([], [2])),
+)
+class zeta:
+    """z = ζ(x, q) = Σₖ₌₀ (q + k)⁻ˣ.   dz/dq = -x ζ(x + 1, q).   DLMF 25.11.17"""
+
+    operands = "x q"
+    no_gradient = {"x": NoGradient("the derivative of zeta by its exponent has no rule")}
+
+    def dq(z, x, q):
+        return -x * zeta(x + 1, q)
+
+
+# -- incomplete gamma and beta
+
+
+def gamma_density(a, x):
+    """xᵃ⁻¹ e⁻ˣ / Γ(a)."""
+    return exp(xlogy(a - 1, x) - x - lgamma(a))
+
+
+GAMMA = {"a": (0.5, 3), "x": (0.3, 4)}
+PAIRS = (Sample([3], [3]), Sample([2, 1], [3]), Sample([], [2]))
+
+
+@elementwise(
+    numpy=scipy_special("gammainc"), accepts=FLOATING, domain=GAMMA, samples=PAIRS, singular="a = 0"
+)
+class igamma:
+    """z = P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).   dz/dx = xᵃ⁻¹ e⁻ˣ / Γ(a).   DLMF 8.8.13"""
+
+    operands = "a x"
+
+    def da(z, a, x):
+        return igamma_by_a(a + zeros_of(x), x + zeros_of(a), order=1)
+
+    def dx(z, a, x):
+        return gamma_density(a, x)
+
+
+@elementwise(
+    numpy=scipy_special("gammaincc"), accepts=FLOATING, domain=GAMMA, samples=PAIRS, singular="a = 0"
+)
+class igammac:
+    """z = Q(a, x) = 1 - P(a, x)."""
+
+    operands = "a x"
+
+    def da(z, a, x):
+        return -igamma_by_a(a + zeros_of(x), x + zeros_of(a), order=1)
+
+    def dx(z, a, x):
+        return -gamma_density(a, x)
+
+
+def _density_by_a(a, x, order):
+    """The derivative of that order of xᵃ⁻¹ e⁻ˣ / Γ(a) by a.
+
+    The logarithm L of the density has L′ = ln x - ψ(a), L⁽ᵏ⁾ = -ψ⁽ᵏ⁻¹⁾(a), and
+    p⁽ⁿ⁾ = Σₖ C(n-1, k) p⁽ⁿ⁻¹⁻ᵏ⁾ L⁽ᵏ⁺¹⁾ (Leibniz on p′ = p L′).
+    """
+    derivatives = [gamma_density(a, x)]
+    logs = [log(x) - digamma(a)]
+    for n in range(1, order + 1):
+        if n > 1:
+            logs.append(-polygamma(zeros_of(a) + (n - 1), a))
+        terms = [math.comb(n - 1, k) * derivatives[n - 1 - k] * logs[k] for k in range(n)]
+        derivatives.append(sum(terms[1:], terms[0]))
+    return derivatives[order]
+
+
+@primitive
+class igamma_by_a:
+    """z = ∂ⁿ P(a, x) / ∂aⁿ with n = order, operands of one shape.   kernels/incomplete_gamma.py"""
+
+    operands = "a x"
+
+    def infer(a, x, *, order):
+        check_dtype("igamma", "a", a.dtype, FLOATING)
+        check_dtype("igamma", "x", x.dtype, {a.dtype})
+        if a.dims != x.dims:
+            raise invalid("TW204", f"igamma_by_a: a has shape {a.dims} and x has shape {x.dims}")
+        return a
+
+    def numpy(a, x, *, order):
+        return derivatives_by_a(a, x, order).astype(a.dtype)
+
+    def vjp(g, z, a, x, *, order):
+        return g * igamma_by_a(a, x, order=order + 1), g * _density_by_a(a, x, order)
+
+    def jvp(t, z, a, x, *, order):
+        return t[0] * igamma_by_a(a, x, order=order + 1) + t[1] * _density_by_a(a, x, order)
+
+    batch = ELEMENTWISE
+    memory = "map"
+    domain = GAMMA
+    samples = (Sample([4], [4], order=1), Sample([2, 2], [2, 2], order=2), Sample([], [], order=1))
+
+
+@elementwise(
+    numpy=scipy_special("betainc"),
+    accepts=WIDE,
+    domain={"a": (0.5, 3), "b": (0.5, 3), "x": (0.1, 0.9)},
+    samples=(Sample([3], [3], [3]), Sample([2, 1], [], [3])),
+)
+class betainc:
+    """z = Iₓ(a, b), the regularised incomplete beta function.   DLMF 8.17.1
+
+    dz/dx = xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b).
+    """
+
+    operands = "a b x"
+    no_gradient = {
+        "a": NoGradient("the derivative of betainc by a has no rule"),
+        "b": NoGradient("the derivative of betainc by b has no rule"),
+    }
+
+    def dx(z, a, b, x):
+        log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
+        return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - log_beta)
+
+
+# -- error functions
+
+
+@elementwise(numpy=scipy_special("erf"), accepts=FLOATING)
+def erf(y, x):
+    """y = 2/√π ∫₀ˣ e^(-t²) dt.   dy/dx = 2/√π e^(-x²).   DLMF 7.2.1"""
+    return 2 / ROOT_PI * exp(-(x * x))
+
+
+@elementwise(numpy=scipy_special("erfc"), accepts=FLOATING)
+def erfc(y, x):
+    """y = 1 - erf x.   dy/dx = -2/√π e^(-x²)."""
+    return -2 / ROOT_PI * exp(-(x * x))
+
+
+@elementwise(
+    numpy=scipy_special("erfinv"), accepts=FLOATING, domain={"x": (-0.9, 0.9)}, singular="|x| = 1"
+)
+def erfinv(y, x):
+    """erf y = x.   dy/dx = √π/2 e^(y²)."""
+    return ROOT_PI / 2 * exp(y * y)
+
+
+@elementwise(
+    numpy=scipy_special("erfcinv"), accepts=FLOATING, domain={"x": (0.1, 1.9)}, singular="x = 0, 2"
+)
+def erfcinv(y, x):
+    """erfc y = x.   dy/dx = -√π/2 e^(y²)."""
+    return -ROOT_PI / 2 * exp(y * y)
+
+
+@elementwise(numpy=scipy_special("ndtri"), accepts=FLOATING, domain=UNIT, singular="x = 0, 1")
+def ndtri(y, x):
+    """Φ(y) = x, with Φ the normal distribution function.   dy/dx = √(2π) e^(y²/2)."""
+    return math.sqrt(2 * math.pi) * exp(0.5 * (y * y))
