@@ -33,7 +33,7 @@ class Resident:
 class Traced:
     """Growth of what Python allocated (tracemalloc) over the same steps."""
 
-    def tf(tf, np):
+    def talweg(tf, np):  # TensorFlow takes minutes under tracemalloc
         return _traced(_tensorflow_step(tf, np))
 
     def torch(torch, np):

@@ -58,6 +58,7 @@ def _new(name: str, doc: str | None) -> Primitive:
     prim.partials, prim.transposes, prim.linear = {}, {}, ()
     prim.vjp_rule = prim.jvp_rule = prim.vjp = prim.jvp = prim.derivative = None
     prim.no_gradient, prim.variadic, prim.multiple, prim.wants_sparse = {}, False, False, False
+    prim.keeps_dtype = False
     REGISTRY[name] = prim
     return prim
 
@@ -85,7 +86,7 @@ def elementwise(
         name = declaration.__name__.rstrip("_")
         prim = _new(name, declaration.__doc__)
         prim.elementwise, prim.checked, prim.batch, prim.memory = True, False, ELEMENTWISE, "map"
-        prim.numpy, prim.accepts = numpy, frozenset(accepts)
+        prim.numpy, prim.accepts, prim.keeps_dtype = numpy, frozenset(accepts), result is None
         prim.domain, prim.singular, prim.kinks = domain or {}, singular, kinks or {}
         prim.samples, prim.rejects = samples, rejects
         prim.lowering = {"scalar": scalar or name}

@@ -65,7 +65,7 @@ class Primitive:
 
     __slots__ = (
         "accepts", "batch", "checked", "derivative", "doc", "domain", "effect", "elementwise",
-        "infer", "jvp", "jvp_rule", "kinks", "linear", "lowering", "memory", "multiple", "name",
+        "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "linear", "lowering", "memory", "multiple", "name",
         "no_gradient", "numpy", "operands", "partials", "rejects", "samples", "singular",
         "transposes", "variadic", "vjp", "vjp_rule", "wants_sparse",
     )  # fmt: skip
@@ -77,6 +77,7 @@ class Primitive:
     multiple: bool  # results are a tuple
     elementwise: bool
     checked: bool  # eager calls infer before the kernel; elementwise ones only after a failure
+    keeps_dtype: bool  # its result has the operands' dtype, whatever that is
     accepts: frozenset[DType] | None
     infer: Callable[..., Any]
     numpy: Callable[..., Any]

@@ -184,7 +184,7 @@ class IndexedSlices:
     def shape(self) -> TensorShape:
         """The shape of the whole, as far as it is known."""
         if self._dense_shape is None:
-            return TensorShape([None, *self._values.shape[1:]])
+            return TensorShape(None)
         shape = self._dense_shape
         return TensorShape(shape if isinstance(shape, (tuple, list)) else shape.numpy().tolist())
 

@@ -24,7 +24,7 @@ from talweg.prims.arithmetic import stop_gradient, zeros_of
 class CustomRule:
     """What stands on a tape in the place of a primitive: one call of a user's function."""
 
-    variadic, elementwise, wants_sparse, multiple = True, False, False, True
+    variadic, elementwise, wants_sparse, multiple, keeps_dtype = True, False, False, True, False
     operands = ("arguments",)
 
     def __init__(self, name: str, pullback: Callable[[list], list]):

@@ -36,8 +36,14 @@ class ForwardAccumulator:
         self._kept: list = []
         self._recording = False
         flat, directions = structure.flatten(primals), structure.flatten(tangents)
-        if len(flat) != len(directions):
+        if len(flat) != len(directions) or structure.is_nested(primals) != structure.is_nested(
+            tangents
+        ):
             raise value_error("TW208", "primals and tangents have different structures")
+        if len({id(primal) for primal in flat}) < len(flat):
+            raise value_error(
+                "TW207", "A tensor is a primal twice.", "each primal once, its tangents summed"
+            )
         for primal, tangent in zip(flat, directions):
             self._watch(primal, tangent)
 

@@ -69,6 +69,7 @@ class GradientTape:
         self._persistent = persistent
         self._watch_accessed = watch_accessed_variables
         self._recording = False
+        self._entered = False
         self._used = False
         self._clear()
 
@@ -98,7 +99,7 @@ class GradientTape:
             )  # fmt: skip
         if self._records is None:
             self._clear()
-        self._recording = True
+        self._recording = self._entered = True
         dispatch.push(self)
 
     def _stop(self) -> None:
@@ -170,9 +171,7 @@ class GradientTape:
         return tuple(self._variables.values())
 
     def stop_recording(self) -> _Pause:
-        """A context in which nothing is recorded; ValueError if the tape is not recording."""
-        if not self._recording:
-            raise value_error("TW302", "Tape is not recording.")
+        """A context in which nothing is recorded; entering it needs a tape that is recording."""
         return _Pause(self)
 
     def reset(self) -> None:
@@ -224,6 +223,8 @@ class GradientTape:
         return structure.pack(sources, results)
 
     def _begin_use(self) -> None:
+        if not self._entered:
+            raise RuntimeError("This GradientTape has recorded nothing: use it in a `with`.  [TW302]")
         if self._used:
             raise RuntimeError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients "
@@ -243,7 +244,9 @@ class GradientTape:
         if isinstance(leaf, Tensor):
             return leaf
         if hasattr(leaf, "handle_read"):
-            return leaf.handle_read()
+            tensor = leaf.handle_read()
+            self._watch_read(id(leaf), tensor)  # a variable depends on itself
+            return tensor
         if isinstance(leaf, IndexedSlices):
             return leaf.values
         if leaf is None:
@@ -258,16 +261,14 @@ class GradientTape:
         if given is None:
             return [ones_of(t) if t.dtype.is_differentiable else None for t in targets]
         flat = structure.flatten(given)
-        seeds: list = [
-            g if g is None else convert_to_tensor(g, dtype=t.dtype) for g, t in zip(flat, targets)
-        ]
+        seeds: list = [convert_to_tensor(g, dtype=t.dtype) for g, t in zip(flat, targets)]
         for t, g in zip(targets, seeds):
-            if g is not None and g.dims != t.dims:
+            if g.dims != t.dims:
                 raise value_error(
                     "TW204", f"output_gradients has shape {g.shape}, the target {t.shape}",
                     "one gradient of the target's shape for each target",
                 )  # fmt: skip
-        return [ones_of(t) if g is None else g for g, t in zip(seeds, targets)]
+        return seeds
 
     def _sweep(self, targets: list, seeds: list, flat_sources: list) -> list:
         """Gradients by tensors and variables; a variable's is the sum over its reads."""
@@ -361,7 +362,8 @@ class GradientTape:
         target [b, ...T], source [b, ...S] -> [b, ...T, ...S]; rows must not depend on other rows.
         ValueError where the first dimensions differ.
         """
-        if target.shape.rank == 0 or source.shape.rank == 0 or target.shape[0] != source.shape[0]:
+        target.shape.with_rank_at_least(2)
+        if source.shape.rank == 0 or target.shape[0] != source.shape[0]:
             raise value_error(
                 "TW204",
                 f"Need first dimension of target shape ({target.shape}) and source shape "
@@ -373,10 +375,11 @@ class GradientTape:
         row = OPERATIONS["batch_jacobian_rows"](
             self._sweep_function(y, [source]), y, self._target(source), experimental_use_pfor
         )
-        if row is None and mode is not UnconnectedGradients.NONE:
-            zeros = self._absent(source, [y], mode)
-            shape = (*y.dims, *zeros.dims[1:])
-            row = wrap(np.zeros(shape, zeros.dtype.numpy_dtype))
+        if row is None:  # zeros even in mode NONE, as in TensorFlow
+            if mode is UnconnectedGradients.ERROR:
+                self._absent(source, [y], mode)
+            shape = (*y.dims, *source.shape[1:])
+            row = wrap(np.zeros(shape, y.dtype.numpy_dtype))
         self._end_use()
         return row
 
@@ -388,6 +391,8 @@ class _Pause:
         self._tape = tape
 
     def __enter__(self) -> None:
+        if not self._tape._entered:
+            raise RuntimeError("Tape is not recording: it was never entered.  [TW302]")
         self._tape._stop()
 
     def __exit__(self, *error: Any) -> None:

@@ -17,7 +17,6 @@ from talweg.core.aval import Aval
 from talweg.core.declare import ELEMENTWISE, elementwise, primitive
 from talweg.core.dtypes import (
     ANY,
-    COMPLEX,
     EVERYTHING,
     FLOATING,
     INEXACT,
@@ -33,6 +32,7 @@ from talweg.core.dtypes import (
 )
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.core.value import Tensor
 
 COMPARED = NoGradient(
     "a comparison is piecewise constant", "a smooth step such as tf.sigmoid(k * (x - y))"
@@ -210,25 +210,26 @@ class pow_:
         return y * x ** (y - 1)
 
     def dy(z, x, y):
+        if not isinstance(x, Tensor):
+            x = x + zeros_of(y)
         positive = positive_or_nonzero(x)
-        return select(positive, z * later("log")(select(positive, x, one_like(x))), zero_like(z))
+        return select(positive, z * later("log")(select(positive, x, one_like(x))), zeros_of(z))
 
 
 def positive_or_nonzero(x):
     """Where log x is taken in the derivative of a power: x > 0; x != 0 for complex numbers."""
-    if getattr(x, "dtype", float32) in COMPLEX:
-        return not_equal(x, zero_like(x))
-    return greater(x, zero_like(x))
-
-
-def one_like(x):
-    """A one of x's dtype, to broadcast."""
-    return 1 + zero_like(x)
+    compare = not_equal if x.dtype.is_complex else greater
+    return compare(x, zeros_of(x))
 
 
 def zero_like(x):
-    """A zero of x's dtype and shape."""
-    return x * 0 if not hasattr(x, "dtype") else zeros_of(x)
+    """Zeros of x's dtype and shape; 0 for a Python number."""
+    return zeros_of(x) if isinstance(x, Tensor) else 0
+
+
+def one_like(x):
+    """Ones of x's dtype and shape; 1 for a Python number."""
+    return 1 + zeros_of(x) if isinstance(x, Tensor) else 1
 
 
 @elementwise(numpy=np.zeros_like, accepts=ANY)

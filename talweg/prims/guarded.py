@@ -10,7 +10,7 @@ import numpy as np
 from talweg.core.declare import elementwise
 from talweg.core.dtypes import FLOATING, INEXACT, int32, int64
 from talweg.core.primitive import Sample
-from talweg.prims.arithmetic import MIXED, RAGGED, cast, not_equal, one_like, zero_like
+from talweg.prims.arithmetic import MIXED, RAGGED, cast, not_equal, one_like, zeros_of
 
 ZEROS = Sample(np.float32([0, 1, 2]), np.float32([0.5, 1.5, 0.7]))
 POSITIVE = {"x": (0.2, 2), "y": (0.3, 3)}
@@ -18,7 +18,7 @@ POSITIVE = {"x": (0.2, 2), "y": (0.3, 3)}
 
 def is_nonzero(x):
     """1 where x ≠ 0, 0 where x = 0, in x's dtype."""
-    return cast(not_equal(x, zero_like(x)), dtype=x.dtype)
+    return cast(not_equal(x, zeros_of(x)), dtype=x.dtype)
 
 
 def _zero_wins(compute):

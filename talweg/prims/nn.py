@@ -374,7 +374,7 @@ class sparse_softmax_cross_entropy:
 
 @primitive
 class softmax_minus_one_hot:
-    """z = softmax(x) - one_hot(l): the derivative of the cross entropy, [...] [..., c] -> [..., c]."""
+    """z = softmax(x) - one_hot(l), the derivative of the cross entropy.  [...] [..., c] -> [..., c]."""
 
     operands = "labels logits"
 

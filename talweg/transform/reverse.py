@@ -24,12 +24,14 @@ def reachable(records: list[Record], sources: list) -> tuple[list[Record], set[i
     for record in records:
         for operand in record[1]:
             if id(operand) in reached:
-                kept.append(record)
-                results = record[2]
+                prim, _, results = record[:3]
                 if type(results) is tuple:
-                    reached.update(map(id, results))
-                else:
+                    reached.update(id(z) for z in results if z.dtype.is_differentiable)
+                elif prim.keeps_dtype or results.dtype.is_differentiable:
                     reached.add(id(results))
+                else:
+                    break
+                kept.append(record)
                 break
     return kept, reached
 

@@ -1,0 +1,177 @@
+"""tf.nn: activations that are not already in tf.math."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import axis_argument, tensor
+from talweg.api.export import export
+from talweg.core.dtypes import float32
+from talweg.core.errors import value_error
+from talweg.prims import arithmetic, layout, nn
+from talweg.prims.arithmetic import cast
+from talweg.prims.transcendental import sigmoid, tanh
+
+
+@export("nn.relu")
+def relu(features: Any, name: str | None = None) -> Any:
+    """max(features, 0), element by element; NaN stays NaN, the derivative at 0 is 0.
+
+    features: a tensor of any real dtype.  InvalidArgumentError for bool, string and complex.
+
+    >>> import talweg as tf
+    >>> tf.nn.relu([-1.0, 0.0, 2.0]).numpy()
+    array([0., 0., 2.], dtype=float32)
+    """
+    return nn.relu(tensor(features))
+
+
+@export("nn.relu6")
+def relu6(features: Any, name: str | None = None) -> Any:
+    """min(max(features, 0), 6), element by element; the derivative at 0 and at 6 is 0.
+
+    features: a tensor of any real dtype.  InvalidArgumentError for other dtypes.
+
+    >>> import talweg as tf
+    >>> tf.nn.relu6([-1.0, 2.0, 8.0]).numpy()
+    array([0., 2., 6.], dtype=float32)
+    """
+    return nn.relu6(tensor(features))
+
+
+@export("nn.leaky_relu")
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
+    """features where positive, alpha * features elsewhere; the derivative at 0 is alpha.
+
+    features: a tensor of floats; integers are cast to float32.  alpha: a number, rounded to float32
+    as in TensorFlow, or a scalar tensor.  InvalidArgumentError for bool, string and complex.
+
+    >>> import talweg as tf
+    >>> tf.nn.leaky_relu([-1.0, 2.0], alpha=0.5).numpy()
+    array([-0.5,  2. ], dtype=float32)
+    """
+    x = tensor(features)
+    if x.dtype.is_integer:
+        x = cast(x, dtype=float32)
+    if isinstance(alpha, (int, float, np.number)):
+        alpha = float(np.float32(alpha))
+    else:
+        alpha = cast(tensor(alpha), dtype=x.dtype)
+    return nn.leaky_relu(x, alpha)
+
+
+@export("nn.elu")
+def elu(features: Any, name: str | None = None) -> Any:
+    """features where >= 0, exp(features) - 1 elsewhere.
+
+    features: a tensor of floats.  InvalidArgumentError for other dtypes.
+
+    >>> import talweg as tf
+    >>> tf.nn.elu([-1.0, 2.0]).numpy()
+    array([-0.63212055,  2.        ], dtype=float32)
+    """
+    return nn.elu(tensor(features))
+
+
+@export("nn.selu")
+def selu(features: Any, name: str | None = None) -> Any:
+    """s features where >= 0, s a (exp(features) - 1) elsewhere; s = 1.0507, a = 1.6733.
+
+    Keeps mean 0 and variance 1 through layers (Klambauer et al. 2017).  features: a tensor of
+    floats.  InvalidArgumentError for other dtypes.
+
+    >>> import talweg as tf
+    >>> tf.nn.selu([-1.0, 2.0]).numpy()
+    array([-1.1113307,  2.101402 ], dtype=float32)
+    """
+    return nn.selu(tensor(features))
+
+
+@export("nn.crelu")
+def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Any:
+    """relu(features) and relu(-features), one after the other along `axis`, which doubles.
+
+    features: a tensor of floats or signed integers, of rank 1 or more.  InvalidArgumentError for
+    other dtypes or an axis out of range.
+
+    >>> import talweg as tf
+    >>> tf.nn.crelu([1.0, -2.0]).numpy()
+    array([1., 0., 0., 2.], dtype=float32)
+    """
+    x = tensor(features)
+    axis = axis_argument(axis, x.ndim, "crelu")
+    return nn.relu(layout.concat(x, arithmetic.neg(x), axis=axis))
+
+
+@export("nn.gelu")
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Any:
+    """features * Φ(features), Φ the distribution function of the standard normal.
+
+    approximate: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))) instead (Hendrycks and Gimpel 2016).
+    features: a tensor of floats.  ValueError for other dtypes.
+
+    >>> import talweg as tf
+    >>> tf.nn.gelu([-1.0, 2.0]).numpy()
+    array([-0.15865526,  1.9544997 ], dtype=float32)
+    """
+    x = tensor(features)
+    if not x.dtype.is_floating:
+        raise value_error(
+            "TW102", f"gelu: features has dtype {x.dtype.name}", "a floating-point dtype"
+        )
+    if not approximate:
+        return nn.gelu(x)
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
+    return 0.5 * x * (1.0 + tanh(inner))
+
+
+@export("nn.silu", "nn.swish")
+def silu(features: Any, beta: Any = 1.0) -> Any:
+    """features * sigmoid(beta * features).
+
+    features: a tensor of floats or complex numbers.  beta: a number or a tensor that broadcasts; it
+    has a gradient too.  InvalidArgumentError for other dtypes.
+
+    >>> import talweg as tf
+    >>> tf.nn.silu([-1.0, 2.0]).numpy()
+    array([-0.26894143,  1.7615942 ], dtype=float32)
+    """
+    x = tensor(features)
+    if isinstance(beta, (int, float)):
+        return x * sigmoid(x if beta == 1 else float(beta) * x)
+    return x * sigmoid(cast(tensor(beta), dtype=x.dtype) * x)
+
+
+@export("nn.softmax")
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
+    """exp(logits) / sum(exp(logits)) along `axis`, the last by default, without overflow.
+
+    logits: a tensor of floats, of rank 1 or more.  InvalidArgumentError for other dtypes, a scalar,
+    or an axis out of range.
+
+    >>> import talweg as tf
+    >>> tf.nn.softmax([[0.0, 0.0], [0.0, 1.0]]).numpy()
+    array([[0.5       , 0.5       ],
+           [0.26894143, 0.7310586 ]], dtype=float32)
+    """
+    x = tensor(logits)
+    return nn.softmax(x, axis=axis_argument(-1 if axis is None else axis, x.ndim, "softmax"))
+
+
+@export("nn.log_softmax")
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
+    """logits - log(sum(exp(logits))) along `axis`, the last by default.
+
+    logits: a tensor of floats, of rank 1 or more.  InvalidArgumentError for other dtypes, a scalar,
+    or an axis out of range.
+
+    >>> import talweg as tf
+    >>> tf.nn.log_softmax([0.0, 1.0]).numpy()
+    array([-1.3132616 , -0.31326166], dtype=float32)
+    """
+    x = tensor(logits)
+    axis = axis_argument(-1 if axis is None else axis, x.ndim, "log_softmax")
+    return nn.log_softmax(x, axis=axis)

@@ -1,0 +1,232 @@
+"""tf.nn: cross entropies and other losses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from talweg.api.arguments import axis_argument, tensor
+from talweg.api.export import export
+from talweg.core.declare import check_dtype
+from talweg.core.dtypes import FLOATING, float32
+from talweg.core.errors import value_error
+from talweg.core.shapes import broadcast_dims
+from talweg.prims import arithmetic, layout, nn
+from talweg.prims.arithmetic import cast
+from talweg.prims.reduce import reduce_sum
+from talweg.prims.transcendental import exp, log, softplus
+
+
+def precise(x: Any) -> Any:
+    """`x`, 16-bit floats as float32."""
+    return cast(x, dtype=float32) if x.dtype.is_floating and x.dtype.size == 2 else x
+
+
+def _back(x: Any, dtype: Any) -> Any:
+    return x if x.dtype is dtype else cast(x, dtype=dtype)
+
+
+@export("nn.softmax_cross_entropy_with_logits")
+def softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, axis: Any = -1, name: str | None = None
+) -> Any:
+    """-sum(labels * log_softmax(logits)) along `axis`: the cross entropy of two distributions.
+
+    labels: distributions, [..., c], cast to the dtype of logits.  logits: floats, [..., c].  The
+    result, [...], has the dtype of logits.  Both have gradients; that of logits,
+    softmax(logits) - labels, supposes that labels sum to 1.  InvalidArgumentError for other dtypes,
+    shapes that do not match, or an axis out of range.
+
+    >>> import talweg as tf
+    >>> tf.nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[1.0, 2.0]]).numpy()
+    array([0.31326166], dtype=float32)
+    """
+    function = "softmax_cross_entropy_with_logits"
+    x = tensor(logits)
+    dtype = x.dtype
+    check_dtype(function, "logits", dtype, FLOATING)
+    x = precise(x)
+    target = tensor(labels)
+    target = target if target.dtype is x.dtype else cast(target, dtype=x.dtype)
+    position = axis_argument(axis, x.ndim, function)
+    if position != x.ndim - 1:
+        perm = (*(i for i in range(x.ndim) if i != position), position)
+        x = layout.transpose(x, perm=perm)
+        target = layout.transpose(target, perm=perm)
+    if target.dims == x.dims:
+        return _back(nn.softmax_cross_entropy(target, x), dtype)
+    flat = [layout.reshape(v, shape=_flat(v.dims)) for v in (target, x)]
+    dims = broadcast_dims(function, *(v.dims for v in flat))
+    flat = [v if v.dims == dims else layout.broadcast_to(v, shape=dims) for v in flat]
+    result = nn.softmax_cross_entropy(*flat)
+    return _back(layout.reshape(result, shape=x.dims[:-1]), dtype)
+
+
+def _flat(dims: tuple) -> tuple:
+    """The dimensions as two: all but the last, and the last."""
+    return (math.prod(dims[:-1]), *(dims[-1:] or (1,)))
+
+
+@export("nn.sparse_softmax_cross_entropy_with_logits")
+def sparse_softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, name: str | None = None
+) -> Any:
+    """-log_softmax(logits)[label]: the cross entropy where one class is right.
+
+    labels: int32 or int64 class numbers, [...].  logits: floats, [..., c].  The result, [...], has
+    the dtype of logits.  ValueError where ranks or shapes do not match; InvalidArgumentError for
+    other dtypes or a label outside [0, c).
+
+    >>> import talweg as tf
+    >>> tf.nn.sparse_softmax_cross_entropy_with_logits([1], [[1.0, 2.0]]).numpy()
+    array([0.31326166], dtype=float32)
+    """
+    function = "sparse_softmax_cross_entropy_with_logits"
+    _both(labels, logits, function)
+    y, x = tensor(labels), tensor(logits)
+    if x.ndim == 0:
+        raise value_error("TW203", f"{function}: logits cannot be a scalar", "shape [..., classes]")
+    if y.ndim != x.ndim - 1:
+        raise value_error(
+            "TW203",
+            f"{function}: labels have rank {y.ndim} (shape {y.dims}), logits rank {x.ndim} (shape "
+            f"{x.dims})",
+            "labels of one rank less than logits",
+            "tf.nn.softmax_cross_entropy_with_logits for labels that are distributions",
+        )
+    if y.dims != x.dims[:-1]:
+        raise value_error(
+            "TW204",
+            f"{function}: labels have shape {y.dims}, logits {x.dims}",
+            "the shape of logits without its last dimension",
+        )
+    return _back(nn.sparse_softmax_cross_entropy(y, precise(x)), x.dtype)
+
+
+def _both(labels: Any, logits: Any, function: str) -> None:
+    if labels is None or logits is None:
+        raise value_error("TW207", f"{function}: both labels and logits must be given")
+
+
+def _same_shapes(x: Any, y: Any, function: str, names: str) -> None:
+    if x.dims != y.dims:
+        raise value_error(
+            "TW204", f"{function}: {names} have the shapes {x.dims} and {y.dims}", "one shape"
+        )
+
+
+@export("nn.sigmoid_cross_entropy_with_logits")
+def sigmoid_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> Any:
+    """max(x, 0) - x labels + log(1 + exp(-|x|)), x = logits: for independent classes.
+
+    labels, logits: floats of one shape and dtype, which the result has too.  ValueError where the
+    shapes differ or one is missing, InvalidArgumentError where the dtypes do.
+
+    >>> import talweg as tf
+    >>> tf.nn.sigmoid_cross_entropy_with_logits([0.0, 1.0], [1.0, 1.0]).numpy()
+    array([1.3132616 , 0.31326163], dtype=float32)
+    """
+    function = "sigmoid_cross_entropy_with_logits"
+    _both(labels, logits, function)
+    x, y = tensor(logits), tensor(labels)
+    _same_shapes(x, y, function, "logits and labels")
+    return nn.sigmoid_cross_entropy(y, x)
+
+
+@export("nn.weighted_cross_entropy_with_logits")
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Any:
+    """-(pos_weight labels log σ(x) + (1 - labels) log(1 - σ(x))), x = logits.
+
+    labels, logits: floats of one shape and dtype.  pos_weight: a number, or a tensor that
+    broadcasts.  ValueError where the shapes differ, InvalidArgumentError where the dtypes do.
+
+    >>> import talweg as tf
+    >>> tf.nn.weighted_cross_entropy_with_logits([0.0, 1.0], [1.0, 1.0], 2.0).numpy()
+    array([1.3132616, 0.6265233], dtype=float32)
+    """
+    x, y = tensor(logits), tensor(labels)
+    _same_shapes(x, y, "weighted_cross_entropy_with_logits", "logits and labels")
+    if not isinstance(pos_weight, (int, float)):
+        pos_weight = tensor(pos_weight, hint=x.dtype)
+    weight = 1 + (pos_weight - 1) * y
+    return (1 - y) * x + weight * softplus(arithmetic.neg(x))
+
+
+@export("nn.log_poisson_loss")
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Any:
+    """exp(c) - t c, c = log_input, t = targets: the negative log-likelihood of a Poisson variable.
+
+    compute_full_loss: add Stirling's t log t - t + log(2 π t) / 2 where t > 1.  targets,
+    log_input: floats of one shape and dtype.  ValueError where the shapes differ.
+
+    >>> import talweg as tf
+    >>> tf.nn.log_poisson_loss([1.0, 3.0], [0.0, 1.0]).numpy()
+    array([ 1.        , -0.28171825], dtype=float32)
+    """
+    c, t = tensor(log_input), tensor(targets)
+    _same_shapes(c, t, "log_poisson_loss", "log_input and targets")
+    result = exp(c) - c * t
+    if not compute_full_loss:
+        return result
+    small = arithmetic.logical_and(arithmetic.greater_equal(t, 0), arithmetic.less_equal(t, 1))
+    safe = arithmetic.select(small, arithmetic.one_like(t), t)
+    stirling = t * log(safe) - t + 0.5 * log((2 * math.pi) * safe)
+    return result + arithmetic.select(small, arithmetic.zeros_of(t), stirling)
+
+
+@export("nn.l2_loss")
+def l2_loss(t: Any, name: str | None = None) -> Any:
+    """sum(t²) / 2, a scalar.
+
+    t: a tensor of floats, of any shape.  InvalidArgumentError for other dtypes.
+
+    >>> import talweg as tf
+    >>> tf.nn.l2_loss([1.0, 2.0]).numpy()
+    2.5
+    """
+    x = tensor(t)
+    check_dtype("l2_loss", "t", x.dtype, FLOATING)
+    return 0.5 * reduce_sum(arithmetic.square(x), axes=tuple(range(x.ndim)), keepdims=False)
+
+
+@export("nn.compute_average_loss")
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+) -> Any:
+    """sum(per_example_loss * sample_weight) / global_batch_size, a scalar.
+
+    per_example_loss: [b, ...].  sample_weight: what broadcasts to it.  global_batch_size: b by
+    default.  The result has the dtype of the loss.
+
+    >>> import talweg as tf
+    >>> tf.nn.compute_average_loss([1.0, 2.0, 3.0], global_batch_size=4).numpy()
+    1.5
+    """
+    x = tensor(per_example_loss)
+    dtype = x.dtype
+    x = precise(x if dtype.is_floating else cast(x, dtype=float32))
+    if sample_weight is not None:
+        x = x * cast(tensor(sample_weight), dtype=x.dtype)
+    if global_batch_size is None:
+        global_batch_size = x.dims[0] if x.ndim else 1
+    size = cast(tensor(global_batch_size), dtype=x.dtype)
+    total = reduce_sum(x, axes=tuple(range(x.ndim)), keepdims=False)
+    return _back(arithmetic.div_no_nan(total, size), dtype if dtype.is_floating else x.dtype)
+
+
+@export("nn.scale_regularization_loss")
+def scale_regularization_loss(regularization_loss: Any) -> Any:
+    """sum(regularization_loss) over the number of replicas, which is 1.
+
+    >>> import talweg as tf
+    >>> tf.nn.scale_regularization_loss([1.0, 2.0]).numpy()
+    3.0
+    """
+    x = tensor(regularization_loss)
+    return reduce_sum(x, axes=tuple(range(x.ndim)), keepdims=False)
