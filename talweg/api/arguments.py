@@ -41,7 +41,9 @@ def tensors(values: Any, function: str, argument: str) -> list:
     if isinstance(values, Tensor) and values.ndim:
         return [values[position] for position in range(values.dims[0])]
     if not isinstance(values, (list, tuple)):
-        raise type_error("TW104", f"{function}: {argument} must be a list of tensors, got {values!r}")
+        raise type_error(
+            "TW104", f"{function}: {argument} must be a list of tensors, got {values!r}"
+        )
     hint = next((v.dtype for v in values if isinstance(v, (Tensor, Variable))), None)
     found = []
     for value in values:
@@ -118,9 +120,7 @@ def resolve_shape(value: Any, size: int, function: str, argument: str = "shape")
     return dims
 
 
-def axes_argument(
-    value: Any, rank: int, function: str, argument: str = "axis"
-) -> tuple[int, ...]:
+def axes_argument(value: Any, rank: int, function: str, argument: str = "axis") -> tuple[int, ...]:
     """Sorted non-negative axes from None (all), an int, a list or a tensor; no axis twice."""
     if value is None:
         return tuple(range(rank))

@@ -48,7 +48,8 @@ def vectorized_map(
     differ.
 
     >>> import talweg as tf
-    >>> tf.vectorized_map(lambda row: tf.reduce_sum(row * row), tf.constant([[1.0, 2.0], [3.0, 4.0]]))
+    >>> rows = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> tf.vectorized_map(lambda row: tf.reduce_sum(row * row), rows)
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 5., 25.], dtype=float32)>
     """
     leaves = [tensor(leaf) for leaf in structure.flatten(elems)]

@@ -1,1 +1,1 @@
-"""Vocabulary of the whole house: dtypes, shapes, errors, primitives, dispatch.  Imports only NumPy."""
+"""Vocabulary: dtypes, shapes, errors, primitives, dispatch.  Imports only NumPy."""

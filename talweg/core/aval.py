@@ -31,5 +31,7 @@ class Aval:
         return hash((self.dims, self.dtype))
 
     def __repr__(self) -> str:
-        dims = "?" if self.dims is None else ",".join("?" if d is None else str(d) for d in self.dims)
+        dims = (
+            "?" if self.dims is None else ",".join("?" if d is None else str(d) for d in self.dims)
+        )
         return f"{self.dtype.name}[{dims}]"

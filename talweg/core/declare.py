@@ -17,8 +17,8 @@ as that number.
     transpose  (g, *operands, ...) -> list, for variadic operands
     vjp, jvp   vjp(g, z, *operands, ...) -> one cotangent an operand; jvp(t, z, *operands, ...)
     no_gradient  NoGradient(...) for all, or {"indices": NoGradient(...)}
-    batch      ELEMENTWISE, LEADING, LOOP, or batch(size, batched, *operands, ...) -> result, batched
-               at axis 0; it may return NotImplemented, which asks for the loop
+    batch      ELEMENTWISE, LEADING, LOOP, or batch(size, batched, *operands, ...) -> result,
+               batched at axis 0; it may return NotImplemented, which asks for the loop
     memory     how it touches memory, one of `core.primitive.MEMORY`
     samples, rejects, domain, singular, kinks, accepts, effect
 """

@@ -186,7 +186,11 @@ EVERYTHING = ANY | {string, variant, resource}
 for _dtype in sorted(ANY - {bfloat16}, key=int):
     _BY_NUMPY[_dtype.numpy_dtype] = _dtype
 _BY_NUMPY[np.dtype(object)] = string
-_PYTHON = {float: float32, bool: bool_, object: string}  # int and str are no dtypes, as in TensorFlow
+_PYTHON = {
+    float: float32,
+    bool: bool_,
+    object: string,
+}  # int and str are no dtypes, as in TensorFlow
 _NO_DTYPES = frozenset((int, complex, str, bytes))
 _ALIASES = {"half": float16, "float": float32, "double": float64, "np.bool": bool_, "bool_": bool_}
 
@@ -208,7 +212,7 @@ def of_numpy(dtype: np.dtype) -> DType:
 
 
 def as_dtype(value: Any) -> DType:
-    """`value` (DType, name, number, NumPy type, float, bool) as a DType; TypeError if it is none."""
+    """`value` (DType, name, number, NumPy type, float, bool) as a DType; else TypeError."""
     kind = type(value)
     if kind is DType:
         return value

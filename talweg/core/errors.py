@@ -36,7 +36,9 @@ class OpError(Exception):
 
     code = 2
 
-    def __init__(self, node_def=None, op=None, message: str = "", error_code: int | None = None, *a):
+    def __init__(
+        self, node_def=None, op=None, message: str = "", error_code: int | None = None, *a
+    ):
         super().__init__(node_def, op, message)
         self._node_def, self._op, self._message = node_def, op, message
         self._code = self.code if error_code is None else error_code
@@ -85,7 +87,9 @@ DeadlineExceededError = _declare("DeadlineExceededError", 4, "A deadline passed.
 NotFoundError = _declare("NotFoundError", 5, "Something asked for does not exist.")
 AlreadyExistsError = _declare("AlreadyExistsError", 6, "Something to be made exists already.")
 PermissionDeniedError = _declare("PermissionDeniedError", 7, "The caller may not do this.")
-ResourceExhaustedError = _declare("ResourceExhaustedError", 8, "Memory or another resource ran out.")
+ResourceExhaustedError = _declare(
+    "ResourceExhaustedError", 8, "Memory or another resource ran out."
+)
 FailedPreconditionError = _declare("FailedPreconditionError", 9, "The state does not allow this.")
 AbortedError = _declare("AbortedError", 10, "The operation was aborted.")
 OutOfRangeError = _declare("OutOfRangeError", 11, "The end of the input was passed.")

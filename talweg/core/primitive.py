@@ -36,11 +36,13 @@ class Sample:
     """Operands to try a primitive on: shapes, or ready arrays, in order, and its parameters.
 
     A shape is filled with random numbers from the operand's `domain`.  `dtype` applies to operands
-    given as shapes; a parameter that is called dtype is written `dtype_`.  `skip` switches off generated
-    tests by name, with the reason in a comment beside it.
+    given as shapes; a parameter that is called dtype is written `dtype_`.  `skip` switches off
+    generated tests by name, with the reason in a comment beside it.
     """
 
-    def __init__(self, *operands: Any, dtype: DType = float32, skip: Sequence[str] = (), **params: Any):
+    def __init__(
+        self, *operands: Any, dtype: DType = float32, skip: Sequence[str] = (), **params: Any
+    ):
         self.operands, self.dtype, self.skip = operands, dtype, skip
         self.params = {name.rstrip("_"): value for name, value in params.items()}
 
@@ -65,7 +67,8 @@ class Primitive:
 
     __slots__ = (
         "accepts", "batch", "checked", "derivative", "doc", "domain", "effect", "elementwise",
-        "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "linear", "lowering", "memory", "multiple", "name",
+        "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "linear",
+        "lowering", "memory", "multiple", "name",
         "no_gradient", "numpy", "operands", "partials", "rejects", "samples", "singular",
         "transposes", "variadic", "vjp", "vjp_rule", "wants_sparse",
     )  # fmt: skip

@@ -48,7 +48,7 @@ def line_of(origin: Origin) -> int:
 
 
 def describe(origin: Origin | None) -> str:
-    """``file.py:12, in train: loss = ...`` (the source text is left out where it is not at hand)."""
+    """``file.py:12, in train: loss = ...`` (without the text where that is not at hand)."""
     if origin is None:
         return "(no user code on the stack)"
     code, line = origin[0], line_of(origin)

@@ -62,5 +62,9 @@ def boolean(text: str) -> bool:
     raise ValueError(text)
 
 
-debug = Setting("debug", int, 0, "how much to print: 1 events, 2 timings, 3 fusion, 4 loops, 5 LLVM")
-check = Setting("check", boolean, False, "re-derive every result's shape and dtype after each kernel")
+debug = Setting(
+    "debug", int, 0, "how much to print: 1 events, 2 timings, 3 fusion, 4 loops, 5 LLVM"
+)
+check = Setting(
+    "check", boolean, False, "re-derive every result's shape and dtype after each kernel"
+)

@@ -16,7 +16,7 @@ from talweg.core.shapes import TensorShape, known
 
 
 class Operations(dict[str, Callable[..., Any]]):
-    """Functions that lower layers call by name.  Missing ones are found by `finder`, set by `api`."""
+    """Functions that lower layers call by name; `finder`, set by `api`, finds missing ones."""
 
     finder: Callable[[str], Any] | None = None
 
@@ -67,7 +67,8 @@ class Tensor:
         """ValueError unless `shape` is compatible with this tensor's."""
         if not self.shape.is_compatible_with(shape):
             raise value_error(
-                "TW204", f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}."
+                "TW204",
+                f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.",
             )
 
     def __hash__(self) -> int:

@@ -148,7 +148,8 @@ def _default_dtype(value: Any) -> DType:
     if type(value) is int and not -(2**31) <= value < 2**31:
         if not -(2**63) <= value < 2**63:
             raise value_error(
-                "TW103", f"Can't convert Python sequence with out-of-range integer to Tensor: {value}"
+                "TW103",
+                f"Can't convert Python sequence with out-of-range integer to Tensor: {value}",
             )
         return int64
     if type(value) is float and abs(value) > _FLOAT32_MAX:
@@ -235,7 +236,16 @@ def _strings(value: Any, dtype: DType | None) -> Any:
     return result
 
 
-_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex, "O": object, "S": bytes, "U": str}
+_KINDS = {
+    "b": bool,
+    "i": int,
+    "u": int,
+    "f": float,
+    "c": complex,
+    "O": object,
+    "S": bytes,
+    "U": str,
+}
 
 
 def _leaf_kinds(value: Any, kinds: set) -> None:

@@ -1,8 +1,8 @@
 """Gradients that a user writes: custom_gradient, recompute_grad, grad_pass_through.
 
 A call is put on the tapes as one record whose rule is the user's function; what happens inside is
-not recorded.  Forward mode through such a record comes from its reverse rule by differentiating that
-by its cotangent, in which it is linear (Griewank 2008, "double transposition").
+not recorded.  Forward mode through such a record comes from its reverse rule by differentiating
+that by its cotangent, in which it is linear (Griewank 2008, "double transposition").
 """
 
 from __future__ import annotations
@@ -151,7 +151,9 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def recomputed(*args: Any, **kwargs: Any) -> Any:
-        return custom_gradient(functools.wraps(f)(functools.partial(_recomputing, f)))(*args, **kwargs)
+        return custom_gradient(functools.wraps(f)(functools.partial(_recomputing, f)))(
+            *args, **kwargs
+        )
 
     return recomputed
 
@@ -166,9 +168,7 @@ def _recomputing(f: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple:
             tape.watch([a for a in tensors if a.dtype.is_differentiable])
             again = f(*args, **kwargs)
         sources = tensors + list(variables or [])
-        found = tape.gradient(
-            structure.flatten(again), sources, output_gradients=list(upstream)
-        )
+        found = tape.gradient(structure.flatten(again), sources, output_gradients=list(upstream))
         by_arguments = found[: len(tensors)]
         full = iter(by_arguments)
         aligned = [next(full) if isinstance(a, Tensor) else None for a in arguments]

@@ -42,6 +42,4 @@ def value_text(array: Any) -> str:
 
 def represent_variable(name: str, shape: Any, dtype: DType, array: Any) -> str:
     """``<tf.Variable 'w:0' shape=(1,) dtype=float32, numpy=array([1.], dtype=float32)>``"""
-    return (
-        f"<tf.Variable '{name}' shape={shape} dtype={dtype.name}, numpy={value_text(array)}>"
-    )
+    return f"<tf.Variable '{name}' shape={shape} dtype={dtype.name}, numpy={value_text(array)}>"

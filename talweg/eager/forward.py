@@ -119,7 +119,9 @@ class ForwardAccumulator:
             if found is None and mode is UnconnectedGradients.ZERO:
                 return zeros_of(value)
             if found is None and mode is UnconnectedGradients.ERROR:
-                raise value_error("TW301", "There is no tangent: the value does not depend on a primal")
+                raise value_error(
+                    "TW301", "There is no tangent: the value does not depend on a primal"
+                )
             return found
 
         return structure.map_leaves(tangent, primals)

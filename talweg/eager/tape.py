@@ -147,7 +147,7 @@ class GradientTape:
             self._exits.setdefault(id(tensor), user_origin(3))
 
     def watch(self, tensor: Any) -> None:
-        """Track `tensor` (a tensor, a variable, or a nest of these); ValueError if it is neither."""
+        """Track `tensor` (a tensor, a variable, or a nest of these); else ValueError."""
         for leaf in structure.flatten(tensor):
             if isinstance(leaf, Tensor):
                 if leaf.dtype.is_differentiable:
@@ -224,7 +224,9 @@ class GradientTape:
 
     def _begin_use(self) -> None:
         if not self._entered:
-            raise RuntimeError("This GradientTape has recorded nothing: use it in a `with`.  [TW302]")
+            raise RuntimeError(
+                "This GradientTape has recorded nothing: use it in a `with`.  [TW302]"
+            )
         if self._used:
             raise RuntimeError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients "

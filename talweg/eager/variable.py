@@ -74,8 +74,7 @@ class Variable:
         if initial_value is None:
             raise value_error(
                 "TW401",
-                "The `initial_value` arg to `tf.Variable` must be specified except when you are not "
-                "providing a `variable_def`.",
+                "The `initial_value` argument of `tf.Variable` must be given.",
             )
         if constraint is not None and not callable(constraint):
             raise value_error("TW401", "The `constraint` argument must be a callable.")
@@ -255,8 +254,8 @@ class Variable:
         if not self._shape.is_compatible_with(tensor.shape):
             raise value_error(
                 "TW204",
-                f"Cannot {what} variable '{self._name}' of shape {self._shape} with a value of shape "
-                f"{tensor.shape}",
+                f"Cannot {what} variable '{self._name}' of shape {self._shape} with a value of "
+                f"shape {tensor.shape}",
                 f"a value of shape {self._shape}",
             )
         return tensor
@@ -265,7 +264,11 @@ class Variable:
         self._tensor = wrap(array)
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Set the value; ValueError if its shape does not fit.  Returns the variable."""
         self._replace(self._accept(value, "assign to")._array)
@@ -274,25 +277,35 @@ class Variable:
     def _update(self, delta: Any, kernel: Callable[[Any, Any], Any], what: str) -> None:
         delta = convert_to_tensor(delta, dtype=self._dtype)
         if not self._dtype.is_numeric:
-            raise invalid("TW102", f"Cannot {what} variables of dtype {self._dtype.name}", "numbers")
+            raise invalid(
+                "TW102", f"Cannot {what} variables of dtype {self._dtype.name}", "numbers"
+            )
         if delta.dims != self._tensor.dims:
             raise invalid(
                 "TW204",
-                f"Cannot {what} variable '{self._name}' of shape {self._tensor.dims} and a value of "
-                f"shape {delta.dims}",
+                f"Cannot {what} variable '{self._name}' of shape {self._tensor.dims} and a value "
+                f"of shape {delta.dims}",
                 "a value of the variable's shape",
             )
         self._replace(np.asarray(kernel(self._tensor._array, delta._array))[()])
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Add `delta`.  Returns the variable."""
         self._update(delta, np.add, "add")
         return self if read_value else None
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Subtract `delta`.  Returns the variable."""
         self._update(delta, np.subtract, "subtract")
@@ -431,7 +444,7 @@ class Variable:
 
 
 def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: Any) -> None:
-    """Combine `updates` [*indices.shape, ...] into rows of `array`, in place; repeats accumulate."""
+    """Combine `updates` [*indices.shape, ...] into rows of `array`, in place."""
     if kind == "update":
         array[indices] = updates
         return
@@ -452,14 +465,16 @@ def _read(variable: Variable, dtype: DType | None) -> EagerTensor:
 
 def _no_augmented(self: Variable, other: Any) -> Any:
     raise RuntimeError(
-        "`variable += value` with `tf.Variable`s is not supported. Use `variable.assign_add(value)` "
-        "to modify the variable, or `out = variable + value` to get a new tensor.  [TW401]"
+        "`variable += value` with `tf.Variable`s is not supported. Use `variable.assign_add(value)`"
+        " to modify the variable, or `out = variable + value` to get a new tensor.  [TW401]"
     )
 
 
 def _add_operators() -> None:
     """Python's operators: those of the value that was read."""
-    own = {name: Variable.__dict__[name] for name in ("__getitem__", "__eq__", "__ne__", "__hash__")}
+    own = {
+        name: Variable.__dict__[name] for name in ("__getitem__", "__eq__", "__ne__", "__hash__")
+    }
     add_operators(Variable)
     for stem in ("add", "sub", "mul", "truediv", "pow", "matmul", "floordiv", "mod"):
         apply = getattr(operator, stem)

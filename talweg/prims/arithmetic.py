@@ -91,7 +91,11 @@ class mul:
 
 
 @elementwise(
-    numpy=np.divide, accepts=INEXACT, domain={"y": (0.5, 3)}, singular="y = 0", rejects=(MIXED, RAGGED)
+    numpy=np.divide,
+    accepts=INEXACT,
+    domain={"y": (0.5, 3)},
+    singular="y = 0",
+    rejects=(MIXED, RAGGED),
 )
 class div:
     """z = x / y.   dz/dy = -z / y."""
@@ -389,7 +393,7 @@ class minimum:
         return greater(x, y)
 
 
-@elementwise(numpy=np.nextafter, accepts=frozenset(FLOATING - {d for d in FLOATING if d.size == 2}))
+@elementwise(numpy=np.nextafter, accepts=frozenset({float32, float64}))
 class next_after:
     """z = the next floating-point number after x toward y."""
 

@@ -54,7 +54,8 @@ def _join(x, y):
 @elementwise(
     numpy=_join,
     accepts=frozenset({string}),
-    samples=(Sample(np.array([b"a", b"bc"], object), np.array([b"x"], object)),),
+    # The check of batching subtracts results, which strings cannot.
+    samples=(Sample(np.array([b"a", b"bc"], object), np.array([b"x"], object), skip=("batch",)),),
 )
 class join_strings:
     """z = the bytes of x followed by those of y."""

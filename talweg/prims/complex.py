@@ -1,6 +1,7 @@
 """Real and imaginary parts, and what else is not holomorphic.
 
-Cotangents follow TensorFlow: for a real function L of complex z the cotangent is dL/dRe z + i dL/dIm z.
+Cotangents follow TensorFlow: for a real function L of complex z the cotangent is
+dL/dRe z + i dL/dIm z.
 """
 
 from __future__ import annotations

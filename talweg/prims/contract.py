@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
-from talweg.core.dtypes import NUMERIC
+from talweg.core.dtypes import NUMERIC, int8, int16
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
 from talweg.core.shapes import broadcast_dims
+from talweg.kernels.products import matrix_product
 from talweg.prims.complex import conj
 from talweg.prims.layout import reshape, transpose
 from talweg.prims.reduce import reduce_sum
+
+
+FACTORS = NUMERIC - {int8, int16}  # TensorFlow multiplies matrices of these
 
 
 def adjoint(x):
@@ -43,7 +49,7 @@ class matmul:
     operands = "x y"
 
     def infer(x, y):
-        check_dtype("matmul", "a", x.dtype, NUMERIC)
+        check_dtype("matmul", "a", x.dtype, FACTORS)
         check_dtype("matmul", "b", y.dtype, {x.dtype})
         if x.ndim < 2 or y.ndim < 2:
             raise invalid(
@@ -62,15 +68,15 @@ class matmul:
         batch = broadcast_dims("matmul", x.dims[:-2], y.dims[:-2])
         return Aval((*batch, x.dims[-2], y.dims[-1]), x.dtype)
 
-    def numpy(x, y):
-        if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-            return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
-        return np.matmul(x, y)
+    numpy = matrix_product
 
     def transpose_x(g, x, y):
         return sum_to(matmul(g, adjoint(y)), x.dims)
 
     def transpose_y(g, x, y):
+        if len(y.dims) == 2 < len(x.dims):  # one product of tall matrices, not a sum of products
+            rows = math.prod(x.dims[:-1])
+            x, g = reshape(x, shape=(rows, x.dims[-1])), reshape(g, shape=(rows, g.dims[-1]))
         return sum_to(matmul(adjoint(x), g), y.dims)
 
     def batch(size, batched, x, y):

@@ -12,7 +12,10 @@ from talweg.core.dtypes import FLOATING, INEXACT, int32, int64
 from talweg.core.primitive import Sample
 from talweg.prims.arithmetic import MIXED, RAGGED, cast, not_equal, one_like, zeros_of
 
-ZEROS = Sample(np.float32([0, 1, 2]), np.float32([0.5, 1.5, 0.7]))
+# x = 0 is a kink: finite differences see the slope of the smooth side, TensorFlow takes 0.
+ZEROS = Sample(
+    np.float32([0, 1, 2]), np.float32([0.5, 1.5, 0.7]), skip=("forward", "reverse", "second")
+)
 POSITIVE = {"x": (0.2, 2), "y": (0.3, 3)}
 
 

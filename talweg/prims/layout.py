@@ -64,8 +64,8 @@ class reshape:
         if math.prod(x.dims) != math.prod(shape):
             raise invalid(
                 "TW205",
-                f"reshape: input of shape {x.dims} has {math.prod(x.dims)} values, but the requested "
-                f"shape {tuple(shape)} has {math.prod(shape)}",
+                f"reshape: input of shape {x.dims} has {math.prod(x.dims)} values, but the "
+                f"requested shape {tuple(shape)} has {math.prod(shape)}",
                 "a shape with as many elements",
             )
         return Aval(tuple(shape), x.dtype)
@@ -80,7 +80,11 @@ class reshape:
         return reshape(x, shape=(size, *shape))
 
     memory = "view"
-    samples = (Sample([6], shape=(2, 3)), Sample([2, 3], shape=(3, 1, 2)), Sample([0, 3], shape=(0,)))
+    samples = (
+        Sample([6], shape=(2, 3)),
+        Sample([2, 3], shape=(3, 1, 2)),
+        Sample([0, 3], shape=(0,)),
+    )
     rejects = (Reject([6], shape=(4,), code="TW205"),)
 
 

@@ -53,7 +53,8 @@ def relu6(y, x):
 
 
 def _leaky_relu(x, a):
-    if np.ndim(a) == 0 and 0 < a <= 1:
+    a = np.asarray(a, np.asarray(x).dtype)  # NumPy has no weak scalars for bfloat16
+    if a.ndim == 0 and 0 < a <= 1:
         return np.maximum(x, np.multiply(x, a))
     low = np.multiply(np.minimum(x, 0), a)
     return np.add(np.maximum(x, 0), low)
@@ -93,8 +94,9 @@ def elu(y, x):
 
 
 def _selu(x):
-    low = np.expm1(np.minimum(x, 0)) * (SELU_SCALE * SELU_ALPHA)
-    return np.add(np.maximum(x, 0) * SELU_SCALE, low)
+    number = np.asarray(x).dtype.type
+    low = np.expm1(np.minimum(x, 0)) * number(SELU_SCALE * SELU_ALPHA)
+    return np.add(np.maximum(x, 0) * number(SELU_SCALE), low)
 
 
 @elementwise(
@@ -374,7 +376,7 @@ class sparse_softmax_cross_entropy:
 
 @primitive
 class softmax_minus_one_hot:
-    """z = softmax(x) - one_hot(l), the derivative of the cross entropy.  [...] [..., c] -> [..., c]."""
+    """z = softmax(x) - one_hot(l), the cross entropy's derivative.  [...] [..., c] -> [..., c]."""
 
     operands = "labels logits"
 

@@ -11,13 +11,14 @@ import math
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.declare import ELEMENTWISE, check_dtype, elementwise, primitive
+from talweg.core.declare import check_dtype, elementwise, primitive
 from talweg.core.dtypes import FLOATING, float32, float64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Sample
 from talweg.kernels.incomplete_gamma import derivatives_by_a
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.guarded import xlog1py, xlogy
+from talweg.prims.layout import batch_to_front
 from talweg.prims.transcendental import exp, log
 
 WIDE = frozenset({float32, float64})
@@ -189,7 +190,10 @@ class igamma_by_a:
     def jvp(t, z, a, x, *, order):
         return t[0] * igamma_by_a(a, x, order=order + 1) + t[1] * _density_by_a(a, x, order)
 
-    batch = ELEMENTWISE
+    def batch(size, batched, a, x, *, order):
+        a, x = (batch_to_front(size, v, b) for v, b in zip((a, x), batched))
+        return igamma_by_a(a, x, order=order)
+
     memory = "map"
     domain = GAMMA
     samples = (Sample([4], [4], order=1), Sample([2, 2], [2, 2], order=2), Sample([], [], order=1))

@@ -1,4 +1,4 @@
-"""Sliding windows: convolution, pooling, patches.
+"""Sliding windows: what their primitives share, and convolution (`prims/pooling.py` has the rest).
 
 Layout `[N, *S, C]` with any number of spatial axes.  Parameters common to all:
 
@@ -15,37 +15,33 @@ with their transposes, and, for a given choice of maxima, `max_pool_gather` and 
 
 from __future__ import annotations
 
-import math
-
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
-from talweg.core.dtypes import ANY, FLOATING, REAL, int32, int64, uint32, uint64
+from talweg.core.dtypes import FLOATING, int32
 from talweg.core.errors import invalid
-from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.core.primitive import Reject, Sample, later
 from talweg.kernels import convolution as convolutions
-from talweg.kernels import pooling
 from talweg.kernels import window as windows
-from talweg.prims.layout import broadcast_to, reshape, transpose
+from talweg.prims.layout import batch_to_front, reshape, transpose
 
 CONVOLVED = FLOATING | {int32}
-POOLED = REAL - {uint32, uint64}
-CHOSEN = NoGradient("which element is the maximum is piecewise constant")
 
 
 # -- shapes
 
 
-def _positive(name, argument, values):
+def check_positive(name, argument, values):
+    """InvalidArgumentError unless all values are positive."""
     for value in values:
         if value < 1:
             raise invalid("TW207", f"{name}: {argument}={tuple(values)}", "positive numbers")
 
 
-def _output_sizes(name, sizes, window, strides, padding, dilation):
+def output_dims(name, sizes, window, strides, padding, dilation):
     """The number of windows per spatial axis, None where the size is not known."""
-    _positive(name, "strides", strides)
-    _positive(name, "dilations", dilation)
-    _positive(name, "window sizes", window)
+    check_positive(name, "strides", strides)
+    check_positive(name, "dilations", dilation)
+    check_positive(name, "window sizes", window)
     found = []
     for axis, size in enumerate(sizes):
         if size is None:
@@ -68,7 +64,8 @@ def _output_sizes(name, sizes, window, strides, padding, dilation):
     return tuple(found)
 
 
-def _same_rank(name, x, rank, argument="input"):
+def check_rank(name, x, rank, argument="input"):
+    """InvalidArgumentError unless `x` has `rank` axes, of which at least one is spatial."""
     if x.ndim != rank or rank < 3:
         raise invalid(
             "TW203",
@@ -77,9 +74,9 @@ def _same_rank(name, x, rank, argument="input"):
         )
 
 
-def _check_outputs(name, g, sizes, window, strides, padding, dilation):
+def check_outputs(name, g, sizes, window, strides, padding, dilation):
     """InvalidArgumentError unless `g` has the shape that windows over `sizes` give."""
-    found = _output_sizes(name, sizes, window, strides, padding, dilation)
+    found = output_dims(name, sizes, window, strides, padding, dilation)
     for wanted, size in zip(found, g.dims[1:-1]):
         if wanted != size and None not in (wanted, size):
             raise invalid(
@@ -91,19 +88,20 @@ def _check_outputs(name, g, sizes, window, strides, padding, dilation):
             )
 
 
-def _pairs(sizes, window, strides, padding, dilation):
+def padding_pairs(sizes, window, strides, padding, dilation):
+    """(in front, behind) per spatial axis."""
     return windows.explicit_padding(padding, sizes, window, strides, dilation)
 
 
 # -- batches: one more axis in front of N
 
 
-def _merged(x):
+def merged(x):
     """`[B, N, ...]` as `[B N, ...]`."""
     return reshape(x, shape=(x.dims[0] * x.dims[1], *x.dims[2:]))
 
 
-def _parted(y, size):
+def parted(y, size):
     """`[B N, ...]` as `[B, N, ...]`."""
     return reshape(y, shape=(size, y.dims[0] // size, *y.dims[1:]))
 
@@ -133,20 +131,16 @@ def _outside(y, size, groups, axis):
     )
 
 
-def _fronted(size, x, batched):
-    return x if batched else broadcast_to(x, shape=(size, *x.dims))
-
-
-def _leading(name):
+def leading(name):
     """The batch rule of an operation whose operands all have N in front."""
 
     def batch(size, batched, *operands, **params):
         prim = later(name)
-        merged = [_merged(_fronted(size, x, own)) for x, own in zip(operands, batched)]
-        results = prim(*merged, **params)
+        fronted = [batch_to_front(size, x, own) for x, own in zip(operands, batched)]
+        results = prim(*map(merged, fronted), **params)
         if prim.multiple:
-            return tuple(_parted(part, size) for part in results)
-        return _parted(results, size)
+            return tuple(parted(part, size) for part in results)
+        return parted(results, size)
 
     return batch
 
@@ -170,8 +164,8 @@ class convolution:
     def infer(x, w, *, strides, padding, dilation, groups):
         check_dtype("convolution", "input", x.dtype, CONVOLVED)
         check_dtype("convolution", "filters", w.dtype, {x.dtype})
-        _same_rank("convolution", x, len(strides) + 2)
-        _same_rank("convolution", w, len(strides) + 2, "filters")
+        check_rank("convolution", x, len(strides) + 2)
+        check_rank("convolution", w, len(strides) + 2, "filters")
         depth, count = w.dims[-2:]
         if x.dims[-1] != depth * groups or count % groups or not depth:
             raise invalid(
@@ -181,13 +175,13 @@ class convolution:
                 "input channels a positive multiple of the filters' (last but one) dimension, and "
                 "output channels a multiple of that many groups",
             )
-        outputs = _output_sizes(
+        outputs = output_dims(
             "convolution", x.dims[1:-1], w.dims[:-2], strides, padding, dilation
         )
         return Aval((x.dims[0], *outputs, count), x.dtype)
 
     def numpy(x, w, *, strides, padding, dilation, groups):
-        pairs = _pairs(x.shape[1:-1], w.shape[:-2], strides, padding, dilation)
+        pairs = padding_pairs(x.shape[1:-1], w.shape[:-2], strides, padding, dilation)
         return convolutions.convolution(x, w, strides, pairs, dilation, groups)
 
     def transpose_x(g, x, w, **params):
@@ -198,7 +192,7 @@ class convolution:
 
     def batch(size, batched, x, w, *, groups, **params):
         if not batched[1]:
-            return _parted(convolution(_merged(x), w, groups=groups, **params), size)
+            return parted(convolution(merged(x), w, groups=groups, **params), size)
         w = _inside(w, groups if not batched[0] else 1, -1)
         if not batched[0]:
             return _outside(convolution(x, w, groups=groups, **params), size, groups, -1)
@@ -237,19 +231,19 @@ class convolution_input_gradient:
         name = "convolution_input_gradient"
         check_dtype(name, "input", g.dtype, CONVOLVED)
         check_dtype(name, "filters", w.dtype, {g.dtype})
-        _same_rank(name, g, len(strides) + 2)
-        _same_rank(name, w, len(strides) + 2, "filters")
+        check_rank(name, g, len(strides) + 2)
+        check_rank(name, w, len(strides) + 2, "filters")
         if g.dims[-1] != w.dims[-1]:
             raise invalid(
                 "TW204",
                 f"{name}: input has {g.dims[-1]} channels, filters have shape {w.dims}",
                 "the filters' last dimension equal to the number of channels",
             )
-        _check_outputs(name, g, sizes, w.dims[:-2], strides, padding, dilation)
+        check_outputs(name, g, sizes, w.dims[:-2], strides, padding, dilation)
         return Aval((g.dims[0], *sizes, w.dims[-2] * groups), g.dtype)
 
     def numpy(g, w, *, sizes, strides, padding, dilation, groups):
-        pairs = _pairs(sizes, w.shape[:-2], strides, padding, dilation)
+        pairs = padding_pairs(sizes, w.shape[:-2], strides, padding, dilation)
         return convolutions.convolution_input_gradient(
             g, w, sizes, strides, pairs, dilation, groups
         )
@@ -262,8 +256,8 @@ class convolution_input_gradient:
 
     def batch(size, batched, g, w, *, groups, **params):
         if not batched[1]:
-            merged = convolution_input_gradient(_merged(g), w, groups=groups, **params)
-            return _parted(merged, size)
+            x = convolution_input_gradient(merged(g), w, groups=groups, **params)
+            return parted(x, size)
         if not batched[0]:
             x = convolution_input_gradient(g, _inside(w, 1, -2), groups=groups, **params)
             return _outside(x, size, groups, -1)
@@ -301,19 +295,19 @@ class convolution_filter_gradient:
         name = "convolution_filter_gradient"
         check_dtype(name, "input", x.dtype, CONVOLVED)
         check_dtype(name, "out_backprop", g.dtype, {x.dtype})
-        _same_rank(name, x, len(strides) + 2)
-        _same_rank(name, g, len(strides) + 2, "out_backprop")
+        check_rank(name, x, len(strides) + 2)
+        check_rank(name, g, len(strides) + 2, "out_backprop")
         if x.dims[0] != g.dims[0] or x.dims[-1] % groups or g.dims[-1] % groups:
             raise invalid(
                 "TW204",
                 f"{name}: input has shape {x.dims}, out_backprop has shape {g.dims}",
                 f"equal batch sizes, and channels in multiples of {groups}",
             )
-        _check_outputs(name, g, x.dims[1:-1], kernel, strides, padding, dilation)
+        check_outputs(name, g, x.dims[1:-1], kernel, strides, padding, dilation)
         return Aval((*kernel, x.dims[-1] // groups, g.dims[-1]), x.dtype)
 
     def numpy(x, g, *, kernel, strides, padding, dilation, groups):
-        pairs = _pairs(x.shape[1:-1], kernel, strides, padding, dilation)
+        pairs = padding_pairs(x.shape[1:-1], kernel, strides, padding, dilation)
         return convolutions.convolution_filter_gradient(
             x, g, kernel, strides, pairs, dilation, groups
         )

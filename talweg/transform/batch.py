@@ -45,7 +45,8 @@ class BatchTensor(Tensor):
         return self.inner.dtype
 
     def __repr__(self) -> str:
-        return f"<BatchTensor: {self.interpreter.size} times shape={self.dims}, dtype={self.dtype.name}>"
+        size, dtype = self.interpreter.size, self.dtype.name
+        return f"<BatchTensor: {size} times shape={self.dims}, dtype={dtype}>"
 
     def __bool__(self) -> bool:
         raise type_error(
@@ -96,9 +97,7 @@ def apply_rule(prim: Any, size: int, batched: tuple, operands: list, params: dic
 
 def _aligned(batched: tuple, operands: list, size: int) -> list:
     """Operands whose ranks leave the batch axis in front when they broadcast."""
-    ranks = [
-        len(x.dims) - own if isinstance(x, Tensor) else 0 for x, own in zip(operands, batched)
-    ]
+    ranks = [len(x.dims) - own if isinstance(x, Tensor) else 0 for x, own in zip(operands, batched)]
     rank = max(ranks)
     return [
         reshape(x, shape=(size, *(1,) * (rank - own_rank), *x.dims[1:]))
@@ -171,7 +170,7 @@ def jacobian_rows(
 ) -> list:
     """d y / d x for each x of `sweep`, of shape y.dims + x.dims.
 
-    `sweep` maps a cotangent of y to those of all x; `unit_rows(n)` is an n x n identity of y's dtype.
+    `sweep` maps a cotangent of y to those of all x; `unit_rows(n)` is an n x n identity.
     """
     size = math.prod(y.dims)
     seeds = reshape(unit_rows(size), shape=(size, *y.dims))

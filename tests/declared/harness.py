@@ -60,8 +60,15 @@ class Case:
                 low, high = self.prim.domain.get(self.operand_name(position), (-2, 2))
                 array = random.uniform(low, high, tuple(given))
                 dtype = self.sample.dtype.numpy_dtype
-                array = np.asarray(array).astype(dtype) if dtype.kind != "c" else (
-                    np.asarray(array + 1j * random.uniform(low, high, tuple(given))).astype(dtype))
+                array = (
+                    np.asarray(array).astype(dtype)
+                    if dtype.kind != "c"
+                    else (
+                        np.asarray(array + 1j * random.uniform(low, high, tuple(given))).astype(
+                            dtype
+                        )
+                    )
+                )
             else:
                 array = np.asarray(given)
             if wide and array.dtype.name in WIDE:
@@ -213,9 +220,10 @@ def check_second_order(case: Case) -> None:
     numeric = [(a - b) / (2 * STEP) for a, b in zip(ahead, behind)]
     operands = [wrap(a) for a in arrays]
     sources = [operands[i] for i in positions]
-    with ForwardAccumulator(sources, [wrap(t) for t in tangents]) as accumulator, GradientTape(
-        watch_accessed_variables=False
-    ) as outer:
+    with (
+        ForwardAccumulator(sources, [wrap(t) for t in tangents]) as accumulator,
+        GradientTape(watch_accessed_variables=False) as outer,
+    ):
         outer.watch(sources)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources)
@@ -256,7 +264,9 @@ def check_batch(case: Case) -> None:
     sets = [case.arrays(random=random) for _ in range(2)]
     patterns = [[True] * count] + [[i == j for i in range(count)] for j in range(count)]
     for flags in patterns if count > 1 else patterns[:1]:
-        rows = [np.stack([s[i] for s in sets]) if flag else sets[0][i] for i, flag in enumerate(flags)]
+        rows = [
+            np.stack([s[i] for s in sets]) if flag else sets[0][i] for i, flag in enumerate(flags)
+        ]
         with batch.batching(2) as interpreter:
             operands = [batch.BatchTensor(wrap(r), interpreter) if flag else wrap(r)
                         for r, flag in zip(rows, flags)]  # fmt: skip

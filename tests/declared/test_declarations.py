@@ -59,7 +59,9 @@ REJECTED = [
 )
 def test_rejects(prim, reject):
     operands = [
-        wrap(np.ones(given, reject.dtype.numpy_dtype) if isinstance(given, (list, tuple)) else given)
+        wrap(
+            np.ones(given, reject.dtype.numpy_dtype) if isinstance(given, (list, tuple)) else given
+        )
         for given in reject.operands
     ]
     with pytest.raises(Exception, match=rf"\[{reject.code}\]") as caught:

@@ -40,7 +40,9 @@ def mutants() -> list:
     """(primitive, the field, the key in it) of every rule there is."""
     found: list = []
     for prim in {case.prim.name: case.prim for case in harness.cases()}.values():
-        if not any(case.prim is prim and harness.is_float64_capable(case) for case in harness.cases()):
+        if not any(
+            case.prim is prim and harness.is_float64_capable(case) for case in harness.cases()
+        ):
             continue
         found += [(prim, "partials", key) for key in prim.partials if prim.name not in CONSTANT]
         found += [(prim, "transposes", key) for key in prim.transposes]

@@ -35,7 +35,16 @@ def _operands(tf):
             return tf.constant(values.astype(dtype.as_numpy_dtype))
         return tf.cast(tf.constant(values), dtype)
 
-    return {"seq": seq, "wave": wave}
+    def channels_first(function, x):
+        """Call with an NCHW operand; TensorFlow, which cannot on a CPU, takes the long way."""
+        formats = {3: ("NCW", "NWC"), 4: ("NCHW", "NHWC"), 5: ("NCDHW", "NDHWC")}[x.shape.rank]
+        if tf.__name__ != "tensorflow":
+            return function(x, formats[0])
+        last = [0, *range(2, x.shape.rank), 1]
+        first = [0, x.shape.rank - 1, *range(1, x.shape.rank - 1)]
+        return tf.transpose(function(tf.transpose(x, last), formats[1]), first)
+
+    return {"seq": seq, "wave": wave, "channels_first": channels_first}
 
 
 def _structures():

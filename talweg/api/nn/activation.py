@@ -137,7 +137,7 @@ def silu(features: Any, beta: Any = 1.0) -> Any:
 
     >>> import talweg as tf
     >>> tf.nn.silu([-1.0, 2.0]).numpy()
-    array([-0.26894143,  1.7615942 ], dtype=float32)
+    array([-0.2689414,  1.761594 ], dtype=float32)
     """
     x = tensor(features)
     if isinstance(beta, (int, float)):
@@ -154,8 +154,8 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.nn.softmax([[0.0, 0.0], [0.0, 1.0]]).numpy()
-    array([[0.5       , 0.5       ],
-           [0.26894143, 0.7310586 ]], dtype=float32)
+    array([[0.5      , 0.5      ],
+           [0.2689414, 0.7310586]], dtype=float32)
     """
     x = tensor(logits)
     return nn.softmax(x, axis=axis_argument(-1 if axis is None else axis, x.ndim, "softmax"))

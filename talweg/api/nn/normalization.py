@@ -11,7 +11,7 @@ from talweg.api.arguments import axes_argument, integer, tensor
 from talweg.api.export import export
 from talweg.api.nn.loss import precise
 from talweg.core.declare import check_dtype
-from talweg.core.dtypes import FLOATING
+from talweg.core.dtypes import FLOATING, REAL
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import broadcast_dims
 from talweg.eager.tensor import wrap
@@ -24,7 +24,10 @@ from talweg.prims.reduce import reduce_sum, reduced_dims
 def _mean(x: Any, axes: tuple) -> Any:
     """The mean over axes, which stay with size 1."""
     count = math.prod(x.dims[axis] for axis in axes)
-    return reduce_sum(x, axes=axes, keepdims=True) / float(count)
+    total = reduce_sum(x, axes=axes, keepdims=True)
+    if x.dtype.is_integer:
+        return arithmetic.truncate_div(total, count)
+    return total / float(count)
 
 
 def _dropped(x: Any, axes: tuple, keepdims: bool) -> Any:
@@ -48,10 +51,10 @@ def moments(
     >>> import talweg as tf
     >>> mean, variance = tf.nn.moments(tf.constant([1.0, 2.0, 6.0]), axes=[0])
     >>> mean.numpy(), variance.numpy()
-    (3.0, 4.6666665)
+    (np.float32(3.0), np.float32(4.6666665))
     """
     given = tensor(x)
-    check_dtype("moments", "x", given.dtype, FLOATING)
+    check_dtype("moments", "x", given.dtype, REAL)
     wide = precise(given)
     axes = axes_argument(axes, wide.ndim, "moments", "axes")
     mean = _mean(wide, axes)
@@ -71,7 +74,7 @@ def weighted_moments(
     >>> import talweg as tf
     >>> mean, variance = tf.nn.weighted_moments([1.0, 3.0], [0], [1.0, 3.0])
     >>> mean.numpy(), variance.numpy()
-    (2.5, 0.75)
+    (np.float32(2.5), np.float32(0.75))
     """
     given = tensor(x)
     check_dtype("weighted_moments", "x", given.dtype, FLOATING)
@@ -99,7 +102,7 @@ def sufficient_statistics(
     >>> import talweg as tf
     >>> count, total, squares, shift = tf.nn.sufficient_statistics([1.0, 2.0], [0])
     >>> count.numpy(), total.numpy(), squares.numpy()
-    (2.0, 3.0, 5.0)
+    (np.float32(2.0), np.float32(3.0), np.float32(5.0))
     """
     x = tensor(x)
     axes = axes_argument(axes, x.ndim, "sufficient_statistics", "axes")
@@ -122,7 +125,7 @@ def normalize_moments(
     >>> import talweg as tf
     >>> mean, variance = tf.nn.normalize_moments(2.0, 3.0, 5.0, None)
     >>> mean.numpy(), variance.numpy()
-    (1.5, 0.25)
+    (np.float32(1.5), np.float32(0.25))
     """
     mean_ss = tensor(mean_ss)
     share = 1 / tensor(counts, hint=mean_ss.dtype)

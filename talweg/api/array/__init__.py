@@ -1,0 +1,1 @@
+"""tf's array functions: shape, joining, slicing, gathering, sorting, counting."""

@@ -1,0 +1,311 @@
+"""Linear algebra over leading axes: what `numpy.linalg` lacks, does in one dtype, or refuses.
+
+SciPy's functions for one matrix are applied to each matrix of a batch.  16-bit floats are computed
+in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import invalid
+
+
+def conjugate_transpose(x: Any) -> Any:
+    """The conjugate transpose of the last two axes."""
+    turned = np.swapaxes(x, -1, -2)
+    return np.conjugate(turned) if x.dtype.kind == "c" else turned
+
+
+def widened(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """`kernel`, computing float16 in float32."""
+
+    def run(*arrays: Any, **params: Any) -> Any:
+        if arrays[0].dtype.itemsize != 2:
+            return kernel(*arrays, **params)
+        dtype = arrays[0].dtype
+        result = kernel(*(a.astype(np.float32) if a.dtype == dtype else a for a in arrays), **params)
+        if not isinstance(result, tuple):
+            return result.astype(dtype)
+        return tuple(r.astype(dtype) if r.dtype == np.float32 else r for r in result)
+
+    return run
+
+
+def singular(name: str) -> Exception:
+    """The error of a matrix that has no inverse."""
+    return invalid(
+        "TW209",
+        f"{name}: Input matrix is not invertible.",
+        "matrices of full rank",
+        "tf.linalg.pinv or tf.linalg.lstsq",
+    )
+
+
+def unsuccessful(name: str) -> Exception:
+    """The error of a decomposition that did not converge."""
+    return invalid(
+        "TW209",
+        f"{name}: the decomposition was not successful. The input might not be valid.",
+        "finite numbers",
+    )
+
+
+def each(function: Callable[[Any], Any], x: Any, dims: tuple, dtype: Any = None) -> Any:
+    """`function` of each matrix of `x`, results of shape `dims`."""
+    lead = x.shape[:-2]
+    result = np.empty((*lead, *dims), dtype or x.dtype)
+    for index in np.ndindex(lead):
+        result[index] = function(x[index])
+    return result
+
+
+def matrix_inverse(x: Any) -> Any:
+    """x⁻¹; InvalidArgumentError for a singular matrix or one with NaN."""
+    try:
+        result = np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        raise singular("inv") from None
+    if np.isnan(result).any():
+        raise singular("inv")
+    return result
+
+
+def matrix_solve(a: Any, b: Any, *, adjoint: bool) -> Any:
+    """The solution z of a z = b, or of aᴴ z = b."""
+    try:
+        result = np.linalg.solve(conjugate_transpose(a) if adjoint else a, b)
+    except np.linalg.LinAlgError:
+        raise singular("solve") from None
+    if np.isnan(result).any() and np.isnan(a).any():
+        raise singular("solve")
+    return result
+
+
+def cholesky_factor(x: Any) -> Any:
+    """The lower factor, from the lower triangle of x; NaN where x is not positive definite."""
+    try:
+        if not np.isnan(x).any():
+            return np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        pass
+    return each(_cholesky_or_nan, x, x.shape[-2:])
+
+
+def _cholesky_or_nan(x: Any) -> Any:
+    try:
+        result = np.linalg.cholesky(x)
+        if not np.isnan(result).any():
+            return result
+    except np.linalg.LinAlgError:
+        pass
+    return np.where(np.tri(len(x), dtype=bool), np.array(np.nan, x.dtype), np.zeros((), x.dtype))
+
+
+def triangular_solution(a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
+    """The solution z of a z = b or aᴴ z = b for triangular a [..., m, m], b [..., m, n].
+
+    One matrix: BLAS.  A batch of more matrices than rows: substitution over the whole batch at once.
+    """
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    size, columns = b.shape[-2:]
+    b = np.broadcast_to(b, (*lead, size, columns))
+    if not b.size:
+        return np.zeros(b.shape, b.dtype)
+    a = np.broadcast_to(a, (*lead, size, size))
+    if int(np.prod(lead)) > size:
+        if adjoint:
+            a, lower = conjugate_transpose(a), not lower
+        return _substitute(a, b, lower)
+    from scipy.linalg import get_blas_funcs
+
+    solve = get_blas_funcs("trsm", (a, b))
+    result = np.empty(b.shape, b.dtype)
+    for index in np.ndindex(lead):
+        result[index] = solve(1.0, a[index], b[index], lower=lower, trans_a=2 if adjoint else 0)
+    return result
+
+
+def _substitute(a: Any, b: Any, lower: bool) -> Any:
+    size = a.shape[-1]
+    result = np.zeros(b.shape, b.dtype)
+    for row in range(size) if lower else range(size - 1, -1, -1):
+        known = slice(0, row) if lower else slice(row + 1, size)
+        sums = np.matmul(a[..., row : row + 1, known], result[..., known, :])
+        result[..., row, :] = (b[..., row, :] - sums[..., 0, :]) / a[..., row, row, None]
+    return result
+
+
+def lu_factors(x: Any) -> tuple:
+    """L - 1 + U in one matrix and the row permutation p (int32) with x[p] = L U; partial pivoting."""
+    from scipy.linalg import get_lapack_funcs
+
+    size = x.shape[-1]
+    packed, order = np.empty(x.shape, x.dtype), np.empty(x.shape[:-1], np.int32)
+    factor = get_lapack_funcs("getrf", (x,)) if x.size else None
+    for index in np.ndindex(x.shape[:-2]):
+        if not size:
+            break
+        packed[index], pivots, failed = factor(x[index])
+        if failed or np.isnan(packed[index]).any():
+            raise singular("lu")
+        rows = np.arange(size, dtype=np.int32)
+        for i, j in enumerate(pivots):
+            rows[i], rows[j] = rows[j], rows[i]
+        order[index] = rows
+    return packed, order
+
+
+def orthogonal_triangular(x: Any, *, full: bool) -> tuple:
+    """q and r with x = q r."""
+    m, n = x.shape[-2:]
+    if not m or not n:
+        inner = m if full else min(m, n)
+        q = np.broadcast_to(np.eye(m, inner, dtype=x.dtype), (*x.shape[:-2], m, inner)).copy()
+        return q, np.zeros((*x.shape[:-2], inner, n), x.dtype)
+    return tuple(np.linalg.qr(x, mode="complete" if full else "reduced"))
+
+
+def eigen_hermitian(x: Any) -> tuple:
+    """Eigenvalues, ascending, and eigenvectors, from the lower triangle of x."""
+    try:
+        if np.isnan(x).any():
+            raise unsuccessful("eigh")
+        return tuple(np.linalg.eigh(x))
+    except np.linalg.LinAlgError:
+        raise unsuccessful("eigh") from None
+
+
+def eigen_general(x: Any) -> tuple:
+    """Complex eigenvalues and eigenvectors of length 1."""
+    dtype = np.result_type(x.dtype, np.complex64)
+    try:
+        w, v = np.linalg.eig(x)
+    except np.linalg.LinAlgError:
+        raise unsuccessful("eig") from None
+    return w.astype(dtype), v.astype(dtype)
+
+
+def singular_values_and_vectors(x: Any, *, full: bool) -> tuple:
+    """s (descending), u and v with x = u diag(s) vᴴ; NaN where x has NaN."""
+    m, n = x.shape[-2:]
+    lead, count = x.shape[:-2], min(x.shape[-2:])
+    real = np.zeros((), x.dtype).real.dtype
+    if not count:
+        columns = (m, n) if full else (0, 0)
+        u, v = (np.broadcast_to(np.eye(a, b, dtype=x.dtype), (*lead, a, b)).copy()
+                for a, b in zip((m, n), columns))  # fmt: skip
+        return np.zeros((*lead, 0), real), u, v
+    try:
+        u, s, vh = np.linalg.svd(x, full_matrices=full)
+    except np.linalg.LinAlgError:
+        nan = np.array(np.nan, x.dtype)
+        return (np.full((*lead, count), np.nan, real),
+                np.full((*lead, m, m if full else count), nan),
+                np.full((*lead, n, n if full else count), nan))  # fmt: skip
+    return s, u, conjugate_transpose(vh)
+
+
+def singular_values(x: Any) -> Any:
+    """The singular values, descending; NaN where x has NaN."""
+    try:
+        return np.linalg.svd(x, compute_uv=False)
+    except np.linalg.LinAlgError:
+        real = np.zeros((), x.dtype).real.dtype
+        return np.full((*x.shape[:-2], min(x.shape[-2:])), np.nan, real)
+
+
+def pseudo_inverse(x: Any, cutoff: Any) -> Any:
+    """x⁺, where singular values up to `cutoff` times the largest count as zero."""
+    s, u, v = singular_values_and_vectors(x, full=False)
+    if not s.shape[-1]:
+        return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    kept = s > cutoff[..., None] * s[..., :1]
+    inverse = np.where(kept | np.isnan(s), 1 / np.where(kept | np.isnan(s), s, 1), 0).astype(s.dtype)
+    return np.matmul(v * inverse[..., None, :], conjugate_transpose(u))
+
+
+def tridiagonal_solution(diagonals: Any, b: Any) -> Any:
+    """The solution of a tridiagonal system.   diagonals [..., 3, m], b [..., m, k].
+
+    Row 0 holds the superdiagonal from place 0, row 1 the diagonal, row 2 the subdiagonal from
+    place 1.  NaN where a matrix is singular.
+    """
+    from scipy.linalg import solve_banded
+
+    size = diagonals.shape[-1]
+    result = np.empty(b.shape, b.dtype)
+    if not b.size:
+        return result
+    band = np.zeros(diagonals.shape, diagonals.dtype)
+    band[..., 1, :] = diagonals[..., 1, :]
+    if size > 1:
+        band[..., 0, 1:], band[..., 2, :-1] = diagonals[..., 0, :-1], diagonals[..., 2, 1:]
+    for index in np.ndindex(b.shape[:-2]):
+        if size == 1:
+            result[index] = b[index] / band[index][1, 0]
+            continue
+        try:
+            result[index] = solve_banded((1, 1), band[index], b[index], check_finite=False)
+        except np.linalg.LinAlgError:
+            result[index] = np.nan
+    return result
+
+
+def sylvester_solution(a: Any, b: Any, q: Any) -> Any:
+    """The solution z of a z + z b = q; InvalidArgumentError if a and -b share an eigenvalue."""
+    from scipy.linalg import LinAlgError, solve_sylvester
+
+    result = np.empty(q.shape, q.dtype)
+    if not q.size:
+        return result
+    for index in np.ndindex(q.shape[:-2]):
+        try:
+            result[index] = solve_sylvester(a[index], b[index], q[index])
+        except (LinAlgError, ValueError):
+            raise singular("sylvester") from None
+        if not np.isfinite(result[index]).all():
+            raise singular("sylvester")
+    return result
+
+
+def exponential(x: Any) -> Any:
+    """eˣ by scaling and squaring; NaN where x is not finite."""
+    if not x.size:
+        return x.copy()
+    from scipy.linalg import expm
+
+    finite = np.isfinite(x).all((-2, -1), keepdims=True)
+    if finite.all():
+        return expm(x).astype(x.dtype, copy=False)
+    return np.where(finite, expm(np.where(finite, x, 0)), np.array(np.nan, x.dtype)).astype(x.dtype)
+
+
+def square_root(x: Any) -> Any:
+    """The principal square root; NaN where it is not real but x is."""
+    from scipy.linalg import sqrtm
+
+    def one(matrix: Any) -> Any:
+        if not matrix.size or not np.isfinite(matrix).all():
+            return np.full(matrix.shape, np.nan, x.dtype)
+        root = sqrtm(matrix)
+        if x.dtype.kind != "c" and np.iscomplexobj(root):
+            return np.full(matrix.shape, np.nan, x.dtype)
+        return root
+
+    return each(one, x, x.shape[-2:])
+
+
+def logarithm(x: Any) -> Any:
+    """The principal logarithm of complex matrices, computed in double precision."""
+    from scipy.linalg import logm
+
+    def one(matrix: Any) -> Any:
+        if not matrix.size or not np.isfinite(matrix).all():
+            return np.full(matrix.shape, np.nan, x.dtype)
+        return logm(matrix.astype(np.complex128))
+
+    return each(one, x, x.shape[-2:])

@@ -1,0 +1,42 @@
+"""Products of matrices where NumPy's own `matmul` is slow or has no loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+EXACT = 2.0**53  # integers below this are exact in float64
+SMALL = 4096  # products of fewer multiplications are not worth a detour
+
+
+def matrix_product(x: Any, y: Any) -> Any:
+    """x y.   x [..., m, k], y [..., k, n] -> [..., m, n]; leading axes broadcast."""
+    kind = x.dtype.kind
+    if kind in "iu":
+        return _integer_product(x, y)
+    if x.dtype.itemsize == 2:  # float16 and bfloat16: sums are kept in float32
+        return _product(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    return _product(x, y)
+
+
+def _product(x: Any, y: Any) -> Any:
+    if y.ndim == 2 and x.ndim > 2:  # one large product instead of one for each leading index
+        rows = x.size // x.shape[-1] if x.shape[-1] else 0
+        if rows:
+            return np.matmul(x.reshape(rows, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])
+    return np.matmul(x, y)
+
+
+def _integer_product(x: Any, y: Any) -> Any:
+    """Through float64, which BLAS multiplies, where every sum is exact there; wraps as C does."""
+    if x.size and y.size and x.size * y.shape[-1] > SMALL:
+        bound = _largest(x) * _largest(y) * x.shape[-1]
+        if bound < EXACT:
+            product = _product(x.astype(np.float64), y.astype(np.float64))
+            return product.astype(np.int64).astype(x.dtype)
+    return np.matmul(x, y)
+
+
+def _largest(x: Any) -> float:
+    return max(abs(float(x.max())), abs(float(x.min())))

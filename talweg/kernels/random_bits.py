@@ -1,0 +1,190 @@
+"""Random bits from counters: Philox 4x32-10 and ThreeFry 2x32-20.
+
+A counter-based generator is a keyed bijection: block number c under key k is always the same four
+words, so any part of a sequence is computed directly, in any order, and a vector of counters
+is a vector of blocks.  Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+SC 2011.
+
+A `Stream` is a key and the number of the next block.  Everything a distribution takes from it is a
+function of block numbers, as TensorFlow's kernels define them, so the results are TensorFlow's.
+Byte order is little-endian throughout, as NumPy's is wherever talweg runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+PHILOX, THREEFRY = 1, 2
+BLOCK = 4  # 32-bit words in a block of Philox
+RESERVED = 256  # blocks (of Philox) set aside for a value whose demand is not known beforehand
+CHUNK = 8192  # blocks worked on at once: few enough to stay in cache
+
+MASK32, MASK64, MASK128 = (1 << 32) - 1, (1 << 64) - 1, (1 << 128) - 1
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)  # of words 0 and 2
+_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)  # golden ratio, sqrt(3) - 1
+_ROUNDS = 10
+_COLUMN_OF_MULTIPLIERS = np.array(_MULTIPLIERS, np.uint64).reshape(2, 1)
+_LOW = np.uint64(MASK32)
+_32 = np.uint64(32)
+
+
+class Stream(NamedTuple):
+    """A 64-bit key and the 128-bit number of the next block."""
+
+    key: int
+    counter: int
+
+    def skip(self, blocks: int) -> Stream:
+        """The stream `blocks` further on."""
+        return Stream(self.key, (self.counter + blocks) & MASK128)
+
+
+# -- seeds
+
+
+def scramble(first: int, second: int) -> Stream:
+    """The stream of a pair of seeds of a stateless operation.
+
+    The seeds are the counter of one block under a fixed key; its first two words are the stream's
+    key, the others the upper half of its counter.  So nearby seeds give unrelated streams.
+    """
+    counter = (second & MASK64) << 64 | (first & MASK64)
+    a, b, c, d = _one_block(counter, 0x02461E29_3EC8F720)
+    return Stream(b << 32 | a, (d << 32 | c) << 64)
+
+
+def stream_of_state(state: Any) -> Stream:
+    """The stream of a state vector: counter (low, high), then key, as 64-bit integers."""
+    low, high, key = (int(word) & MASK64 for word in state)
+    return Stream(key, high << 64 | low)
+
+
+def state_of_stream(stream: Stream) -> np.ndarray:
+    """The state vector of a stream: counter (low, high), key, as uint64."""
+    return np.array([stream.counter & MASK64, stream.counter >> 64, stream.key], np.uint64)
+
+
+# -- Philox
+
+
+def _round_keys(key: int) -> Iterator[tuple[int, int]]:
+    low, high = key & MASK32, key >> 32
+    for _ in range(_ROUNDS):
+        yield low, high
+        low, high = (low + _KEY_STEPS[0]) & MASK32, (high + _KEY_STEPS[1]) & MASK32
+
+
+def _one_block(counter: int, key: int) -> tuple[int, int, int, int]:
+    """One block in Python's integers: for a single number, cheaper than 60 calls of NumPy."""
+    a, b = counter & MASK32, counter >> 32 & MASK32
+    c, d = counter >> 64 & MASK32, counter >> 96
+    for low, high in _round_keys(key):
+        first, second = a * _MULTIPLIERS[0], c * _MULTIPLIERS[1]
+        a, b, c, d = second >> 32 ^ b ^ low, second & MASK32, first >> 32 ^ d ^ high, first & MASK32
+    return a, b, c, d
+
+
+def _rounds(even: np.ndarray, odd: np.ndarray, key: int) -> tuple[np.ndarray, np.ndarray]:
+    """All rounds on words 0 and 2 (`even` [2, n]) and 1 and 3 (`odd`), as uint64; both are consumed.
+
+    A round takes the product of the even words with the multipliers.  Its upper halves, crossed over,
+    with the odd words and the key, are the new even words; its lower halves, crossed over, the
+    new odd ones.
+    """
+    product = np.empty_like(even)
+    keys = np.array(list(_round_keys(key)), np.uint64).reshape(_ROUNDS, 2, 1)
+    for round_key in keys:
+        np.multiply(even, _COLUMN_OF_MULTIPLIERS, out=product)
+        np.right_shift(product, _32, out=even)
+        np.bitwise_and(product, _LOW, out=product)
+        np.bitwise_xor(odd, round_key, out=odd)
+        np.bitwise_xor(odd, even[::-1], out=odd)
+        even, odd, product = odd, product[::-1], even
+    return even, odd
+
+
+def blocks_at(stream: Stream, offsets: np.ndarray) -> np.ndarray:
+    """The blocks `offsets` (uint64 [n]) further on, as uint32 [n, 4]."""
+    start = np.uint64(stream.counter & MASK64)
+    low = offsets + start
+    high = np.uint64(stream.counter >> 64) + (low < start)
+    size = len(offsets)
+    even, odd = np.empty((2, size), np.uint64), np.empty((2, size), np.uint64)
+    for row, half in enumerate((low, high)):
+        np.bitwise_and(half, _LOW, out=even[row])
+        np.right_shift(half, _32, out=odd[row])
+    even, odd = _rounds(even, odd, stream.key)
+    words = np.empty((size, BLOCK), np.uint32)
+    words[:, 0::2] = even.T
+    words[:, 1::2] = odd.T
+    return words
+
+
+def blocks(stream: Stream, start: int, count: int) -> np.ndarray:
+    """`count` blocks in a row from block `start` on, as uint32 [count, 4]."""
+    if count <= 2:
+        first = stream.counter + start
+        found = [_one_block((first + n) & MASK128, stream.key) for n in range(count)]
+        return np.array(found, np.uint32).reshape(count, BLOCK)
+    return blocks_at(stream.skip(start), np.arange(count, dtype=np.uint64))
+
+
+def spans(count: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
+    """`range(count)` in pieces (start, stop) that fit the cache."""
+    for start in range(0, count, size):
+        yield start, min(start + size, count)
+
+
+# -- ThreeFry
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+
+
+def threefry(stream: Stream, start: int, count: int) -> np.ndarray:
+    """`count` blocks of two words of ThreeFry 2x32, as uint32 [count, 2].
+
+    Only the lower 64 bits of the counter count.  This is the algorithm TensorFlow offers on its
+    compiled path only; its results there are what is given here.
+    """
+    begin = (stream.counter + start) & MASK64
+    numbers = np.arange(count, dtype=np.uint64) + np.uint64(begin)
+    keys = [stream.key & MASK32, stream.key >> 32]
+    keys.append(keys[0] ^ keys[1] ^ _PARITY)
+    x = (numbers & _LOW).astype(np.uint32) + np.uint32(keys[0])
+    y = (numbers >> _32).astype(np.uint32) + np.uint32(keys[1])
+    for group in range(5):
+        for turn in _ROTATIONS[group % 2]:
+            x += y
+            y = (y << np.uint32(turn)) | (y >> np.uint32(32 - turn))
+            y ^= x
+        x += np.uint32(keys[(group + 1) % 3])
+        y += np.uint32((keys[(group + 2) % 3] + group + 1) & MASK32)
+    return np.stack([x, y], axis=1)
+
+
+# -- bits as numbers of [0, 1)
+
+
+def to_float32(words: np.ndarray) -> np.ndarray:
+    """The lower 23 bits of each word as the fraction of a float32 in [1, 2), less 1."""
+    bits = words & np.uint32(0x7FFFFF)
+    bits |= np.uint32(0x3F800000)
+    numbers = bits.view(np.float32)
+    numbers -= np.float32(1)
+    return numbers
+
+
+def to_float64(words: np.ndarray) -> np.ndarray:
+    """Pairs of words [n, 2 m] as float64 [n, m]: 20 bits of the first above the 32 of the second."""
+    pairs = np.ascontiguousarray(words).view(np.uint64)
+    bits = pairs << _32
+    bits |= pairs >> _32
+    bits &= np.uint64((1 << 52) - 1)
+    bits |= np.uint64(1023 << 52)
+    numbers = bits.view(np.float64)
+    numbers -= 1.0
+    return numbers

@@ -1,0 +1,375 @@
+"""Gather and scatter: elements of x at the places that an integer tensor i names.
+
+All are linear in x (in g, in the updates), and the transpose of a gather is a scatter that adds.
+Indices count from 0; one that is negative or too large is an InvalidArgumentError, raised by the
+kernel, which alone sees values.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import primitive
+from talweg.core.dtypes import int16, int32, int64, uint8, uint16
+from talweg.core.errors import invalid
+from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.kernels.scatter import combine_rows, zeros
+from talweg.prims.layout import batch_to_front, concat, reshape
+
+INDEX = frozenset({int16, int32, int64, uint8, uint16})
+POSITIONS = NoGradient("positions are integers")
+ROWS = np.array([2, 0, 2], np.int32)
+PLACES = np.array([[0, 1], [1, 0]], np.int32)
+
+
+def check_index(name, dtype):
+    """InvalidArgumentError unless `dtype` can index."""
+    if dtype not in INDEX:
+        raise invalid(
+            "TW102", f"{name}: indices have dtype {dtype.name}", "one of int16, int32, int64"
+        )
+
+
+def check_range(name, indices, size):
+    """InvalidArgumentError that names the first index outside [0, size)."""
+    if indices.size and (indices.min() < 0 or indices.max() >= size):
+        bad = np.argwhere((indices < 0) | (indices >= size))[0]
+        place = ",".join(map(str, bad))
+        raise invalid(
+            "TW206",
+            f"{name}: indices[{place}] = {indices[tuple(bad)]} is not in [0, {size})",
+            f"indices of at least 0 and below {size}",
+        )
+
+
+# -- along one axis
+
+
+def _gather_dims(name, x, i, axis, batch_dims):
+    check_index(name, i.dtype)
+    if x.ndim <= axis:
+        raise invalid(
+            "TW203",
+            f"{name}: params has shape {x.dims}; axis {axis} is not one of its axes",
+            f"a rank of at least {axis + 1}",
+        )
+    for place, (a, b) in enumerate(zip(x.dims[:batch_dims], i.dims[:batch_dims])):
+        if a != b:
+            raise invalid(
+                "TW204",
+                f"{name}: params.shape[{place}]: {a} should be equal to indices.shape[{place}]: {b}",
+                f"equal leading dimensions for batch_dims={batch_dims}",
+            )
+    return (*x.dims[:axis], *i.dims[batch_dims:], *x.dims[axis + 1 :])
+
+
+def _split_dims(dims, axis, batch_dims):
+    """The sizes of the batch axes, the axes before the gathered one, and those after it."""
+    prod = math.prod
+    return prod(dims[:batch_dims]), prod(dims[batch_dims:axis]), prod(dims[axis + 1 :])
+
+
+def _batched_rows(i, batches, size):
+    """Row numbers [batches * k] in an array of `batches` blocks of `size` rows."""
+    blocks = np.arange(batches, dtype=np.int64)[:, None] * size
+    count = i.size // batches if batches else 0
+    return (blocks + i.reshape(batches, count)).reshape(-1)
+
+
+def _gather(x, i, *, axis, batch_dims):
+    size = x.shape[axis]
+    check_range("gather", i, size)
+    if batch_dims == 0:
+        found = np.take(x, i, axis)
+        return found if isinstance(found, (np.ndarray, np.generic)) else np.array(found, object)
+    dims = (*x.shape[:axis], *i.shape[batch_dims:], *x.shape[axis + 1 :])
+    batches, outer, inner = _split_dims(x.shape, axis, batch_dims)
+    if 0 in dims:
+        return np.zeros(dims, x.dtype)
+    rows = np.moveaxis(x.reshape(batches, outer, size, inner), 2, 1)
+    found = rows.reshape(batches * size, outer, inner)[_batched_rows(i, batches, size)]
+    found = np.moveaxis(found.reshape(batches, -1, outer, inner), 2, 1)
+    return found.reshape(dims)
+
+
+def _scatter_rows(g, i, *, axis, batch_dims, size):
+    dims = (*g.shape[:axis], size, *g.shape[axis + i.ndim - batch_dims :])
+    check_range("scatter", i, size)
+    batches, outer, inner = _split_dims(dims, axis, batch_dims)
+    result = zeros((batches * size, outer * inner), g.dtype)
+    if g.size:
+        parts = np.moveaxis(g.reshape(batches, outer, -1, inner), 1, 2)
+        rows = _batched_rows(i, batches, size)
+        combine_rows("add", result, rows, parts.reshape(rows.size, outer * inner))
+    result = np.moveaxis(result.reshape(batches, size, outer, inner), 2, 1)
+    return result.reshape(dims)
+
+
+def _along(prim):
+    """The batch rule of gather and scatter_rows: batched operands get one more batch axis."""
+
+    def batch(size, batched, x, i, *, axis, batch_dims, **params):
+        if not batched[1] and batch_dims == 0:
+            return prim()(x, i, axis=axis + 1, batch_dims=0, **params)
+        x, i = batch_to_front(size, x, batched[0]), batch_to_front(size, i, batched[1])
+        return prim()(x, i, axis=axis + 1, batch_dims=batch_dims + 1, **params)
+
+    return batch
+
+
+@primitive
+class gather:
+    """z[b, o, k, r] = x[b, o, i[b, k], r]: `axis` follows o, b stands for the `batch_dims` axes."""
+
+    operands = "x i"
+
+    def infer(x, i, *, axis, batch_dims):
+        return Aval(_gather_dims("gather", x, i, axis, batch_dims), x.dtype)
+
+    numpy = _gather
+
+    def transpose_x(g, x, i, *, axis, batch_dims):
+        return scatter_rows(g, i, axis=axis, batch_dims=batch_dims, size=x.dims[axis])
+
+    no_gradient = {"i": POSITIONS}
+    batch = _along(lambda: gather)
+    memory = "gather"
+    samples = (
+        Sample([3, 2], ROWS, axis=0, batch_dims=0),
+        Sample([2, 3, 2], np.array([[1, 1], [0, 2]]), axis=1, batch_dims=0),
+        Sample([2, 3, 4], np.array([[1], [3]]), axis=2, batch_dims=1),
+        Sample([2, 3], np.array([2, 0]), axis=1, batch_dims=1),
+        Sample([3], np.zeros(0, np.int32), axis=0, batch_dims=0),
+        Sample([3], np.array(1), axis=0, batch_dims=0),
+    )
+    rejects = (
+        Reject([3], np.array([3]), axis=0, batch_dims=0, code="TW206"),
+        Reject([3], np.array([-1]), axis=0, batch_dims=0, code="TW206"),
+        Reject([3], np.array([0.5]), axis=0, batch_dims=0, code="TW102"),
+        Reject([3], ROWS, axis=1, batch_dims=0, code="TW203"),
+        Reject([2, 3], np.array([[1], [1], [1]]), axis=1, batch_dims=1, code="TW204"),
+    )
+
+
+@primitive
+class scatter_rows:
+    """z[b, o, n, r] = Σ g[b, o, k, r] over the k with i[b, k] = n; the transpose of `gather`."""
+
+    operands = "g i"
+
+    def infer(g, i, *, axis, batch_dims, size):
+        check_index("scatter_rows", i.dtype)
+        return Aval((*g.dims[:axis], size, *g.dims[axis + i.ndim - batch_dims :]), g.dtype)
+
+    numpy = _scatter_rows
+
+    def transpose_g(h, g, i, *, axis, batch_dims, size):
+        return gather(h, i, axis=axis, batch_dims=batch_dims)
+
+    no_gradient = {"i": POSITIONS}
+    batch = _along(lambda: scatter_rows)
+    memory = "scatter"
+    samples = (
+        Sample([3, 2], ROWS, axis=0, batch_dims=0, size=4),
+        Sample([2, 2, 2, 2], np.array([[1, 1], [0, 2]]), axis=1, batch_dims=0, size=3),
+        Sample([2, 3, 1], np.array([[1], [3]]), axis=2, batch_dims=1, size=4),
+        Sample([0], np.zeros(0, np.int32), axis=0, batch_dims=0, size=3),
+    )
+    rejects = (Reject([1], np.array([3]), axis=0, batch_dims=0, size=3, code="TW206"),)
+
+
+def slices(g, i, x, dtype):
+    """The cotangent `g` of rows i of x, as IndexedSlices."""
+    count = math.prod(i.dims)
+    whole = OPERATIONS["convert_to_tensor"](np.array(x.dims, dtype))
+    values = reshape(g, shape=(count, *x.dims[1:]))
+    return IndexedSlices(values, reshape(i, shape=(count,)), whole)
+
+
+@primitive
+class gather_rows:
+    """z[k, r] = x[i[k], r], whose cotangent is sparse: IndexedSlices of x."""
+
+    operands = "x i"
+
+    def infer(x, i):
+        return Aval(_gather_dims("gather", x, i, 0, 0), x.dtype)
+
+    def numpy(x, i):
+        return _gather(x, i, axis=0, batch_dims=0)
+
+    def transpose_x(g, x, i):
+        return slices(g, i, x, np.int32)
+
+    no_gradient = {"i": POSITIONS}
+
+    def batch(size, batched, x, i):
+        return gather.batch(size, batched, x, i, axis=0, batch_dims=0)
+
+    memory = "gather"
+    samples = (Sample([3, 2], ROWS), Sample([3], np.array([[1, 1], [0, 2]])), Sample([3], np.array(1)))
+    rejects = (Reject([3], np.array([3]), code="TW206"), Reject([], ROWS, code="TW203"))
+
+
+# -- at several coordinates
+
+
+def nd_dims(name, shape, i):
+    """The dimensions of the slices that indices i [..., depth] name in `shape`."""
+    check_index(name, i.dtype)
+    if i.ndim == 0:
+        raise invalid("TW203", f"{name}: indices is a scalar", "indices of rank at least 1")
+    depth = i.dims[-1]
+    if depth > len(shape):
+        raise invalid(
+            "TW204",
+            f"{name}: index innermost dimension length must be <= rank {len(shape)} of shape "
+            f"{tuple(shape)}; saw: {depth}",
+            "one number in an index for each axis, or fewer",
+        )
+    return (*i.dims[:-1], *shape[depth:])
+
+
+def _flat_rows(name, i, shape):
+    """The row number of every index in an array of `shape` flattened to rows."""
+    depth = i.shape[-1]
+    sizes = np.array(shape[:depth], np.int64)
+    wrong = (i < 0) | (i >= sizes)
+    if wrong.any():
+        place = tuple(np.argwhere(wrong.any(-1))[0])
+        raise invalid(
+            "TW206",
+            f"{name}: indices[{','.join(map(str, place))}] = {i[place].tolist()} does not index "
+            f"into shape {list(shape)}",
+            "each index at least 0 and below the size of its axis",
+        )
+    steps = np.ones(depth, np.int64)
+    if depth > 1:
+        steps[:-1] = np.cumprod(sizes[:0:-1])[::-1]
+    return (i.reshape(-1, depth) @ steps).astype(np.int64)
+
+
+def _as_rows(array, depth):
+    """A copy of `array` as a matrix with a row for each index of `depth` numbers."""
+    rows = math.prod(array.shape[:depth])
+    return np.array(array).reshape(rows, math.prod(array.shape[depth:]))
+
+
+def nd_places(shape, i):
+    """The indices i moved to where a batch axis of `shape` comes first: [size, ..., depth + 1]."""
+    size = shape[0]
+    front = np.arange(size, dtype=i.dtype.numpy_dtype).reshape((size,) + (1,) * (len(i.dims) - 1))
+    front = np.broadcast_to(front, (*i.dims[:-1], 1))
+    joined = OPERATIONS["convert_to_tensor"](np.ascontiguousarray(front))
+    return concat(joined, i, axis=len(i.dims) - 1)
+
+
+def _gather_nd(x, i, *, sparse):
+    rows = _flat_rows("gather_nd", i, x.shape)
+    dims = (*i.shape[:-1], *x.shape[i.shape[-1] :])
+    if 0 in dims:
+        return np.zeros(dims, x.dtype)
+    return x.reshape(math.prod(x.shape[: i.shape[-1]]), -1)[rows].reshape(dims)
+
+
+@primitive
+class gather_nd:
+    """z[k, r] = x[i[k, 0], i[k, 1], ..., r].  With `sparse` the cotangent is IndexedSlices."""
+
+    operands = "x i"
+
+    def infer(x, i, *, sparse):
+        if x.ndim == 0:
+            raise invalid("TW203", "gather_nd: params is a scalar", "params of rank at least 1")
+        return Aval(nd_dims("gather_nd", x.dims, i), x.dtype)
+
+    numpy = _gather_nd
+
+    def transpose_x(g, x, i, *, sparse):
+        if sparse:
+            return slices(g, i, x, i.dtype.numpy_dtype)
+        return scatter_nd(i, g, shape=x.dims)
+
+    no_gradient = {"i": POSITIONS}
+
+    def batch(size, batched, x, i, *, sparse):
+        x, i = batch_to_front(size, x, batched[0]), batch_to_front(size, i, batched[1])
+        return gather_nd(x, nd_places(x.dims, i), sparse=False)
+
+    memory = "gather"
+    samples = (
+        Sample([2, 3], PLACES, sparse=False),
+        Sample([2, 3], np.array([[1], [1], [0]]), sparse=False),
+        Sample([2, 3], np.zeros((2, 0), np.int32), sparse=False),
+        Sample([2, 3], np.zeros((0, 1), np.int32), sparse=False),
+        Sample([3], np.array([1]), sparse=False),
+    )
+    rejects = (
+        Reject([2, 3], np.array([[2, 0]]), sparse=False, code="TW206"),
+        Reject([2, 3], np.array([[0, 0, 0]]), sparse=False, code="TW204"),
+        Reject([], np.array([0]), sparse=False, code="TW203"),
+        Reject([2, 3], np.array(0), sparse=False, code="TW203"),
+    )
+
+
+def check_updates(name, shape, i, updates):
+    dims = nd_dims(name, shape, i)
+    if updates.ndim == 0:
+        raise invalid("TW203", f"{name}: updates is a scalar", "updates of rank at least 1")
+    if updates.dims != dims:
+        raise invalid(
+            "TW204",
+            f"{name}: updates has shape {updates.dims}, indices {i.dims}, the tensor {tuple(shape)}",
+            f"updates of shape indices.shape[:-1] + tensor.shape[{i.dims[-1]}:] = {dims}",
+        )
+    if math.prod(dims) and 0 in shape:
+        raise invalid(
+            "TW206", f"{name}: indices and updates specified for empty output of shape {tuple(shape)}"
+        )
+
+
+def scatter_into(name, kind, whole, i, updates):
+    rows = _flat_rows(name, i, whole.shape)
+    result = _as_rows(whole, i.shape[-1])
+    combine_rows(kind, result, rows, updates.reshape(rows.size, result.shape[1]))
+    return result.reshape(whole.shape)
+
+
+@primitive
+class scatter_nd:
+    """z = zeros of `shape`, with z[i[k], r] += u[k, r]; the transpose of `gather_nd`."""
+
+    operands = "i u"
+
+    def infer(i, u, *, shape):
+        check_updates("scatter_nd", shape, i, u)
+        return Aval(tuple(shape), u.dtype)
+
+    def numpy(i, u, *, shape):
+        return scatter_into("scatter_nd", "add", zeros(shape, u.dtype), i, u)
+
+    def transpose_u(g, i, u, *, shape):
+        return gather_nd(g, i, sparse=False)
+
+    no_gradient = {"i": POSITIONS}
+
+    def batch(size, batched, i, u, *, shape):
+        i, u = batch_to_front(size, i, batched[0]), batch_to_front(size, u, batched[1])
+        shape = (size, *shape)
+        return scatter_nd(nd_places(shape, i), u, shape=shape)
+
+    memory = "scatter"
+    samples = (
+        Sample(PLACES, [2], shape=(2, 3)),
+        Sample(np.array([[1], [1], [0]]), [3, 2], shape=(4, 2)),
+        Sample(np.zeros((0, 1), np.int32), [0], shape=(3,)),
+    )
+    rejects = (
+        Reject(np.array([[4]]), [1], shape=(4,), code="TW206"),
+        Reject(np.array([[0]]), [2], shape=(4,), code="TW204"),
+        Reject(np.array(0), [1], shape=(4,), code="TW203"),
+    )

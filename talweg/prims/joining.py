@@ -1,0 +1,182 @@
+"""Many tensors from one and one from many: stack, unstack, split; roll and bitcast."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import LEADING, primitive
+from talweg.core.dtypes import float32, float64, int32, uint8
+from talweg.core.errors import invalid
+from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.prims.layout import batch_to_front, concat
+
+
+@primitive
+class stack:
+    """z = the operands along a new axis `axis`."""
+
+    operands = "*values"
+
+    def infer(*values, axis):
+        first = values[0]
+        for position, other in enumerate(values):
+            if other.dims != first.dims:
+                raise invalid(
+                    "TW204",
+                    f"stack: shapes of all inputs must match: values[0].shape = {first.dims} != "
+                    f"values[{position}].shape = {other.dims}",
+                )
+            if other.dtype is not first.dtype:
+                raise invalid(
+                    "TW102",
+                    f"stack: values[{position}] has dtype {other.dtype.name} and values[0] has "
+                    f"dtype {first.dtype.name}",
+                    "operands of one dtype",
+                )
+        return Aval((*first.dims[:axis], len(values), *first.dims[axis:]), first.dtype)
+
+    def numpy(*values, axis):
+        return np.stack(values, axis)
+
+    def transpose(g, *values, axis):
+        return list(unstack(g, axis=axis))
+
+    def batch(size, batched, *values, axis):
+        fronted = [batch_to_front(size, x, b) for x, b in zip(values, batched)]
+        return stack(*fronted, axis=axis + 1)
+
+    memory = "map"
+    samples = (Sample([2], [2], [2], axis=1), Sample([], [], axis=0), Sample([0, 2], axis=1))
+    rejects = (
+        Reject([2], [3], axis=0, code="TW204"),
+        Reject([2], np.ones(2, np.int32), axis=0, code="TW102"),
+    )
+
+
+@primitive
+class unstack:
+    """The slices of x along `axis`, each without that axis."""
+
+    operands = "x"
+    multiple = True
+
+    def infer(x, *, axis):
+        dims = x.dims[:axis] + x.dims[axis + 1 :]
+        return [Aval(dims, x.dtype)] * x.dims[axis]
+
+    def numpy(x, *, axis):
+        if x.ndim == 1:
+            return tuple(x[i, ...] for i in range(len(x)))
+        return tuple(np.moveaxis(x, axis, 0))
+
+    def transpose_x(g, x, *, axis):
+        return stack(*g, axis=axis)
+
+    def batch(size, batched, x, *, axis):
+        return unstack(x, axis=axis + 1)
+
+    memory = "view"
+    samples = (Sample([2, 3], axis=1), Sample([3], axis=0), Sample([2, 0], axis=0))
+
+
+@primitive
+class split:
+    """x cut along `axis` into pieces of the given sizes, which fill the axis."""
+
+    operands = "x"
+    multiple = True
+
+    def infer(x, *, sizes, axis):
+        dims = x.dims
+        if min(sizes, default=0) < 0 or sum(sizes) != dims[axis]:
+            raise invalid(
+                "TW204",
+                f"split: sizes {tuple(sizes)} do not fill dimension {axis} of shape {dims}",
+                f"sizes of at least 0 with the sum {dims[axis]}",
+            )
+        return [Aval((*dims[:axis], size, *dims[axis + 1 :]), x.dtype) for size in sizes]
+
+    def numpy(x, *, sizes, axis):
+        lead, pieces, start = (slice(None),) * axis, [], 0
+        for size in sizes:
+            pieces.append(x[(*lead, slice(start, start + size))])
+            start += size
+        return tuple(pieces)
+
+    def transpose_x(g, x, *, sizes, axis):
+        return concat(*g, axis=axis)
+
+    def batch(size, batched, x, *, sizes, axis):
+        return split(x, sizes=sizes, axis=axis + 1)
+
+    memory = "view"
+    samples = (Sample([5], sizes=(2, 0, 3), axis=0), Sample([2, 4], sizes=(1, 3), axis=1))
+    rejects = (Reject([4], sizes=(1, 2), axis=0, code="TW204"),)
+
+
+@primitive
+class roll:
+    """z[(j + shift) mod n] = x[j] along each of `axes`, which may be named more than once."""
+
+    operands = "x"
+
+    def infer(x, *, shifts, axes):
+        return x
+
+    def numpy(x, *, shifts, axes):
+        return np.roll(x, shifts, axes)
+
+    def transpose_x(g, x, *, shifts, axes):
+        return roll(g, shifts=tuple(-shift for shift in shifts), axes=axes)
+
+    def batch(size, batched, x, *, shifts, axes):
+        return roll(x, shifts=shifts, axes=tuple(axis + 1 for axis in axes))
+
+    memory = "view"
+    samples = (
+        Sample([3], shifts=(1,), axes=(0,)),
+        Sample([2, 3], shifts=(-1, 2), axes=(0, 1)),
+        Sample([0], shifts=(1,), axes=(0,)),
+    )
+
+
+@primitive
+class bitcast:
+    """z = the bytes of x read as another dtype; narrower elements get a last axis of their own."""
+
+    operands = "x"
+
+    def infer(x, *, dtype):
+        have, want = x.dtype.size, dtype.size
+        if have == want:
+            return Aval(x.dims, dtype)
+        if have > want:
+            return Aval((*x.dims, have // want), dtype)
+        if not x.dims or x.dims[-1] * have != want:
+            raise invalid(
+                "TW204",
+                f"bitcast: cannot bitcast from {x.dtype.name} of shape {x.dims} to {dtype.name}",
+                f"a last dimension of {want // have}",
+            )
+        return Aval(x.dims[:-1], dtype)
+
+    def numpy(x, *, dtype):
+        target = dtype.numpy_dtype
+        flat = np.ascontiguousarray(x)
+        dims = np.shape(x)
+        if flat.itemsize > target.itemsize:
+            return flat.reshape(*dims, 1).view(target)
+        if flat.itemsize < target.itemsize:
+            return flat.view(target).reshape(dims[:-1])
+        return flat.view(target).reshape(dims)
+
+    no_gradient = NoGradient("it reads the bytes of numbers", "tf.cast")
+    batch = LEADING
+    memory = "view"
+    samples = (
+        Sample([2], dtype_=int32),
+        Sample([3], dtype_=uint8),
+        Sample(np.zeros((2, 4), np.uint8), dtype_=float32),
+    )
+    rejects = (Reject([3], dtype_=float64, code="TW204"),)

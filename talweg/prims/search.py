@@ -1,0 +1,240 @@
+"""From values to places and back: nonzero, one_hot, searchsorted, in_top_k, unique."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import LEADING, LOOP, check_dtype, primitive
+from talweg.core.dtypes import FLOATING, REAL, bool_, int8, int32, int64, uint8
+from talweg.core.errors import invalid
+from talweg.core.primitive import NoGradient, Reject, Sample
+
+POSITIONS = NoGradient("positions are integers")
+
+
+@primitive
+class nonzero:
+    """z = the indices [n, rank] of the elements of x that are not zero, in row-major order."""
+
+    operands = "x"
+
+    def infer(x):
+        if x.ndim == 0:
+            raise invalid("TW203", "where: condition is a scalar", "a rank of at least 1")
+        return Aval((None, x.ndim), int64)
+
+    def numpy(x):
+        return np.argwhere(x)
+
+    no_gradient = NoGradient("places are integers, and a condition only chooses")
+    batch = LOOP
+    memory = "library"
+    samples = (
+        Sample(np.array([[True, False], [True, True]])),
+        Sample(np.array([0.0, 2.0])),
+        Sample(np.zeros((0, 2))),
+    )
+    rejects = (Reject([], code="TW203"),)
+
+
+@primitive
+class one_hot:
+    """z[..., j, ...] = 1 where j = i, 0 elsewhere, the new axis of size `depth` at `axis`."""
+
+    operands = "i"
+
+    def infer(i, *, depth, axis, dtype):
+        if i.dtype not in {uint8, int8, int32, int64}:
+            raise invalid(
+                "TW102", f"one_hot: indices have dtype {i.dtype.name}", "uint8, int8, int32 or int64"
+            )
+        return Aval((*i.dims[:axis], depth, *i.dims[axis:]), dtype)
+
+    def numpy(i, *, depth, axis, dtype):
+        i = np.asarray(i)
+        result = np.zeros((i.size, depth), dtype.numpy_dtype)
+        flat = i.reshape(-1)
+        inside = np.flatnonzero((flat >= 0) & (flat < depth))
+        result[inside, flat[inside]] = 1
+        return np.moveaxis(result.reshape(*i.shape, depth), -1, axis)
+
+    no_gradient = POSITIONS
+
+    def batch(size, batched, i, *, depth, axis, dtype):
+        return one_hot(i, depth=depth, axis=axis + 1, dtype=dtype)
+
+    memory = "map"
+    samples = (
+        Sample(np.array([0, 2, -1, 5], np.int32), depth=3, axis=1, dtype_=int32),
+        Sample(np.array([[0], [1]], np.int64), depth=2, axis=0, dtype_=int64),
+    )
+    rejects = (Reject([2], depth=2, axis=0, dtype_=int32, code="TW102"),)
+
+
+@primitive
+class searchsorted:
+    """z = where v would go into the sorted x.   x [..., n], v [..., m] -> z [..., m].
+
+    `right` counts the elements of x that are at most v, otherwise those below it.
+    """
+
+    operands = "x v"
+
+    def infer(x, v, *, right, dtype):
+        if x.dtype is not v.dtype:
+            raise invalid(
+                "TW102",
+                f"searchsorted: values has dtype {v.dtype.name} and sorted_sequence has dtype "
+                f"{x.dtype.name}",
+                "one dtype",
+            )
+        if x.ndim == 0 or v.ndim == 0:
+            raise invalid(
+                "TW203",
+                f"searchsorted: sorted_sequence has shape {x.dims} and values has shape {v.dims}",
+                "ranks of at least 1",
+            )
+        if x.dims[:-1] != v.dims[:-1]:
+            raise invalid(
+                "TW204",
+                f"searchsorted: leading dimensions differ: sorted_sequence has shape {x.dims} and "
+                f"values has shape {v.dims}",
+                "shapes that are equal but for the last dimension",
+            )
+        return Aval(v.dims, dtype)
+
+    def numpy(x, v, *, right, dtype):
+        side = "right" if right else "left"
+        rows = x.reshape(-1, x.shape[-1]) if x.size else np.zeros((max(1, v.size), 0), x.dtype)
+        parts = v.reshape(-1, v.shape[-1]) if v.size else np.zeros((0, 0), v.dtype)
+        found = [np.searchsorted(row, part, side) for row, part in zip(rows, parts)]
+        return np.array(found, dtype.numpy_dtype).reshape(v.shape)
+
+    no_gradient = POSITIONS
+
+    def batch(size, batched, x, v, *, right, dtype):
+        return NotImplemented if not all(batched) else searchsorted(x, v, right=right, dtype=dtype)
+
+    memory = "library"
+    samples = (
+        Sample(np.array([1.0, 3, 5]), np.array([0.0, 1, 6]), right=False, dtype_=int32),
+        Sample(np.array([[1, 3], [2, 4]]), np.array([[2], [2]]), right=True, dtype_=int64),
+        Sample(np.zeros((2, 0)), np.zeros((2, 1)), right=True, dtype_=int64),
+    )
+    rejects = (
+        Reject([2], [], right=True, dtype_=int32, code="TW203"),
+        Reject([2, 2], [3, 2], right=True, dtype_=int32, code="TW204"),
+        Reject([2], np.array([1]), right=True, dtype_=int32, code="TW102"),
+    )
+
+
+@primitive
+class in_top_k:
+    """z = whether fewer than k of x[b, :] exceed x[b, i[b]].   x [b, n], i [b] -> z [b].
+
+    False where i is no column, and where x[b, i[b]] or a larger element is not finite.
+    """
+
+    operands = "x i"
+
+    def infer(x, i, *, k):
+        check_dtype("in_top_k", "targets", i.dtype, {int32, int64})
+        if x.ndim != 2 or i.ndim != 1:
+            raise invalid(
+                "TW203",
+                f"in_top_k: predictions has shape {x.dims} and targets has shape {i.dims}",
+                "predictions of rank 2 and targets of rank 1",
+            )
+        if x.dims[0] != i.dims[0]:
+            raise invalid(
+                "TW204",
+                f"in_top_k: first dimension of predictions {x.dims[0]} must match length of targets "
+                f"{i.dims[0]}",
+            )
+        return Aval(i.dims, bool_)
+
+    def numpy(x, i, *, k):
+        rows, columns = x.shape
+        inside = (i >= 0) & (i < columns)
+        if not columns:
+            return np.zeros(rows, bool)
+        own = x[np.arange(rows), np.where(inside, i, 0)]
+        larger = (x > own[:, None]).sum(1)
+        return inside & np.isfinite(x).all(1) & (larger < k)
+
+    no_gradient = NoGradient("truth values have no derivative")
+    batch = LOOP
+    memory = "reduce"
+    samples = (Sample([3, 4], np.array([0, 5, 2]), k=2),)
+    rejects = (
+        Reject([4], np.array([0]), k=1, code="TW203"),
+        Reject([3, 4], np.array([0]), k=1, code="TW204"),
+    )
+
+
+@primitive
+class unique:
+    """The different elements of x [n], in the order of their first appearance.
+
+    Three results: the place of each one's first appearance, for every element of x the number of
+    its value, and how often each value appears.  NaN differs from NaN.
+    """
+
+    operands = "x"
+    multiple = True
+
+    def infer(x, *, dtype):
+        if x.ndim != 1:
+            raise invalid("TW203", f"unique: x has shape {x.dims}", "a vector")
+        return [Aval((None,), dtype), Aval(x.dims, dtype), Aval((None,), dtype)]
+
+    def numpy(x, *, dtype):
+        if x.dtype.kind == "V":
+            x = x.astype(np.float32)  # bfloat16 has no sorting in NumPy
+        _, first, number, count = np.unique(x, True, True, True, equal_nan=False)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(order.size)
+        results = first[order], rank[number.reshape(-1)], count[order]
+        return tuple(part.astype(dtype.numpy_dtype) for part in results)
+
+    no_gradient = POSITIONS
+    batch = LOOP
+    memory = "library"
+    samples = (Sample(np.array([3, 1, 3, 2, 1]), dtype_=int32), Sample(np.zeros(0), dtype_=int64))
+    rejects = (Reject([2, 2], dtype_=int32, code="TW203"),)
+
+
+@primitive
+class invert_permutation:
+    """z[x[i]] = i.   x [n] holds each of 0..n-1 once."""
+
+    operands = "x"
+
+    def infer(x):
+        check_dtype("invert_permutation", "x", x.dtype, {int32, int64})
+        if x.ndim != 1:
+            raise invalid("TW203", f"invert_permutation: x has shape {x.dims}", "a vector")
+        return x
+
+    def numpy(x):
+        if x.size and (x.min() < 0 or x.max() >= x.size):
+            bad = x[(x < 0) | (x >= x.size)][0]
+            raise invalid("TW206", f"invert_permutation: {bad} is not between 0 and {x.size}")
+        if np.unique(x).size < x.size:
+            bad = x[np.bincount(x)[x] > 1][0]
+            raise invalid("TW207", f"invert_permutation: {bad} is duplicated in the input")
+        result = np.empty_like(x)
+        result[x] = np.arange(x.size, dtype=x.dtype)
+        return result
+
+    no_gradient = POSITIONS
+    batch = LOOP
+    memory = "scatter"
+    samples = (Sample(np.array([3, 0, 2, 1])), Sample(np.zeros(0, np.int32)))
+    rejects = (
+        Reject(np.array([0, 0]), code="TW207"),
+        Reject(np.array([0, 5]), code="TW206"),
+        Reject([2], code="TW102"),
+    )

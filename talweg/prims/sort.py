@@ -1,0 +1,114 @@
+"""Sorting along the last axis.
+
+NaN counts as the largest value.  Equal elements keep their order in both directions, which decides
+where the derivative of tied values goes: to the element that comes first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import LEADING, check_dtype, primitive
+from talweg.core.dtypes import REAL, int16, int32, int64
+from talweg.core.errors import invalid
+from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.prims.indexing import gather, scatter_rows
+
+KINKS = {"x": "of tied elements the first takes the first place, and the derivative"}
+
+
+def _order(x, descending):
+    """The permutation that sorts `x` along its last axis, as int64."""
+    if x.dtype.kind == "V":
+        x = x.astype(np.float32)  # bfloat16 has no sorting in NumPy
+    if not descending:
+        return np.argsort(x, -1, kind="stable")
+    return x.shape[-1] - 1 - np.argsort(x[..., ::-1], -1, kind="stable")[..., ::-1]
+
+
+def _check(name, x):
+    check_dtype(name, "values", x.dtype, REAL)
+    if x.ndim == 0:
+        raise invalid("TW203", f"{name}: input is a scalar", "a rank of at least 1")
+
+
+@primitive
+class argsort:
+    """z = the places of the elements of x, smallest first (largest first if `descending`)."""
+
+    operands = "x"
+
+    def infer(x, *, descending):
+        _check("argsort", x)
+        return Aval(x.dims, int32)
+
+    def numpy(x, *, descending):
+        return _order(x, descending).astype(np.int32)
+
+    no_gradient = NoGradient("places are integers", "tf.sort for the values")
+    batch = LEADING
+    memory = "library"
+    samples = (
+        Sample([5], descending=False),
+        Sample(np.array([[3.0, 1, 3], [1, 1, 2]]), descending=True),
+        Sample([2, 0], descending=True),
+    )
+    rejects = (
+        Reject([], descending=False, code="TW203"),
+        Reject(np.array([1j]), descending=False, code="TW102"),
+    )
+
+
+@primitive
+class top_k:
+    """The k largest elements of x along its last axis, largest first, and their places.
+
+    Values z[..., j] = x[..., i[..., j]].  With `smallest` the k smallest, smallest first: with
+    k = n that is sorting.
+    """
+
+    operands = "x"
+    multiple = True
+
+    def infer(x, *, k, smallest, dtype):
+        _check("top_k", x)
+        if k < 0:
+            raise invalid("TW207", f"top_k: need k >= 0, got {k}")
+        if k > x.dims[-1]:
+            raise invalid(
+                "TW204", f"top_k: input must have at least k columns, had {x.dims[-1]}, needed {k}"
+            )
+        if dtype not in {int16, int32, int64}:
+            raise invalid("TW102", f"top_k: index_type is {dtype.name}", "int16, int32 or int64")
+        dims = (*x.dims[:-1], k)
+        return [Aval(dims, x.dtype), Aval(dims, dtype)]
+
+    def numpy(x, *, k, smallest, dtype):
+        if k == 1 and not smallest and x.dtype.kind != "V":
+            places = np.argmax(x, -1)[..., None]  # NaN counts as the largest here too
+        else:
+            places = _order(x, not smallest)[..., :k]
+        return np.take_along_axis(x, places, -1), places.astype(dtype.numpy_dtype)
+
+    def vjp(g, z, x, *, k, smallest, dtype):
+        last = len(x.dims) - 1
+        return scatter_rows(g[0], z[1], axis=last, batch_dims=last, size=x.dims[-1])
+
+    def jvp(t, z, x, *, k, smallest, dtype):
+        last = len(x.dims) - 1
+        return gather(t, z[1], axis=last, batch_dims=last), None
+
+    batch = LEADING
+    memory = "library"
+    kinks = KINKS
+    samples = (
+        Sample([5], k=2, smallest=False, dtype_=int32),
+        Sample([2, 4], k=4, smallest=True, dtype_=int64),
+        Sample([2, 3], k=0, smallest=False, dtype_=int16),
+    )
+    rejects = (
+        Reject([3], k=4, smallest=False, dtype_=int32, code="TW204"),
+        Reject([3], k=-1, smallest=False, dtype_=int32, code="TW207"),
+        Reject([], k=0, smallest=False, dtype_=int32, code="TW203"),
+    )
