@@ -79,7 +79,8 @@ def record_area(area, tf, options):
         if options.new and case.text in earlier:
             values[case.text] = earlier[case.text]
         else:
-            values[case.text] = description.encode(description.run(case, tf, names))
+            numbers = "loose" not in case.flags
+            values[case.text] = description.encode(description.run(case, tf, names), numbers)
     changed = report(area, cases, earlier, values)
     if changed and not options.check:
         write_values(area, values)

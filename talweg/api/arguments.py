@@ -22,7 +22,6 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
 
-
 operand_pair = operators.operand_pair
 
 

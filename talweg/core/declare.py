@@ -58,7 +58,7 @@ def _new(name: str, doc: str | None) -> Primitive:
     prim.partials, prim.transposes, prim.linear = {}, {}, ()
     prim.vjp_rule = prim.jvp_rule = prim.vjp = prim.jvp = prim.derivative = None
     prim.no_gradient, prim.variadic, prim.multiple, prim.wants_sparse = {}, False, False, False
-    prim.keeps_dtype = False
+    prim.keeps_dtype, prim.known = False, set()
     REGISTRY[name] = prim
     return prim
 

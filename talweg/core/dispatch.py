@@ -9,9 +9,9 @@ Three things can happen to an application of a primitive.
 - **Record.**  Afterwards each active recorder of this thread is shown operands, results and
   parameters: first the gradient tapes, then the forward accumulators, outer before inner.  An
   accumulator's own operations are shown to the recorders before it only: so a tape has the
-  operation itself before the tangents computed from its result, and an inner accumulator differentiates what
-  an outer one has done, not the other way round (no perturbation confusion: Siskind and Pearlmutter
-  2008).
+  operation itself before the tangents computed from its result, and an inner accumulator
+  differentiates what an outer one has done, not the other way round (no perturbation confusion:
+  Siskind and Pearlmutter 2008).
 - Nothing else.  While `state.busy` is 0 no recorder, trace or batch exists in any thread, and
   primitives go straight to the eager kernel.
 """

@@ -20,6 +20,7 @@ ENUMS = {
 }  # fmt: skip
 
 EXTENDED = {"bfloat16", "float8_e5m2", "float8_e4m3fn", "int4", "uint4"}
+_OBJECTS = frozenset(("string", "resource", "variant"))
 _QUANTIZED = {"qint8": "i1", "quint8": "u1", "qint32": "i4", "qint16": "i2", "quint16": "u2"}
 
 
@@ -70,7 +71,7 @@ class DType:
         """The NumPy scalar type (`np.float32`), `object` for strings."""
         if self.name in _QUANTIZED:
             return self.numpy_dtype
-        return self.numpy_dtype.type if self.numpy_dtype != object else object
+        return self.numpy_dtype.type if self.name not in _OBJECTS else object
 
     @property
     def base_dtype(self) -> DType:
@@ -207,7 +208,7 @@ def of_numpy(dtype: np.dtype) -> DType:
         return _BY_NUMPY[dtype.newbyteorder("=")]
     if found is None:
         raise type_error("TW102", f"Cannot convert value {dtype!r} to a TensorFlow DType.")
-    found.numpy_dtype  # registers it
+    _BY_NUMPY[found.numpy_dtype] = found
     return found
 
 

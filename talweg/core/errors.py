@@ -73,11 +73,7 @@ class OpError(Exception):
 
 
 def _declare(name: str, code: int, text: str) -> type[OpError]:
-    def __init__(self, node_def=None, op=None, message: str = "", *args):
-        OpError.__init__(self, node_def, op, message, code)
-
-    members = {"__doc__": text, "code": code, "__init__": __init__, "__module__": __name__}
-    return type(name, (OpError,), members)
+    return type(name, (OpError,), {"__doc__": text, "code": code, "__module__": __name__})
 
 
 CancelledError = _declare("CancelledError", 1, "The operation was cancelled.")

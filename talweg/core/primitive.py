@@ -67,7 +67,7 @@ class Primitive:
 
     __slots__ = (
         "accepts", "batch", "checked", "derivative", "doc", "domain", "effect", "elementwise",
-        "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "linear",
+        "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "known", "linear",
         "lowering", "memory", "multiple", "name",
         "no_gradient", "numpy", "operands", "partials", "rejects", "samples", "singular",
         "transposes", "variadic", "vjp", "vjp_rule", "wants_sparse",
@@ -83,6 +83,7 @@ class Primitive:
     keeps_dtype: bool  # its result has the operands' dtype, whatever that is
     accepts: frozenset[DType] | None
     infer: Callable[..., Any]
+    known: set  # operand signatures that `infer` has accepted, kept by the eager evaluator
     numpy: Callable[..., Any]
     partials: Mapping[str, Callable[..., Any]]
     transposes: Mapping[str, Callable[..., Any]]

@@ -193,6 +193,15 @@ class IndexedSlices:
         """Operations that use it; none are kept."""
         return []
 
+    def _flat_components(self) -> list:
+        """The tensors it is made of."""
+        whole = [self._values, self._indices, self._dense_shape]
+        return [part for part in whole if part is not None]
+
+    def _with_components(self, parts: list) -> IndexedSlices:
+        """Slices like these, of other tensors."""
+        return IndexedSlices(*parts)
+
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self._values, self._indices, self._dense_shape)
 

@@ -22,6 +22,7 @@ from talweg.core.dtypes import (
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.eager.evaluate import quiet
 from talweg.eager.tensor import EagerTensor, wrap
 
 CONVERTERS: list[tuple[type, Any]] = []  # (type, function(value, dtype) -> Tensor), by later layers
@@ -186,8 +187,7 @@ def _scalar_array(value: Any, dtype: DType) -> Any:
         raise _cannot(value, dtype)
     if kind is int and dtype.is_integer:
         return _wrapped_int(np.asarray(value), dtype)
-    with np.errstate(all="ignore"):
-        return dtype.numpy_dtype.type(value)
+    return quiet(dtype.numpy_dtype.type, value)
 
 
 def _fits(kind: type, dtype: DType) -> bool:
@@ -221,8 +221,7 @@ def _from_numpy(value: Any, dtype: DType | None) -> Any:
         return np.array(value, dtype=own)[()] if value.ndim == 0 else np.array(value, dtype=own)
     if dtype is string:
         raise _cannot(value, dtype)
-    with np.errstate(all="ignore"):
-        return value.astype(dtype.numpy_dtype)
+    return quiet(value.astype, dtype.numpy_dtype)
 
 
 def _strings(value: Any, dtype: DType | None) -> Any:
@@ -322,8 +321,7 @@ def _cast_list(array: np.ndarray, widest: type, dtype: DType | None) -> Any:
         raise _cannot(array.tolist(), dtype)
     if widest is int and dtype.is_integer:
         return _wrapped_int(array, dtype)
-    with np.errstate(all="ignore"):
-        return array.astype(dtype.numpy_dtype)
+    return quiet(array.astype, dtype.numpy_dtype)
 
 
 OPERATIONS["convert_to_tensor"] = convert_to_tensor

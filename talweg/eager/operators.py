@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.core.dtypes import COMPLEX, FLOATING, INTEGER, bool_, float32, float64, string
+from talweg.core.dtypes import COMPLEX, EXTENDED, FLOATING, INTEGER, bool_, float32, float64, string
 from talweg.core.errors import invalid, type_error
 from talweg.core.shapes import broadcast_dims
 from talweg.core.value import OPERATIONS, Tensor
@@ -17,7 +17,7 @@ from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
 from talweg.prims import arithmetic, contract
 
-_FLOAT_LIKE = FLOATING | COMPLEX
+_FLOAT_LIKE = frozenset(d for d in FLOATING | COMPLEX if d.name not in EXTENDED)  # weak in NumPy
 _SINGLE = frozenset(d for d in INTEGER if d.size <= 2)
 
 

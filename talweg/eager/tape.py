@@ -19,6 +19,7 @@ from talweg.core.provenance import user_origin
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor, wrap
+from talweg.eager.variable import Variable
 from talweg.graph import structure
 from talweg.prims.arithmetic import zeros_of
 from talweg.transform.absent import Absent, explain
@@ -107,10 +108,6 @@ class GradientTape:
             raise value_error("TW302", "Tape is not recording.")
         self._recording = False
         dispatch.remove(self)
-
-    def __del__(self) -> None:
-        if getattr(self, "_recording", False):
-            dispatch.remove(self)
 
     def record(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
         """Keep an application if one of its operands is watched (called by `dispatch`)."""
@@ -210,17 +207,19 @@ class GradientTape:
                 "TW303", "Argument `target` should be a list or nested structure of Tensors, "
                 "Variables or CompositeTensors to be differentiated, but received None.",
             )  # fmt: skip
-        flat_sources = structure.flatten(sources)
-        targets = [self._target(leaf) for leaf in structure.flatten(target)]
+        single = type(sources) in _LEAVES
+        flat_sources = [sources] if single else structure.flatten(sources)
+        flat_targets = [target] if type(target) is EagerTensor else structure.flatten(target)
+        targets = [self._target(leaf) for leaf in flat_targets]
         seeds = self._seeds(targets, output_gradients)
         results = self._sweep(targets, seeds, flat_sources)
-        if any(g is None for g in results):
+        if any([g is None for g in results]):
             results = [
                 self._absent(source, targets, mode) if g is None else g
                 for source, g in zip(flat_sources, results)
             ]
         self._end_use()
-        return structure.pack(sources, results)
+        return results[0] if single else structure.pack(sources, results)
 
     def _begin_use(self) -> None:
         if not self._entered:
@@ -399,6 +398,9 @@ class _Pause:
 
     def __exit__(self, *error: Any) -> None:
         self._tape._start()
+
+
+_LEAVES = (EagerTensor, Variable)
 
 
 def _warn(message: str) -> None:

@@ -229,7 +229,7 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
         else:
             y = other
             plain = dtype in FLOATS if kind is float else kind is int and dtype in dtypes
-        if plain and context.base is None:
+        if plain and (not state.busy or context.base is None):
             try:
                 result = _new(EagerTensor)
                 result._array = run(kernel, x, y)
@@ -246,7 +246,7 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
         kind = type(other)
         dtype = x.dtype
         plain = dtype in FLOATS if kind is float else kind is int and dtype in dtypes
-        if plain and context.base is None:
+        if plain and (not state.busy or context.base is None):
             try:
                 result = _new(EagerTensor)
                 result._array = run(kernel, other, x)

@@ -17,9 +17,10 @@ from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OutOfRangeError, compose, invalid, type_error, value_error
 from talweg.core.shapes import TensorShape
-from talweg.core.value import OPERATIONS, IndexedSlices, Reference, Tensor, add_operators
+from talweg.core.value import OPERATIONS, Reference, Tensor, add_operators
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.format import represent_variable
+from talweg.eager.scatter import ScatterUpdates
 from talweg.eager.tensor import EagerTensor, wrap
 
 
@@ -41,7 +42,7 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class Variable:
+class Variable(ScatterUpdates):
     """Shared, persistent state (`tf.Variable`).
 
     `initial_value` is anything convertible, or a function of no arguments that gives it.  `shape`
@@ -311,92 +312,6 @@ class Variable:
         self._update(delta, np.subtract, "subtract")
         return self if read_value else None
 
-    def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
-        if not isinstance(slices, IndexedSlices):
-            raise type_error(
-                "TW104", f"sparse_delta is not IndexedSlices: {slices!r}", "a tf.IndexedSlices"
-            )
-        array = self._tensor._array
-        indices = np.asarray(convert_to_tensor(slices.indices)._array)
-        updates = convert_to_tensor(slices.values, dtype=self._dtype)._array
-        self._check_rows(indices)
-        result = array.copy()
-        scatter_rows(kind, result, indices, updates)
-        self._replace(result)
-        return self
-
-    def _check_rows(self, indices: np.ndarray) -> None:
-        rows = self._tensor.dims[0]
-        bad = indices[(indices < 0) | (indices >= rows)]
-        if bad.size:
-            raise invalid(
-                "TW206", f"indices contain {bad.flat[0]}, out of range for {rows} rows of "
-                f"'{self._name}'", f"indices in [0, {rows})",
-            )  # fmt: skip
-
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
-        """Add slices to the rows they name."""
-        return self._scatter("add", sparse_delta)
-
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
-        """Subtract slices from the rows they name."""
-        return self._scatter("sub", sparse_delta)
-
-    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
-        """Set the rows that slices name."""
-        return self._scatter("update", sparse_delta)
-
-    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
-        """The larger of row and slice."""
-        return self._scatter("max", sparse_delta)
-
-    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
-        """The smaller of row and slice."""
-        return self._scatter("min", sparse_delta)
-
-    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
-        """Multiply the rows by the slices that name them."""
-        return self._scatter("mul", sparse_delta)
-
-    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
-        """Divide the rows by the slices that name them."""
-        return self._scatter("div", sparse_delta)
-
-    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name=None) -> Any:
-        """Set rows within each batch: indices [b, n], values [b, n, ...]."""
-        array = self._tensor._array.copy()
-        indices = np.asarray(convert_to_tensor(sparse_delta.indices)._array)
-        updates = convert_to_tensor(sparse_delta.values, dtype=self._dtype)._array
-        lead = np.indices(indices.shape, sparse=True)[:-1]
-        array[(*lead, indices)] = updates
-        self._replace(array)
-        return self
-
-    def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:
-        operation = OPERATIONS[f"tensor_scatter_nd_{kind}"]
-        self._replace(operation(self.handle_read(), indices, updates)._array)
-        return self
-
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Add updates at indices."""
-        return self._scatter_nd("add", indices, updates)
-
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Subtract updates at indices."""
-        return self._scatter_nd("sub", indices, updates)
-
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Set updates at indices."""
-        return self._scatter_nd("update", indices, updates)
-
-    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """The larger of old value and update."""
-        return self._scatter_nd("max", indices, updates)
-
-    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """The smaller of old value and update."""
-        return self._scatter_nd("min", indices, updates)
-
     def count_up_to(self, limit: int) -> Any:
         """Add 1 unless that passes `limit` (OutOfRangeError); returns the value before."""
         before = self._tensor
@@ -441,16 +356,6 @@ class Variable:
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         return _read(self, None if dtype is None else as_dtype(dtype))
-
-
-def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: Any) -> None:
-    """Combine `updates` [*indices.shape, ...] into rows of `array`, in place."""
-    if kind == "update":
-        array[indices] = updates
-        return
-    kernel = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum,
-              "mul": np.multiply, "div": np.divide}[kind]  # fmt: skip
-    kernel.at(array, indices, updates)
 
 
 def _read(variable: Variable, dtype: DType | None) -> EagerTensor:

@@ -1,30 +1,72 @@
-"""Nests: lists, tuples, namedtuples, dicts (by sorted key), attrs and dataclass-like leaves.
+"""Nests: what `tf.nest` calls a structure, and the functions over it that all layers use.
 
-A leaf is anything that is not one of these containers.  `None` is a leaf, as in `tf.nest`.
+Containers are sequences (lists, tuples, namedtuples, deques; not strings), mappings (by sorted
+key), views of mappings, attrs classes, and classes with `__tf_flatten__` and `__tf_unflatten__`.
+Anything else is a leaf, `None` too.  A *composite* (a sparse or ragged tensor) is a leaf, unless
+`composites` asks for its tensors: it then counts as a container of `_flat_components()`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MappingView, Sequence
 from typing import Any
 
 from talweg.core.errors import type_error, value_error
 
+LEAF, SEQUENCE, NAMEDTUPLE, MAPPING, VIEW, ATTRS, CUSTOM, COMPOSITE = range(8)
+_TEXT = (str, bytes, bytearray, memoryview)
+_KINDS: dict[type, int] = {list: SEQUENCE, tuple: SEQUENCE, dict: MAPPING}
 
-def is_nested(value: Any) -> bool:
+
+def kind_of(value: Any) -> int:
+    """Which kind of container `value` is, or LEAF or COMPOSITE."""
+    cls = type(value)
+    kind = _KINDS.get(cls)
+    if kind is None:
+        kind = _KINDS[cls] = _classify(cls)
+    return kind
+
+
+def _classify(cls: type) -> int:
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return NAMEDTUPLE
+    if issubclass(cls, _TEXT):
+        return LEAF
+    if hasattr(cls, "_flat_components"):
+        return COMPOSITE
+    if hasattr(cls, "__tf_flatten__") and hasattr(cls, "__tf_unflatten__"):
+        return CUSTOM
+    if issubclass(cls, Mapping):
+        return MAPPING
+    if issubclass(cls, MappingView):
+        return VIEW
+    if issubclass(cls, Sequence):
+        return SEQUENCE
+    return ATTRS if hasattr(cls, "__attrs_attrs__") else LEAF
+
+
+def is_nested(value: Any, composites: bool = False) -> bool:
     """Whether `value` is a container of a nest."""
-    return isinstance(value, (list, tuple, Mapping)) and not isinstance(value, (str, bytes))
+    kind = kind_of(value)
+    return kind != LEAF and (kind != COMPOSITE or composites)
 
 
 def is_namedtuple(value: Any) -> bool:
     """Whether `value` is a namedtuple."""
-    return isinstance(value, tuple) and hasattr(value, "_fields")
+    return kind_of(value) == NAMEDTUPLE
 
 
 def children(value: Any) -> list:
     """What a container holds, in the order of flattening."""
-    if isinstance(value, Mapping):
+    kind = kind_of(value)
+    if kind == MAPPING:
         return [value[key] for key in sorted_keys(value)]
+    if kind == ATTRS:
+        return [getattr(value, field.name) for field in value.__attrs_attrs__]
+    if kind == CUSTOM:
+        return list(value.__tf_flatten__()[1])
+    if kind == COMPOSITE:
+        return value._flat_components()
     return list(value)
 
 
@@ -33,43 +75,66 @@ def sorted_keys(mapping: Mapping) -> list:
     try:
         return sorted(mapping)
     except TypeError:
-        raise type_error("TW208", "nest only supports dicts with sortable keys.") from None
+        raise type_error(
+            "TW208", f"nest only supports dicts with sortable keys, got {list(mapping)!r}"
+        ) from None
 
 
-def flatten(structure: Any) -> list:
+def flatten(structure: Any, composites: bool = False) -> list:
     """All leaves, in order."""
-    if not is_nested(structure):
+    kind = kind_of(structure)
+    if kind == LEAF or (kind == COMPOSITE and not composites):
         return [structure]
     leaves: list = []
     for child in children(structure):
-        leaves.extend(flatten(child))
+        leaves.extend(flatten(child, composites))
     return leaves
 
 
 def rebuild(container: Any, items: list) -> Any:
     """A container like `container` that holds `items`."""
-    if isinstance(container, Mapping):
-        pairs = dict(zip(sorted_keys(container), items))
-        ordered = [(key, pairs[key]) for key in container]
-        if hasattr(container, "default_factory"):
-            return type(container)(container.default_factory, ordered)  # type: ignore[attr-defined]
-        return type(container)(ordered)  # type: ignore[call-arg]
-    if is_namedtuple(container):
+    kind = kind_of(container)
+    if kind == MAPPING:
+        return _rebuild_mapping(container, items)
+    if kind in (NAMEDTUPLE, ATTRS):
         return type(container)(*items)
+    if kind == CUSTOM:
+        return type(container).__tf_unflatten__(container.__tf_flatten__()[0], tuple(items))
+    if kind == COMPOSITE:
+        return container._with_components(items)
+    if kind == VIEW:
+        return list(items)
     return type(container)(items)
 
 
-def pack(structure: Any, leaves: list) -> Any:
+def _rebuild_mapping(container: Any, items: list) -> Any:
+    pairs = dict(zip(sorted_keys(container), items))
+    ordered = [(key, pairs[key]) for key in container]
+    if hasattr(container, "default_factory"):
+        return type(container)(container.default_factory, ordered)
+    try:
+        return type(container)(ordered)
+    except TypeError as error:
+        raise type_error(
+            "TW208",
+            f"Cannot make a {type(container).__name__} like {container!r}: {error}",
+            "a mapping that can be made from a list of pairs",
+        ) from None
+
+
+def pack(structure: Any, leaves: list, composites: bool = False) -> Any:
     """The nest `structure` with its leaves replaced; ValueError if their number differs."""
-    wanted = len(flatten(structure))
+    wanted = len(flatten(structure, composites))
     if wanted != len(leaves):
         raise value_error(
-            "TW208", f"Structure had {wanted} atoms, but flat_sequence had {len(leaves)} items."
+            "TW208",
+            f"Could not pack sequence. Structure had {wanted} atoms, but flat_sequence had "
+            f"{len(leaves)} items. Structure: {structure!r}, flat_sequence: {leaves!r}.",
         )
     remaining = iter(leaves)
 
     def build(value: Any) -> Any:
-        if not is_nested(value):
+        if not is_nested(value, composites):
             return next(remaining)
         return rebuild(value, [build(child) for child in children(value)])
 
@@ -79,3 +144,71 @@ def pack(structure: Any, leaves: list) -> Any:
 def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
     """`function` applied to each leaf."""
     return pack(structure, [function(leaf) for leaf in flatten(structure)])
+
+
+# -- comparison
+
+
+def assert_same(
+    first: Any, second: Any, check_types: bool = True, composites: bool = False
+) -> None:
+    """ValueError where two nests differ in shape, TypeError where containers differ in type."""
+    difference = _difference(first, second, check_types, composites)
+    if difference is None:
+        return
+    is_type, text = difference
+    make = type_error if is_type else value_error
+    raise make(
+        "TW208",
+        f"The two structures don't have the same nested structure: {text}\n"
+        f"  first: {_short(first)}\n  second: {_short(second)}",
+    )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    text = text if len(text) <= 200 else text[:200] + "..."
+    return f"{text} of type {type(value).__name__}"
+
+
+def _difference(
+    first: Any, second: Any, check_types: bool, composites: bool
+) -> tuple[bool, str] | None:
+    """(whether it is one of types, in words) of the first difference, or None."""
+    nested = is_nested(first, composites), is_nested(second, composites)
+    if not any(nested):
+        return None
+    if not all(nested):
+        one, other = (first, second) if nested[0] else (second, first)
+        return False, f"{_short(one)} is a container, while {_short(other)} is not"
+    if check_types or COMPOSITE in (kind_of(first), kind_of(second)):
+        found = _type_difference(first, second)
+        if found is not None:
+            return found
+    parts, others = children(first), children(second)
+    if len(parts) != len(others):
+        return False, f"{_short(first)} has {len(parts)} elements, {_short(second)} {len(others)}"
+    for part, other in zip(parts, others):
+        found = _difference(part, other, check_types, composites)
+        if found is not None:
+            return found
+    return None
+
+
+def _type_difference(first: Any, second: Any) -> tuple[bool, str] | None:
+    one, other = kind_of(first), kind_of(second)
+    if one == other == MAPPING:
+        if set(first) != set(second):
+            return False, f"the keys are {sorted_keys(first)} and {sorted_keys(second)}"
+        return None
+    if COMPOSITE in (one, other):
+        if type(first) is not type(second):
+            return False, f"{type(first).__name__} is not {type(second).__name__}"
+        return None
+    if one == other == NAMEDTUPLE:
+        same = (type(first).__name__, first._fields) == (type(second).__name__, second._fields)
+    else:
+        same = type(first) is type(second)
+    if same:
+        return None
+    return True, f"{_short(first)} and {_short(second)} are containers of different types"

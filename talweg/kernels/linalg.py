@@ -179,6 +179,16 @@ def eigen_hermitian(x: Any) -> tuple:
         raise unsuccessful("eigh") from None
 
 
+def eigenvalues_hermitian(x: Any) -> Any:
+    """Eigenvalues, ascending, from the lower triangle of x."""
+    try:
+        if np.isnan(x).any():
+            raise unsuccessful("eigvalsh")
+        return np.linalg.eigvalsh(x)
+    except np.linalg.LinAlgError:
+        raise unsuccessful("eigvalsh") from None
+
+
 def eigen_general(x: Any) -> tuple:
     """Complex eigenvalues and eigenvectors of length 1."""
     dtype = np.result_type(x.dtype, np.complex64)

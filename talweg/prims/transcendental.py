@@ -9,7 +9,7 @@ import numpy as np
 
 from talweg.core.declare import elementwise
 from talweg.core.dtypes import FLOATING, INEXACT
-from talweg.prims.arithmetic import rsqrt
+from talweg.prims.arithmetic import abs_, rsqrt
 
 UNIT = {"x": (-0.9, 0.9)}
 POSITIVE = {"x": (0.2, 3)}
@@ -147,3 +147,10 @@ def sigmoid(y, x):
 def softplus(y, x):
     """y = ln(1 + eˣ).   dy/dx = sigmoid x."""
     return sigmoid(x)
+
+
+@elementwise(numpy=lambda x: x / (1 + np.abs(x)), accepts=FLOATING)
+def softsign(y, x):
+    """y = x / (1 + |x|).   dy/dx = 1 / (1 + |x|)²."""
+    rest = 1 + abs_(x)
+    return 1 / (rest * rest)

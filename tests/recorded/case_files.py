@@ -12,8 +12,8 @@ The syntax, all of it:
     ... tape.gradient(y, x)
     [atol=1e-4] tf.linalg.inv(m)         flags come first, in brackets
 
-Flags: `atol=`, `rtol=` replace the tolerance of the dtype; `loose` compares kinds, dtypes and
-shapes but not numbers; `any-error` accepts any exception class where TensorFlow raised one;
+Flags: `atol=`, `rtol=` widen the tolerance of the dtype; `loose` compares kinds, dtypes and shapes
+but not numbers, which are not recorded; `any-error` accepts any exception class where TensorFlow raised one;
 `tf-wrong` records what TensorFlow does but compares nothing (we do it right instead).
 """
 

@@ -96,7 +96,8 @@ def _differing(got, wanted, dtype, flags):
 def _close(got, wanted, dtype, flags):
     """Within tolerance everywhere; infinities and NaN in the same places."""
     relative, absolute = TOLERANCES[dtype]
-    relative, absolute = flags.get("rtol", relative), flags.get("atol", absolute)
+    relative = max(relative, flags.get("rtol", 0.0))
+    absolute = max(absolute, flags.get("atol", 0.0))
     with np.errstate(all="ignore"):
         if np.iscomplexobj(wanted):
             return _close_complex(got, wanted, relative, absolute)

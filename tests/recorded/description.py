@@ -130,10 +130,10 @@ def text_of(value):
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
-def encode(tree):
-    """A description as pure JSON."""
+def encode(tree, numbers=True):
+    """A description as pure JSON, if wished without the numbers in arrays."""
     if isinstance(tree, list):
-        return [encode(part) for part in tree]
+        return [encode(part, numbers) for part in tree]
     if isinstance(tree, float):
         return _encode_float(tree)
     if not isinstance(tree, dict):
@@ -142,8 +142,8 @@ def encode(tree):
         if kind in tree:
             array = tree[kind]
             return {kind: dtype_name(array), "shape": list(array.shape),
-                    "values": _encode_numbers(array)}
-    return {key: encode(value) for key, value in tree.items() if key != "classes"}
+                    "values": _encode_numbers(array) if numbers else "any"}
+    return {key: encode(value, numbers) for key, value in tree.items() if key != "classes"}
 
 
 def dtype_name(array):
@@ -188,6 +188,8 @@ def decode(tree):
 
 
 def _decode_array(dtype, shape, values):
+    if isinstance(values, str):
+        return np.zeros(shape, _numpy_dtype(dtype))
     if dtype == "string":
         return np.array(values, dtype=object).reshape(shape)
     if dtype.startswith("complex"):

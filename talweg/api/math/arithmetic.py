@@ -1,13 +1,24 @@
-"""tf.math: arithmetic, comparison and rounding of one or two tensors, element by element."""
+"""tf.math: the four operations, integer division, powers, and sums of several tensors."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from talweg.api.arguments import tensor
-from talweg.api.export import export
-from talweg.core.value import OPERATIONS
-from talweg.prims import arithmetic
+from talweg.api.export import export, operation
+from talweg.api.math.operands import elementwise, keeping_zeros, matching, matching_tensors
+from talweg.core.dtypes import COMPLEX, INTEGER, NUMERIC, as_dtype, bool_, float32, float64, int32, int64
+from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.eager.convert import is_tensor_like
+from talweg.prims import arithmetic, complex, guarded
+from talweg.prims.bitwise import join_strings
+
+operation("complex_abs")(complex.complex_abs)
+operation("join_strings")(join_strings)
+
+TRUNCATED = frozenset({int32, int64, float32, float64})  # TensorFlow's truncatemod takes these
 
 
 @export("math.add", "add")
@@ -19,24 +30,455 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.add([1, 2], 3)
-    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([4, 5], dtype=int32)>
     """
     return OPERATIONS["add"](x, y)
 
 
 @export("math.subtract", "subtract")
 def subtract(x: Any, y: Any, name: str | None = None) -> Any:
-    """x - y, broadcast."""
-    return OPERATIONS["subtract"](x, y)
+    """x - y, broadcast.
+
+    x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
+    differ or the shapes do not broadcast.
+
+    >>> import talweg as tf
+    >>> tf.subtract([3.0, 5.0], 1.0)
+    """
+    return arithmetic.sub(*matching(x, y))
 
 
 @export("math.multiply", "multiply")
 def multiply(x: Any, y: Any, name: str | None = None) -> Any:
-    """x y, broadcast."""
-    return OPERATIONS["multiply"](x, y)
+    """x y, element by element, broadcast.
+
+    x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
+    differ or the shapes do not broadcast.
+
+    >>> import talweg as tf
+    >>> tf.multiply([[1, 2]], [[3], [4]])
+    """
+    if isinstance(x, IndexedSlices) or isinstance(y, IndexedSlices):
+        return OPERATIONS["multiply"](x, y)
+    return arithmetic.mul(*matching(x, y))
+
+
+@export("math.divide", "divide")
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y as Python divides: two numbers that are no tensors give what Python gives.
+
+    x, y: tensors of one dtype (TypeError otherwise); integers give floats as in `tf.truediv`.
+
+    >>> import talweg as tf
+    >>> tf.divide(tf.constant([1, 2]), 4)
+    >>> tf.divide(1, 4)
+    0.25
+    """
+    if is_tensor_like(x) or is_tensor_like(y):
+        return OPERATIONS["truediv"](x, y)
+    try:
+        return x / y
+    except (TypeError, ZeroDivisionError):
+        return OPERATIONS["truediv"](x, y)
+
+
+@export("math.truediv", "truediv")
+def truediv(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y; integers of 8 and 16 bits give float32, wider ones float64.
+
+    x, y: tensors of one dtype; TypeError if the dtypes differ.
+
+    >>> import talweg as tf
+    >>> tf.truediv([1, 2], [4, 4])
+    """
+    return OPERATIONS["truediv"](x, y)
+
+
+@export("realdiv")
+def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y of floats or complex numbers.  InvalidArgumentError for integers.
+
+    >>> import talweg as tf
+    >>> tf.realdiv([1.0, 2.0], 4.0)
+    """
+    return arithmetic.div(*matching(x, y))
+
+
+@export("math.floordiv", "floordiv")
+def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
+    """floor(x / y), in x's dtype.
+
+    x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0, dtypes that
+    differ, shapes that do not broadcast.
+
+    >>> import talweg as tf
+    >>> tf.math.floordiv([-7, 7], 2)
+    """
+    return arithmetic.floor_div(*matching(x, y))
+
+
+@export("math.floormod", "math.mod", "floormod", "mod")
+def floormod(x: Any, y: Any, name: str | None = None) -> Any:
+    """x - floor(x / y) y: the remainder with the sign of y.
+
+    x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0.
+
+    >>> import talweg as tf
+    >>> tf.math.floormod([-7, 7], 3)
+    """
+    return arithmetic.mod(*matching(x, y))
+
+
+@export("truncatediv")
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y rounded toward zero, in x's dtype.
+
+    x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0.
+
+    >>> import talweg as tf
+    >>> tf.truncatediv([-7, 7], 2)
+    """
+    return arithmetic.truncate_div(*matching(x, y))
+
+
+@export("truncatemod")
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
+    """The remainder of x / y with the sign of x.
+
+    x, y: tensors of int32, int64 or a float dtype.  InvalidArgumentError for an integer divisor of 0.
+
+    >>> import talweg as tf
+    >>> tf.truncatemod([-7, 7], 3)
+    """
+    x, y = matching(x, y)
+    dtype = x.dtype if is_tensor_like(x) else y.dtype
+    if dtype in INTEGER and dtype not in TRUNCATED:
+        raise invalid("TW102", f"truncatemod: x has dtype {dtype.name}", "int32, int64 or floats")
+    return arithmetic.truncate_mod(x, y)
+
+
+@export("math.scalar_mul", "scalar_mul")
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """scalar · x for a scalar of rank 0; x may be an `IndexedSlices`.
+
+    TypeError if the scalar cannot have x's dtype, ValueError if it is no scalar.
+
+    >>> import talweg as tf
+    >>> tf.math.scalar_mul(2.0, tf.constant([1.0, 3.0]))
+    """
+    sparse = isinstance(x, IndexedSlices)
+    values = x.values if sparse else tensor(x)
+    factor = tensor(scalar, None if is_tensor_like(scalar) else values.dtype)
+    if factor.dtype is not values.dtype:
+        raise value_error(
+            "TW102",
+            f"scalar_mul: scalar has dtype {factor.dtype.name} and x has dtype {values.dtype.name}",
+            "equal dtypes",
+        )
+    if factor.ndim:
+        raise value_error("TW203", f"scalar_mul: scalar has shape {factor.shape}", "rank 0")
+    product = arithmetic.mul(values, factor)
+    return IndexedSlices(product, x.indices, x.dense_shape) if sparse else product
+
+
+# -- one operand
+
+
+@export("math.negative", "negative")
+def negative(x: Any, name: str | None = None) -> Any:
+    """-x.
+
+    x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
+
+    >>> import talweg as tf
+    >>> tf.negative([1, -2])
+    """
+    return keeping_zeros(arithmetic.neg, x)
+
+
+@export("math.abs", "abs")
+def absolute(x: Any, name: str | None = None) -> Any:
+    """|x|; for complex numbers the modulus, in the real dtype.
+
+    x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
+    The derivative at 0 is 0.
+
+    >>> import talweg as tf
+    >>> tf.abs([-1.5, 2.0])
+    >>> tf.abs(tf.constant([3 + 4j]))
+    """
+    return keeping_zeros(_absolute, x)
+
+
+def _absolute(x: Any) -> Any:
+    return complex.complex_abs(x) if x.dtype in COMPLEX else arithmetic.abs_(x)
+
+
+@export("math.sign", "sign")
+def sign(x: Any, name: str | None = None) -> Any:
+    """-1, 0 or 1; for complex numbers x / |x|, and 0 for 0.
+
+    x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
+
+    >>> import talweg as tf
+    >>> tf.sign([-2.5, 0.0, 4.0])
+    """
+    return keeping_zeros(_sign, x)
+
+
+def _sign(x: Any) -> Any:
+    return complex.direction(x) if x.dtype in COMPLEX else arithmetic.sign(x)
 
 
 @export("math.square", "square")
 def square(x: Any, name: str | None = None) -> Any:
-    """x², element by element."""
-    return arithmetic.square(tensor(x))
+    """x², element by element.
+
+    x: a tensor of numbers; InvalidArgumentError for truth values and strings.
+
+    >>> import talweg as tf
+    >>> tf.square([2.0, -3.0])
+    """
+    return keeping_zeros(arithmetic.square, x)
+
+
+@export("math.sqrt", "sqrt")
+def sqrt(x: Any, name: str | None = None) -> Any:
+    """√x; NaN for negative numbers.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.sqrt([4.0, 9.0])
+    """
+    return keeping_zeros(arithmetic.sqrt, x)
+
+
+@export("math.rsqrt")
+def rsqrt(x: Any, name: str | None = None) -> Any:
+    """1 / √x.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.rsqrt([4.0, 0.25])
+    """
+    return elementwise(arithmetic.rsqrt, x)
+
+
+@export("math.reciprocal")
+def reciprocal(x: Any, name: str | None = None) -> Any:
+    """1 / x.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.reciprocal([4.0, 0.5])
+    """
+    return elementwise(guarded.reciprocal, x)
+
+
+@export("math.reciprocal_no_nan")
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
+    """1 / x, and 0 where x = 0.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError for integers, TypeError for truth
+    values and strings.
+
+    >>> import talweg as tf
+    >>> tf.math.reciprocal_no_nan([4.0, 0.0])
+    """
+    x = tensor(x)
+    if x.dtype not in NUMERIC:
+        raise type_error("TW102", f"reciprocal_no_nan: x has dtype {x.dtype.name}", "numbers")
+    return guarded.div_no_nan(arithmetic.one_like(x), x)
+
+
+# -- two operands
+
+
+@export("math.pow", "pow")
+def power(x: Any, y: Any, name: str | None = None) -> Any:
+    """xʸ, broadcast.
+
+    x, y: tensors of one dtype: signed integers, floats or complex numbers.  InvalidArgumentError for
+    negative integer exponents of integers and for dtypes that differ.  The derivative by y is 0
+    where x <= 0.
+
+    >>> import talweg as tf
+    >>> tf.pow([2, 3], [3, 2])
+    """
+    return arithmetic.pow_(*matching(x, y))
+
+
+@export("math.squared_difference")
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
+    """(x - y)²; for complex numbers |x - y|², in the complex dtype.
+
+    x, y: tensors of one dtype: int32, int64, floats or complex numbers.  InvalidArgumentError
+    otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.squared_difference([1.0, 4.0], 2.0)
+    """
+    x, y = matching(x, y)
+    if (x if is_tensor_like(x) else y).dtype in COMPLEX:
+        difference = arithmetic.sub(x, y)
+        return difference * complex.conj(difference)
+    return guarded.squared_difference(x, y)
+
+
+@export("math.divide_no_nan")
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y, and 0 where y = 0; the derivatives are 0 there too.
+
+    x, y: tensors of one dtype (TypeError otherwise); integers give floats as in `tf.truediv`.
+
+    >>> import talweg as tf
+    >>> tf.math.divide_no_nan([1.0, 2.0], [0.0, 4.0])
+    """
+    x, y = matching_tensors(x, y)
+    for value, argument in ((x, "x"), (y, "y")):
+        if value.dtype is not x.dtype or value.dtype not in NUMERIC:
+            raise type_error(
+                "TW102",
+                f"divide_no_nan: {argument} has dtype {value.dtype.name} and x has dtype "
+                f"{x.dtype.name}",
+                "numbers of one dtype",
+            )
+    if x.dtype in INTEGER:
+        wide = float32 if x.dtype.size <= 2 else float64
+        x, y = arithmetic.cast(x, dtype=wide), arithmetic.cast(y, dtype=wide)
+    return guarded.div_no_nan(x, y)
+
+
+@export("math.multiply_no_nan")
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+    """x y, and 0 where y = 0 even if x is infinite or NaN.
+
+    x, y: tensors of one dtype, floats or complex numbers.  ValueError if the dtypes differ,
+    InvalidArgumentError for other dtypes.
+
+    >>> import talweg as tf
+    >>> tf.math.multiply_no_nan([float("inf"), 2.0], [0.0, 4.0])
+    """
+    x, y = matching_tensors(x, y)
+    if x.dtype is not y.dtype:
+        raise value_error(
+            "TW102",
+            f"multiply_no_nan: y has dtype {y.dtype.name} and x has dtype {x.dtype.name}",
+            "equal dtypes",
+            f"tf.cast(y, tf.{x.dtype.name})",
+        )
+    return guarded.mul_no_nan(x, y)
+
+
+@export("math.xdivy")
+def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y, and 0 where x = 0.
+
+    x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.xdivy([0.0, 1.0], [0.0, 4.0])
+    """
+    return guarded.xdivy(*matching_tensors(x, y))
+
+
+# -- several operands
+
+
+def _terms(inputs: Any, function: str) -> list:
+    if isinstance(inputs, IndexedSlices) or is_tensor_like(inputs):
+        inputs = [inputs]
+    try:
+        inputs = list(inputs)
+    except TypeError:
+        raise type_error("TW104", f"{function}: inputs must be a list, got {inputs!r}") from None
+    if not inputs:
+        raise value_error("TW207", f"{function}: inputs is empty", "at least one tensor")
+    dtype = next((value.dtype for value in inputs if is_tensor_like(value)), None)
+    terms = []
+    for value in inputs:
+        if isinstance(value, IndexedSlices):
+            value = OPERATIONS["dense"](value)
+        terms.append(tensor(value, None if is_tensor_like(value) else dtype))
+    return terms
+
+
+@export("math.add_n", "add_n")
+def add_n(inputs: Any, name: str | None = None) -> Any:
+    """The sum of tensors of one shape and one dtype; nothing is broadcast.
+
+    inputs: a list of tensors or `IndexedSlices`.  ValueError for an empty list,
+    InvalidArgumentError if shapes or dtypes differ.
+
+    >>> import talweg as tf
+    >>> tf.add_n([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    """
+    terms = _terms(inputs, "add_n")
+    first = terms[0]
+    for place, term in enumerate(terms):
+        if term.dims != first.dims:
+            raise invalid(
+                "TW204",
+                f"add_n: inputs[{place}] has shape {term.dims} and inputs[0] has shape {first.dims}",
+                "equal shapes",
+            )
+    if first.dtype is bool_:
+        raise invalid("TW102", "add_n: inputs have dtype bool", "numbers")
+    total = first if len(terms) > 1 else arithmetic.identity(first)
+    for term in terms[1:]:
+        total = arithmetic.add(total, term)
+    return total
+
+
+@export("math.accumulate_n")
+def accumulate_n(
+    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> Any:
+    """The sum of tensors of one shape and one dtype, which may be stated beside them.
+
+    inputs: a list of tensors.  ValueError for an empty list or shapes that differ, TypeError if
+    `tensor_dtype` is not the tensors'.
+
+    >>> import talweg as tf
+    >>> tf.math.accumulate_n([[1, 2], [3, 4]])
+    """
+    if not isinstance(inputs, (list, tuple)):
+        raise value_error("TW104", f"accumulate_n: inputs must be a list, got {inputs!r}")
+    terms = _terms(inputs, "accumulate_n")
+    wanted = terms[0].shape if shape is None else TensorShape(shape)
+    for place, term in enumerate(terms):
+        if not wanted.is_compatible_with(term.shape) or term.dtype is not terms[0].dtype:
+            raise value_error(
+                "TW204",
+                f"accumulate_n: inputs[{place}] has shape {term.shape} and dtype {term.dtype.name}",
+                f"shape {wanted} and dtype {terms[0].dtype.name}",
+            )
+    if tensor_dtype is not None and as_dtype(tensor_dtype) is not terms[0].dtype:
+        raise type_error(
+            "TW102",
+            f"accumulate_n: tensor_dtype is {as_dtype(tensor_dtype).name} but inputs have dtype "
+            f"{terms[0].dtype.name}",
+        )
+    return add_n(terms)
+
+
+@export("math.polyval")
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
+    """The polynomial with these coefficients, highest power first, at x, by Horner's rule.
+
+    coeffs: a list of tensors that broadcast against x; ValueError if it is no list.
+
+    >>> import talweg as tf
+    >>> tf.math.polyval([1.0, 2.0, 3.0], 2.0)
+    """
+    if not isinstance(coeffs, list):
+        raise value_error("TW104", f"polyval: coeffs must be a list, got {type(coeffs)}")
+    x = tensor(x)
+    if not coeffs:
+        return arithmetic.zeros_of(x)
+    total = tensor(coeffs[0])
+    for coefficient in coeffs[1:]:
+        total = arithmetic.add(tensor(coefficient), arithmetic.mul(total, x))
+    return total

@@ -1,0 +1,261 @@
+"""Elements by index: gather, gather_nd, boolean_mask, where; and sparse cotangents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.array.operands import constant, integer_scalar, matching
+from talweg.api.export import export, operation
+from talweg.core.dtypes import ANY, bool_
+from talweg.core.errors import invalid, value_error
+from talweg.core.value import IndexedSlices
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import array_of
+from talweg.prims import arithmetic, indexing, layout, search
+
+
+@operation("gather")
+@export("gather")
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+    name: str | None = None,
+) -> Any:
+    """The slices of `params` along `axis` that `indices` names.
+
+    params [..., n, ...], indices (integers) of any shape; the result has shape
+    params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:].  The first
+    `batch_dims` axes of both are gone through together; `axis` is that number by default.
+    InvalidArgumentError for an index outside [0, n).
+
+    >>> import talweg as tf
+    >>> tf.gather([[1, 2], [3, 4], [5, 6]], [2, 0]).numpy()
+    array([[5, 6],
+           [1, 2]], dtype=int32)
+    """
+    i = tensor(indices)
+    x = tensor(params)
+    rank = len(x.dims)
+    batch = integer_scalar(batch_dims, "gather", "batch_dims")
+    if not -len(i.dims) <= batch <= len(i.dims):
+        raise invalid(
+            "TW202",
+            f"gather: expected batch_dims in [{-len(i.dims)}, {len(i.dims)}], but got {batch}",
+        )
+    batch += len(i.dims) if batch < 0 else 0
+    place = batch if axis is None else _gather_axis(axis, rank)
+    if place < batch or (rank == 0 and place == 0):
+        raise invalid(
+            "TW203",
+            f"gather: params of shape {x.dims} with axis={place} and batch_dims={batch}",
+            "params of rank at least 1, and batch_dims at most axis",
+        )
+    if place == 0 and batch == 0:
+        return indexing.gather_rows(x, i)
+    return indexing.gather(x, i, axis=place, batch_dims=batch)
+
+
+def _gather_axis(axis: Any, rank: int) -> int:
+    array = np.asarray(array_of(tensor(axis)))
+    if array.ndim:
+        raise invalid("TW203", f"gather: axis must be scalar, got {axis!r}")
+    place = integer_scalar(axis, "gather", "axis")
+    if not -rank <= place < rank:
+        raise invalid("TW203", f"gather: axis={place} for params of rank {rank}", "one of its axes")
+    return place + rank if place < 0 else place
+
+
+@operation("gather_nd")
+@export("gather_nd")
+def gather_nd(
+    params: Any,
+    indices: Any,
+    batch_dims: Any = 0,
+    name: str | None = None,
+    bad_indices_policy: str = "",
+) -> Any:
+    """The slices of `params` at coordinates.
+
+    indices [..., depth]: the last axis holds coordinates along the first `depth` axes of `params`
+    after `batch_dims` axes that both share.  The result has shape
+    indices.shape[:-1] + params.shape[batch_dims + depth:].  InvalidArgumentError for coordinates
+    outside, unless `bad_indices_policy` is "IGNORE", which gives zeros there.
+
+    >>> import talweg as tf
+    >>> tf.gather_nd([[1, 2], [3, 4]], [[0, 0], [1, 1]]).numpy()
+    array([1, 4], dtype=int32)
+    """
+    i = tensor(indices)
+    x = tensor(params)
+    batch = integer_scalar(batch_dims, "gather_nd", "batch_dims")
+    if batch and not 0 <= batch < len(i.dims):
+        raise value_error(
+            "TW202",
+            f"gather_nd: argument `batch_dims` = {batch} must be less than rank(`indices`) = "
+            f"{len(i.dims)}",
+        )
+    if batch:
+        if x.dims[:batch] != i.dims[:batch]:
+            raise invalid(
+                "TW204",
+                f"gather_nd: params has shape {x.dims} and indices has shape {i.dims}",
+                f"the first {batch} dimensions equal",
+            )
+        i = _with_batch_places(i, batch)
+    if bad_indices_policy == "IGNORE":
+        return _gather_ignoring(x, i)
+    sparse = not batch and len(i.dims) == 2 and i.dims[-1] == 1
+    return indexing.gather_nd(x, i, sparse=sparse)
+
+
+def _with_batch_places(i: Any, batch: int) -> Any:
+    """i [b..., k, depth] with the batch coordinates in front of each index: [b..., k, batch + depth]."""
+    dims = i.dims[:-1]
+    places = np.indices(dims[:batch], i.dtype.numpy_dtype)
+    places = np.moveaxis(places, 0, -1).reshape(*dims[:batch], *(1,) * (len(dims) - batch), batch)
+    places = np.ascontiguousarray(np.broadcast_to(places, (*dims, batch)))
+    return layout.concat(constant(places), i, axis=len(i.dims) - 1)
+
+
+def _inside(i: Any, dims: tuple) -> Any:
+    """Which indices i [..., depth] lie inside a tensor of shape `dims`, as an array [...]."""
+    array = array_of(i)
+    return ((array >= 0) & (array < np.array(dims[: array.shape[-1]]))).all(-1)
+
+
+def _gather_ignoring(x: Any, i: Any) -> Any:
+    inside = _inside(i, x.dims)
+    safe = constant(np.where(inside[..., None], array_of(i), 0).astype(i.dtype.numpy_dtype))
+    found = indexing.gather_nd(x, safe, sparse=False)
+    shape = (*inside.shape, *(1,) * (len(found.dims) - inside.ndim))
+    return arithmetic.select(constant(inside.reshape(shape)), found, arithmetic.zeros_of(found))
+
+
+@operation("boolean_mask")
+@export("boolean_mask")
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Any:
+    """The elements (or slices) of `tensor` where `mask` is true, as the first axis of the result.
+
+    mask: truth values of known shape, matching the axes of `tensor` from `axis` (0) on.
+    ValueError if the shapes do not match or the mask is a scalar.
+
+    >>> import talweg as tf
+    >>> tf.boolean_mask([1, 2, 3], [True, False, True]).numpy()
+    array([1, 3], dtype=int32)
+    """
+    x = convert_to_tensor(tensor)
+    chosen = convert_to_tensor(mask)
+    rank = len(chosen.dims)
+    if rank == 0:
+        raise value_error("TW203", "boolean_mask: mask cannot be scalar.")
+    start = 0 if axis is None else integer_scalar(axis, "boolean_mask", "axis")
+    covered = x.dims[start : start + rank] if start >= 0 else x.dims[start:][:rank]
+    if covered != chosen.dims or start < 0:
+        raise value_error(
+            "TW204",
+            f"boolean_mask: shapes {covered} and {chosen.dims} are incompatible",
+            "a mask of the shape of the axes it covers",
+        )
+    count = int(np.prod(covered))
+    flat = layout.reshape(x, shape=(*x.dims[:start], count, *x.dims[start + rank :]))
+    places = search.nonzero(layout.reshape(chosen, shape=(count,)))
+    places = layout.reshape(places, shape=places.dims[:1])
+    return indexing.gather(flat, places, axis=start, batch_dims=0)
+
+
+@export("where")
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """With x and y: x where `condition` holds, y elsewhere, broadcast.  Without: where it holds.
+
+    condition: truth values (for the short form numbers too).  The short form gives the indices
+    [n, rank] in int64, in row-major order.  ValueError if only one of x and y is given;
+    InvalidArgumentError if the shapes do not broadcast or the dtypes of x and y differ.
+
+    >>> import talweg as tf
+    >>> tf.where([True, False, True], [1, 2, 3], 0).numpy()
+    array([1, 0, 3], dtype=int32)
+    >>> tf.where([[True, False], [False, True]]).numpy()
+    array([[0, 0],
+           [1, 1]])
+    """
+    if x is None and y is None:
+        c = tensor(condition)
+        if c.dtype not in ANY:
+            raise invalid("TW102", f"where: condition has dtype {c.dtype.name}", "bool or a number")
+        return search.nonzero(c)
+    if x is None or y is None:
+        raise value_error("TW207", "where: x and y must both be non-None or both be None.")
+    if not hasattr(condition, "dtype"):
+        condition = convert_to_tensor(condition, bool_)
+    c = tensor(condition)
+    if c.dtype is not bool_:
+        raise invalid("TW102", f"where: condition has dtype {c.dtype.name}", "bool")
+    return arithmetic.select(c, *matching((x, y)))
+
+
+@export("compat.v1.where")
+def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Like `tf.where`, except that a vector condition chooses rows and nothing else broadcasts.
+
+    >>> import talweg as tf
+    >>> tf.compat.v1.where([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]]).numpy()
+    array([[1, 2],
+           [7, 8]], dtype=int32)
+    """
+    if x is None or y is None:
+        return where(condition, x, y)
+    c = convert_to_tensor(condition, None if hasattr(condition, "dtype") else bool_)
+    x, y = matching((x, y))
+    fits = c.dims == x.dims or not c.dims or (len(c.dims) == 1 and c.dims == x.dims[:1])
+    if x.dims != y.dims or not fits:
+        raise invalid(
+            "TW204",
+            f"where: condition, x and y have shapes {c.dims}, {x.dims} and {y.dims}",
+            "x and y of one shape; a condition of that shape, a scalar, or a vector that chooses rows",
+        )
+    if c.dims and c.dims != x.dims:
+        c = layout.reshape(c, shape=(*c.dims, *(1,) * (len(x.dims) - 1)))
+    return arithmetic.select(c, x, y)
+
+
+# -- sparse cotangents
+
+
+@operation("dense")
+def dense(slices: IndexedSlices) -> Any:
+    """IndexedSlices as a tensor: rows named twice are summed, a negative row is left out."""
+    if slices.dense_shape is None:
+        raise value_error(
+            "TW205",
+            f"IndexedSlices without dense_shape cannot become a tensor: {slices}",
+            "IndexedSlices with a dense_shape",
+        )
+    values, indices = convert_to_tensor(slices.values), convert_to_tensor(slices.indices)
+    dims = tuple(int(size) for size in array_of(convert_to_tensor(slices.dense_shape)))
+    array = getattr(indices, "_array", None)
+    if array is not None and array.size and array.min() < 0:
+        kept = constant(np.flatnonzero(array >= 0))
+        values = indexing.gather(values, kept, axis=0, batch_dims=0)
+        indices = constant(array[array >= 0])
+    return indexing.scatter_rows(values, indices, axis=0, batch_dims=0, size=dims[0])
+
+
+@operation("add_slices")
+def add_slices(x: Any, y: Any) -> Any:
+    """x + y where at least one is IndexedSlices: sparse if both are, else dense."""
+    if not isinstance(x, IndexedSlices):
+        return arithmetic.add(x, dense(y))
+    if not isinstance(y, IndexedSlices):
+        return arithmetic.add(dense(x), y)
+    values = layout.concat(x.values, y.values, axis=0)
+    i, j = x.indices, y.indices
+    if i.dtype is not j.dtype:
+        j = arithmetic.cast(j, dtype=i.dtype)
+    whole = x.dense_shape if x.dense_shape is not None else y.dense_shape
+    return IndexedSlices(values, layout.concat(i, j, axis=0), whole)

@@ -1,0 +1,349 @@
+"""tensor[key], tf.slice and tf.strided_slice.
+
+A key is resolved against a shape into `Plan`: bounds for the primitive `strided_slice`, the shape
+that is left, and the same key for NumPy.  Plain eager indexing takes NumPy's view at once; NumPy
+and TensorFlow mean the same by ints, slices, `...` and None, except for errors, which the general
+path finds and reports.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.array.operands import constant, integer_array, integer_vector
+from talweg.api.export import export, export_value, operation
+from talweg.core import dispatch
+from talweg.core.dtypes import bool_, int16, int32, int64
+from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import EagerTensor
+from talweg.eager.variable import Variable
+from talweg.prims import arithmetic, indexing, layout
+
+newaxis = export_value(None, "newaxis")
+state = dispatch.state
+_PLAIN_BOUNDS = frozenset((int, type(None)))
+
+
+class Plan:
+    """A key resolved against a shape."""
+
+    __slots__ = ("begin", "end", "key", "shape", "strides", "symbolic")
+
+    def __init__(self):
+        self.begin: list = []
+        self.end: list = []
+        self.strides: list = []
+        self.shape: list = []  # of the result; a symbolic index keeps its whole axis for now
+        self.key: list = []  # for NumPy
+        self.symbolic: list = []  # (axis of the result, index tensor without a value)
+
+
+# -- what may stand in a key
+
+
+def _wrong(index: Any) -> Exception:
+    return type_error(
+        "TW104",
+        f"Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+        f"tf.int32/tf.int64 tensors are valid indices, got {index!r}",
+        hint="tf.gather for a list of indices, tf.boolean_mask for a mask",
+    )
+
+
+def _integer(index: Any) -> Any:
+    """An int from an index of any kind; a tensor without a value as it is."""
+    kind = type(index)
+    if kind is int:
+        return index
+    if isinstance(index, bool):
+        raise invalid("TW104", f"getitem: {index!r} stands among other indices", "integers")
+    if isinstance(index, Variable):
+        index = index.value()
+    if isinstance(index, Tensor):
+        if index.dtype not in (int16, int32, int64) or index.dims != ():
+            raise _wrong(index)
+        return int(index._array) if type(index) is EagerTensor else index
+    if isinstance(index, np.ndarray) and index.ndim == 0:
+        index = index[()]
+    if isinstance(index, (np.integer, int)):
+        return int(index)
+    if hasattr(kind, "__index__") and not isinstance(index, np.generic):
+        return index.__index__()
+    raise _wrong(index)
+
+
+def _is_mask(key: Any) -> bool:
+    if isinstance(key, (Tensor, Variable)):
+        return key.dtype is bool_
+    return isinstance(key, bool) or (isinstance(key, np.ndarray) and key.dtype == bool)
+
+
+def _bound(bound: Any) -> Any:
+    return None if bound is None else _integer(bound)
+
+
+# -- resolving
+
+
+def plan(key: Any, dims: tuple) -> Plan:
+    """`key` (an index or a tuple of them) resolved against the shape `dims`."""
+    items = list(key) if isinstance(key, (tuple, list)) else [key]
+    dots = [position for position, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise invalid("TW207", "getitem: an index may hold only one ellipsis (`...`)")
+    if not dots:
+        dots = [len(items)]
+        items.append(Ellipsis)
+    used = sum(item is not None and item is not Ellipsis for item in items)
+    if not dims and used:
+        raise invalid("TW203", "getitem: attempting to slice a scalar", "x[...] or x[tf.newaxis]")
+    if used > len(dims):
+        for item in items:  # a wrong kind of index is reported first
+            if item is not None and item is not Ellipsis and not isinstance(item, slice):
+                _integer(item)
+        raise invalid(
+            "TW203",
+            f"getitem: {used} indices for a tensor of shape {dims}; it has only {len(dims)} axes",
+        )
+    found = Plan()
+    for item in items:
+        axis = len(found.begin)
+        if item is None:
+            found.shape.append(1)
+            found.key.append(None)
+        elif item is Ellipsis:
+            for position in range(axis, axis + len(dims) - used):
+                _take_slice(found, slice(None), dims[position], position)
+        elif isinstance(item, slice):
+            _take_slice(found, item, dims[axis], axis)
+        else:
+            _take_one(found, _integer(item), dims[axis], axis)
+    return found
+
+
+def _take_slice(found: Plan, item: slice, size: int, axis: int) -> None:
+    start, stop, step = _bound(item.start), _bound(item.stop), _bound(item.step)
+    if step == 0:
+        raise invalid("TW207", f"getitem: strides[{axis}] must be non-zero")
+    start, stop, step = slice(start, stop, step).indices(size)
+    count = len(range(start, stop, step))
+    if not count:
+        start, stop, step = 0, 0, 1
+    _add(found, start, stop, step)
+    found.shape.append(count)
+    found.key.append(slice(start, None if stop < 0 else stop, step))
+
+
+def _take_one(found: Plan, index: Any, size: int, axis: int) -> None:
+    if isinstance(index, Tensor):
+        found.symbolic.append((len(found.shape), index))
+        found.shape.append(size)
+        _add(found, 0, size, 1)
+        return
+    if not -size <= index < size:
+        raise invalid(
+            "TW206",
+            f"getitem: slice index {index} of dimension {axis} out of bounds",
+            f"an index from {-size} to {size - 1}" if size else "no index: the dimension is empty",
+        )
+    index += size if index < 0 else 0
+    _add(found, index, index + 1, 1)
+    found.key.append(index)
+
+
+def _add(found: Plan, begin: int, end: int, stride: int) -> None:
+    found.begin.append(begin)
+    found.end.append(end)
+    found.strides.append(stride)
+
+
+def apply(found: Plan, x: Any) -> Any:
+    """x[key] by primitives."""
+    dims = x.dims
+    whole = [0] * len(dims) == found.begin and list(dims) == found.end
+    result = x
+    if not whole or any(stride != 1 for stride in found.strides):
+        result = layout.strided_slice(
+            x, begin=tuple(found.begin), end=tuple(found.end), strides=tuple(found.strides)
+        )
+    if result.dims != tuple(found.shape):
+        result = layout.reshape(result, shape=tuple(found.shape))
+    for axis, index in reversed(found.symbolic):
+        wrapped = arithmetic.select(index < 0, index + result.dims[axis], index)
+        result = indexing.gather(result, wrapped, axis=axis, batch_dims=0)
+    return result
+
+
+# -- the operations
+
+
+def _simple(item: Any) -> bool:
+    kind = type(item)
+    if kind is slice:
+        return (
+            type(item.start) in _PLAIN_BOUNDS
+            and type(item.stop) in _PLAIN_BOUNDS
+            and type(item.step) in _PLAIN_BOUNDS
+        )
+    return kind is int or item is None or item is Ellipsis
+
+
+@operation("getitem")
+def getitem(x: Any, key: Any) -> Any:
+    """tensor[key]; see `Tensor.__getitem__` of TensorFlow for what a key may be.
+
+    Ints, slices with ints or integer tensors, `...`, `tf.newaxis`, scalar integer tensors, tuples
+    of these, or one boolean mask.  TypeError for other keys, InvalidArgumentError for an index out
+    of range.
+    """
+    if not state.busy and type(x) is EagerTensor:
+        if _simple(key) or (type(key) is tuple and all(map(_simple, key))):
+            try:
+                return _view(x._array, key)
+            except (IndexError, ValueError):
+                pass  # the general path says what is wrong
+    if _is_mask(key):
+        if np.ndim(key) == 0 if not hasattr(key, "dims") else not key.dims:
+            raise value_error("TW203", "getitem: mask cannot be scalar.", "a mask of rank at least 1")
+        return OPERATIONS["boolean_mask"](x, key)
+    return apply(plan(key, x.dims), x)
+
+
+def _view(array: Any, key: Any) -> EagerTensor:
+    found = array[key]
+    if not isinstance(found, (np.ndarray, np.generic)):  # an element of an array of strings
+        found = array[(*key, Ellipsis) if type(key) is tuple else (key, Ellipsis)]
+    return constant(found)
+
+
+@operation("variable_getitem")
+def variable_getitem(variable: Any, key: Any) -> Any:
+    """variable[key]; the result also has `assign`, which writes into the variable."""
+    x = variable.value()
+    if _is_mask(key):
+        return getitem(x, key)
+    found = plan(key, x.dims)
+    result = apply(found, x)
+    if result is x:
+        result = arithmetic.stop_gradient(x) if not x.dtype.is_numeric else arithmetic.identity(x)
+    if not found.symbolic:
+        result.assign = partial(_assign, variable, found)
+    return result
+
+
+def _assign(variable: Any, found: Plan, value: Any, name: str | None = None) -> Any:
+    """Write `value`, broadcast, into the places of a variable that a key names; the variable."""
+    value = np.asarray(convert_to_tensor(value, dtype=variable.dtype)._array)
+    array = np.array(variable.handle_read()._array)
+    region = array[(*found.key, Ellipsis)]
+    while value.ndim > region.ndim and value.shape[0] == 1:
+        value = value[0, ...]
+    try:
+        value = np.broadcast_to(value, region.shape)
+    except ValueError:
+        raise invalid(
+            "TW201",
+            f"assign: value of shape {value.shape} does not broadcast to the slice of shape "
+            f"{region.shape} of variable '{variable.name}'",
+        ) from None
+    region[...] = value
+    variable._replace(array[()])
+    return variable
+
+
+@export("slice")
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
+    """The block of `input_` that starts at `begin` and has shape `size`.
+
+    begin, size: integer vectors with a number for each axis; a size of -1 reaches to the end.
+    InvalidArgumentError where the block is not inside.
+
+    >>> import talweg as tf
+    >>> tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1]).numpy()
+    array([[2, 3],
+           [5, 6]], dtype=int32)
+    """
+    x = tensor(input_)
+    starts = integer_vector(begin, "slice", "begin", empty=False)
+    counts = integer_vector(size, "slice", "size", empty=False)
+    dims = x.dims
+    if not len(starts) == len(counts) == len(dims):
+        raise invalid(
+            "TW203",
+            f"slice: begin has {len(starts)} and size {len(counts)} numbers for input of shape {dims}",
+            f"{len(dims)} numbers in each",
+        )
+    ends = []
+    for axis, (start, count, have) in enumerate(zip(starts, counts, dims)):
+        if not 0 <= start <= have:
+            raise invalid("TW206", f"slice: expected begin[{axis}] in [0, {have}], but got {start}")
+        if not -1 <= count <= have - start:
+            raise invalid(
+                "TW206", f"slice: expected size[{axis}] in [0, {have - start}], but got {count}"
+            )
+        ends.append(have if count == -1 else start + count)
+    return layout.strided_slice(x, begin=starts, end=tuple(ends), strides=(1,) * len(dims))
+
+
+@export("strided_slice")
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Any:
+    """input_[begin[0]:end[0]:strides[0], begin[1]:end[1]:strides[1], ...].
+
+    The masks say, by bit i, that begin[i] or end[i] is left out, that place i is `...`, a new axis,
+    or the single index begin[i].  Where `var` is the variable that was sliced, the result has
+    `assign`.  InvalidArgumentError for vectors of different lengths, a stride of 0, an index out
+    of range.
+
+    >>> import talweg as tf
+    >>> tf.strided_slice([1, 2, 3, 4, 5], [1], [5], [2]).numpy()
+    array([2, 4], dtype=int32)
+    """
+    starts, ends = (_vector(v, w) for v, w in ((begin, "begin"), (end, "end")))
+    steps = np.ones_like(starts) if strides is None else _vector(strides, "strides")
+    if not (starts.ndim == 1 and starts.shape == ends.shape == steps.shape):
+        raise invalid(
+            "TW204",
+            f"strided_slice: begin, end and strides have shapes {starts.shape}, {ends.shape} and "
+            f"{steps.shape}",
+            "three vectors of one length",
+        )
+    key: list = []
+    for place, (start, stop, step) in enumerate(zip(*(v.tolist() for v in (starts, ends, steps)))):
+        bit = 1 << place
+        if ellipsis_mask & bit:
+            key.append(Ellipsis)
+        elif new_axis_mask & bit:
+            key.append(None)
+        elif shrink_axis_mask & bit:
+            if step <= 0:
+                raise invalid("TW207", "strided_slice: a single index needs a stride of 1")
+            key.append(start)
+        else:
+            bounds = (None if begin_mask & bit else start, None if end_mask & bit else stop)
+            key.append(slice(*bounds, step))
+    if isinstance(var, Variable):
+        return variable_getitem(var, tuple(key))
+    x = tensor(input_)
+    return apply(plan(tuple(key), x.dims), x)
+
+
+def _vector(value: Any, argument: str) -> np.ndarray:
+    return integer_array(value, "strided_slice", argument, empty=False)

@@ -1,0 +1,93 @@
+"""tf.math: complex numbers and their parts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.api.math.operands import numeric
+from talweg.core.dtypes import COMPLEX, FLOATING, float32, float64
+from talweg.core.errors import type_error
+from talweg.prims import arithmetic
+from talweg.prims import complex as prims
+
+
+@export("complex", "dtypes.complex")
+def complex(real: Any, imag: Any, name: str | None = None) -> Any:  # noqa: A001
+    """real + i imag, broadcast.
+
+    real, imag: tensors both of float32 (complex64 results) or both of float64 (complex128);
+    TypeError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.complex([1.0, 2.0], [0.5, -1.0])
+    """
+    real, imag = tensor(real), tensor(imag)
+    if real.dtype is not imag.dtype or real.dtype not in (float32, float64):
+        raise type_error(
+            "TW102",
+            f"complex: real has dtype {real.dtype.name} and imag has dtype {imag.dtype.name}",
+            "both float32 or both float64",
+        )
+    return prims.complex_(real, imag)
+
+
+@export("math.real")
+def real(input: Any, name: str | None = None) -> Any:  # noqa: A002
+    """The real part; real numbers are their own.
+
+    input: a tensor of numbers; TypeError for truth values and strings.
+
+    >>> import talweg as tf
+    >>> tf.math.real(tf.constant([1 + 2j, 3j]))
+    """
+    x = numeric(input, "real", "input")
+    return prims.real(x) if x.dtype in COMPLEX else x
+
+
+@export("math.imag")
+def imag(input: Any, name: str | None = None) -> Any:  # noqa: A002
+    """The imaginary part; zeros for real numbers.
+
+    input: a tensor of numbers; TypeError for truth values and strings.
+
+    >>> import talweg as tf
+    >>> tf.math.imag(tf.constant([1 + 2j, 3j]))
+    """
+    x = numeric(input, "imag", "input")
+    return prims.imag(x) if x.dtype in COMPLEX else arithmetic.zeros_of(x)
+
+
+@export("math.conj")
+def conj(x: Any, name: str | None = None) -> Any:
+    """The complex conjugate; real numbers are their own.
+
+    x: a tensor of numbers; TypeError for truth values and strings.
+
+    >>> import talweg as tf
+    >>> tf.math.conj(tf.constant([1 + 2j, 3j]))
+    """
+    x = numeric(x, "conj", "x")
+    return prims.conj(x) if x.dtype in COMPLEX else x
+
+
+@export("math.angle")
+def angle(input: Any, name: str | None = None) -> Any:  # noqa: A002
+    """The angle of a complex number in [-π, π]; π for negative real numbers, 0 for others.
+
+    input: a tensor of floats or complex numbers; TypeError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.angle(tf.constant([1 + 1j, -1 + 0j]))
+    """
+    x = tensor(input)
+    if x.dtype in COMPLEX:
+        return prims.angle(x)
+    if x.dtype not in FLOATING:
+        raise type_error(
+            "TW102", f"angle: input has dtype {x.dtype.name}", "floats or complex numbers"
+        )
+    zeros = arithmetic.zeros_of(x)
+    return arithmetic.select(arithmetic.less(x, zeros), zeros + math.pi, zeros)

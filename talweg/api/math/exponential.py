@@ -1,0 +1,129 @@
+"""tf.math: exponentials, logarithms and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import export
+from talweg.api.math.operands import elementwise, matching_tensors
+from talweg.prims import guarded, transcendental
+
+
+@export("math.exp", "exp")
+def exp(x: Any, name: str | None = None) -> Any:
+    """eˣ.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.exp([0.0, 1.0])
+    """
+    return elementwise(transcendental.exp, x)
+
+
+@export("math.expm1")
+def expm1(x: Any, name: str | None = None) -> Any:
+    """eˣ - 1, accurate for small x.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.expm1([0.0, 1e-7])
+    """
+    return elementwise(transcendental.expm1, x)
+
+
+@export("math.log")
+def log(x: Any, name: str | None = None) -> Any:
+    """The natural logarithm; -inf at 0, NaN for negative numbers.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.log([1.0, 10.0, 0.0])
+    """
+    return elementwise(transcendental.log, x)
+
+
+@export("math.log1p")
+def log1p(x: Any, name: str | None = None) -> Any:
+    """ln(1 + x), accurate for small x.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.log1p([0.0, 1e-7])
+    """
+    return elementwise(transcendental.log1p, x)
+
+
+@export("math.sigmoid", "sigmoid", "nn.sigmoid")
+def sigmoid(x: Any, name: str | None = None) -> Any:
+    """1 / (1 + e⁻ˣ), without overflow.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.sigmoid([-100.0, 0.0, 2.0])
+    """
+    return elementwise(transcendental.sigmoid, x)
+
+
+@export("math.log_sigmoid")
+def log_sigmoid(x: Any, name: str | None = None) -> Any:
+    """ln(1 / (1 + e⁻ˣ)) = -softplus(-x), without overflow.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.log_sigmoid([-100.0, 0.0])
+    """
+    return elementwise(lambda x: -transcendental.softplus(-x), x)
+
+
+@export("math.softplus", "nn.softplus")
+def softplus(features: Any, name: str | None = None) -> Any:
+    """ln(1 + eˣ), without overflow.
+
+    features: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.softplus([-100.0, 0.0, 100.0])
+    """
+    return elementwise(transcendental.softplus, features)
+
+
+@export("math.softsign", "nn.softsign")
+def softsign(features: Any, name: str | None = None) -> Any:
+    """x / (1 + |x|).
+
+    features: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.nn.softsign([-1.0, 0.0, 3.0])
+    """
+    return elementwise(transcendental.softsign, features)
+
+
+@export("math.xlogy")
+def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
+    """x ln y, and 0 where x = 0.
+
+    x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.xlogy([0.0, 2.0], [0.0, 3.0])
+    """
+    return guarded.xlogy(*matching_tensors(x, y))
+
+
+@export("math.xlog1py")
+def xlog1py(x: Any, y: Any, name: str | None = None) -> Any:
+    """x ln(1 + y), and 0 where x = 0.
+
+    x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.xlog1py([0.0, 2.0], [-1.0, 3.0])
+    """
+    return guarded.xlog1py(*matching_tensors(x, y))

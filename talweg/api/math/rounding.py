@@ -1,0 +1,106 @@
+"""tf.math: rounding, and questions about floating-point numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import export
+from talweg.api.math.operands import elementwise, matching_tensors
+from talweg.core.dtypes import INTEGER, float32
+from talweg.prims import arithmetic
+
+
+@export("math.floor", "floor")
+def floor(x: Any, name: str | None = None) -> Any:
+    """The largest integer not above x, as a float.  The derivative is absent.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.floor([-1.5, 1.5])
+    """
+    return elementwise(arithmetic.floor, x)
+
+
+@export("math.ceil")
+def ceil(x: Any, name: str | None = None) -> Any:
+    """The smallest integer not below x, as a float.  The derivative is absent.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.ceil([-1.5, 1.5])
+    """
+    return elementwise(arithmetic.ceil, x)
+
+
+@export("math.rint")
+def rint(x: Any, name: str | None = None) -> Any:
+    """The integer next to x, halves to the even one, as a float.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.rint([-1.5, 0.5, 2.4])
+    """
+    return elementwise(arithmetic.round_, x)
+
+
+@export("math.round", "round")
+def round(x: Any, name: str | None = None) -> Any:  # noqa: A001
+    """The integer next to x, halves to the even one, in x's dtype.
+
+    x: a tensor of real numbers; integers come back as they are.  InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.round([-1.5, 0.5, 2.4])
+    """
+    return elementwise(lambda x: x if x.dtype in INTEGER else arithmetic.round_(x), x)
+
+
+@export("math.is_nan")
+def is_nan(x: Any, name: str | None = None) -> Any:
+    """Whether x is not a number.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
+
+    >>> import talweg as tf
+    >>> tf.math.is_nan([1.0, float("nan"), float("inf")])
+    """
+    return elementwise(arithmetic.is_nan, x)
+
+
+@export("math.is_inf")
+def is_inf(x: Any, name: str | None = None) -> Any:
+    """Whether x is infinite.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
+
+    >>> import talweg as tf
+    >>> tf.math.is_inf([1.0, float("nan"), float("inf")])
+    """
+    return elementwise(arithmetic.is_inf, x)
+
+
+@export("math.is_finite")
+def is_finite(x: Any, name: str | None = None) -> Any:
+    """Whether x is neither infinite nor NaN.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
+
+    >>> import talweg as tf
+    >>> tf.math.is_finite([1.0, float("nan"), float("inf")])
+    """
+    return elementwise(arithmetic.is_finite, x)
+
+
+@export("math.nextafter")
+def nextafter(x1: Any, x2: Any, name: str | None = None) -> Any:
+    """The next number of the dtype after x1 in the direction of x2.
+
+    x1, x2: tensors of float32 or float64, broadcast; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> float(tf.math.nextafter(tf.constant(1.0, tf.float64), 2.0)) - 1.0
+    """
+    return arithmetic.next_after(*matching_tensors(x1, x2, hint=float32))

@@ -1,0 +1,165 @@
+"""tf.math: trigonometric and hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import export
+from talweg.api.math.operands import elementwise, keeping_zeros, matching
+from talweg.prims import transcendental
+
+
+@export("math.sin", "sin")
+def sin(x: Any, name: str | None = None) -> Any:
+    """The sine of an angle in radians.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.sin([0.0, 0.5])
+    """
+    return elementwise(transcendental.sin, x)
+
+
+@export("math.cos", "cos")
+def cos(x: Any, name: str | None = None) -> Any:
+    """The cosine of an angle in radians.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.cos([0.0, 0.5])
+    """
+    return elementwise(transcendental.cos, x)
+
+
+@export("math.tan", "tan")
+def tan(x: Any, name: str | None = None) -> Any:
+    """The tangent of an angle in radians.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.tan([0.0, 0.5])
+    """
+    return elementwise(transcendental.tan, x)
+
+
+@export("math.asin", "asin")
+def asin(x: Any, name: str | None = None) -> Any:
+    """The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1].
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.asin([0.0, 1.0])
+    """
+    return elementwise(transcendental.asin, x)
+
+
+@export("math.acos", "acos")
+def acos(x: Any, name: str | None = None) -> Any:
+    """The angle in [0, π] whose cosine is x; NaN outside [-1, 1].
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.acos([0.0, 1.0])
+    """
+    return elementwise(transcendental.acos, x)
+
+
+@export("math.atan", "atan")
+def atan(x: Any, name: str | None = None) -> Any:
+    """The angle in (-π/2, π/2) whose tangent is x.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.atan([0.0, 1.0])
+    """
+    return elementwise(transcendental.atan, x)
+
+
+@export("math.sinh", "sinh")
+def sinh(x: Any, name: str | None = None) -> Any:
+    """The hyperbolic sine, (eˣ - e⁻ˣ) / 2.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.sinh([0.0, 1.0])
+    """
+    return elementwise(transcendental.sinh, x)
+
+
+@export("math.cosh", "cosh")
+def cosh(x: Any, name: str | None = None) -> Any:
+    """The hyperbolic cosine, (eˣ + e⁻ˣ) / 2.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.cosh([0.0, 1.0])
+    """
+    return elementwise(transcendental.cosh, x)
+
+
+@export("math.tanh", "tanh", "nn.tanh")
+def tanh(x: Any, name: str | None = None) -> Any:
+    """The hyperbolic tangent, (eˣ - e⁻ˣ) / (eˣ + e⁻ˣ).
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.tanh([0.0, 1.0])
+    """
+    return keeping_zeros(transcendental.tanh, x)
+
+
+@export("math.asinh", "asinh")
+def asinh(x: Any, name: str | None = None) -> Any:
+    """The number whose hyperbolic sine is x.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.asinh([0.0, 1.0])
+    """
+    return elementwise(transcendental.asinh, x)
+
+
+@export("math.acosh", "acosh")
+def acosh(x: Any, name: str | None = None) -> Any:
+    """The number >= 0 whose hyperbolic cosine is x; NaN below 1.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.acosh([1.0, 2.0])
+    """
+    return elementwise(transcendental.acosh, x)
+
+
+@export("math.atanh", "atanh")
+def atanh(x: Any, name: str | None = None) -> Any:
+    """The number whose hyperbolic tangent is x; infinite at -1 and 1.
+
+    x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.atanh([0.0, 0.5])
+    """
+    return elementwise(transcendental.atanh, x)
+
+
+@export("math.atan2", "atan2")
+def atan2(y: Any, x: Any, name: str | None = None) -> Any:
+    """The angle in [-π, π] between the positive x axis and the point (x, y).
+
+    y, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.atan2([1.0, 1.0, -1.0], [1.0, -1.0, 0.0])
+    """
+    return transcendental.atan2(*matching(y, x))

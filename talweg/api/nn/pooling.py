@@ -1,0 +1,326 @@
+"""tf.nn: pooling and grey-scale morphology.
+
+Maxima ignore padding, averages do not count it.  Of several equal maxima the first in row-major
+order has the gradient, in every rank; a window with a NaN has the maximum NaN (docs of
+`talweg/kernels/pooling.py` say how TensorFlow differs).  Every data format works on the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.api.nn.convolution import check_not_both
+from talweg.api.nn.windows import (
+    axis_entries,
+    channels_back,
+    channels_first,
+    channels_last,
+    full_list,
+    matched,
+    padding_argument,
+    per_axis,
+)
+from talweg.core import dtypes
+from talweg.core.errors import UnimplementedError, compose, invalid, type_error, value_error
+from talweg.eager.tensor import wrap
+from talweg.kernels.window import explicit_padding
+from talweg.prims import arithmetic, pooling
+from talweg.prims.layout import pad, reshape, reverse
+
+
+def _pool(
+    function: str, prim: Any, input: Any, ksize: Any, strides: Any, padding: Any,
+    data_format: Any, ndim: int, lists: bool, dilation: Any = None,
+) -> Any:
+    """The common end of all poolings: read the arguments, run `prim` with channels last."""
+    x = tensor(input)
+    first = channels_first(data_format, ndim, function)
+    window, (batch, depth) = axis_entries(ksize, ndim, first, function, "ksize")
+    strides, (batch_step, depth_step) = axis_entries(strides, ndim, first, function, "strides")
+    padding = padding_argument(padding, ndim, first, function, lists)
+    if (batch, batch_step) != (1, 1):
+        raise _not_along("batch", function)
+    x = channels_last(x, first)
+    dilation = dilation or (1,) * ndim
+    if (depth, depth_step) == (1, 1):
+        y = prim(x, window=window, strides=strides, padding=padding, dilation=dilation)
+        return channels_back(y, first)
+    if prim is not pooling.max_pool:
+        raise _not_along("channel", function)
+    if not isinstance(padding, str):
+        padding = (*padding, (0, 0))
+    y = prim(  # the channels as one more spatial axis, and a channel axis of one
+        reshape(x, shape=(*x.dims, 1)), window=(*window, depth), strides=(*strides, depth_step),
+        padding=padding, dilation=(*dilation, 1),
+    )
+    return channels_back(reshape(y, shape=y.dims[:-1]), first)
+
+
+def _not_along(axis: str, function: str) -> UnimplementedError:
+    text = f"{function}: Pooling is not yet supported on the {axis} dimension."
+    return UnimplementedError(None, None, compose("TW402", text))
+
+
+def _rank(function: str, x: Any) -> int:
+    ndim = x.ndim - 2
+    if ndim not in (1, 2, 3):
+        raise value_error(
+            "TW203", f"{function}: input has shape {x.dims} of rank {x.ndim}", "rank 3, 4 or 5"
+        )
+    return ndim
+
+
+@export("nn.max_pool")
+def max_pool(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The maximum of each window, in 1, 2 or 3 dimensions by the rank of the input.
+
+    ksize, strides: an int or a list with one number per spatial axis, or per axis.  padding: "SAME",
+    "VALID", or a list of pairs, one per axis.  data_format: "NWC", "NHWC", "NDHWC" or their forms
+    with the channels in front.
+
+    >>> import talweg as tf
+    >>> x = tf.constant([[[1.0], [5.0], [3.0], [2.0]]])
+    >>> tf.nn.max_pool(x, 2, 2, "VALID").numpy().ravel().tolist()
+    [5.0, 3.0]
+    """
+    input = tensor(input)
+    ndim = _rank("max_pool", input)
+    return _pool("max_pool", pooling.max_pool, input, ksize, strides, padding, data_format, ndim, True)
+
+
+@export("nn.max_pool1d")
+def max_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NWC",
+    name: str | None = None,
+) -> Any:
+    """`max_pool` of [batch, width, channels]."""
+    return _pool("max_pool1d", pooling.max_pool, input, ksize, strides, padding, data_format, 1, True)
+
+
+@export("nn.max_pool2d")
+def max_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NHWC",
+    name: str | None = None,
+) -> Any:
+    """`max_pool` of [batch, height, width, channels]."""
+    return _pool("max_pool2d", pooling.max_pool, input, ksize, strides, padding, data_format, 2, True)
+
+
+@export("nn.max_pool3d")
+def max_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NDHWC",
+    name: str | None = None,
+) -> Any:
+    """`max_pool` of [batch, depth, height, width, channels]."""
+    return _pool("max_pool3d", pooling.max_pool, input, ksize, strides, padding, data_format, 3, True)
+
+
+@export("nn.avg_pool")
+def avg_pool(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The mean of each window (of its elements inside the input), in 1, 2 or 3 dimensions.
+
+    Arguments as in `max_pool`; padding "SAME" or "VALID".
+
+    >>> import talweg as tf
+    >>> x = tf.constant([[[1.0], [5.0], [3.0]]])
+    >>> tf.nn.avg_pool(x, 2, 2, "SAME").numpy().ravel().tolist()
+    [3.0, 3.0]
+    """
+    input = tensor(input)
+    ndim = _rank("avg_pool", input)
+    return _pool("avg_pool", pooling.avg_pool, input, ksize, strides, padding, data_format, ndim, False)
+
+
+@export("nn.avg_pool1d")
+def avg_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NWC",
+    name: str | None = None,
+) -> Any:
+    """`avg_pool` of [batch, width, channels]."""
+    return _pool("avg_pool1d", pooling.avg_pool, input, ksize, strides, padding, data_format, 1, False)
+
+
+@export("nn.avg_pool2d")
+def avg_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NHWC",
+    name: str | None = None,
+) -> Any:
+    """`avg_pool` of [batch, height, width, channels]."""
+    return _pool("avg_pool2d", pooling.avg_pool, input, ksize, strides, padding, data_format, 2, False)
+
+
+@export("nn.avg_pool3d")
+def avg_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NDHWC",
+    name: str | None = None,
+) -> Any:
+    """`avg_pool` of [batch, depth, height, width, channels]."""
+    return _pool("avg_pool3d", pooling.avg_pool, input, ksize, strides, padding, data_format, 3, False)
+
+
+@export("nn.pool")
+def pool(
+    input: Any, window_shape: Any, pooling_type: str, strides: Any = None, padding: Any = "VALID",
+    data_format: Any = None, dilations: Any = None, name: str | None = None,
+) -> Any:
+    """Pooling of type "MAX" or "AVG" over windows of `window_shape`, which may have holes.
+
+    ValueError for another type, for strides and dilations at once, and for a rank that does not
+    fit window_shape.
+
+    >>> import talweg as tf
+    >>> x = tf.reshape(tf.range(5.0), [1, 5, 1])
+    >>> tf.nn.pool(x, [2], "MAX", dilations=[3]).numpy().ravel().tolist()
+    [3.0, 4.0]
+    """
+    if isinstance(window_shape, int):
+        raise type_error("TW104", f"pool: window_shape={window_shape}", "a list of ints")
+    ndim = len(window_shape)
+    prims = {"MAX": pooling.max_pool, "AVG": pooling.avg_pool}
+    if pooling_type not in prims:
+        raise value_error("TW207", f"pool: pooling_type={pooling_type!r}", "'MAX' or 'AVG'")
+    input = tensor(input)
+    if input.ndim != ndim + 2 or ndim not in (1, 2, 3):
+        raise value_error(
+            "TW203",
+            f"pool: input has shape {input.dims}, window_shape is {list(window_shape)}",
+            "1 to 3 window sizes, and an input with a batch and a channel axis more",
+        )
+    first = channels_first(data_format, ndim, "pool")
+    strides = per_axis(strides, ndim, first, "pool", "strides")
+    dilation = per_axis(dilations, ndim, first, "pool", "dilations")
+    check_not_both("pool", strides, dilation)
+    return _pool("pool", prims[pooling_type], input, list(window_shape), list(strides), padding,
+                 data_format, ndim, pooling_type == "MAX", dilation)  # fmt: skip
+
+
+class MaxPoolWithArgmax(NamedTuple):
+    """The results of `max_pool_with_argmax`."""
+
+    output: Any
+    argmax: Any
+
+
+@export("nn.max_pool_with_argmax")
+def max_pool_with_argmax(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NHWC",
+    output_dtype: Any = dtypes.int64, include_batch_in_index: bool = False, name: str | None = None,
+) -> Any:
+    """The maxima of `max_pool2d`, and where in the image they are: (y * width + x) * channels + c.
+
+    With `include_batch_in_index` the images of a batch are counted through.  output_dtype: int32 or
+    int64.
+
+    >>> import talweg as tf
+    >>> x = tf.constant([[[[1.0], [5.0]], [[3.0], [2.0]]]])
+    >>> tf.nn.max_pool_with_argmax(x, 2, 2, "VALID").argmax.numpy().item()
+    1
+    """
+    function = "max_pool_with_argmax"
+    if data_format != "NHWC":
+        raise value_error("TW207", f"{function}: data_format={data_format!r}", "'NHWC'")
+    output_dtype = dtypes.as_dtype(output_dtype)
+    if output_dtype not in (dtypes.int32, dtypes.int64):
+        raise invalid("TW102", f"{function}: output_dtype={output_dtype.name}", "int32 or int64")
+    x = tensor(input)
+    params = {
+        "window": per_axis(ksize, 2, False, function, "ksize"),
+        "strides": per_axis(strides, 2, False, function, "strides"),
+        "padding": padding_argument(padding, 2, False, function, False),
+        "dilation": (1, 1),
+    }
+    y, position = pooling.max_pool_with_argmax(x, **params)
+    if include_batch_in_index:
+        image = math.prod(x.dims[1:])
+        first = np.arange(x.dims[0], dtype=np.int64)[:, None, None, None] * image
+        position = arithmetic.add(position, wrap(first))
+    if output_dtype is not dtypes.int64:
+        position = arithmetic.cast(position, dtype=output_dtype)
+    return MaxPoolWithArgmax(y, position)
+
+
+# -- morphology
+
+
+@export("nn.dilation2d")
+def dilation2d(
+    input: Any, filters: Any, strides: Any, padding: Any, data_format: Any, dilations: Any,
+    name: str | None = None,
+) -> Any:
+    """Grey-scale dilation: y[b, i, j, c] = max over (k, l) of x[b, i s + k d, j s + l d, c] + w[k, l, c].
+
+    input [batch, height, width, channels], filters [height, width, channels]; strides and dilations:
+    lists of 4; data_format "NHWC" (ValueError for others).  The first of equal maxima has the
+    gradient.
+
+    >>> import talweg as tf
+    >>> x = tf.reshape(tf.range(4.0), [1, 2, 2, 1])
+    >>> tf.nn.dilation2d(x, tf.zeros([2, 2, 1]), [1] * 4, "VALID", "NHWC", [1] * 4).numpy().item()
+    3.0
+    """
+    function = "dilation2d"
+    window, params = _morphology(function, filters, strides, padding, data_format, dilations)
+    x, w = matched(input, filters)
+    if x.ndim != 4 or w.ndim != 3 or x.dims[-1] != w.dims[-1]:
+        raise invalid(
+            "TW204",
+            f"{function}: input has shape {x.dims}, filters have shape {w.dims}",
+            "[batch, height, width, channels] and [height, width, channels]",
+        )
+    dtype, lowest = x.dtype, -math.inf
+    if dtype.is_integer:  # a lower number than any sum, which needs more bits
+        x, w = (arithmetic.cast(part, dtype=dtypes.int64) for part in (x, w))
+        lowest = -(2**62)
+    pairs = explicit_padding(
+        params["padding"], x.dims[1:-1], window, params["strides"], params["dilation"]
+    )
+    edge = wrap(np.asarray(lowest, x.dtype.numpy_dtype))
+    x = pad(x, edge, low=(0, pairs[0][0], pairs[1][0], 0), high=(0, pairs[0][1], pairs[1][1], 0))
+    patches = pooling.patches(x, window=window, **{**params, "padding": "VALID"})
+    taps, depth = math.prod(window), x.dims[-1]
+    rows = math.prod(patches.dims[:-1])
+    sums = reshape(patches, shape=(rows, taps, depth)) + reshape(w, shape=(taps, depth))
+    y = pooling.max_pool(sums, window=(taps,), strides=(taps,), padding="VALID", dilation=(1,))
+    y = reshape(y, shape=(*patches.dims[:-1], depth))
+    return y if y.dtype is dtype else arithmetic.cast(y, dtype=dtype)
+
+
+def _morphology(
+    function: str, filters: Any, strides: Any, padding: Any, data_format: Any, dilations: Any
+) -> tuple[tuple, dict]:
+    if data_format != "NHWC":
+        raise value_error("TW207", f"{function}: data_format={data_format!r}", "'NHWC'")
+    return tensor(filters).dims[:2], {
+        "strides": full_list(strides, 2, False, function, "strides"),
+        "padding": padding_argument(padding, 2, False, function, False),
+        "dilation": full_list(dilations, 2, False, function, "dilations"),
+    }
+
+
+@export("nn.erosion2d")
+def erosion2d(
+    value: Any, filters: Any, strides: Any, padding: Any, data_format: Any, dilations: Any,
+    name: str | None = None,
+) -> Any:
+    """Grey-scale erosion: y[b, i, j, c] = min over (k, l) of x[b, i s + k d, j s + l d, c] - w'[k, l, c].
+
+    w' are the filters turned by 180 degrees: so erosion is the dual of `dilation2d`, the dilation of
+    -value by w', negated.  Arguments as there.
+    """
+    if data_format != "NHWC":
+        raise value_error("TW207", f"erosion2d: data_format={data_format!r}", "'NHWC'")
+    value, filters = matched(value, filters)
+    turned = reverse(filters, axes=(0, 1))
+    grown = dilation2d(arithmetic.neg(value), turned, strides, padding, data_format, dilations)
+    return arithmetic.neg(grown)

@@ -1,0 +1,246 @@
+"""TypeSpecs: what is known of a value before it is there: its kind, dtype and shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.dtypes import as_dtype, float32, int64
+from talweg.core.errors import type_error, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.value import IndexedSlices, Tensor
+
+
+class TypeSpec:
+    """The base of all specs (`tf.TypeSpec`): a kind of value, with what is known of it.
+
+    A subclass gives `_serialize()`, a tuple that determines it.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self) -> None:
+        if type(self) is TypeSpec:
+            raise type_error("TW104", "TypeSpec is abstract", "a subclass, such as tf.TensorSpec")
+
+    @property
+    def value_type(self) -> type:
+        """The class of the values."""
+        raise NotImplementedError(f"{type(self).__name__}.value_type")
+
+    def _serialize(self) -> tuple:
+        raise NotImplementedError(f"{type(self).__name__}._serialize")
+
+    def _of(self, value: Any) -> TypeSpec | None:
+        """The spec of a value of the kind, None for other values."""
+        raise NotImplementedError(f"{type(self).__name__}._of")
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether some value could have this spec and the other, or is of this spec."""
+        other = spec_or_value
+        if not isinstance(other, TypeSpec):
+            other = self._of(other)
+        if type(other) is not type(self):
+            return False
+        return _agree(self._serialize(), other._serialize(), compatible=True)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every value of this spec is one of `other`."""
+        if type(other) is not type(self):
+            return False
+        return _agree(self._serialize(), other._serialize(), compatible=False)
+
+    def most_specific_common_supertype(self, others: Any) -> TypeSpec | None:
+        """The most specific spec that this one and all others are subtypes of; None if none is."""
+        result = self
+        for other in others:
+            if type(other) is not type(self):
+                return None
+            merged = _merge(result._serialize(), other._serialize())
+            if merged is None:
+                return None
+            result = type(self)._deserialize(merged)
+        return result
+
+    def most_specific_compatible_type(self, other: Any) -> TypeSpec:
+        """The most specific spec compatible with both; ValueError if there is none."""
+        found = self.most_specific_common_supertype([other])
+        if found is None:
+            raise value_error("TW208", f"No TypeSpec is compatible with both {self} and {other}")
+        return found
+
+    @classmethod
+    def _deserialize(cls, parts: tuple) -> TypeSpec:
+        return cls(*parts)
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is type(self) and _plain(self) == _plain(other)
+
+    def __ne__(self, other: Any) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((type(self), _plain(self)))
+
+    def __reduce__(self) -> tuple:
+        return type(self)._deserialize, (self._serialize(),)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(map(repr, self._serialize()))
+        return f"{type(self).__name__}({parts})"
+
+
+def _plain(spec: TypeSpec) -> tuple:
+    """The parts of a spec, comparable: shapes as tuples, unknown sizes equal to each other."""
+    return tuple(
+        ("shape", part._dims) if isinstance(part, TensorShape) else part
+        for part in spec._serialize()
+    )
+
+
+def _agree(parts: tuple, others: tuple, compatible: bool) -> bool:
+    for part, other in zip(parts, others):
+        if isinstance(part, TensorShape):
+            fits = part.is_compatible_with if compatible else part.is_subtype_of
+            if not fits(other):
+                return False
+        elif isinstance(part, Name) or isinstance(other, Name):
+            continue
+        elif part != other:
+            return False
+    return True
+
+
+def _merge(parts: tuple, others: tuple) -> tuple | None:
+    merged: list = []
+    for part, other in zip(parts, others):
+        if isinstance(part, TensorShape):
+            merged.append(part.most_specific_compatible_shape(other))
+        elif isinstance(part, Name) or isinstance(other, Name):
+            merged.append(part if part == other else None)
+        elif part != other:
+            return None
+        else:
+            merged.append(part)
+    return tuple(merged)
+
+
+class Name(str):
+    """A part of a spec that equality looks at and compatibility does not."""
+
+
+class TensorSpec(TypeSpec):
+    """The dtype, shape and perhaps name of a tensor (`tf.TensorSpec`).
+
+    shape: a list of sizes, None where unknown; None for a shape of unknown rank.
+
+    >>> import talweg as tf
+    >>> tf.TensorSpec([None, 2], tf.int32)
+    TensorSpec(shape=(None, 2), dtype=tf.int32, name=None)
+    """
+
+    __slots__ = ("_dtype", "_name", "_shape")
+
+    def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None):
+        self._shape, self._dtype = TensorShape(shape), as_dtype(dtype)
+        self._name = name
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, as far as it is known."""
+        return self._shape
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name, or None."""
+        return self._name
+
+    @property
+    def value_type(self) -> type:
+        """`tf.Tensor`."""
+        return Tensor
+
+    def _serialize(self) -> tuple:
+        return self._shape, self._dtype, Name(self._name) if self._name is not None else None
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a tensor or spec has this dtype and a shape compatible with this one."""
+        other = spec_or_value
+        if not isinstance(other, (Tensor, TensorSpec)):
+            return False
+        return self._dtype is other.dtype and self._shape.is_compatible_with(other.shape)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every tensor of this spec is one of `other`."""
+        return (
+            isinstance(other, TensorSpec)
+            and (other.name is None or other.name == self.name)
+            and self._dtype is other.dtype
+            and self._shape.is_subtype_of(other.shape)
+        )
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """The spec with the shape and dtype of another, and a name."""
+        return cls(spec.shape, spec.dtype, name or getattr(spec, "name", None))
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """The spec of a tensor; ValueError for other values."""
+        if not isinstance(tensor, Tensor):
+            raise value_error(
+                "TW104", f"`tensor` should be a tf.Tensor, but got type {type(tensor)}."
+            )
+        return cls(tensor.shape, tensor.dtype, name)
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
+
+
+class IndexedSlicesSpec(TypeSpec):
+    """What is known of a `tf.IndexedSlices` (`tf.IndexedSlicesSpec`)."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = float32,
+        indices_dtype: Any = int64,
+        dense_shape_dtype: Any = None,
+        indices_shape: Any = None,
+    ):
+        dense = None if dense_shape_dtype is None else as_dtype(dense_shape_dtype)
+        rows = TensorShape([None]) if indices_shape is None else TensorShape(indices_shape)
+        self._parts = (TensorShape(shape), as_dtype(dtype), as_dtype(indices_dtype), dense, rows)
+
+    @property
+    def value_type(self) -> type:
+        """`tf.IndexedSlices`."""
+        return IndexedSlices
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the whole."""
+        return self._parts[0]
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+        return self._parts[1]
+
+    def _serialize(self) -> tuple:
+        return self._parts
+
+    def _of(self, value: Any) -> IndexedSlicesSpec | None:
+        return self.from_value(value) if isinstance(value, IndexedSlices) else None
+
+    @classmethod
+    def from_value(cls, value: IndexedSlices) -> IndexedSlicesSpec:
+        """The spec of a value."""
+        dense = getattr(value.dense_shape, "dtype", None)
+        return cls(value.shape, value.dtype, value.indices.dtype, dense, value.indices.shape)

@@ -1,0 +1,127 @@
+"""Updates of some rows or elements of a variable: its `scatter_*` methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import DType
+from talweg.core.errors import invalid, type_error
+from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.eager.convert import convert_to_tensor
+
+
+class ScatterUpdates:
+    """The part of `tf.Variable` that writes to rows and elements named by indices.
+
+    Values are replaced whole: a failed call leaves the variable as it was, and a tensor that was
+    read before keeps what it had.
+    """
+
+    _tensor: Any
+    _dtype: DType
+    _name: str
+
+    def handle_read(self) -> Any:
+        """The present value; `Variable` says how."""
+        raise AssertionError("only Variable is made")
+
+    def _replace(self, array: Any) -> None:
+        raise AssertionError("only Variable is made")
+
+    def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
+        if not isinstance(slices, IndexedSlices):
+            raise type_error(
+                "TW104", f"sparse_delta is not IndexedSlices: {slices!r}", "a tf.IndexedSlices"
+            )
+        array = self._tensor._array
+        indices = np.asarray(convert_to_tensor(slices.indices)._array)
+        updates = convert_to_tensor(slices.values, dtype=self._dtype)._array
+        self._check_rows(indices)
+        result = array.copy()
+        scatter_rows(kind, result, indices, updates)
+        self._replace(result)
+        return self
+
+    def _check_rows(self, indices: np.ndarray) -> None:
+        rows = self._tensor.dims[0]
+        bad = indices[(indices < 0) | (indices >= rows)]
+        if bad.size:
+            raise invalid(
+                "TW206", f"indices contain {bad.flat[0]}, out of range for {rows} rows of "
+                f"'{self._name}'", f"indices in [0, {rows})",
+            )  # fmt: skip
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """Add slices to the rows they name."""
+        return self._scatter("add", sparse_delta)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """Subtract slices from the rows they name."""
+        return self._scatter("sub", sparse_delta)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """Set the rows that slices name."""
+        return self._scatter("update", sparse_delta)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """The larger of row and slice."""
+        return self._scatter("max", sparse_delta)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """The smaller of row and slice."""
+        return self._scatter("min", sparse_delta)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """Multiply the rows by the slices that name them."""
+        return self._scatter("mul", sparse_delta)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+        """Divide the rows by the slices that name them."""
+        return self._scatter("div", sparse_delta)
+
+    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name=None) -> Any:
+        """Set rows within each batch: indices [b, n], values [b, n, ...]."""
+        array = self._tensor._array.copy()
+        indices = np.asarray(convert_to_tensor(sparse_delta.indices)._array)
+        updates = convert_to_tensor(sparse_delta.values, dtype=self._dtype)._array
+        lead = np.indices(indices.shape, sparse=True)[:-1]
+        array[(*lead, indices)] = updates
+        self._replace(array)
+        return self
+
+    def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:
+        operation = OPERATIONS[f"tensor_scatter_nd_{kind}"]
+        self._replace(operation(self.handle_read(), indices, updates)._array)
+        return self
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Add updates at indices."""
+        return self._scatter_nd("add", indices, updates)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtract updates at indices."""
+        return self._scatter_nd("sub", indices, updates)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Set updates at indices."""
+        return self._scatter_nd("update", indices, updates)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """The larger of old value and update."""
+        return self._scatter_nd("max", indices, updates)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """The smaller of old value and update."""
+        return self._scatter_nd("min", indices, updates)
+
+
+def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: Any) -> None:
+    """Combine `updates` [*indices.shape, ...] into rows of `array`, in place."""
+    if kind == "update":
+        array[indices] = updates
+        return
+    kernel = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum,
+              "mul": np.multiply, "div": np.divide}[kind]  # fmt: skip
+    kernel.at(array, indices, updates)

@@ -1,0 +1,268 @@
+"""What tapes promise beyond single values: memory, length, threads, reasons of absence."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import talweg as tf
+from talweg.core import dispatch
+
+
+def chain(length, x):
+    """The gradient of x + 1 + 1 + ... by tape, and its seconds."""
+    start = time.perf_counter()
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x
+        for _ in range(length):
+            y = y + 1.0
+    gradient = tape.gradient(y, x)
+    return float(gradient), time.perf_counter() - start
+
+
+def test_a_long_chain_does_not_recurse():
+    assert chain(100_000, tf.constant(1.0))[0] == 1.0
+
+
+def test_records_are_linear_in_length():
+    """Ten times the operations make ten times the records and visits, no more."""
+    counts = []
+    for length in (100, 1000):
+        with tf.GradientTape(persistent=True) as tape:
+            x = tf.constant(1.0)
+            tape.watch(x)
+            y = x
+            for _ in range(length):
+                y = y * 1.0
+        counts.append(len(tape._records))
+        del tape
+    assert counts == [100, 1000]
+
+
+def test_a_dropped_tape_frees_its_tensors_at_once():
+    gc.disable()
+    try:
+        x = tf.constant(np.ones(10))
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = tf.exp(x)
+        dead = weakref.ref(y)
+        tape.gradient(y, x)
+        del y
+        assert dead() is not None
+        del tape
+        assert dead() is None
+    finally:
+        gc.enable()
+
+
+def test_a_used_tape_lets_go():
+    gc.disable()
+    try:
+        x = tf.Variable(np.ones(10))
+        with tf.GradientTape() as tape:
+            y = tf.exp(x)
+            z = tf.reduce_sum(y)
+        dead = weakref.ref(y)
+        del y
+        tape.gradient(z, x)
+        assert dead() is None
+    finally:
+        gc.enable()
+
+
+def test_a_training_loop_is_flat():
+    w = tf.Variable(np.ones((20, 20), np.float32))
+    x = tf.constant(np.ones((4, 20), np.float32))
+
+    def steps(count):
+        for _ in range(count):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
+            w.assign_sub(0.01 * tape.gradient(loss, w))
+
+    steps(50)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    steps(1000)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 20_000, f"{grown} bytes in 1000 steps"
+
+
+def test_nothing_stays_busy():
+    before = dispatch.state.busy
+    with pytest.raises(ZeroDivisionError), tf.GradientTape():
+        raise ZeroDivisionError
+    assert dispatch.state.busy == before
+    assert dispatch.context.recorders == ()
+
+
+def test_tapes_of_two_threads_do_not_meet():
+    results = {}
+
+    def work(number):
+        x = tf.Variable(float(number))
+        for _ in range(200):
+            with tf.GradientTape() as tape:
+                y = x * x * x
+            results[number] = float(tape.gradient(y, x))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {n: 3.0 * n * n for n in range(4)}
+
+
+def test_large_operations_in_two_threads():
+    """One thread inside a kernel does not stop another."""
+    x = tf.constant(np.ones(200_000))
+    failures = []
+
+    def work():
+        try:
+            for _ in range(30):
+                assert float(tf.reduce_sum(tf.exp(x) / x)) > 0
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def absence(target, tape, source):
+    with pytest.raises(ValueError, match="TW301") as caught:
+        tape.gradient(target, source, unconnected_gradients="error")
+    return str(caught.value)
+
+
+def test_reason_not_watched():
+    x = tf.constant(1.0)
+    with tf.GradientTape() as tape:
+        y = x * 2.0
+    assert "not watched" in absence(y, tape, x)
+
+
+def test_reason_no_derivative_names_operation_line_and_cure():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.round(x))  # the line to be named
+    text = absence(y, tape, x)
+    assert "round" in text and "the line to be named" in text and "straight-through" in text
+
+
+def test_reason_stop_gradient():
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = tf.stop_gradient(x) * 2.0
+    assert "stop_gradient" in absence(y, tape, x)
+
+
+def test_reason_integers():
+    x = tf.Variable(1.5)
+    with tf.GradientTape() as tape:
+        y = tf.cast(tf.cast(x, tf.int32), tf.float32)
+    assert "integer" in absence(y, tape, x)
+
+
+def test_reason_left_through_numpy():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = tf.constant(np.sum((x * 2.0).numpy()))  # left here
+    text = absence(y, tape, x)
+    assert "NumPy" in text and "left here" in text
+
+
+def test_reason_computed_before():
+    x = tf.Variable(3.0)
+    y = x * x
+    with tf.GradientTape() as tape:
+        z = y
+    assert "was not watched" in absence(z, tape, x)
+
+
+def test_errors_name_the_users_line():
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        tf.constant([1.0]) + tf.constant([1])  # this very line
+    assert "this very line" in str(caught.value) and "TW102" in str(caught.value)
+
+
+def test_second_use_is_an_error():
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+    tape.gradient(y, x)
+    with pytest.raises(RuntimeError, match="persistent=True"):
+        tape.gradient(y, x)
+
+
+def test_third_order():
+    x = tf.constant(2.0)
+    with tf.GradientTape() as a:
+        a.watch(x)
+        with tf.GradientTape() as b:
+            b.watch(x)
+            with tf.GradientTape() as c:
+                c.watch(x)
+                y = tf.sin(x) * x**4
+            first = c.gradient(y, x)
+        second = b.gradient(first, x)
+    third = a.gradient(second, x)
+    sin, cos, v = np.sin(2.0), np.cos(2.0), 2.0
+    expected = -cos * v**4 - 3 * sin * 4 * v**3 + 3 * cos * 12 * v**2 + sin * 24 * v
+    np.testing.assert_allclose(float(third), expected, rtol=1e-5)
+
+
+def test_nested_accumulators_do_not_confuse_perturbations():
+    """d/dx (x d/dy (x + y)) = 1: Siskind and Pearlmutter 2005."""
+    x, one = tf.constant(1.0), tf.constant(1.0)
+    with tf.autodiff.ForwardAccumulator(x, one) as outer:
+        y = tf.constant(1.0)
+        with tf.autodiff.ForwardAccumulator(y, one) as inner:
+            total = x + y
+        z = x * inner.jvp(total)
+    assert float(outer.jvp(z)) == 1.0
+
+
+def test_a_sum_over_reads_of_a_variable():
+    v = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        a = v * 3.0
+        v.assign(5.0)
+        b = v * v
+    assert float(tape.gradient(a + b if False else [a, b], v)) == 3.0 + 10.0
+
+
+def test_forward_over_reverse_equals_reverse_over_reverse():
+    x = tf.constant([0.3, -0.7, 1.1])
+    direction = tf.constant([1.0, 2.0, -1.0])
+
+    def f(x):
+        return tf.reduce_sum(tf.exp(x) * tf.sin(x * tf.reduce_sum(x)))
+
+    with tf.autodiff.ForwardAccumulator(x, direction) as accumulator:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        g = tape.gradient(y, x)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        g2 = tape.gradient(y, x)
+    back = outer.gradient(g2, x, output_gradients=direction)
+    np.testing.assert_allclose(accumulator.jvp(g), back, rtol=1e-4)
