@@ -283,19 +283,20 @@ def _from_list(value: Any, dtype: DType | None) -> Any:
         if kinds - texts:
             raise _mixed()
         return _strings(array, dtype)
-    if len(kinds) > 1 and (bool in kinds or kinds >= {complex, float}):
+    first = _first_leaf(value)
+    if len(kinds) > 1 and (bool in kinds or (complex in kinds and not np.iscomplexobj(first))):
         raise _mixed()
-    if dtype is None and _first_leaf_is_double(value):
-        dtype = float64
+    if dtype is None and getattr(first, "dtype", None) == np.float64:
+        dtype = float64  # NumPy doubles keep their dtype when they come first, as in TensorFlow
     widest = next(kind for kind in (complex, float, int, bool) if kind in kinds)
     return _cast_list(array, widest, dtype)
 
 
-def _first_leaf_is_double(value: Any) -> bool:
-    """NumPy doubles keep their dtype when they come first in a list, as in TensorFlow."""
-    while isinstance(value, (list, tuple)) and value:
+def _first_leaf(value: Any) -> Any:
+    """The first element of a nested list; an array counts as one."""
+    while isinstance(value, (list, tuple, range)) and len(value):
         value = value[0]
-    return isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float64
+    return value
 
 
 def _mixed() -> Exception:

@@ -114,7 +114,7 @@ def _by_fraction(a, x, order):
 
 
 def _linear(jet, value, slope):
-    """The product of a jet and value + slope ε; the coefficients lie along the last axis but one."""
+    """The product of a jet and value + slope ε; coefficients lie along the last axis but one."""
     result = jet * value
     result[..., 1:, :] += slope * jet[..., :-1, :]
     return result

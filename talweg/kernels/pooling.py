@@ -22,8 +22,8 @@ import numpy as np
 
 from talweg.kernels import window as windows
 
-# Overlapping windows pass over their tile many times: it should stay in the second-level cache.
-OVERLAP_BYTES = 512 << 10
+# A kernel passes over its input once per tap. Measured best between half of this and twice it.
+TILE_BYTES = 2 << 20
 
 
 def max_pool(x, window, strides, padding, dilation):
@@ -56,18 +56,16 @@ def max_pool_scatter(g, x, window, strides, padding, dilation, y=None):
     """Add each g at the place of its window's first maximum of x: `[N, *O, C] -> [N, *S, C]`."""
     dtype = g.dtype
     g, x, y = _operands(g, x, window, strides, padding, dilation, y)
-    total = np.zeros_like(x, dtype=g.dtype)
     taps = _taps(x, y, window, strides, padding, dilation)
-    if all(map(_are_disjoint, window, strides, dilation)):
-        chosen = np.empty_like(_bits(g))
-        for here, there, mask in _first_maxima(x, y, taps):
-            np.copyto(chosen[here], mask)  # 0 or 1; cheaper apart than inside of the product
-            np.multiply(_bits(g)[here], chosen[here], out=_bits(total)[there])
-        return total.astype(dtype, copy=False)
-    step = max(OVERLAP_BYTES // max(x[:1].nbytes, 1), 1)
-    for start in range(0, x.shape[0], step):
-        part = slice(start, start + step)
-        _scatter_overlapping(g[part], x[part], y[part], total[part], taps)
+    disjoint = all(map(_are_disjoint, window, strides, dilation))
+    covered = window == strides and x.shape[1:-1] == tuple(
+        count * taps for count, taps in zip(y.shape[1:-1], window, strict=True)
+    )
+    # Every element is written where the windows tile x; elsewhere the rest must be zero.
+    total = (np.empty_like if disjoint and covered else np.zeros_like)(x, dtype=g.dtype)
+    scatter = _scatter_disjoint if disjoint else _scatter_overlapping
+    for part in _tiles(x):
+        scatter(g[part], x[part], y[part], total[part], taps)
     return total.astype(dtype, copy=False)
 
 
@@ -123,6 +121,12 @@ def window_counts(sizes, outputs, window, strides, padding, dilation):
     return counts
 
 
+def _tiles(x):
+    """Slices of the batch that are small enough to stay in the cache."""
+    step = max(TILE_BYTES // max(x[:1].nbytes, 1), 1)
+    return [slice(start, start + step) for start in range(0, x.shape[0], step)]
+
+
 def _is_float(dtype):
     return dtype.kind in "fV"  # ml_dtypes types have kind V
 
@@ -150,33 +154,41 @@ def _divided(y, counts, out=None):
 def _reduce_windows(x, ufunc, identity, window, strides, padding, dilation):
     """Reduce every window: one axis after the other, which both maximum and sum allow."""
     outputs = windows.output_sizes(x.shape[1:-1], window, strides, padding, dilation)
-    y = x
-    spatial = zip(outputs, window, strides, padding, dilation, strict=True)
-    for axis, (count, taps, stride, (low, _), step) in enumerate(spatial):
-        pairs = windows.axis_taps(y.shape[axis + 1], count, taps, stride, low, step)
-        y = _reduce_axis(y, axis + 1, count, pairs, ufunc, identity)
-    return y if y is not x else x.copy()
+    pairs = [
+        windows.axis_taps(size, count, taps, stride, low, step)
+        for size, count, taps, stride, (low, _), step in zip(
+            x.shape[1:-1], outputs, window, strides, padding, dilation, strict=True
+        )
+    ]
+    y = np.empty_like(x, shape=(x.shape[0], *outputs, x.shape[-1]))
+    for part in _tiles(x):
+        tile = x[part]
+        for axis, (count, found) in enumerate(zip(outputs, pairs, strict=True), start=1):
+            last = axis == len(outputs)
+            tile = _reduce_axis(tile, axis, count, found, ufunc, identity, y[part] if last else None)
+    return y
 
 
-def _reduce_axis(x, axis, outputs, pairs, ufunc, identity):
-    """Reduce windows along one axis; `pairs` as `axis_taps` gives them."""
+def _reduce_axis(x, axis, outputs, pairs, ufunc, identity, out):
+    """Reduce windows along one axis, into `out` if it is given; `pairs` as `axis_taps` gives them."""
     before = (slice(None),) * axis
-    if len(pairs) == 1 and pairs[0] == (slice(0, outputs), slice(0, x.shape[axis], 1)):
-        return x
-    y = np.empty_like(x, shape=(*x.shape[:axis], outputs, *x.shape[axis + 1 :]))
+    if out is None:
+        if len(pairs) == 1 and pairs[0] == (slice(0, outputs), slice(0, x.shape[axis], 1)):
+            return x
+        out = np.empty_like(x, shape=(*x.shape[:axis], outputs, *x.shape[axis + 1 :]))
     pairs = [pair for pair in pairs if pair is not None]
     whole = [pair for pair in pairs if pair[0] == slice(0, outputs)]
     if len(whole) > 1:  # two taps that every output has make the first values in one pass
-        ufunc(x[(*before, whole[0][1])], x[(*before, whole[1][1])], out=y)
+        ufunc(x[(*before, whole[0][1])], x[(*before, whole[1][1])], out=out)
     elif whole:
-        np.copyto(y, x[(*before, whole[0][1])])
+        np.copyto(out, x[(*before, whole[0][1])])
     else:
-        y.fill(identity)
+        out.fill(identity)
     for pair in pairs:
         if pair not in whole[:2]:
-            place = y[(*before, pair[0])]
+            place = out[(*before, pair[0])]
             ufunc(place, x[(*before, pair[1])], out=place)
-    return y
+    return out
 
 
 def _spread_axis(g, axis, size, taps, stride, low, step):
@@ -243,6 +255,14 @@ def _first_maxima(x, y, taps):
         np.logical_and(mask, waiting, out=mask)
         yield here, there, mask
         np.logical_xor(waiting, mask, out=waiting)
+
+
+def _scatter_disjoint(g, x, y, total, taps):
+    """`max_pool_scatter` of one tile whose windows share no elements: written, not added."""
+    chosen = np.empty_like(_bits(g))
+    for here, there, mask in _first_maxima(x, y, taps):
+        np.copyto(chosen[here], mask)  # 0 or 1; cheaper apart than inside of the product
+        np.multiply(_bits(g)[here], chosen[here], out=_bits(total)[there])
 
 
 def _scatter_overlapping(g, x, y, total, taps):

@@ -21,11 +21,20 @@ def matrix_product(x: Any, y: Any) -> Any:
 
 
 def _product(x: Any, y: Any) -> Any:
+    if x.ndim == 2 == y.ndim:
+        return x.dot(y)  # less overhead than matmul
     if y.ndim == 2 and x.ndim > 2:  # one large product instead of one for each leading index
         rows = x.size // x.shape[-1] if x.shape[-1] else 0
         if rows:
-            return np.matmul(x.reshape(rows, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])
-    return np.matmul(x, y)
+            return x.reshape(rows, x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[-1])
+    return np.matmul(_readable(x), _readable(y))
+
+
+def _readable(x: Any) -> Any:
+    """`x`, copied if neither of its last axes is contiguous: BLAS cannot read it then."""
+    if x.size and x.itemsize not in x.strides[-2:]:
+        return np.ascontiguousarray(x)
+    return x
 
 
 def _integer_product(x: Any, y: Any) -> Any:

@@ -115,14 +115,14 @@ def poisson(stream: Stream, rate: np.ndarray, largest: float = np.inf) -> np.nda
     Up to a rate of 10 the uniform numbers whose product stays above exp(-rate) are counted (Knuth,
     "The art of computer programming", vol. 2, 3.4.1); above, Hörmann, "The transformed rejection
     method for generating Poisson random variables", 1993, algorithm PTRS.  Numbers above `largest`
-    are not given.  NaN where the rate is negative or not finite.
+    are not given.  A negative rate gives 0, an infinite one infinity, NaN gives NaN.
     """
     return _each(lambda *a: _poisson(*a, largest=largest), stream, rate)
 
 
 def _poisson(stream: Stream, number: np.ndarray, rate: np.ndarray, largest: float) -> np.ndarray:
-    found = np.full(len(rate), np.nan)
     valid = np.isfinite(rate) & (rate >= 0)
+    found = np.where(rate < 0, 0.0, rate)
     few = np.flatnonzero(valid & (rate < _FEW))
     many = np.flatnonzero(valid & (rate >= _FEW))
     place = _places(number)
@@ -175,12 +175,13 @@ class _PoissonHat:
 
 
 def binomial(stream: Stream, count: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """One binomial number for each of `count`, `probability` (float64 [n]), as float64.
+    """One binomial number for each of `count`, `probability` ([n], of one dtype), as float64.
 
     For a mean below 10 geometric gaps between successes are summed until they exceed the count
     (Devroye, "Non-uniform random variate generation", 1986, X.4); above, Hörmann, "The generation
     of binomial random variates", 1993, algorithm BTRS.  A probability above 1/2 is replaced by its
-    complement.  The count is 0 where it is negative, probabilities are clipped to [0, 1]; NaN gives NaN.
+    complement.  A negative count is taken as 0, probabilities outside [0, 1] as the nearer bound; NaN
+    gives NaN.
     """
     return _each(_binomial, stream, count, probability)
 
@@ -188,12 +189,13 @@ def binomial(stream: Stream, count: np.ndarray, probability: np.ndarray) -> np.n
 def _binomial(stream: Stream, number: np.ndarray, count: np.ndarray, probability) -> np.ndarray:
     found = np.zeros(len(count))
     found[np.isnan(count) | np.isnan(probability)] = np.nan
-    probability = np.clip(probability, 0.0, 1.0)
     mirrored = probability > 0.5
     p = np.where(mirrored, 1 - probability, probability)
+    mean = (count * p).astype(np.float64)  # rounded to the parameters' dtype, as TensorFlow does
+    count, p = count.astype(np.float64), p.astype(np.float64)
     proper = (count > 0) & np.isfinite(count) & (p > 0)
-    few = np.flatnonzero(proper & (count * p < _FEW))
-    many = np.flatnonzero(proper & (count * p >= _FEW))
+    few = np.flatnonzero(proper & (mean < _FEW))
+    many = np.flatnonzero(proper & (mean >= _FEW))
     if len(few):
         place = _places(number[few], _INVERSION_ROOM)
         found[few] = _count_gaps(stream, place, count[few], p[few])

@@ -36,7 +36,7 @@ def combine_rows(kind: str, target: np.ndarray, rows: np.ndarray, updates: np.nd
 
 def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
     if rows.size == 1:
-        target[rows[0]] += updates[0]
+        target[rows] += updates
         return
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
@@ -51,7 +51,9 @@ def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
 
 
 def _sums(updates: np.ndarray, starts: np.ndarray) -> Any:
-    """The sum of each run of rows; 16-bit floats are summed in float32."""
+    """The sum of each run of rows; 16-bit floats are summed in float32, truth values by `or`."""
+    if updates.dtype == bool:
+        return np.logical_or.reduceat(updates, starts, axis=0)
     if updates.dtype.itemsize == 2 and updates.dtype.kind not in "iu":
         return np.add.reduceat(updates.astype(np.float32), starts, axis=0).astype(updates.dtype)
     return np.add.reduceat(updates, starts, axis=0)

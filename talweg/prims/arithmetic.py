@@ -271,7 +271,7 @@ def _sign(x):
     return np.sign(x)
 
 
-@elementwise(numpy=_sign, accepts=REAL, domain={"x": (0.2, 2)}, kinks={"x": "jumps at 0"})
+@elementwise(numpy=_sign, accepts=REAL - UNSIGNED, domain={"x": (0.2, 2)}, kinks={"x": "jumps at 0"})
 def sign(y, x):
     """y = -1, 0 or 1.   dy/dx = 0."""
     return 0
@@ -375,7 +375,7 @@ class maximum:
         return greater_equal(x, y)
 
     def dy(z, x, y):
-        return less(x, y)
+        return logical_not(greater_equal(x, y))
 
 
 @elementwise(
@@ -390,7 +390,7 @@ class minimum:
         return less_equal(x, y)
 
     def dy(z, x, y):
-        return greater(x, y)
+        return logical_not(less_equal(x, y))
 
 
 @elementwise(numpy=np.nextafter, accepts=frozenset({float32, float64}))

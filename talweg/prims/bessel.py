@@ -83,37 +83,59 @@ bessel_j = _ordered(
 )
 
 
-@elementwise(numpy=scipy_special("k0"), accepts=FLOATING, domain=POSITIVE, singular="x = 0")
+def _infinite_below(y, x):
+    """TensorFlow extends K to negative numbers by its limit at 0."""
+    return np.where(x < 0, np.inf, y)
+
+
+def _lowest_below(y, x):
+    """TensorFlow extends Y to negative numbers by its limit at 0."""
+    return np.where(x < 0, -np.inf, y)
+
+
+@elementwise(
+    numpy=scipy_special("k0", _infinite_below), accepts=FLOATING, domain=POSITIVE, singular="x = 0"
+)
 def bessel_k0(y, x):
     """y = K₀(x).   dy/dx = -K₁.   DLMF 10.29.3"""
     return -bessel_k1(x)
 
 
-@elementwise(numpy=scipy_special("k0e"), accepts=FLOATING, domain=POSITIVE, singular="x = 0")
+@elementwise(
+    numpy=scipy_special("k0e", _infinite_below), accepts=FLOATING, domain=POSITIVE, singular="x = 0"
+)
 def bessel_k0e(y, x):
     """y = eˣ K₀(x).   dy/dx = y - eˣ K₁(x)."""
     return y - bessel_k1e(x)
 
 
-@elementwise(numpy=scipy_special("k1"), accepts=FLOATING, domain=POSITIVE, singular="x = 0")
+@elementwise(
+    numpy=scipy_special("k1", _infinite_below), accepts=FLOATING, domain=POSITIVE, singular="x = 0"
+)
 def bessel_k1(y, x):
     """y = K₁(x).   dy/dx = -K₀ - y / x.   DLMF 10.29.2"""
     return -bessel_k0(x) - y / x
 
 
-@elementwise(numpy=scipy_special("k1e"), accepts=FLOATING, domain=POSITIVE, singular="x = 0")
+@elementwise(
+    numpy=scipy_special("k1e", _infinite_below), accepts=FLOATING, domain=POSITIVE, singular="x = 0"
+)
 def bessel_k1e(y, x):
     """y = eˣ K₁(x).   dy/dx = y (1 - 1/x) - eˣ K₀(x)."""
     return y * (1 - 1 / x) - bessel_k0e(x)
 
 
-@elementwise(numpy=scipy_special("y0"), accepts=FLOATING, domain=POSITIVE, singular="x = 0")
+@elementwise(
+    numpy=scipy_special("y0", _lowest_below), accepts=FLOATING, domain=POSITIVE, singular="x = 0"
+)
 def bessel_y0(y, x):
     """y = Y₀(x).   dy/dx = -Y₁.   DLMF 10.6.3"""
     return -bessel_y1(x)
 
 
-@elementwise(numpy=scipy_special("y1"), accepts=FLOATING, domain=POSITIVE, singular="x = 0")
+@elementwise(
+    numpy=scipy_special("y1", _lowest_below), accepts=FLOATING, domain=POSITIVE, singular="x = 0"
+)
 def bessel_y1(y, x):
     """y = Y₁(x).   dy/dx = Y₀ - y / x.   DLMF 10.6.2"""
     return bessel_y0(x) - y / x
@@ -173,7 +195,11 @@ def _log_quotient(x, order):
     points, weights = np.polynomial.legendre.leggauss(20)
     t, w = (points + 1) / 2, weights / 2
     near = np.where(np.abs(u) <= 0.5, u, 0)[..., None]
-    inner = (-1) ** order * math.factorial(order) * np.sum(w * t**order / (1 + near * t) ** (order + 1), -1)
+    inner = (
+        (-1) ** order
+        * math.factorial(order)
+        * np.sum(w * t**order / (1 + near * t) ** (order + 1), -1)
+    )
     far = np.where(np.abs(u) <= 0.5, 1, u)
     outer = np.log1p(far) / far
     for n in range(1, order + 1):

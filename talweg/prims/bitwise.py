@@ -38,7 +38,9 @@ bitwise_or = _bitwise("bitwise_or", np.bitwise_or, "z = the bits set in x or y."
 bitwise_xor = _bitwise("bitwise_xor", np.bitwise_xor, "z = the bits set in one of x and y.")
 invert = _bitwise("invert", np.invert, "y = all bits of x flipped.", "x")
 left_shift = _bitwise(
-    "left_shift", lambda x, y: np.left_shift(x, _amount(x, y)), "z = x 2ʸ, bits that leave are lost."
+    "left_shift",
+    lambda x, y: np.left_shift(x, _amount(x, y)),
+    "z = x 2ʸ, bits that leave are lost.",
 )
 right_shift = _bitwise(
     "right_shift", lambda x, y: np.right_shift(x, _amount(x, y)), "z = floor(x / 2ʸ)."

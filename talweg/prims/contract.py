@@ -49,8 +49,9 @@ class matmul:
     operands = "x y"
 
     def infer(x, y):
-        check_dtype("matmul", "a", x.dtype, FACTORS)
-        check_dtype("matmul", "b", y.dtype, {x.dtype})
+        if x.dtype is not y.dtype or x.dtype not in FACTORS:
+            check_dtype("matmul", "a", x.dtype, FACTORS)
+            check_dtype("matmul", "b", y.dtype, {x.dtype})
         if x.ndim < 2 or y.ndim < 2:
             raise invalid(
                 "TW203",
@@ -65,7 +66,9 @@ class matmul:
                 f"the last dimension of a ({x.dims[-1]}) equal to the last but one of b "
                 f"({y.dims[-2]})",
             )
-        batch = broadcast_dims("matmul", x.dims[:-2], y.dims[:-2])
+        batch = x.dims[:-2]
+        if batch != y.dims[:-2]:
+            batch = broadcast_dims("matmul", batch, y.dims[:-2])
         return Aval((*batch, x.dims[-2], y.dims[-1]), x.dtype)
 
     numpy = matrix_product

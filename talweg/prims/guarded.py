@@ -158,4 +158,3 @@ class squared_difference:
 def reciprocal(y, x):
     """y = 1 / x.   dy/dx = -y²."""
     return -(y * y)
-

@@ -13,14 +13,14 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import primitive
-from talweg.core.dtypes import int16, int32, int64, uint8, uint16
+from talweg.core.dtypes import int16, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.core.value import OPERATIONS, IndexedSlices
 from talweg.kernels.scatter import combine_rows, zeros
 from talweg.prims.layout import batch_to_front, concat, reshape
 
-INDEX = frozenset({int16, int32, int64, uint8, uint16})
+INDEX = frozenset({int16, int32, int64})
 POSITIONS = NoGradient("positions are integers")
 ROWS = np.array([2, 0, 2], np.int32)
 PLACES = np.array([[0, 1], [1, 0]], np.int32)
@@ -250,7 +250,7 @@ def _flat_rows(name, i, shape):
     steps = np.ones(depth, np.int64)
     if depth > 1:
         steps[:-1] = np.cumprod(sizes[:0:-1])[::-1]
-    return (i.reshape(-1, depth) @ steps).astype(np.int64)
+    return (i.reshape(math.prod(i.shape[:-1]), depth) @ steps).astype(np.int64)
 
 
 def _as_rows(array, depth):
@@ -273,7 +273,9 @@ def _gather_nd(x, i, *, sparse):
     dims = (*i.shape[:-1], *x.shape[i.shape[-1] :])
     if 0 in dims:
         return np.zeros(dims, x.dtype)
-    return x.reshape(math.prod(x.shape[: i.shape[-1]]), -1)[rows].reshape(dims)
+    depth = i.shape[-1]
+    matrix = x.reshape(math.prod(x.shape[:depth]), math.prod(x.shape[depth:]))
+    return matrix[rows].reshape(dims)
 
 
 @primitive

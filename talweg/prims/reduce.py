@@ -104,7 +104,8 @@ class reduce_mean:
         kind = x.dtype
         count = math.prod([x.shape[axis] for axis in axes])
         if kind.kind in "iu":
-            return _integer_mean(np.add.reduce(x, axes, kind, None, keepdims), count)
+            wide = np.uint64 if kind.kind == "u" else np.int64
+            return _integer_mean(np.add.reduce(x, axes, wide, None, keepdims), count).astype(kind)
         if kind.itemsize == 2:
             total = np.add.reduce(x.astype(np.float32), axes, None, None, keepdims)
             return np.divide(total, count).astype(kind)
@@ -121,11 +122,10 @@ class reduce_mean:
 
 
 def _integer_mean(total, count):
-    """total / count toward zero, in total's dtype; 0 for no elements."""
+    """total / count toward zero; 0 for no elements."""
     if not count:
         return total
-    quotient = np.abs(total) // np.asarray(count, total.dtype)
-    return (np.sign(total) * quotient).astype(total.dtype)
+    return np.sign(total) * (np.abs(total) // total.dtype.type(count))
 
 
 @primitive
@@ -149,7 +149,11 @@ class reduce_prod:
 
     batch = _batch("reduce_prod")
     memory = "reduce"
-    samples = (*SAMPLES, EMPTY, Sample(np.float32([[0, 2, 3], [0, 0, 5]]), axes=(1,), keepdims=False))
+    samples = (
+        *SAMPLES,
+        EMPTY,
+        Sample(np.float32([[0, 2, 3], [0, 0, 5]]), axes=(1,), keepdims=False),
+    )
     rejects = (Reject(np.array([True]), axes=(0,), keepdims=False, code="TW102"),)
 
 
@@ -253,8 +257,10 @@ def _logical(name, kernel, text):
         "no_gradient": LOGICAL,
         "batch": _batch(name),
         "memory": "reduce",
-        "samples": (Sample(np.array([[True, False], [True, True]]), axes=(1,), keepdims=False),
-                    Sample(np.zeros((0, 2), bool), axes=(0,), keepdims=True)),  # fmt: skip
+        "samples": (
+            Sample(np.array([[True, False], [True, True]]), axes=(1,), keepdims=False),
+            Sample(np.zeros((0, 2), bool), axes=(0,), keepdims=True),
+        ),  # fmt: skip
         "rejects": (Reject([2], axes=(0,), keepdims=False, code="TW102"),),
     }
     return primitive(type(name, (), fields))
@@ -275,6 +281,14 @@ def _arg_extreme(name, kernel, text):
             )
         return Aval(x.dims[:axis] + x.dims[axis + 1 :], dtype)
 
+    def numpy(x, *, axis, dtype):
+        if x.dtype.kind not in "iub":
+            nothing = np.isnan(x)
+            if nothing.any():
+                worst = limit(x.dtype, "reduce_max" if name == "argmax" else "reduce_min")
+                x = np.where(nothing, x.dtype.type(worst), x)
+        return kernel(x, axis).astype(dtype.numpy_dtype)
+
     def batch(size, batched, x, *, axis, dtype):
         return later(name)(x, axis=axis + 1, dtype=dtype)
 
@@ -282,7 +296,7 @@ def _arg_extreme(name, kernel, text):
         "__doc__": text,
         "operands": "x",
         "infer": infer,
-        "numpy": lambda x, *, axis, dtype: kernel(x, axis).astype(dtype.numpy_dtype),
+        "numpy": numpy,
         "no_gradient": CHOICE,
         "batch": batch,
         "memory": "reduce",
@@ -292,8 +306,16 @@ def _arg_extreme(name, kernel, text):
     return primitive(type(name, (), fields))
 
 
-argmax = _arg_extreme("argmax", np.argmax, "y = the first place of the largest element along axis.")
-argmin = _arg_extreme("argmin", np.argmin, "y = the first place of the smallest element along axis.")
+argmax = _arg_extreme(
+    "argmax",
+    np.argmax,
+    "y = the first place of the largest element along axis; NaN is passed over.",
+)
+argmin = _arg_extreme(
+    "argmin",
+    np.argmin,
+    "y = the first place of the smallest element along axis; NaN is passed over.",
+)
 
 
 @primitive

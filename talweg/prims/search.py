@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.declare import LEADING, LOOP, check_dtype, primitive
-from talweg.core.dtypes import FLOATING, REAL, bool_, int8, int32, int64, uint8
+from talweg.core.declare import LOOP, check_dtype, primitive
+from talweg.core.dtypes import bool_, int8, int32, int64, uint8
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 
@@ -105,9 +105,10 @@ class searchsorted:
         return Aval(v.dims, dtype)
 
     def numpy(x, v, *, right, dtype):
+        if not x.size or not v.size:
+            return np.zeros(v.shape, dtype.numpy_dtype)
         side = "right" if right else "left"
-        rows = x.reshape(-1, x.shape[-1]) if x.size else np.zeros((max(1, v.size), 0), x.dtype)
-        parts = v.reshape(-1, v.shape[-1]) if v.size else np.zeros((0, 0), v.dtype)
+        rows, parts = x.reshape(-1, x.shape[-1]), v.reshape(-1, v.shape[-1])
         found = [np.searchsorted(row, part, side) for row, part in zip(rows, parts)]
         return np.array(found, dtype.numpy_dtype).reshape(v.shape)
 

@@ -11,13 +11,12 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
-from talweg.core.dtypes import NUMERIC, REAL, int32, int64
+from talweg.core.dtypes import NUMERIC, REAL, int32, int64, of_numpy
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.prims.arithmetic import cast, equal, greater_equal, logical_and, select, zeros_of
 from talweg.prims.complex import conj
 from talweg.prims.layout import broadcast_to, concat, reshape, reverse, strided_slice, transpose
-from talweg.prims.reduce import limit
 
 IDS = NoGradient("segment ids only choose where a row goes")
 ORDER = NoGradient("an order is piecewise constant")
@@ -82,7 +81,7 @@ def _reduced(name, ufunc, start):
         x, ids = _rows(x, ids, count, name)
         if dtype.itemsize == 2 and dtype.kind not in "iu":
             x = x.astype(np.float32)
-        result = np.full((count, *x.shape[1:]), start(x.dtype), x.dtype)
+        result = np.full((count, *x.shape[1:]), start(dtype), x.dtype)
         if x.size:
             if np.any(ids[1:] < ids[:-1]):
                 order = np.argsort(ids, kind="stable")
@@ -169,7 +168,9 @@ def _extreme(name, ufunc, text):
     def weights(y, x, ids, count):
         """1/n at the n places of a segment that take the extreme value, 0 elsewhere."""
         inside = broadcast_to(
-            reshape(greater_equal(ids, 0), shape=(*ids.dims, *(1,) * (len(x.dims) - len(ids.dims)))),
+            reshape(
+                greater_equal(ids, 0), shape=(*ids.dims, *(1,) * (len(x.dims) - len(ids.dims)))
+            ),
             shape=x.dims,
         )
         taken = logical_and(equal(x, segment_rows(y, ids)), inside)
@@ -187,7 +188,7 @@ def _extreme(name, ufunc, text):
         "__doc__": text,
         "operands": "x ids",
         "infer": _infer(name, REAL),
-        "numpy": _reduced(name, ufunc, lambda dtype: _lowest(dtype, name)),
+        "numpy": _reduced(name, ufunc, lambda dtype: _worst(dtype, name)),
         "vjp": vjp,
         "jvp": jvp,
         "no_gradient": {"ids": IDS},
@@ -200,12 +201,10 @@ def _extreme(name, ufunc, text):
     return primitive(type(name, (), fields))
 
 
-def _lowest(dtype, name):
+def _worst(dtype, name):
     """The maximum (minimum) of an empty segment: the lowest (highest) finite value."""
-    if dtype.kind in "iu":
-        return limit(dtype, name.replace("segment", "reduce"))
-    top = np.finfo(dtype).max
-    return -top if name == "segment_max" else top
+    limits = of_numpy(dtype)
+    return limits.min if name == "segment_max" else limits.max
 
 
 segment_max = _extreme("segment_max", np.maximum, "yₛ = the largest of the rows of x with id s.")
@@ -278,9 +277,7 @@ def _other_products(x, ids):
     rows = segment_rows(reshape(x, shape=(size, *x.dims[len(ids.dims) :])), order)
     flat = segment_rows(flat, order)
     before = _products_before(rows, flat)
-    after = reverse(
-        _products_before(reverse(rows, axes=(0,)), reverse(flat, axes=(0,))), axes=(0,)
-    )
+    after = reverse(_products_before(reverse(rows, axes=(0,)), reverse(flat, axes=(0,))), axes=(0,))
     return reshape(segment_rows(before * after, segment_order(order)), shape=x.dims)
 
 

@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 
-from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, elementwise, primitive
 from talweg.core.dtypes import FLOATING, float32, float64
 from talweg.core.errors import invalid
@@ -27,8 +26,11 @@ UNIT = {"x": (0.1, 0.9)}
 ROOT_PI = math.sqrt(math.pi)
 
 
-def scipy_special(name):
-    """SciPy's function of that name as a kernel."""
+def scipy_special(name, mend=None):
+    """SciPy's function of that name as a kernel.
+
+    `mend(y, *operands)` gives the values where TensorFlow's convention is another than SciPy's.
+    """
 
     def kernel(*arrays):
         from scipy import special
@@ -36,7 +38,10 @@ def scipy_special(name):
         dtype = np.result_type(*arrays)
         if dtype.itemsize == 2:
             arrays = [array.astype(np.float32) for array in arrays]
-        return getattr(special, name)(*arrays).astype(dtype, copy=False)
+        result = getattr(special, name)(*arrays)
+        if mend is not None:
+            result = mend(result, *arrays)
+        return result.astype(dtype, copy=False)
 
     return kernel
 
@@ -44,13 +49,23 @@ def scipy_special(name):
 # -- gamma
 
 
-@elementwise(numpy=scipy_special("gammaln"), accepts=FLOATING, domain=POSITIVE, singular="x = 0, -1, ...")
+@elementwise(
+    numpy=scipy_special("gammaln", lambda y, x: np.where(np.isinf(x), np.inf, y)),
+    accepts=FLOATING,
+    domain=POSITIVE,
+    singular="x = 0, -1, ...",
+)
 def lgamma(y, x):
     """y = ln |Γ(x)|.   dy/dx = ψ(x)."""
     return digamma(x)
 
 
-@elementwise(numpy=scipy_special("psi"), accepts=FLOATING, domain=POSITIVE, singular="x = 0, -1, ...")
+@elementwise(
+    numpy=scipy_special("psi", lambda y, x: np.where(x == 0, np.nan, y)),
+    accepts=FLOATING,
+    domain=POSITIVE,
+    singular="x = 0, -1, ...",
+)
 def digamma(y, x):
     """y = ψ(x) = Γ'(x) / Γ(x).   dy/dx = ψ′(x)."""
     return polygamma(one_of(x), x)
@@ -62,7 +77,7 @@ def one_of(x):
 
 
 def _polygamma(a, x):
-    """(-1)ᵃ⁺¹ a! ζ(a + 1, x), ψ where a = 0; NaN unless a is a non-negative integer.  DLMF 25.11.12"""
+    """(-1)ᵃ⁺¹ a! ζ(a + 1, x), ψ where a = 0, NaN unless a is 0, 1, 2, ...  DLMF 25.11.12"""
     from scipy import special
 
     dtype = np.result_type(a, x)
@@ -123,7 +138,11 @@ PAIRS = (Sample([3], [3]), Sample([2, 1], [3]), Sample([], [2]))
 
 
 @elementwise(
-    numpy=scipy_special("gammainc"), accepts=FLOATING, domain=GAMMA, samples=PAIRS, singular="a = 0"
+    numpy=scipy_special("gammainc", lambda y, a, x: np.where(a > 0, y, np.nan)),
+    accepts=FLOATING,
+    domain=GAMMA,
+    samples=PAIRS,
+    singular="a = 0",
 )
 class igamma:
     """z = P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).   dz/dx = xᵃ⁻¹ e⁻ˣ / Γ(a).   DLMF 8.8.13"""
@@ -138,7 +157,11 @@ class igamma:
 
 
 @elementwise(
-    numpy=scipy_special("gammaincc"), accepts=FLOATING, domain=GAMMA, samples=PAIRS, singular="a = 0"
+    numpy=scipy_special("gammaincc", lambda y, a, x: np.where(a > 0, y, np.nan)),
+    accepts=FLOATING,
+    domain=GAMMA,
+    samples=PAIRS,
+    singular="a = 0",
 )
 class igammac:
     """z = Q(a, x) = 1 - P(a, x)."""
@@ -200,7 +223,7 @@ class igamma_by_a:
 
 
 @elementwise(
-    numpy=scipy_special("betainc"),
+    numpy=scipy_special("betainc", lambda y, a, b, x: np.where((a > 0) & (b > 0), y, np.nan)),
     accepts=WIDE,
     domain={"a": (0.5, 3), "b": (0.5, 3), "x": (0.1, 0.9)},
     samples=(Sample([3], [3], [3]), Sample([2, 1], [], [3])),

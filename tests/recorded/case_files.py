@@ -12,6 +12,9 @@ The syntax, all of it:
     ... tape.gradient(y, x)
     [atol=1e-4] tf.linalg.inv(m)         flags come first, in brackets
 
+A case must not make the scalar -0.0 from a Python float: TensorFlow caches scalars by value, and
+hands the -0.0 to whoever asks for 0.0 next.
+
 Flags: `atol=`, `rtol=` widen the tolerance of the dtype; `loose` compares kinds, dtypes and shapes
 but not numbers, which are not recorded; `any-error` accepts any exception class where TensorFlow raised one;
 `tf-wrong` records what TensorFlow does but compares nothing (we do it right instead).

@@ -189,7 +189,7 @@ def decode(tree):
 
 def _decode_array(dtype, shape, values):
     if isinstance(values, str):
-        return np.zeros(shape, _numpy_dtype(dtype))
+        return np.zeros(shape, object if dtype == "string" else _numpy_dtype(dtype))
     if dtype == "string":
         return np.array(values, dtype=object).reshape(shape)
     if dtype.startswith("complex"):

@@ -17,7 +17,7 @@ import numpy as np
 def namespace(tf):
     """The names a case sees, for this `tf`; copied afresh for each case."""
     return {"tf": tf, "np": np, "nan": math.nan, "inf": math.inf, **_operands(tf), "math": math, "copy": copy, "pickle": pickle,
-            "collections": collections, **_structures(), **_text_helpers(), **_gradients(tf)}
+            "collections": collections, **_structures(), **_calls(tf), **_gradients(tf)}
 
 
 def _operands(tf):
@@ -54,8 +54,8 @@ def _structures():
             "OrderedDict": collections.OrderedDict}
 
 
-def _text_helpers():
-    """Printed forms and quiet evaluation."""
+def _calls(tf):
+    """Printed forms, and calls in special circumstances."""
 
     def text(value):
         return (repr(value), str(value))
@@ -73,7 +73,13 @@ def _text_helpers():
             return type(error).__name__
         return None
 
-    return {"text": text, "quiet": quiet, "raised": raised}
+    def compiled(function):
+        """Call; in TensorFlow through XLA, where alone it has the ThreeFry algorithm."""
+        if tf.__name__ == "tensorflow":
+            return tf.function(function, jit_compile=True)()
+        return function()
+
+    return {"text": text, "quiet": quiet, "raised": raised, "compiled": compiled}
 
 
 def _gradients(tf):

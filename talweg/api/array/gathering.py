@@ -49,8 +49,10 @@ def gather(
             f"gather: expected batch_dims in [{-len(i.dims)}, {len(i.dims)}], but got {batch}",
         )
     batch += len(i.dims) if batch < 0 else 0
-    place = batch if axis is None else _gather_axis(axis, rank)
-    if place < batch or (rank == 0 and place == 0):
+    place = _gather_axis(batch_dims if axis is None else axis, rank, axis is None)
+    if place == 0:
+        batch = 0  # TensorFlow looks at batch_dims only along other axes
+    if place < batch or rank == 0:
         raise invalid(
             "TW203",
             f"gather: params of shape {x.dims} with axis={place} and batch_dims={batch}",
@@ -61,12 +63,12 @@ def gather(
     return indexing.gather(x, i, axis=place, batch_dims=batch)
 
 
-def _gather_axis(axis: Any, rank: int) -> int:
+def _gather_axis(axis: Any, rank: int, implied: bool) -> int:
     array = np.asarray(array_of(tensor(axis)))
     if array.ndim:
         raise invalid("TW203", f"gather: axis must be scalar, got {axis!r}")
     place = integer_scalar(axis, "gather", "axis")
-    if not -rank <= place < rank:
+    if not -rank <= place < rank and not (implied and place == 0):
         raise invalid("TW203", f"gather: axis={place} for params of rank {rank}", "one of its axes")
     return place + rank if place < 0 else place
 

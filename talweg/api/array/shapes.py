@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,13 +46,10 @@ def resolved(shape: Any, dims: tuple) -> tuple:
         raise invalid("TW205", f"reshape: shape={tuple(shape)}: only one size may be -1")
     if min(shape) < -1:
         raise invalid("TW205", f"reshape: shape={tuple(shape)} has a size below -1", "sizes >= -1")
-    rest, size = 1, 1
-    for wanted in shape:
-        rest *= 1 if wanted == -1 else wanted
-    for have in dims:
-        size *= have
-    if rest == 0 and size == 0:
-        return tuple(1 if wanted == -1 else wanted for wanted in shape)
+    rest, size = math.prod(wanted for wanted in shape if wanted != -1), math.prod(dims)
+    if rest == 0 and size == 0:  # what the dimensions other than 0 leave
+        rest = math.prod(wanted for wanted in shape if wanted > 0)
+        size = math.prod(have for have in dims if have > 0)
     if rest == 0 or size % rest:
         raise invalid(
             "TW205",

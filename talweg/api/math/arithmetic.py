@@ -7,7 +7,17 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.export import export, operation
 from talweg.api.math.operands import elementwise, keeping_zeros, matching, matching_tensors
-from talweg.core.dtypes import COMPLEX, INTEGER, NUMERIC, as_dtype, bool_, float32, float64, int32, int64
+from talweg.core.dtypes import (
+    COMPLEX,
+    INTEGER,
+    NUMERIC,
+    as_dtype,
+    bool_,
+    float32,
+    float64,
+    int32,
+    int64,
+)
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import OPERATIONS, IndexedSlices
@@ -30,6 +40,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.add([1, 2], 3)
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([4, 5], dtype=int32)>
     """
     return OPERATIONS["add"](x, y)
 
@@ -43,6 +54,7 @@ def subtract(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.subtract([3.0, 5.0], 1.0)
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 4.], dtype=float32)>
     """
     return arithmetic.sub(*matching(x, y))
 
@@ -56,6 +68,9 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.multiply([[1, 2]], [[3], [4]])
+    <tf.Tensor: shape=(2, 2), dtype=int32, numpy=
+    array([[3, 6],
+           [4, 8]], dtype=int32)>
     """
     if isinstance(x, IndexedSlices) or isinstance(y, IndexedSlices):
         return OPERATIONS["multiply"](x, y)
@@ -64,21 +79,15 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Any:
 
 @export("math.divide", "divide")
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y as Python divides: two numbers that are no tensors give what Python gives.
+    """x / y; the same as `tf.truediv`.
 
-    x, y: tensors of one dtype (TypeError otherwise); integers give floats as in `tf.truediv`.
+    x, y: tensors of one dtype; TypeError if the dtypes differ.
 
     >>> import talweg as tf
-    >>> tf.divide(tf.constant([1, 2]), 4)
-    >>> tf.divide(1, 4)
-    0.25
+    >>> tf.divide([1, 2], [4, 4])
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.25, 0.5 ])>
     """
-    if is_tensor_like(x) or is_tensor_like(y):
-        return OPERATIONS["truediv"](x, y)
-    try:
-        return x / y
-    except (TypeError, ZeroDivisionError):
-        return OPERATIONS["truediv"](x, y)
+    return OPERATIONS["truediv"](x, y)
 
 
 @export("math.truediv", "truediv")
@@ -89,6 +98,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.truediv([1, 2], [4, 4])
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.25, 0.5 ])>
     """
     return OPERATIONS["truediv"](x, y)
 
@@ -99,11 +109,12 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.realdiv([1.0, 2.0], 4.0)
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.25, 0.5 ], dtype=float32)>
     """
     return arithmetic.div(*matching(x, y))
 
 
-@export("math.floordiv", "floordiv")
+@export("math.floordiv")
 def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
     """floor(x / y), in x's dtype.
 
@@ -112,11 +123,12 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.floordiv([-7, 7], 2)
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([-4,  3], dtype=int32)>
     """
     return arithmetic.floor_div(*matching(x, y))
 
 
-@export("math.floormod", "math.mod", "floormod", "mod")
+@export("math.floormod", "math.mod")
 def floormod(x: Any, y: Any, name: str | None = None) -> Any:
     """x - floor(x / y) y: the remainder with the sign of y.
 
@@ -124,6 +136,7 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.floormod([-7, 7], 3)
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 1], dtype=int32)>
     """
     return arithmetic.mod(*matching(x, y))
 
@@ -136,6 +149,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.truncatediv([-7, 7], 2)
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([-3,  3], dtype=int32)>
     """
     return arithmetic.truncate_div(*matching(x, y))
 
@@ -144,10 +158,12 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
     """The remainder of x / y with the sign of x.
 
-    x, y: tensors of int32, int64 or a float dtype.  InvalidArgumentError for an integer divisor of 0.
+    x, y: tensors of int32, int64 or a float dtype.  InvalidArgumentError for an integer divisor of
+    0.
 
     >>> import talweg as tf
     >>> tf.truncatemod([-7, 7], 3)
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([-1,  1], dtype=int32)>
     """
     x, y = matching(x, y)
     dtype = x.dtype if is_tensor_like(x) else y.dtype
@@ -164,6 +180,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.scalar_mul(2.0, tf.constant([1.0, 3.0]))
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 6.], dtype=float32)>
     """
     sparse = isinstance(x, IndexedSlices)
     values = x.values if sparse else tensor(x)
@@ -191,6 +208,7 @@ def negative(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.negative([1, -2])
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([-1,  2], dtype=int32)>
     """
     return keeping_zeros(arithmetic.neg, x)
 
@@ -204,7 +222,9 @@ def absolute(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.abs([-1.5, 2.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.5, 2. ], dtype=float32)>
     >>> tf.abs(tf.constant([3 + 4j]))
+    <tf.Tensor: shape=(1,), dtype=float64, numpy=array([5.])>
     """
     return keeping_zeros(_absolute, x)
 
@@ -221,6 +241,7 @@ def sign(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.sign([-2.5, 0.0, 4.0])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-1.,  0.,  1.], dtype=float32)>
     """
     return keeping_zeros(_sign, x)
 
@@ -237,6 +258,7 @@ def square(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.square([2.0, -3.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 9.], dtype=float32)>
     """
     return keeping_zeros(arithmetic.square, x)
 
@@ -249,6 +271,7 @@ def sqrt(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.sqrt([4.0, 9.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
     return keeping_zeros(arithmetic.sqrt, x)
 
@@ -261,6 +284,7 @@ def rsqrt(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.rsqrt([4.0, 0.25])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5, 2. ], dtype=float32)>
     """
     return elementwise(arithmetic.rsqrt, x)
 
@@ -273,6 +297,7 @@ def reciprocal(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.reciprocal([4.0, 0.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.25, 2.  ], dtype=float32)>
     """
     return elementwise(guarded.reciprocal, x)
 
@@ -286,6 +311,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.reciprocal_no_nan([4.0, 0.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.25, 0.  ], dtype=float32)>
     """
     x = tensor(x)
     if x.dtype not in NUMERIC:
@@ -300,12 +326,13 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
 def power(x: Any, y: Any, name: str | None = None) -> Any:
     """xʸ, broadcast.
 
-    x, y: tensors of one dtype: signed integers, floats or complex numbers.  InvalidArgumentError for
-    negative integer exponents of integers and for dtypes that differ.  The derivative by y is 0
-    where x <= 0.
+    x, y: tensors of one dtype: signed integers, floats or complex numbers.  InvalidArgumentError
+    for negative integer exponents of integers and for dtypes that differ.  The derivative by y is
+    0 where x <= 0.
 
     >>> import talweg as tf
     >>> tf.pow([2, 3], [3, 2])
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([8, 9], dtype=int32)>
     """
     return arithmetic.pow_(*matching(x, y))
 
@@ -319,6 +346,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.squared_difference([1.0, 4.0], 2.0)
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 4.], dtype=float32)>
     """
     x, y = matching(x, y)
     if (x if is_tensor_like(x) else y).dtype in COMPLEX:
@@ -335,6 +363,7 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.divide_no_nan([1.0, 2.0], [0.0, 4.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0. , 0.5], dtype=float32)>
     """
     x, y = matching_tensors(x, y)
     for value, argument in ((x, "x"), (y, "y")):
@@ -360,6 +389,7 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.multiply_no_nan([float("inf"), 2.0], [0.0, 4.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 8.], dtype=float32)>
     """
     x, y = matching_tensors(x, y)
     if x.dtype is not y.dtype:
@@ -380,6 +410,7 @@ def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.xdivy([0.0, 1.0], [0.0, 4.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.  , 0.25], dtype=float32)>
     """
     return guarded.xdivy(*matching_tensors(x, y))
 
@@ -388,7 +419,7 @@ def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def _terms(inputs: Any, function: str) -> list:
-    if isinstance(inputs, IndexedSlices) or is_tensor_like(inputs):
+    if isinstance(inputs, IndexedSlices):
         inputs = [inputs]
     try:
         inputs = list(inputs)
@@ -414,6 +445,7 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.add_n([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 9., 12.], dtype=float32)>
     """
     terms = _terms(inputs, "add_n")
     first = terms[0]
@@ -421,7 +453,7 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
         if term.dims != first.dims:
             raise invalid(
                 "TW204",
-                f"add_n: inputs[{place}] has shape {term.dims} and inputs[0] has shape {first.dims}",
+                f"add_n: inputs[{place}] has shape {term.dims} and inputs[0] has {first.dims}",
                 "equal shapes",
             )
     if first.dtype is bool_:
@@ -443,6 +475,7 @@ def accumulate_n(
 
     >>> import talweg as tf
     >>> tf.math.accumulate_n([[1, 2], [3, 4]])
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([4, 6], dtype=int32)>
     """
     if not isinstance(inputs, (list, tuple)):
         raise value_error("TW104", f"accumulate_n: inputs must be a list, got {inputs!r}")
@@ -472,6 +505,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.polyval([1.0, 2.0, 3.0], 2.0)
+    <tf.Tensor: shape=(), dtype=float32, numpy=11.0>
     """
     if not isinstance(coeffs, list):
         raise value_error("TW104", f"polyval: coeffs must be a list, got {type(coeffs)}")

@@ -25,6 +25,7 @@ def equal(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.equal([1, 2, 3], [3, 2, 1])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([False,  True, False])>
     """
     return arithmetic.equal(*matching(x, y))
 
@@ -38,6 +39,7 @@ def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.not_equal([1, 2, 3], [3, 2, 1])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([ True, False,  True])>
     """
     return arithmetic.not_equal(*matching(x, y))
 
@@ -51,6 +53,7 @@ def less(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.less([1, 2, 3], [3, 2, 1])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([ True, False, False])>
     """
     return arithmetic.less(*matching(x, y))
 
@@ -64,6 +67,7 @@ def less_equal(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.less_equal([1, 2, 3], [3, 2, 1])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([ True,  True, False])>
     """
     return arithmetic.less_equal(*matching(x, y))
 
@@ -77,6 +81,7 @@ def greater(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.greater([1, 2, 3], [3, 2, 1])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([False, False,  True])>
     """
     return arithmetic.greater(*matching(x, y))
 
@@ -90,6 +95,7 @@ def greater_equal(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.greater_equal([1, 2, 3], [3, 2, 1])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([False,  True,  True])>
     """
     return arithmetic.greater_equal(*matching(x, y))
 
@@ -104,6 +110,7 @@ def maximum(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.maximum([1.0, -2.0], 0.0)
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 0.], dtype=float32)>
     """
     return arithmetic.maximum(*matching(x, y))
 
@@ -118,6 +125,7 @@ def minimum(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.minimum([1.0, -2.0], 0.0)
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 0., -2.], dtype=float32)>
     """
     return arithmetic.minimum(*matching(x, y))
 
@@ -131,11 +139,12 @@ def _truths(*values: Any) -> list:
 def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether both x and y are true.
 
-    x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError for
-    what cannot become bool.
+    x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
+    for what cannot become bool.
 
     >>> import talweg as tf
     >>> tf.logical_and([True, True, False], [True, False, False])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([ True, False, False])>
     """
     return arithmetic.logical_and(*_truths(x, y))
 
@@ -144,11 +153,12 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
 def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether x or y or both are true.
 
-    x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError for
-    what cannot become bool.
+    x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
+    for what cannot become bool.
 
     >>> import talweg as tf
     >>> tf.logical_or([True, True, False], [True, False, False])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([ True,  True, False])>
     """
     return arithmetic.logical_or(*_truths(x, y))
 
@@ -157,11 +167,12 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
 def logical_xor(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether exactly one of x and y is true.
 
-    x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError for
-    what cannot become bool.
+    x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
+    for what cannot become bool.
 
     >>> import talweg as tf
     >>> tf.math.logical_xor([True, True, False], [True, False, False])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([False,  True, False])>
     """
     return operators.logical_xor(*_truths(x, y))
 
@@ -175,6 +186,7 @@ def logical_not(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.logical_not([True, False])
+    <tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>
     """
     return arithmetic.logical_not(tensor(x, None if is_tensor_like(x) else bool_))
 
@@ -199,6 +211,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.is_non_decreasing([1, 2, 2])
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     earlier, later = _neighbours(x, "is_non_decreasing")
     return reduce_all(arithmetic.less_equal(earlier, later), axes=(0,), keepdims=False)
@@ -212,6 +225,7 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.is_strictly_increasing([1, 2, 2])
+    <tf.Tensor: shape=(), dtype=bool, numpy=False>
     """
     earlier, later = _neighbours(x, "is_strictly_increasing")
     return reduce_all(arithmetic.less(earlier, later), axes=(0,), keepdims=False)

@@ -23,6 +23,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Any:  # noqa: A001
 
     >>> import talweg as tf
     >>> tf.complex([1.0, 2.0], [0.5, -1.0])
+    <tf.Tensor: shape=(2,), dtype=complex64, numpy=array([1.+0.5j, 2.-1.j ], dtype=complex64)>
     """
     real, imag = tensor(real), tensor(imag)
     if real.dtype is not imag.dtype or real.dtype not in (float32, float64):
@@ -42,6 +43,7 @@ def real(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
     >>> import talweg as tf
     >>> tf.math.real(tf.constant([1 + 2j, 3j]))
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1., 0.])>
     """
     x = numeric(input, "real", "input")
     return prims.real(x) if x.dtype in COMPLEX else x
@@ -55,6 +57,7 @@ def imag(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
     >>> import talweg as tf
     >>> tf.math.imag(tf.constant([1 + 2j, 3j]))
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([2., 3.])>
     """
     x = numeric(input, "imag", "input")
     return prims.imag(x) if x.dtype in COMPLEX else arithmetic.zeros_of(x)
@@ -68,6 +71,7 @@ def conj(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.conj(tf.constant([1 + 2j, 3j]))
+    <tf.Tensor: shape=(2,), dtype=complex128, numpy=array([1.-2.j, 0.-3.j])>
     """
     x = numeric(x, "conj", "x")
     return prims.conj(x) if x.dtype in COMPLEX else x
@@ -81,6 +85,7 @@ def angle(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
     >>> import talweg as tf
     >>> tf.math.angle(tf.constant([1 + 1j, -1 + 0j]))
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.78539816, 3.14159265])>
     """
     x = tensor(input)
     if x.dtype in COMPLEX:

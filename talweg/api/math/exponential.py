@@ -17,6 +17,7 @@ def exp(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.exp([0.0, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.      , 2.718282], dtype=float32)>
     """
     return elementwise(transcendental.exp, x)
 
@@ -29,6 +30,7 @@ def expm1(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.expm1([0.0, 1e-7])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.0000000e+00, 1.0000001e-07], dtype=float32)>
     """
     return elementwise(transcendental.expm1, x)
 
@@ -41,6 +43,7 @@ def log(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.log([1.0, 10.0, 0.0])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0.       , 2.3025851,      -inf], dtype=float32)>
     """
     return elementwise(transcendental.log, x)
 
@@ -53,6 +56,7 @@ def log1p(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.log1p([0.0, 1e-7])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.0000000e+00, 9.9999994e-08], dtype=float32)>
     """
     return elementwise(transcendental.log1p, x)
 
@@ -65,6 +69,7 @@ def sigmoid(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.sigmoid([-100.0, 0.0, 2.0])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([3.78351e-44, 5.00000e-01, 8.80797e-01], dtype=float32)>
     """
     return elementwise(transcendental.sigmoid, x)
 
@@ -77,6 +82,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.log_sigmoid([-100.0, 0.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-100.       ,   -0.6931472], dtype=float32)>
     """
     return elementwise(lambda x: -transcendental.softplus(-x), x)
 
@@ -89,6 +95,7 @@ def softplus(features: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.softplus([-100.0, 0.0, 100.0])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([3.783506e-44, 6.931472e-01, 1.000000e+02], dtype=float32)>
     """
     return elementwise(transcendental.softplus, features)
 
@@ -101,6 +108,7 @@ def softsign(features: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.nn.softsign([-1.0, 0.0, 3.0])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-0.5 ,  0.  ,  0.75], dtype=float32)>
     """
     return elementwise(transcendental.softsign, features)
 
@@ -113,6 +121,7 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.xlogy([0.0, 2.0], [0.0, 3.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 2.1972246], dtype=float32)>
     """
     return guarded.xlogy(*matching_tensors(x, y))
 
@@ -125,5 +134,6 @@ def xlog1py(x: Any, y: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.xlog1py([0.0, 2.0], [-1.0, 3.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 2.7725887], dtype=float32)>
     """
     return guarded.xlog1py(*matching_tensors(x, y))

@@ -71,7 +71,7 @@ def _beside(value: Any, dtype: DType) -> Any:
 
 
 def all_matching(*values: Any, hint: DType | None = None) -> list[Tensor]:
-    """Several operands of one dtype, as tensors: that of the first tensor, or of the first value."""
+    """Several operands as tensors of one dtype: that of the first tensor, or first value."""
     dtype = next((value.dtype for value in values if is_tensor_like(value)), None)
     found = []
     for value in values:

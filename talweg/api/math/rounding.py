@@ -18,6 +18,7 @@ def floor(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.floor([-1.5, 1.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-2.,  1.], dtype=float32)>
     """
     return elementwise(arithmetic.floor, x)
 
@@ -30,6 +31,7 @@ def ceil(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.ceil([-1.5, 1.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-1.,  2.], dtype=float32)>
     """
     return elementwise(arithmetic.ceil, x)
 
@@ -42,6 +44,7 @@ def rint(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.rint([-1.5, 0.5, 2.4])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-2.,  0.,  2.], dtype=float32)>
     """
     return elementwise(arithmetic.round_, x)
 
@@ -54,6 +57,7 @@ def round(x: Any, name: str | None = None) -> Any:  # noqa: A001
 
     >>> import talweg as tf
     >>> tf.round([-1.5, 0.5, 2.4])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-2.,  0.,  2.], dtype=float32)>
     """
     return elementwise(lambda x: x if x.dtype in INTEGER else arithmetic.round_(x), x)
 
@@ -66,6 +70,7 @@ def is_nan(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.is_nan([1.0, float("nan"), float("inf")])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([False,  True, False])>
     """
     return elementwise(arithmetic.is_nan, x)
 
@@ -78,6 +83,7 @@ def is_inf(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.is_inf([1.0, float("nan"), float("inf")])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([False, False,  True])>
     """
     return elementwise(arithmetic.is_inf, x)
 
@@ -90,6 +96,7 @@ def is_finite(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.math.is_finite([1.0, float("nan"), float("inf")])
+    <tf.Tensor: shape=(3,), dtype=bool, numpy=array([ True, False, False])>
     """
     return elementwise(arithmetic.is_finite, x)
 
@@ -102,5 +109,6 @@ def nextafter(x1: Any, x2: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> float(tf.math.nextafter(tf.constant(1.0, tf.float64), 2.0)) - 1.0
+    2.220446049250313e-16
     """
     return arithmetic.next_after(*matching_tensors(x1, x2, hint=float32))

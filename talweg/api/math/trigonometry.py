@@ -17,6 +17,7 @@ def sin(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.sin([0.0, 0.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.        , 0.47942555], dtype=float32)>
     """
     return elementwise(transcendental.sin, x)
 
@@ -29,6 +30,7 @@ def cos(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.cos([0.0, 0.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.        , 0.87758255], dtype=float32)>
     """
     return elementwise(transcendental.cos, x)
 
@@ -41,6 +43,7 @@ def tan(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.tan([0.0, 0.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.5463025], dtype=float32)>
     """
     return elementwise(transcendental.tan, x)
 
@@ -53,6 +56,7 @@ def asin(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.asin([0.0, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 1.5707964], dtype=float32)>
     """
     return elementwise(transcendental.asin, x)
 
@@ -65,6 +69,7 @@ def acos(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.acos([0.0, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.5707964, 0.       ], dtype=float32)>
     """
     return elementwise(transcendental.acos, x)
 
@@ -77,6 +82,7 @@ def atan(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.atan([0.0, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.7853982], dtype=float32)>
     """
     return elementwise(transcendental.atan, x)
 
@@ -89,6 +95,7 @@ def sinh(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.sinh([0.0, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 1.1752012], dtype=float32)>
     """
     return elementwise(transcendental.sinh, x)
 
@@ -101,6 +108,7 @@ def cosh(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.cosh([0.0, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.       , 1.5430806], dtype=float32)>
     """
     return elementwise(transcendental.cosh, x)
 
@@ -113,6 +121,7 @@ def tanh(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.tanh([0.0, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.7615942], dtype=float32)>
     """
     return keeping_zeros(transcendental.tanh, x)
 
@@ -125,6 +134,7 @@ def asinh(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.asinh([0.0, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.8813736], dtype=float32)>
     """
     return elementwise(transcendental.asinh, x)
 
@@ -137,6 +147,7 @@ def acosh(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.acosh([1.0, 2.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.      , 1.316958], dtype=float32)>
     """
     return elementwise(transcendental.acosh, x)
 
@@ -149,6 +160,7 @@ def atanh(x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.atanh([0.0, 0.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.        , 0.54930615], dtype=float32)>
     """
     return elementwise(transcendental.atanh, x)
 
@@ -161,5 +173,6 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Any:
 
     >>> import talweg as tf
     >>> tf.atan2([1.0, 1.0, -1.0], [1.0, -1.0, 0.0])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([ 0.7853982,  2.3561945, -1.5707964], dtype=float32)>
     """
     return transcendental.atan2(*matching(y, x))

@@ -1,0 +1,307 @@
+"""Tensors put together and taken apart: concat, stack, unstack, split, tile, repeat, meshgrid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.array.operands import (
+    INTEGERS,
+    axis_in_range,
+    axis_scalar,
+    constant,
+    demanded_integer,
+    integer_scalar,
+    integer_vector,
+    matching,
+)
+from talweg.api.export import export, operation
+from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.shapes import normalize_axis
+from talweg.core.value import IndexedSlices, Tensor
+from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.tensor import array_of
+from talweg.eager.variable import Variable
+from talweg.prims import arithmetic, indexing, joining, layout
+
+
+@export("concat")
+def concat(values: Any, axis: Any, name: str = "concat") -> Any:
+    """The `values` one after the other along `axis`.
+
+    values: tensors of one dtype and equal shapes except along `axis`.  InvalidArgumentError where
+    they differ, for scalars, or if `axis` is out of range.
+
+    >>> import talweg as tf
+    >>> tf.concat([[[1, 2]], [[3, 4]]], axis=0).numpy()
+    array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    if not isinstance(values, (list, tuple)):
+        values = [values]
+    if not values:
+        raise invalid("TW207", "concat: values is an empty list", "at least one tensor")
+    place = integer_scalar(axis, "concat", "axis")
+    if len(values) == 1:
+        return values[0] if isinstance(values[0], IndexedSlices) else _copy(tensor(values[0]))
+    tensors = matching(values)
+    rank = max(len(x.dims) for x in tensors)
+    if rank == 0:
+        raise invalid("TW203", "concat: can't concatenate scalars", hint="tf.stack")
+    return layout.concat(*tensors, axis=normalize_axis("concat", place, rank))
+
+
+def _copy(x: Any) -> Any:
+    """`x` as a new tensor that gradients flow through."""
+    return arithmetic.identity(x) if x.dtype.is_numeric else layout.reshape(x, shape=x.dims)
+
+
+@operation("stack")
+def stack_tensors(values: Any) -> Any:
+    """A list of tensors of one shape and dtype as one tensor, along a new first axis."""
+    return joining.stack(*values, axis=0)
+
+
+@export("stack")
+def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
+    """The `values`, tensors of one shape and dtype, along a new axis `axis`.
+
+    ValueError if `axis` is out of range, InvalidArgumentError where shapes or dtypes differ.
+
+    >>> import talweg as tf
+    >>> tf.stack([[1, 2], [3, 4]], axis=1).numpy()
+    array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    if values is None:
+        raise type_error("TW104", "stack: values is None", "a list of tensors")
+    if isinstance(values, (Tensor, Variable, np.ndarray)):
+        whole = tensor(values)
+        place = axis_in_range(axis, len(whole.dims)) if whole.dims else 0
+        if place == 0:
+            return _copy(whole)
+        return joining.stack(*joining.unstack(whole, axis=0), axis=place)
+    if not isinstance(values, (list, tuple)):
+        return tensor(values)
+    if axis == 0 and not any(map(is_tensor_like, values)):
+        try:
+            return convert_to_tensor(values)
+        except (TypeError, ValueError):
+            pass  # the general path says what is wrong
+    tensors = matching(values)
+    if not tensors:
+        return convert_to_tensor([])
+    return joining.stack(*tensors, axis=axis_in_range(axis, len(tensors[0].dims) + 1))
+
+
+@export("parallel_stack")
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
+    """Like `tf.stack` along axis 0, for graphs only: RuntimeError in eager execution.
+
+    >>> import talweg as tf
+    >>> tf.parallel_stack([1, 2])
+    Traceback (most recent call last):
+    RuntimeError: tf.parallel_stack() is not compatible with eager execution.  [TW402]
+    """
+    raise RuntimeError("tf.parallel_stack() is not compatible with eager execution.  [TW402]")
+
+
+@export("unstack")
+def unstack(value: Any, num: Any = None, axis: Any = 0, name: str = "unstack") -> list:
+    """The slices of `value` along `axis`, a list of tensors without that axis.
+
+    `num`, if given, must be their number (InvalidArgumentError).  ValueError if `axis` is out of
+    range or `value` is a scalar.
+
+    >>> import talweg as tf
+    >>> [x.numpy().tolist() for x in tf.unstack([[1, 2], [3, 4]], axis=1)]
+    [[1, 3], [2, 4]]
+    """
+    x = tensor(value)
+    place = axis_in_range(axis, len(x.dims))
+    if num is not None and num != x.dims[place]:
+        raise invalid(
+            "TW204", f"unstack: input shape axis {place} must equal {num}, got shape {x.dims}"
+        )
+    return list(joining.unstack(x, axis=place))
+
+
+@export("split")
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: str = "split"
+) -> list:
+    """`value` cut along `axis`: into so many equal pieces, or into pieces of given sizes.
+
+    num_or_size_splits: an int that divides the dimension, or a vector of sizes, of which one may be
+    -1, "whatever is left".  A list of tensors; InvalidArgumentError if the sizes do not fit.
+
+    >>> import talweg as tf
+    >>> [x.numpy().tolist() for x in tf.split([1, 2, 3, 4, 5], [2, -1])]
+    [[1, 2], [3, 4, 5]]
+    """
+    x = tensor(value)
+    if isinstance(num_or_size_splits, (int, np.integer)):
+        return list(_split_evenly(x, int(num_or_size_splits), axis))
+    given = tensor(num_or_size_splits)
+    if not given.dims:
+        raise value_error(
+            "TW203",
+            f"split: a scalar tensor is not supported as num_or_size_splits: {num_or_size_splits!r}",
+            "a Python int or a vector of sizes",
+        )
+    place = axis_scalar(axis, len(x.dims), "split")
+    pieces = integer_vector(given, "split", "num_or_size_splits", empty=False)
+    if num is not None and num != len(pieces):
+        raise invalid("TW204", f"split: num={num}, but there are {len(pieces)} sizes")
+    return list(joining.split(x, sizes=_filled(pieces, x.dims[place]), axis=place))
+
+
+def _split_evenly(x: Any, count: int, axis: Any) -> tuple:
+    place = normalize_axis("split", demanded_integer(axis, "split", "axis"), len(x.dims))
+    size = x.dims[place]
+    if count < 1:
+        raise invalid("TW207", f"split: num_or_size_splits={count}", "at least 1")
+    if size % count:
+        raise invalid(
+            "TW204",
+            f"split: the number of ways to split should evenly divide the split dimension, but "
+            f"dimension {place} has size {size} and num_or_size_splits is {count}",
+        )
+    return joining.split(x, sizes=(size // count,) * count, axis=place)
+
+
+def _filled(pieces: tuple, size: int) -> tuple:
+    """The sizes of a split with -1 replaced."""
+    if pieces.count(-1) > 1:
+        raise invalid("TW207", f"split: sizes {pieces} hold more than one -1")
+    if any(piece < -1 for piece in pieces):
+        raise invalid("TW207", f"split: sizes {pieces} must be >= 0, or -1 once")
+    rest = size - sum(piece for piece in pieces if piece != -1)
+    if rest < 0:
+        raise invalid("TW204", f"split: sizes {pieces} exceed the dimension, which is {size}")
+    return tuple(rest if piece == -1 else piece for piece in pieces)
+
+
+@export("tile")
+def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+    """`input` repeated `multiples[i]` times along axis i.
+
+    multiples: an integer vector with a number for each axis.  InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.tile([[1, 2]], [2, 2]).numpy()
+    array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
+    """
+    x = tensor(input)
+    counts = integer_vector(multiples, "tile", "multiples")
+    dims = x.dims
+    if len(counts) != len(dims) or any(count < 0 for count in counts):
+        raise invalid(
+            "TW204",
+            f"tile: multiples={counts} for input of shape {dims}",
+            f"{len(dims)} numbers of at least 0",
+        )
+    return _repeated_blocks(x, dims, counts)
+
+
+def _repeated_blocks(x: Any, dims: tuple, counts: tuple) -> Any:
+    """x with axis i repeated counts[i] times as a block, by one broadcast between two reshapes."""
+    ones = tuple(n for size in dims for n in (1, size))
+    wide = tuple(n for size, count in zip(dims, counts) for n in (count, size))
+    spread = layout.broadcast_to(layout.reshape(x, shape=ones), shape=wide)
+    return layout.reshape(spread, shape=tuple(a * b for a, b in zip(dims, counts)))
+
+
+@export("repeat")
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
+    """Each element of `input` (each slice along `axis`) `repeats` times in a row.
+
+    repeats: an integer, or a vector with a number for each slice; without `axis` the elements are
+    taken in row-major order.  ValueError if the shapes do not fit, TypeError if `repeats` holds no
+    integers.
+
+    >>> import talweg as tf
+    >>> tf.repeat([1, 2], 2).numpy(), tf.repeat([1, 2], [1, 2]).numpy()
+    (array([1, 1, 2, 2], dtype=int32), array([1, 2, 2], dtype=int32))
+    """
+    x = tensor(input)
+    counts = np.asarray(array_of(_integers_to_repeat(repeats)))
+    if axis is None:
+        x = layout.reshape(x, shape=(int(np.prod(x.dims)),))
+    elif not isinstance(axis, (int, np.integer)):
+        raise type_error("TW104", f"repeat: argument `axis` must be an int, got {axis!r}")
+    rank = len(x.dims)
+    place = 0 if axis is None else int(axis)
+    if not -rank <= place < rank:
+        raise value_error(
+            "TW202", f"repeat: axis={axis} out of bounds: expected {-rank}<=axis<{rank}"
+        )
+    place %= rank
+    size = x.dims[place]
+    if counts.ndim > 1:
+        raise value_error("TW203", f"repeat: repeats has shape {counts.shape}", "rank at most 1")
+    if counts.size == 1:
+        return _repeated_evenly(x, int(counts.reshape(())), place)
+    if counts.size != size:
+        raise value_error(
+            "TW204", f"repeat: {counts.size} repeats for dimension {place} of size {size}"
+        )
+    places = np.repeat(np.arange(size), np.maximum(counts, 0))
+    return indexing.gather(x, constant(places), axis=place, batch_dims=0)
+
+
+def _integers_to_repeat(repeats: Any) -> Any:
+    counts = tensor(repeats)
+    if counts.dtype not in INTEGERS:
+        raise type_error(
+            "TW104", f"repeat: repeats must be of type integer, got dtype {counts.dtype.name}"
+        )
+    return counts
+
+
+def _repeated_evenly(x: Any, count: int, axis: int) -> Any:
+    if count < 0:
+        raise invalid("TW207", f"repeat: repeats={count}", "a number of at least 0")
+    dims = x.dims
+    lead, size, rest = dims[:axis], dims[axis], dims[axis + 1 :]
+    apart = layout.reshape(x, shape=(*lead, size, 1, *rest))
+    spread = layout.broadcast_to(apart, shape=(*lead, size, count, *rest))
+    return layout.reshape(spread, shape=(*lead, size * count, *rest))
+
+
+@export("meshgrid")
+def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list:
+    """The coordinates of a grid, a tensor for each of the vectors in `args`.
+
+    With indexing "ij" the shape is (len(args[0]), len(args[1]), ...); with "xy" the first two are
+    exchanged.  ValueError for another `indexing`.
+
+    >>> import talweg as tf
+    >>> x, y = tf.meshgrid([1, 2, 3], [10, 20])
+    >>> x.numpy().tolist(), y.numpy().tolist()
+    ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
+    """
+    if indexing not in ("xy", "ij"):
+        raise value_error("TW207", f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    tensors = [tensor(arg) for arg in args]
+    for position, x in enumerate(tensors):
+        if x.dtype is not tensors[0].dtype:
+            raise invalid(
+                "TW102",
+                f"meshgrid: argument {position} has dtype {x.dtype.name} and argument 0 has dtype "
+                f"{tensors[0].dtype.name}",
+                "one dtype",
+            )
+    sizes = [int(np.prod(x.dims)) for x in tensors]
+    order = list(range(len(tensors)))
+    if indexing == "xy" and len(order) > 1:
+        order[0], order[1] = 1, 0
+    shape = tuple(sizes[place] for place in order)
+    result = []
+    for position, x in enumerate(tensors):
+        lined = tuple(sizes[position] if place == position else 1 for place in order)
+        result.append(layout.broadcast_to(layout.reshape(x, shape=lined), shape=shape))
+    return result

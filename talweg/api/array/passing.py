@@ -1,0 +1,127 @@
+"""Tensors handed on: identity, stop_gradient, bitcast; and what is a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.core.dtypes import NUMERIC, as_dtype
+from talweg.core.errors import invalid, type_error
+from talweg.core.value import IndexedSlices, Tensor
+from talweg.eager.convert import is_tensor_like
+from talweg.eager.tensor import EagerTensor
+from talweg.prims import arithmetic, joining, layout
+
+
+@export("identity")
+def identity(input: Any, name: str | None = None) -> Any:
+    """A new tensor with the value of `input`; gradients flow through.
+
+    >>> import talweg as tf
+    >>> x = tf.constant([1.0])
+    >>> y = tf.identity(x)
+    >>> y.numpy(), y is x
+    (array([1.], dtype=float32), False)
+    """
+    if isinstance(input, IndexedSlices):
+        return IndexedSlices(identity(input.values), input.indices, input.dense_shape)
+    x = tensor(input)
+    return arithmetic.identity(x) if x.dtype in NUMERIC else layout.reshape(x, shape=x.dims)
+
+
+@export("identity_n")
+def identity_n(input: Any, name: str | None = None) -> list:
+    """New tensors with the values of those in the list `input`.
+
+    InvalidArgumentError for an empty list, TypeError if it is no list.
+
+    >>> import talweg as tf
+    >>> [x.numpy() for x in tf.identity_n([1, 2.0])]
+    [1, 2.0]
+    """
+    if not isinstance(input, (list, tuple, Tensor)):
+        raise type_error("TW104", f"identity_n: input must be a list of tensors, got {input!r}")
+    found = [identity(item) for item in input]
+    if not found:
+        raise invalid("TW207", "identity_n: input is an empty list", "at least one tensor")
+    return found
+
+
+@export("stop_gradient")
+def stop_gradient(input: Any, name: str | None = None) -> Any:
+    """`input`, as a constant as far as derivatives go.
+
+    >>> import talweg as tf
+    >>> x = tf.constant(3.0)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * tf.stop_gradient(x)
+    >>> tape.gradient(y, x).numpy()
+    3.0
+    """
+    return arithmetic.stop_gradient(tensor(input))
+
+
+@export("guarantee_const")
+def guarantee_const(input: Any, name: str | None = None) -> Any:
+    """`input`, said never to change; nothing is made of that here.
+
+    >>> import talweg as tf
+    >>> tf.guarantee_const([1]).numpy()
+    array([1], dtype=int32)
+    """
+    return identity(input)
+
+
+@export("bitcast")
+def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
+    """The bytes of `input` read as the dtype `type`.
+
+    A narrower type adds a last axis, a wider one uses up a last axis of the fitting size
+    (InvalidArgumentError otherwise, and for bool and string).
+
+    >>> import talweg as tf
+    >>> tf.bitcast(1.0, tf.int32).numpy()
+    1065353216
+    """
+    x, dtype = tensor(input), as_dtype(type)
+    for found, argument in ((x.dtype, "input"), (dtype, "type")):
+        if found not in NUMERIC:
+            raise invalid("TW102", f"bitcast: {argument} has dtype {found.name}", "a number type")
+    return joining.bitcast(x, dtype=dtype)
+
+
+@export("is_tensor")
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor, a variable, or another thing of this package that is used as one.
+
+    >>> import talweg as tf
+    >>> tf.is_tensor(tf.constant(1)), tf.is_tensor([1])
+    (True, False)
+    """
+    return is_tensor_like(x) or hasattr(x, "_flat_components")
+
+
+@export("is_symbolic_tensor")
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether `tensor` stands for a value that is not there yet.
+
+    >>> import talweg as tf
+    >>> tf.is_symbolic_tensor(tf.constant(1))
+    False
+    """
+    return isinstance(tensor, Tensor) and not isinstance(tensor, EagerTensor)
+
+
+@export("get_static_value")
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of `tensor` as an array if it is known without computing, else None.
+
+    >>> import talweg as tf
+    >>> tf.get_static_value(tf.constant([1, 2]))
+    array([1, 2], dtype=int32)
+    """
+    if isinstance(tensor, EagerTensor):
+        return tensor.numpy()
+    return None if is_tensor_like(tensor) else tensor

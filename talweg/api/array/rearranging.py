@@ -1,0 +1,384 @@
+"""Elements in another order, or with others around them: reverse, roll, pad, blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.array.operands import constant, integer_array, integer_vector, matching
+from talweg.api.export import export
+from talweg.core.dtypes import int32, int64
+from talweg.core.errors import NotFoundError, compose, invalid, type_error, value_error
+from talweg.core.shapes import normalize_axis
+from talweg.prims import arithmetic, indexing, joining, layout
+
+
+@export("reverse")
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
+    """`tensor` with the order along the axes in the vector `axis` reversed.
+
+    InvalidArgumentError if `axis` is no vector, is out of range or names an axis twice.
+
+    >>> import talweg as tf
+    >>> tf.reverse([[1, 2], [3, 4]], axis=[1]).numpy()
+    array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
+    (x,) = matching([tensor])
+    rank = len(x.dims)
+    given = integer_vector(axis, "reverse", "axis")
+    if rank == 0:
+        return x
+    axes = [normalize_axis("reverse", place, rank) for place in given]
+    if len(set(axes)) < len(axes):
+        raise invalid("TW202", f"reverse: axis={given} names an axis twice")
+    return layout.reverse(x, axes=tuple(sorted(axes)))
+
+
+@export("reverse_sequence")
+def reverse_sequence(
+    input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None, name: Any = None
+) -> Any:
+    """For each place b along `batch_axis` the first seq_lengths[b] slices along `seq_axis` reversed.
+
+    seq_lengths [b]: int32 or int64, at most the size of `seq_axis`.  `batch_axis` is 0 by default.
+    InvalidArgumentError where these do not fit, TypeError without `seq_axis`.
+
+    >>> import talweg as tf
+    >>> tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy()
+    array([[2, 1, 3],
+           [6, 5, 4]], dtype=int32)
+    """
+    x, lengths = tensor(input), tensor(seq_lengths)
+    if seq_axis is None:
+        raise type_error("TW104", "reverse_sequence: seq_axis is None", "an int")
+    rank, batch_axis = len(x.dims), 0 if batch_axis is None else batch_axis
+    if lengths.dtype not in (int32, int64) or len(lengths.dims) != 1:
+        raise invalid(
+            "TW102",
+            f"reverse_sequence: seq_lengths has dtype {lengths.dtype.name} and shape {lengths.dims}",
+            "a vector of int32 or int64",
+        )
+    if not (0 <= seq_axis < rank and 0 <= batch_axis < rank and seq_axis != batch_axis):
+        raise invalid(
+            "TW202",
+            f"reverse_sequence: seq_axis={seq_axis} and batch_axis={batch_axis} for rank {rank}",
+            f"two different axes from 0 to {rank - 1}",
+        )
+    if lengths.dims != (x.dims[batch_axis],):
+        raise invalid(
+            "TW204",
+            f"reverse_sequence: {lengths.dims[0]} seq_lengths for {x.dims[batch_axis]} sequences",
+        )
+    return _reverse_rows(x, lengths, seq_axis, batch_axis)
+
+
+def _reverse_rows(x: Any, lengths: Any, seq_axis: int, batch_axis: int) -> Any:
+    size = x.dims[seq_axis]
+    array = getattr(lengths, "_array", None)
+    if array is not None and array.size and (array.min() < 0 or array.max() > size):
+        raise invalid(
+            "TW207", f"reverse_sequence: seq_lengths={array.tolist()}", f"lengths from 0 to {size}"
+        )
+    steps = constant(np.arange(size, dtype=lengths.dtype.numpy_dtype)[None, :])
+    last = layout.reshape(lengths, shape=(*lengths.dims, 1)) - 1
+    places = arithmetic.select(arithmetic.less_equal(steps, last), last - steps, steps)
+    rest = [axis for axis in range(len(x.dims)) if axis not in (batch_axis, seq_axis)]
+    perm = (batch_axis, seq_axis, *rest)
+    rows = indexing.gather(layout.transpose(x, perm=perm), places, axis=1, batch_dims=1)
+    return layout.transpose(rows, perm=layout.inverse_permutation(perm))
+
+
+@export("roll")
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
+    """`input` with its elements moved by `shift` along `axis`; what leaves at one end enters at the other.
+
+    shift, axis: integers, or vectors of one length; an axis may be named more than once.
+    InvalidArgumentError for an axis out of range, different lengths, or a scalar `input`.
+
+    >>> import talweg as tf
+    >>> tf.roll([1, 2, 3, 4], shift=1, axis=0).numpy()
+    array([4, 1, 2, 3], dtype=int32)
+    """
+    x = tensor(input)
+    moves, given = integer_array(shift, "roll", "shift"), integer_array(axis, "roll", "axis")
+    if not x.dims:
+        raise invalid("TW203", "roll: input is a scalar", "a rank of at least 1")
+    if moves.ndim > 1 or moves.shape != given.shape:
+        raise invalid(
+            "TW204",
+            f"roll: shift and axis have shapes {moves.shape} and {given.shape}",
+            "two integers, or two vectors of one length",
+        )
+    axes = [normalize_axis("roll", int(place), len(x.dims)) for place in given.reshape(-1)]
+    shifts = tuple(int(move) for move in moves.reshape(-1))
+    return joining.roll(x, shifts=shifts, axes=tuple(axes))
+
+
+# -- padding
+
+
+@export("pad")
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: Any = None
+) -> Any:
+    """`tensor` with elements added before and after along each axis.
+
+    paddings [rank, 2]: how many before and after.  mode "CONSTANT" adds `constant_values`,
+    "REFLECT" mirrors without repeating the edge, "SYMMETRIC" repeats it.  InvalidArgumentError if
+    paddings have the wrong shape, are negative or too large to mirror; ValueError for another mode.
+
+    >>> import talweg as tf
+    >>> tf.pad([1, 2, 3], [[1, 2]]).numpy(), tf.pad([1, 2, 3], [[2, 1]], "REFLECT").numpy()
+    (array([0, 1, 2, 3, 0, 0], dtype=int32), array([3, 2, 1, 2, 3, 2], dtype=int32))
+    """
+    kind = mode.upper()
+    if kind not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+        raise value_error("TW207", f"pad: mode={mode!r}", '"CONSTANT", "REFLECT" or "SYMMETRIC"')
+    if kind != "CONSTANT":
+        (x,) = matching([tensor])
+        low, high = _paddings(paddings, x.dims)
+        return _mirrored(x, low, high, kind == "SYMMETRIC")
+    if isinstance(constant_values, int) and constant_values == 0:
+        (x,) = matching([tensor])
+        value = constant(_nothing(x.dtype))
+    else:
+        x, value = matching([tensor, constant_values])
+    low, high = _paddings(paddings, x.dims)
+    if value.dims:
+        raise invalid("TW203", f"pad: constant_values has shape {value.dims}", "a scalar")
+    return layout.pad(x, value, low=low, high=high)
+
+
+def _nothing(dtype: Any) -> Any:
+    """A zero of any dtype; an empty string."""
+    return np.array(b"", object) if dtype.name == "string" else dtype.numpy_dtype.type(0)
+
+
+def _paddings(paddings: Any, dims: tuple, function: str = "pad") -> tuple[tuple, tuple]:
+    """The numbers before and after along each axis."""
+    array = integer_array(paddings, function, "paddings", empty=len(dims) == 0)
+    if array.shape != (len(dims), 2) and (array.size or dims):
+        raise invalid(
+            "TW205",
+            f"{function}: paddings has shape {array.shape} for input of shape {dims}",
+            f"shape ({len(dims)}, 2)",
+        )
+    if (array < 0).any():
+        raise invalid("TW207", f"{function}: paddings={array.tolist()}", "numbers of at least 0")
+    pairs = array.reshape(-1, 2)
+    return tuple(pairs[:, 0].tolist()), tuple(pairs[:, 1].tolist())
+
+
+def _mirrored(x: Any, low: tuple, high: tuple, symmetric: bool) -> Any:
+    """x mirrored at both ends of every axis, by gathering along one axis after the other."""
+    for axis, (before, after) in enumerate(zip(low, high)):
+        size = x.dims[axis]
+        most = size if symmetric else size - 1
+        if before > most or after > most:
+            raise invalid(
+                "TW207",
+                f"pad: paddings {before}, {after} are too large to mirror dimension {axis} of size "
+                f"{size}",
+                f"at most {max(most, 0)}",
+            )
+        if not before and not after:
+            continue
+        edge = 0 if symmetric else 1
+        places = np.concatenate(
+            [
+                np.arange(before)[::-1] + edge,
+                np.arange(size),
+                size - 1 - edge - np.arange(after),
+            ]
+        )
+        x = indexing.gather(x, constant(places), axis=axis, batch_dims=0)
+    return x
+
+
+# -- blocks of pixels
+
+
+def _check_image(function: str, x: Any, block_size: Any, data_format: str) -> tuple:
+    """Batch, height, width and depth of an NHWC image."""
+    if data_format not in ("NHWC", "NCHW", "NCHW_VECT_C"):
+        raise invalid("TW207", f"{function}: data_format={data_format!r}", '"NHWC"')
+    if block_size < 2:
+        raise invalid("TW207", f"{function}: block_size={block_size}", "at least 2")
+    if data_format != "NHWC":
+        text = compose("TW402", f"{function}: data_format={data_format!r} on a CPU", '"NHWC"')
+        raise NotFoundError(None, None, text)
+    if len(x.dims) != 4:
+        raise invalid("TW203", f"{function}: input has shape {x.dims}", "rank 4")
+    return x.dims
+
+
+@export("nn.space_to_depth")
+def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name: Any = None) -> Any:
+    """Blocks of block_size² pixels as the channels of one.
+
+    input [b, h, w, c] -> [b, h / block_size, w / block_size, c block_size²].
+    InvalidArgumentError unless block_size divides height and width.
+
+    >>> import talweg as tf
+    >>> tf.nn.space_to_depth([[[[1], [2]], [[3], [4]]]], 2).numpy()
+    array([[[[1, 2, 3, 4]]]], dtype=int32)
+    """
+    x = tensor(input)
+    b, h, w, c = _check_image("space_to_depth", x, block_size, data_format)
+    n = int(block_size)
+    if h % n or w % n:
+        raise invalid(
+            "TW204", f"space_to_depth: height {h} and width {w} must be divisible by block_size {n}"
+        )
+    blocks = layout.reshape(x, shape=(b, h // n, n, w // n, n, c))
+    blocks = layout.transpose(blocks, perm=(0, 1, 3, 2, 4, 5))
+    return layout.reshape(blocks, shape=(b, h // n, w // n, n * n * c))
+
+
+@export("nn.depth_to_space")
+def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name: Any = None) -> Any:
+    """The channels of one pixel as a block of block_size² pixels; undoes `tf.nn.space_to_depth`.
+
+    input [b, h, w, c block_size²] -> [b, h block_size, w block_size, c].  InvalidArgumentError
+    unless block_size² divides the number of channels.
+
+    >>> import talweg as tf
+    >>> tf.nn.depth_to_space([[[[1, 2, 3, 4]]]], 2).numpy().tolist()
+    [[[[1], [2]], [[3], [4]]]]
+    """
+    x = tensor(input)
+    b, h, w, c = _check_image("depth_to_space", x, block_size, data_format)
+    n = int(block_size)
+    if c % (n * n):
+        raise invalid("TW204", f"depth_to_space: depth {c} must be divisible by {n * n}")
+    blocks = layout.reshape(x, shape=(b, h, w, n, n, c // (n * n)))
+    blocks = layout.transpose(blocks, perm=(0, 1, 3, 2, 4, 5))
+    return layout.reshape(blocks, shape=(b, h * n, w * n, c // (n * n)))
+
+
+def _block_arguments(function: str, x: Any, block_shape: Any, pads: Any, word: str) -> tuple:
+    blocks = integer_vector(block_shape, function, "block_shape")
+    rank = len(blocks)
+    array = integer_array(pads, function, word)
+    if len(x.dims) < rank + 1:
+        raise invalid("TW203", f"{function}: input has shape {x.dims}", f"rank >= {rank + 1}")
+    if array.shape != (rank, 2):
+        raise invalid("TW205", f"{function}: {word} has shape {array.shape}", f"shape ({rank}, 2)")
+    if any(block < 1 for block in blocks):
+        raise invalid("TW207", f"{function}: block_shape={blocks}", "positive numbers")
+    if (array < 0).any():
+        raise invalid("TW207", f"{function}: {word}={array.tolist()}", "numbers of at least 0")
+    return blocks, array.tolist()
+
+
+@export("space_to_batch", "space_to_batch_nd", "nn.space_to_batch")
+def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Any:
+    """Each place inside a block of `block_shape` as a batch of its own, after padding with zeros.
+
+    input [b, s₁, ..., sₘ, ...], block_shape [m], paddings [m, 2] ->
+    [b Π block_shape, (s₁ + its paddings) / block_shape[0], ...].  InvalidArgumentError where the
+    blocks do not divide the padded dimensions.
+
+    >>> import talweg as tf
+    >>> tf.space_to_batch([[1, 2, 3, 4]], [2], [[0, 0]]).numpy()
+    array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    x = tensor(input)
+    blocks, pads = _block_arguments("space_to_batch", x, block_shape, paddings, "paddings")
+    rank, dims = len(blocks), x.dims
+    rest = dims[rank + 1 :]
+    low = (0, *(pair[0] for pair in pads), *(0,) * len(rest))
+    high = (0, *(pair[1] for pair in pads), *(0,) * len(rest))
+    if any(low) or any(high):
+        x = layout.pad(x, constant(_nothing(x.dtype)), low=low, high=high)
+    spaces = x.dims[1 : rank + 1]
+    for place, (space, block) in enumerate(zip(spaces, blocks)):
+        if space % block:
+            raise invalid(
+                "TW204",
+                f"space_to_batch: padded dimension {place} is {space}, not divisible by {block}",
+            )
+    cut = tuple(n for space, block in zip(spaces, blocks) for n in (space // block, block))
+    apart = layout.reshape(x, shape=(dims[0], *cut, *rest))
+    within = tuple(range(2, 2 * rank + 1, 2))
+    between = tuple(range(1, 2 * rank, 2))
+    perm = (*within, 0, *between, *range(2 * rank + 1, 2 * rank + 1 + len(rest)))
+    batch = dims[0] * int(np.prod(blocks))
+    outer = tuple(space // block for space, block in zip(spaces, blocks))
+    return layout.reshape(layout.transpose(apart, perm=perm), shape=(batch, *outer, *rest))
+
+
+@export("batch_to_space")
+def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Any:
+    """Batches put back as the places inside blocks, then cropped; undoes `tf.space_to_batch`.
+
+    input [b Π block_shape, s₁, ..., sₘ, ...], block_shape [m], crops [m, 2] ->
+    [b, s₁ block_shape[0] - its crops, ...].
+
+    >>> import talweg as tf
+    >>> tf.batch_to_space([[1, 3], [2, 4]], [2], [[0, 0]]).numpy()
+    array([[1, 2, 3, 4]], dtype=int32)
+    """
+    x = tensor(input)
+    blocks, pairs = _block_arguments("batch_to_space", x, block_shape, crops, "crops")
+    rank, dims = len(blocks), x.dims
+    total = int(np.prod(blocks))
+    if dims[0] % total:
+        raise invalid(
+            "TW204",
+            f"batch_to_space: batch dimension {dims[0]} is not divisible by the product of block "
+            f"sizes {total}",
+        )
+    spaces, rest = dims[1 : rank + 1], dims[rank + 1 :]
+    apart = layout.reshape(x, shape=(*blocks, dims[0] // total, *spaces, *rest))
+    mixed = tuple(n for place in range(rank) for n in (rank + 1 + place, place))
+    perm = (rank, *mixed, *range(2 * rank + 1, 2 * rank + 1 + len(rest)))
+    full = tuple(space * block for space, block in zip(spaces, blocks))
+    whole = (dims[0] // total, *full, *rest)
+    joined = layout.reshape(layout.transpose(apart, perm=perm), shape=whole)
+    for place, (size, (low, high)) in enumerate(zip(full, pairs)):
+        if low + high > size:
+            raise invalid(
+                "TW207", f"batch_to_space: crops {low}, {high} exceed dimension {place} of {size}"
+            )
+    begin = (0, *(low for low, _ in pairs), *(0,) * len(rest))
+    end = (whole[0], *(n - high for n, (_, high) in zip(full, pairs)), *rest)
+    return layout.strided_slice(joined, begin=begin, end=end, strides=(1,) * len(end))
+
+
+@export("required_space_to_batch_paddings")
+def required_space_to_batch_paddings(
+    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+) -> tuple:
+    """(paddings, crops), both [m, 2]: the padding at the end that makes blocks divide a shape.
+
+    input_shape, block_shape: integer vectors [m]; base_paddings [m, 2] are kept.
+
+    >>> import talweg as tf
+    >>> paddings, crops = tf.required_space_to_batch_paddings([3, 4], [2, 3])
+    >>> paddings.numpy().tolist(), crops.numpy().tolist()
+    ([[0, 1], [0, 2]], [[0, 1], [0, 2]])
+    """
+    function = "required_space_to_batch_paddings"
+    sizes = np.array(integer_vector(input_shape, function, "input_shape"), np.int64)
+    blocks = np.array(integer_vector(block_shape, function, "block_shape"), np.int64)
+    base = np.zeros((len(blocks), 2), np.int64)
+    if base_paddings is not None:
+        base = integer_array(base_paddings, function, "base_paddings")
+    if sizes.shape != blocks.shape or base.shape != (len(blocks), 2):
+        raise value_error(
+            "TW204",
+            f"{function}: input_shape, block_shape and base_paddings have shapes {sizes.shape}, "
+            f"{blocks.shape} and {base.shape}",
+            "[m], [m] and [m, 2]",
+        )
+    extra = -(sizes + base.sum(1)) % blocks
+    paddings = np.stack([base[:, 0], base[:, 1] + extra], 1).astype(np.int32)
+    crops = np.stack([np.zeros_like(extra), extra], 1).astype(np.int32)
+    return constant(paddings), constant(crops)
+
+

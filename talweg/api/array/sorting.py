@@ -1,0 +1,248 @@
+"""Order: sort, argsort, top_k, searchsorted, unique."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.array.operands import axis_scalar, integer_array, numbers
+from talweg.api.export import export
+from talweg.core.dtypes import as_dtype, float32, int32
+from talweg.core.errors import invalid, value_error
+from talweg.eager.convert import convert_to_tensor
+from talweg.prims import indexing, layout, search
+from talweg.prims import sort as ordering
+
+TopKV2 = namedtuple("TopKV2", ["values", "indices"])
+ApproxTopK = namedtuple("ApproxTopK", ["values", "indices"])
+Unique = namedtuple("Unique", ["y", "idx"])
+UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
+
+
+def _descending(direction: Any, function: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise value_error(
+            "TW207", f"{function}: direction={direction!r}", '"ASCENDING" or "DESCENDING"'
+        )
+    return direction == "DESCENDING"
+
+
+def _to_last(x: Any, axis: int) -> Any:
+    """x with `axis` and the last axis exchanged."""
+    last = len(x.dims) - 1
+    if axis == last:
+        return x
+    perm = list(range(last + 1))
+    perm[axis], perm[last] = last, axis
+    return layout.transpose(x, perm=tuple(perm))
+
+
+@export("sort")
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: Any = None) -> Any:
+    """`values` sorted along `axis`, "ASCENDING" or "DESCENDING".
+
+    values: real numbers of rank at least 1; NaN counts as the largest.  The derivative follows the
+    elements to their places.  InvalidArgumentError for other dtypes or an axis out of range,
+    ValueError for another direction.
+
+    >>> import talweg as tf
+    >>> tf.sort([3, 1, 2]).numpy()
+    array([1, 2, 3], dtype=int32)
+    """
+    descending = _descending(direction, "sort")
+    x = tensor(values)
+    place = axis_scalar(axis, len(x.dims), "sort")
+    x = _to_last(x, place)
+    found, _ = ordering.top_k(x, k=x.dims[-1], smallest=not descending, dtype=int32)
+    return _to_last(found, place)
+
+
+@export("argsort")
+def argsort(
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: Any = None
+) -> Any:
+    """The int32 indices that sort `values` along `axis`; equal elements keep their order.
+
+    Errors as `tf.sort`.
+
+    >>> import talweg as tf
+    >>> tf.argsort([3, 1, 2]).numpy()
+    array([1, 2, 0], dtype=int32)
+    """
+    descending = _descending(direction, "argsort")
+    x = tensor(values)
+    place = axis_scalar(axis, len(x.dims), "argsort")
+    return _to_last(ordering.argsort(_to_last(x, place), descending=descending), place)
+
+
+@export("math.top_k", "nn.top_k")
+def top_k(
+    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: Any = None
+) -> TopKV2:
+    """(values, indices): the k largest elements along the last axis, largest first.
+
+    input [..., n] of real numbers -> two tensors [..., k].  Of equal elements the first comes
+    first.  InvalidArgumentError for k outside [0, n].  The result is sorted even without `sorted`.
+
+    >>> import talweg as tf
+    >>> values, indices = tf.math.top_k([1, 3, 2], 2)
+    >>> values.numpy(), indices.numpy()
+    (array([3, 2], dtype=int32), array([1, 2], dtype=int32))
+    """
+    x = tensor(input)
+    count = integer_array(k, "top_k", "k")
+    if count.ndim:
+        raise invalid("TW203", f"top_k: k must be scalar, got shape {count.shape}")
+    found = ordering.top_k(x, k=int(count), smallest=False, dtype=as_dtype(index_type))
+    return TopKV2(*found)
+
+
+@export("approx_top_k")
+def approx_top_k(
+    input: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    is_max_k: bool = True,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """(values, indices) of the k largest elements (smallest, without `is_max_k`) along a dimension.
+
+    Exact here, whatever `recall_target` allows.
+
+    >>> import talweg as tf
+    >>> tf.approx_top_k([1.0, 3.0, 2.0], 2).values.numpy()
+    array([3., 2.], dtype=float32)
+    """
+    x = tensor(input)
+    place = axis_scalar(reduction_dimension, len(x.dims), "approx_top_k", "reduction_dimension")
+    found = ordering.top_k(_to_last(x, place), k=k, smallest=not is_max_k, dtype=int32)
+    return ApproxTopK(*(_to_last(part, place) for part in found))
+
+
+def _approximate(largest: bool, word: str) -> Any:
+    def approximate(
+        operand: Any,
+        k: int,
+        reduction_dimension: int = -1,
+        recall_target: float = 0.95,
+        reduction_input_size_override: int = -1,
+        aggregate_to_topk: bool = True,
+        name: str | None = None,
+    ) -> ApproxTopK:
+        return approx_top_k(operand, k, reduction_dimension, recall_target, largest)
+
+    name = "approx_max_k" if largest else "approx_min_k"
+    approximate.__name__ = approximate.__qualname__ = name
+    approximate.__doc__ = f"""(values, indices) of the k {word} elements along a dimension, exact here.
+
+    >>> import talweg as tf
+    >>> tf.math.{name}([1.0, 3.0, 2.0], 1).indices.numpy()
+    array([{1 if largest else 0}], dtype=int32)
+    """
+    return export(f"math.{name}", f"nn.{name}")(approximate)
+
+
+approx_max_k = _approximate(True, "largest")
+approx_min_k = _approximate(False, "smallest")
+
+
+@export("math.in_top_k", "nn.in_top_k")
+def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Any:
+    """Whether predictions[b, targets[b]] is among the k largest of predictions[b].
+
+    targets [b] (int32 or int64), predictions [b, n] (float32) -> bool [b].  All elements that tie
+    with the k-th count as inside.  InvalidArgumentError where shapes or dtypes do not fit.
+
+    >>> import talweg as tf
+    >>> tf.math.in_top_k([0, 1], [[0.1, 0.9], [0.3, 0.7]], 1).numpy()
+    array([False,  True])
+    """
+    scores = convert_to_tensor(predictions, float32)
+    count = int(integer_array(k, "in_top_k", "k").reshape(()))
+    return search.in_top_k(scores, tensor(targets), k=count)
+
+
+@export("searchsorted")
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: Any = None
+) -> Any:
+    """Where `values` would go into `sorted_sequence` so that it stays sorted.
+
+    sorted_sequence [..., n], values [..., m] of one dtype -> [..., m] of dtype `out_type`.  With
+    side "left" before equal elements, with "right" behind them.  ValueError for another side.
+
+    >>> import talweg as tf
+    >>> tf.searchsorted([1, 3, 5], [3, 4]).numpy()
+    array([1, 2], dtype=int32)
+    """
+    if side not in ("left", "right"):
+        raise value_error("TW207", f"searchsorted: side={side!r}", "'left' or 'right'")
+    dtype = as_dtype(out_type)
+    numbers(dtype, "searchsorted", "out_type")
+    x, v = tensor(sorted_sequence), tensor(values)
+    flat = [_rows(part) if part.dims else part for part in (x, v)]
+    found = search.searchsorted(*flat, right=side == "right", dtype=dtype)
+    return layout.reshape(found, shape=v.dims)
+
+
+def _rows(x: Any) -> Any:
+    """x [..., n] as a matrix [rows, n]."""
+    rows = int(np.prod(x.dims[:-1]))
+    return layout.reshape(x, shape=(rows, x.dims[-1]))
+
+
+def _unique(x: Any, out_idx: Any, function: str) -> tuple:
+    x = tensor(x)
+    dtype = as_dtype(out_idx)
+    numbers(dtype, function, "out_idx")
+    first, number, count = search.unique(x, dtype=dtype)
+    return indexing.gather(x, first, axis=0, batch_dims=0), number, count
+
+
+@export("unique")
+def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
+    """(y, idx): the different elements of the vector `x` in the order in which they first appear.
+
+    idx, of dtype `out_idx` (int32 or int64), says for each element of x its place in y: x = y[idx].
+    InvalidArgumentError unless x is a vector.
+
+    >>> import talweg as tf
+    >>> y, idx = tf.unique([3, 1, 3])
+    >>> y.numpy(), idx.numpy()
+    (array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32))
+    """
+    return Unique(*_unique(x, out_idx, "unique")[:2])
+
+
+@export("unique_with_counts")
+def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> UniqueWithCounts:
+    """(y, idx, count): as `tf.unique`, and how often each element of y appears in `x`.
+
+    >>> import talweg as tf
+    >>> tf.unique_with_counts([3, 1, 3]).count.numpy()
+    array([2, 1], dtype=int32)
+    """
+    return UniqueWithCounts(*_unique(x, out_idx, "unique_with_counts"))
+
+
+@export("math.invert_permutation")
+def invert_permutation(x: Any, name: str | None = None) -> Any:
+    """The permutation y with y[x[i]] = i.
+
+    x [n]: int32 or int64, each of 0..n-1 once; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.invert_permutation([2, 0, 1]).numpy()
+    array([1, 2, 0], dtype=int32)
+    """
+    if isinstance(x, (list, tuple)) and not x:
+        x = np.zeros(0, np.int32)
+    return search.invert_permutation(tensor(x))
+
+

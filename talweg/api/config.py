@@ -1,0 +1,336 @@
+"""tf.config: what there is to run on (one CPU), and settings that programs set and read back."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core.errors import type_error, value_error
+
+PhysicalDevice = export("config.PhysicalDevice")(
+    namedtuple("PhysicalDevice", ["name", "device_type"])
+)
+LogicalDevice = export("config.LogicalDevice")(namedtuple("LogicalDevice", ["name", "device_type"]))
+LogicalDeviceConfiguration = export(
+    "config.LogicalDeviceConfiguration", "config.experimental.VirtualDeviceConfiguration"
+)(
+    namedtuple(
+        "LogicalDeviceConfiguration",
+        ["memory_limit", "experimental_priority", "experimental_device_ordinal"],
+        defaults=(None, None, None),
+    )
+)
+
+CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
+
+
+class _Settings:
+    """What programs have set."""
+
+    def __init__(self) -> None:
+        self.visible: list = [CPU]
+        self.logical: list | None = None
+        self.threads = {"inter_op": 0, "intra_op": 0}
+        self.run_eagerly = False
+        self.soft_placement = True
+        self.jit = ""
+        self.optimizer: dict[str, Any] = {}
+        self.tensor_float_32 = True
+        self.synchronous = True
+        self.policy = "silent"
+
+
+settings = _Settings()
+
+
+def _known(device: Any) -> None:
+    if device != CPU:
+        raise value_error("TW207", f"Unrecognized device: {device!r}", f"one of {[CPU]}")
+
+
+@export("config.list_physical_devices", "config.experimental.list_physical_devices")
+def list_physical_devices(device_type: str | None = None) -> list:
+    """The devices of this machine of a type ("CPU", "GPU"), or all: there is one CPU.
+
+    >>> import talweg as tf
+    >>> tf.config.list_physical_devices()
+    [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
+    """
+    return [d for d in (CPU,) if device_type in (None, d.device_type)]
+
+
+@export("config.list_logical_devices", "config.experimental.list_logical_devices")
+def list_logical_devices(device_type: str | None = None) -> list:
+    """The devices operations can name: one for each visible device, or as configured.
+
+    >>> import talweg as tf
+    >>> tf.config.list_logical_devices("GPU")
+    []
+    """
+    if CPU not in settings.visible or device_type not in (None, "CPU"):
+        return []
+    return [
+        LogicalDevice(f"/device:CPU:{index}", "CPU")
+        for index in range(len(settings.logical or [0]))
+    ]
+
+
+@export("config.get_visible_devices", "config.experimental.get_visible_devices")
+def get_visible_devices(device_type: str | None = None) -> list:
+    """The physical devices in use.
+
+    >>> import talweg as tf
+    >>> tf.config.get_visible_devices("GPU")
+    []
+    """
+    return [d for d in settings.visible if device_type in (None, d.device_type)]
+
+
+@export("config.set_visible_devices", "config.experimental.set_visible_devices")
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Use only these devices (of a type).  ValueError for a device that is not there.
+
+    >>> import talweg as tf
+    >>> tf.config.set_visible_devices([], "GPU")
+    """
+    given = [devices] if isinstance(devices, (PhysicalDevice, str)) else list(devices or [])
+    for device in given:
+        _known(device)
+    kept = [d for d in settings.visible if device_type not in (None, d.device_type)]
+    settings.visible = kept + given
+
+
+@export(
+    "config.get_logical_device_configuration",
+    "config.experimental.get_virtual_device_configuration",
+)
+def get_logical_device_configuration(device: Any) -> list | None:
+    """The logical devices a physical one was divided into; None if it was not.
+
+    >>> import talweg as tf
+    >>> tf.config.get_logical_device_configuration(tf.config.list_physical_devices("CPU")[0])
+    """
+    _known(device)
+    return settings.logical
+
+
+@export(
+    "config.set_logical_device_configuration",
+    "config.experimental.set_virtual_device_configuration",
+)
+def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
+    """Divide a physical device into logical ones (which all run on the CPU).
+
+    ValueError for a device that is not there, or for limits a CPU does not have.
+
+    >>> import talweg as tf
+    >>> cpu = tf.config.list_physical_devices("CPU")[0]
+    >>> tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])
+    """
+    _known(device)
+    for one in logical_devices:
+        if one.memory_limit is not None:
+            raise value_error("TW207", "Setting memory limit on CPU virtual devices is not there")
+    settings.logical = list(logical_devices)
+
+
+@export("config.experimental.set_memory_growth")
+def set_memory_growth(device: Any, enable: bool) -> None:
+    """ValueError: memory growth is a matter of GPUs, and there are none.
+
+    >>> import talweg as tf
+    >>> for gpu in tf.config.list_physical_devices("GPU"):
+    ...     tf.config.experimental.set_memory_growth(gpu, True)
+    """
+    _known(device)
+    raise value_error("TW207", "Cannot set memory growth on non-GPU and non-Pluggable devices")
+
+
+@export("config.experimental.get_memory_growth")
+def get_memory_growth(device: Any) -> bool:
+    """ValueError: memory growth is a matter of GPUs, and there are none.
+
+    >>> import talweg as tf
+    >>> [tf.config.experimental.get_memory_growth(d) for d in tf.config.list_physical_devices("GPU")]
+    []
+    """
+    _known(device)
+    raise value_error("TW207", f"{device} has no memory growth", "a GPU")
+
+
+@export("config.experimental.get_device_details")
+def get_device_details(device: Any) -> dict:
+    """Details of a physical device; of a CPU none are known.
+
+    >>> import talweg as tf
+    >>> tf.config.experimental.get_device_details(tf.config.list_physical_devices()[0])
+    {}
+    """
+    _known(device)
+    return {}
+
+
+def _no_statistics(device: str) -> None:
+    if "CPU" in str(device).upper():
+        raise value_error("TW207", f"Allocator stats not available for device {device!r}")
+    raise value_error("TW207", f"No matching devices found for {device!r}")
+
+
+@export("config.experimental.get_memory_info")
+def get_memory_info(device: str) -> dict:
+    """ValueError: the CPU's allocator keeps no statistics.
+
+    >>> import talweg as tf
+    >>> try:
+    ...     tf.config.experimental.get_memory_info("CPU:0")
+    ... except ValueError:
+    ...     print("not there")
+    not there
+    """
+    _no_statistics(device)
+    return {}
+
+
+@export("config.experimental.get_memory_usage")
+def get_memory_usage(device: str) -> int:
+    """ValueError: the CPU's allocator keeps no statistics; see `get_memory_info`."""
+    _no_statistics(device)
+    return 0
+
+
+@export("config.experimental.reset_memory_stats")
+def reset_memory_stats(device: str) -> None:
+    """ValueError: the CPU's allocator keeps no statistics; see `get_memory_info`."""
+    _no_statistics(device)
+
+
+def _thread_accessors(kind: str) -> None:
+    def get() -> int:
+        return settings.threads[kind]
+
+    def set_(num_threads: int) -> None:
+        if not isinstance(num_threads, int):
+            raise type_error("TW104", f"num_threads must be an int, got {num_threads!r}")
+        settings.threads[kind] = num_threads
+
+    get.__name__ = f"get_{kind}_parallelism_threads"
+    get.__doc__ = f"The number of {kind.replace('_', '-')} threads asked for; 0 if none was."
+    set_.__name__ = f"set_{kind}_parallelism_threads"
+    set_.__doc__ = f"Ask for a number of {kind.replace('_', '-')} threads; it is kept, not used."
+    export(f"config.threading.{get.__name__}")(get)
+    export(f"config.threading.{set_.__name__}")(set_)
+
+
+_thread_accessors("inter_op")
+_thread_accessors("intra_op")
+
+
+@export("config.run_functions_eagerly", "config.experimental_run_functions_eagerly")
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Whether `tf.function` shall run its Python function as it is.
+
+    >>> import talweg as tf
+    >>> tf.config.run_functions_eagerly(True)
+    >>> tf.config.functions_run_eagerly()
+    True
+    >>> tf.config.run_functions_eagerly(False)
+    """
+    settings.run_eagerly = bool(run_eagerly)
+
+
+@export("config.functions_run_eagerly", "config.experimental_functions_run_eagerly")
+def functions_run_eagerly() -> bool:
+    """Whether `tf.function` runs its Python function as it is; see `run_functions_eagerly`."""
+    return settings.run_eagerly
+
+
+@export("config.set_soft_device_placement")
+def set_soft_device_placement(enabled: bool) -> None:
+    """Kept; operations always run where they can.
+
+    >>> import talweg as tf
+    >>> tf.config.set_soft_device_placement(True)
+    """
+    settings.soft_placement = bool(enabled)
+
+
+@export("config.get_soft_device_placement")
+def get_soft_device_placement() -> bool:
+    """What `set_soft_device_placement` was told last; True at first."""
+    return settings.soft_placement
+
+
+@export("config.optimizer.set_jit")
+def set_jit(enabled: Any) -> None:
+    """Kept: True, False, or "autoclustering".
+
+    >>> import talweg as tf
+    >>> tf.config.optimizer.set_jit(False)
+    """
+    settings.jit = enabled if isinstance(enabled, str) else "autoclustering" if enabled else ""
+
+
+@export("config.optimizer.get_jit")
+def get_jit() -> str:
+    """What `set_jit` was told last: "" or "autoclustering"."""
+    return settings.jit
+
+
+@export("config.optimizer.set_experimental_options")
+def set_experimental_options(options: dict) -> None:
+    """Kept, for `get_experimental_options`."""
+    settings.optimizer.update(options)
+
+
+@export("config.optimizer.get_experimental_options")
+def get_experimental_options() -> dict:
+    """The options set last, with the two that always have a value."""
+    return {"disable_model_pruning": False, "disable_meta_optimizer": False, **settings.optimizer}
+
+
+@export("config.experimental.enable_op_determinism")
+def enable_op_determinism() -> None:
+    """Nothing to do: every operation gives the same result for the same operands.
+
+    >>> import talweg as tf
+    >>> tf.config.experimental.enable_op_determinism()
+    """
+
+
+@export("config.experimental.enable_tensor_float_32_execution")
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Kept; float32 is always computed in full."""
+    settings.tensor_float_32 = bool(enabled)
+
+
+@export("config.experimental.tensor_float_32_execution_enabled")
+def tensor_float_32_execution_enabled() -> bool:
+    """What `enable_tensor_float_32_execution` was told last; True at first."""
+    return settings.tensor_float_32
+
+
+@export("config.experimental.set_synchronous_execution")
+def set_synchronous_execution(enable: bool) -> None:
+    """Kept; execution is always synchronous."""
+    settings.synchronous = bool(enable)
+
+
+@export("config.experimental.get_synchronous_execution")
+def get_synchronous_execution() -> bool:
+    """What `set_synchronous_execution` was told last; True at first."""
+    return settings.synchronous
+
+
+@export("config.experimental.set_device_policy")
+def set_device_policy(device_policy: str | None) -> None:
+    """Kept: "silent", "silent_for_int32", "warn" or "explicit"; ValueError for others."""
+    if device_policy not in (None, "silent", "silent_for_int32", "warn", "explicit"):
+        raise value_error("TW207", f"Not a valid device policy: {device_policy!r}")
+    settings.policy = device_policy or "silent"
+
+
+@export("config.experimental.get_device_policy")
+def get_device_policy() -> str:
+    """What `set_device_policy` was told last; "silent" at first."""
+    return settings.policy

@@ -1,0 +1,129 @@
+"""tf.device and tf.DeviceSpec.  Everything runs on the CPU; device names are checked and kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core.errors import value_error
+
+_KINDS = ("CPU", "GPU", "TPU")
+_FIELDS = ("job", "replica", "task", "device_type", "device_index")
+
+
+@export("DeviceSpec")
+class DeviceSpec:
+    """The parts of a device name (`tf.DeviceSpec`): job, replica, task, device type and index.
+
+    >>> import talweg as tf
+    >>> tf.DeviceSpec(job="ps", device_type="CPU", device_index=0).to_string()
+    '/job:ps/device:CPU:0'
+    """
+
+    def __init__(
+        self,
+        job: str | None = None,
+        replica: int | None = None,
+        task: int | None = None,
+        device_type: str | None = None,
+        device_index: int | None = None,
+    ):
+        self.job = job
+        self.replica = None if replica is None else int(replica)
+        self.task = None if task is None else int(task)
+        self.device_type = None if device_type is None else str(device_type).upper()
+        self.device_index = None if device_index is None else int(device_index)
+
+    @classmethod
+    def from_string(cls, spec: str) -> DeviceSpec:
+        """The parts of a name such as ``/job:worker/task:1/device:GPU:0``; ValueError if malformed."""
+        fields: dict[str, Any] = {}
+        for part in filter(None, spec.split("/")):
+            key, *rest = part.split(":")
+            if key in ("job", "replica", "task") and len(rest) == 1:
+                fields[key] = rest[0]
+            elif key == "device" and 1 <= len(rest) <= 2:
+                fields.update(_device_fields(rest))
+            elif key.upper() in _KINDS and len(rest) <= 1:
+                fields.update(_device_fields([key, *rest]))
+            else:
+                raise value_error(
+                    "TW207",
+                    f"Unknown attribute {part.split(':')[0]!r} in the device name {spec!r}",
+                    "a name such as '/CPU:0' or '/job:worker/task:0/device:GPU:1'",
+                )
+        return cls(**fields)
+
+    def parse_from_string(self, spec: str) -> DeviceSpec:
+        """The parts of a name, as a new DeviceSpec."""
+        return type(self).from_string(spec)
+
+    def to_string(self) -> str:
+        """The name."""
+        text = "".join(
+            f"/{name}:{value}"
+            for name, value in (("job", self.job), ("replica", self.replica), ("task", self.task))
+            if value is not None
+        )
+        if self.device_type is None:
+            return text
+        index = "*" if self.device_index is None else self.device_index
+        return f"{text}/device:{self.device_type}:{index}"
+
+    def replace(self, **changes: Any) -> DeviceSpec:
+        """A copy with some parts changed."""
+        return type(self)(**{**{name: getattr(self, name) for name in _FIELDS}, **changes})
+
+    def make_merged_spec(self, other: DeviceSpec) -> DeviceSpec:
+        """This one, with what `other` says in its stead."""
+        given = {name: getattr(other, name) for name in _FIELDS}
+        return self.replace(**{name: value for name, value in given.items() if value is not None})
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, DeviceSpec) and self.to_string() == other.to_string()
+
+    def __hash__(self) -> int:
+        return hash(self.to_string())
+
+
+def _device_fields(parts: list[str]) -> dict[str, Any]:
+    fields: dict[str, Any] = {"device_type": parts[0]}
+    if len(parts) == 2 and parts[1] != "*":
+        if not parts[1].isdigit():
+            raise value_error("TW207", f"The device index {parts[1]!r} is not a number")
+        fields["device_index"] = parts[1]
+    return fields
+
+
+@export("device")
+class device:
+    """A context whose operations run on a device; here all of them run on the CPU.
+
+    device_name: a string such as "/GPU:0", a DeviceSpec, a logical device or None.  ValueError for
+    what is no device name.
+
+    >>> import talweg as tf
+    >>> with tf.device("/CPU:0"):
+    ...     tf.constant(1.0).device
+    '/job:localhost/replica:0/task:0/device:CPU:0'
+    """
+
+    def __init__(self, device_name: Any):
+        name = device_name
+        if hasattr(name, "to_string"):
+            name = name.to_string()
+        elif hasattr(name, "name") and hasattr(name, "device_type"):
+            name = name.name
+        if name is not None and not isinstance(name, str):
+            raise value_error(
+                "TW104", f"Expecting a string device name. Got {type(name)}({name!r})"
+            )
+        self._name = name
+        if name:
+            DeviceSpec.from_string(name)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: Any) -> None:
+        return None

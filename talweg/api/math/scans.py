@@ -1,0 +1,83 @@
+"""tf.math: cumulative sums, products and log-sum-exps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.core.errors import invalid, type_error
+from talweg.core.shapes import normalize_axis
+from talweg.eager.convert import convert_to_tensor
+from talweg.prims import scan
+
+
+def _scan(prim: Any, x: Any, axis: Any, exclusive: Any, reverse: Any) -> Any:
+    x = tensor(x)
+    if type(axis) is not int:
+        axis = _one_axis(axis, prim.name)
+    place = normalize_axis(prim.name, axis, len(x.dims))
+    return prim(x, axis=place, exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+def _one_axis(axis: Any, function: str) -> int:
+    array = np.asarray(convert_to_tensor(axis)._array)  # type: ignore[attr-defined]
+    if array.dtype.kind not in "iu":
+        raise type_error("TW104", f"{function}: axis={axis!r} is no integer", "an integer")
+    if array.ndim:
+        raise invalid("TW203", f"{function}: axis has shape {array.shape}", "a scalar")
+    return int(array)
+
+
+@export("math.cumsum", "cumsum")
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """The sums of the elements up to each one along an axis, in x's shape and dtype.
+
+    x: a tensor of numbers of rank at least 1 (InvalidArgumentError otherwise).  exclusive: leave
+    the element itself out.  reverse: sum from the end.
+
+    >>> import talweg as tf
+    >>> tf.cumsum([1, 2, 3])
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 3, 6], dtype=int32)>
+    >>> tf.cumsum([1, 2, 3], exclusive=True, reverse=True)
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([5, 3, 0], dtype=int32)>
+    """
+    return _scan(scan.cumsum, x, axis, exclusive, reverse)
+
+
+@export("math.cumprod")
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """The products of the elements up to each one along an axis, in x's shape and dtype.
+
+    x: a tensor of numbers of rank at least 1 (InvalidArgumentError otherwise).  exclusive: leave
+    the element itself out.  reverse: multiply from the end.  The derivative is exact at zeros.
+
+    >>> import talweg as tf
+    >>> tf.math.cumprod([2, 3, 4])
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([ 2,  6, 24], dtype=int32)>
+    >>> tf.math.cumprod([2, 3, 4], exclusive=True)
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 6], dtype=int32)>
+    """
+    return _scan(scan.cumprod, x, axis, exclusive, reverse)
+
+
+@export("math.cumulative_logsumexp")
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """ln Σ eˣ over the elements up to each one along an axis, without overflow.
+
+    x: a tensor of floats of rank at least 1 (InvalidArgumentError otherwise).  exclusive: leave the
+    element itself out, which puts -inf first.  reverse: start from the end.
+
+    >>> import talweg as tf
+    >>> tf.math.cumulative_logsumexp([0.0, 0.0, 1000.0])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0.000000e+00, 6.931472e-01, 1.000000e+03], dtype=float32)>
+    """
+    return _scan(scan.cumulative_logsumexp, x, axis, exclusive, reverse)

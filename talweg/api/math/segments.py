@@ -1,0 +1,284 @@
+"""tf.math: reductions over segments, that is over rows of `data` with equal ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.core.declare import check_dtype
+from talweg.core.dtypes import FLOATING, INTEGER, REAL, float32, float64, int32, int64
+from talweg.core.errors import invalid
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.prims import arithmetic, guarded, segment
+from talweg.prims.layout import reshape
+
+# -- sorted ids
+
+
+def _sorted_operands(data: Any, segment_ids: Any, function: str) -> tuple[Tensor, Tensor, int]:
+    """Data, ids, and how many segments there are; InvalidArgumentError for ids out of order."""
+    data, ids = tensor(data), tensor(segment_ids)
+    if ids.dtype not in (int32, int64):
+        raise invalid(
+            "TW102", f"{function}: segment_ids have dtype {ids.dtype.name}", "int32 or int64"
+        )
+    if len(ids.dims) != 1 or not data.dims or ids.dims[0] != data.dims[0]:
+        raise invalid(
+            "TW204",
+            f"{function}: segment_ids have shape {ids.dims} and data has shape {data.dims}",
+            "a vector with one id for each row of data",
+        )
+    values = ids._array  # type: ignore[attr-defined]
+    if not values.size:
+        return data, ids, 0
+    if values[0] < 0:
+        raise invalid(
+            "TW206", f"{function}: segment id {values[0]} at place 0 is negative", "ids >= 0"
+        )
+    falls = values[1:] < values[:-1]
+    if falls.any():
+        place = int(np.argmax(falls)) + 1
+        raise invalid(
+            "TW207",
+            f"{function}: segment_ids are not sorted: {values[place]} at place {place} follows "
+            f"{values[place - 1]}",
+            "ids that do not decrease",
+            f"tf.math.unsorted_{function}",
+        )
+    return data, ids, int(values[-1]) + 1
+
+
+def _counts(ids: Tensor, rank: int, count: int, dtype: Any) -> Tensor:
+    """How many rows each segment has, with axes to broadcast against results of that rank."""
+    ones = arithmetic.cast(arithmetic.greater_equal(ids, 0), dtype=dtype)
+    total = segment.segment_sum(ones, ids, count=count)
+    return reshape(total, shape=(count, *(1,) * (rank - 1)))
+
+
+def _rank(data: Tensor, ids: Tensor) -> int:
+    return len(data.dims) - len(ids.dims) + 1
+
+
+@export("math.segment_sum")
+def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    """The sum of the rows of each segment; 0 where an id is missing.
+
+    data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
+    InvalidArgumentError for ids that decrease, are negative, or are not one for each row.
+
+    >>> import talweg as tf
+    >>> tf.math.segment_sum([1, 2, 3, 4], [0, 0, 2, 2])
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([3, 0, 7], dtype=int32)>
+    """
+    data, ids, count = _sorted_operands(data, segment_ids, "segment_sum")
+    return segment.segment_sum(data, ids, count=count)
+
+
+@export("math.segment_prod")
+def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    """The product of the rows of each segment; 1 where an id is missing.
+
+    data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
+    InvalidArgumentError for ids that decrease, are negative, or are not one for each row.
+
+    >>> import talweg as tf
+    >>> tf.math.segment_prod([1, 2, 3, 4], [0, 0, 2, 2])
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([ 2,  1, 12], dtype=int32)>
+    """
+    data, ids, count = _sorted_operands(data, segment_ids, "segment_prod")
+    return segment.segment_prod(data, ids, count=count)
+
+
+@export("math.segment_mean")
+def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    """The mean of the rows of each segment; 0 where an id is missing.
+
+    data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...]; the
+    mean of integers drops its fraction.  InvalidArgumentError for ids that decrease, are negative,
+    or are not one for each row.
+
+    >>> import talweg as tf
+    >>> tf.math.segment_mean([1.0, 2.0, 3.0, 5.0], [0, 0, 2, 2])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1.5, 0. , 4. ], dtype=float32)>
+    """
+    data, ids, count = _sorted_operands(data, segment_ids, "segment_mean")
+    total = segment.segment_sum(data, ids, count=count)
+    if data.dtype in INTEGER:
+        counts = _counts(ids, _rank(data, ids), count, data.dtype)
+        return arithmetic.truncate_div(
+            total, arithmetic.maximum(counts, arithmetic.one_like(counts))
+        )
+    return guarded.div_no_nan(total, _counts(ids, _rank(data, ids), count, data.dtype))
+
+
+def _sorted_extreme(prim: Any, data: Any, segment_ids: Any) -> Any:
+    data, ids, count = _sorted_operands(data, segment_ids, prim.name)
+    result = prim(data, ids, count=count)
+    filled = arithmetic.greater(_counts(ids, _rank(data, ids), count, int64), 0)
+    return arithmetic.select(filled, result, arithmetic.zeros_of(result))
+
+
+@export("math.segment_max")
+def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    """The largest of the rows of each segment; 0 where an id is missing.
+
+    data [n, ...] of real numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
+    InvalidArgumentError for ids that decrease, are negative, or are not one for each row.
+
+    >>> import talweg as tf
+    >>> tf.math.segment_max([1, 2, 3, 4], [0, 0, 2, 2])
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([2, 0, 4], dtype=int32)>
+    """
+    return _sorted_extreme(segment.segment_max, data, segment_ids)
+
+
+@export("math.segment_min")
+def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    """The smallest of the rows of each segment; 0 where an id is missing.
+
+    data [n, ...] of real numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
+    InvalidArgumentError for ids that decrease, are negative, or are not one for each row.
+
+    >>> import talweg as tf
+    >>> tf.math.segment_min([1, 2, 3, 4], [0, 0, 2, 2])
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 0, 3], dtype=int32)>
+    """
+    return _sorted_extreme(segment.segment_min, data, segment_ids)
+
+
+# -- ids in any order
+
+
+def _operands(
+    data: Any, segment_ids: Any, num_segments: Any, function: str
+) -> tuple[Tensor, Tensor, int]:
+    data, ids = tensor(data), tensor(segment_ids)
+    segment.check_ids(f"unsorted_{function}", data, ids)
+    count = np.asarray(convert_to_tensor(num_segments)._array)  # type: ignore[attr-defined]
+    if count.ndim or count.dtype.kind not in "iu" or count < 0:
+        raise invalid(
+            "TW207",
+            f"unsorted_{function}: num_segments={num_segments!r}",
+            "a non-negative integer, a scalar",
+        )
+    return data, ids, int(count)
+
+
+def _unsorted(prim: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    data, ids, count = _operands(data, segment_ids, num_segments, prim.name)
+    return prim(data, ids, count=count)
+
+
+@export("math.unsorted_segment_sum")
+def unsorted_segment_sum(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Any:
+    """The sum of the rows of each segment; 0 for an empty one.
+
+    data [*ids, ...] of numbers, segment_ids [*ids] in any order, negative ones are left out ->
+    [num_segments, ...].  InvalidArgumentError for an id >= num_segments, or ids whose shape does
+    not begin the shape of data.
+
+    >>> import talweg as tf
+    >>> tf.math.unsorted_segment_sum([1, 2, 3, 4], [2, 0, 2, -1], 3)
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([2, 0, 4], dtype=int32)>
+    """
+    return _unsorted(segment.segment_sum, data, segment_ids, num_segments)
+
+
+@export("math.unsorted_segment_prod")
+def unsorted_segment_prod(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Any:
+    """The product of the rows of each segment; 1 for an empty one.
+
+    data [*ids, ...] of numbers, segment_ids [*ids] in any order, negative ones are left out ->
+    [num_segments, ...].  InvalidArgumentError for an id >= num_segments, or ids whose shape does
+    not begin the shape of data.  The derivative is exact where elements are 0.
+
+    >>> import talweg as tf
+    >>> tf.math.unsorted_segment_prod([1, 2, 3, 4], [2, 0, 2, -1], 3)
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([2, 1, 3], dtype=int32)>
+    """
+    return _unsorted(segment.segment_prod, data, segment_ids, num_segments)
+
+
+@export("math.unsorted_segment_max")
+def unsorted_segment_max(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Any:
+    """The largest of the rows of each segment; the lowest number of the dtype for an empty one.
+
+    data [*ids, ...] of real numbers, segment_ids [*ids] in any order, negative ones are left out ->
+    [num_segments, ...].  InvalidArgumentError for an id >= num_segments, or ids whose shape does
+    not begin the shape of data.
+
+    >>> import talweg as tf
+    >>> tf.math.unsorted_segment_max([1, 2, 3, 4], [1, 0, 1, -1], 2)
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>
+    """
+    return _unsorted(segment.segment_max, data, segment_ids, num_segments)
+
+
+@export("math.unsorted_segment_min")
+def unsorted_segment_min(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Any:
+    """The smallest of the rows of each segment; the highest number of the dtype for an empty one.
+
+    data [*ids, ...] of real numbers, segment_ids [*ids] in any order, negative ones are left out ->
+    [num_segments, ...].  InvalidArgumentError for an id >= num_segments, or ids whose shape does
+    not begin the shape of data.
+
+    >>> import talweg as tf
+    >>> tf.math.unsorted_segment_min([1, 2, 3, 4], [1, 0, 1, -1], 2)
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 1], dtype=int32)>
+    """
+    return _unsorted(segment.segment_min, data, segment_ids, num_segments)
+
+
+@export("math.unsorted_segment_mean")
+def unsorted_segment_mean(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Any:
+    """The mean of the rows of each segment; 0 for an empty one.
+
+    data [*ids, ...] of numbers, segment_ids [*ids] in any order, negative ones are left out ->
+    [num_segments, ...]; integers give floats as in `tf.truediv`.  InvalidArgumentError for an
+    id >= num_segments, or ids whose shape does not begin the shape of data.
+
+    >>> import talweg as tf
+    >>> tf.math.unsorted_segment_mean([1.0, 2.0, 4.0], [1, 0, 1], 2)
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2. , 2.5], dtype=float32)>
+    """
+    data, ids, count = _operands(data, segment_ids, num_segments, "segment_mean")
+    check_dtype("unsorted_segment_mean", "data", data.dtype, REAL)
+    if data.dtype in INTEGER:
+        data = arithmetic.cast(data, dtype=float32 if data.dtype.size <= 2 else float64)
+    total = segment.segment_sum(data, ids, count=count)
+    return guarded.div_no_nan(total, _counts(ids, _rank(data, ids), count, data.dtype))
+
+
+@export("math.unsorted_segment_sqrt_n")
+def unsorted_segment_sqrt_n(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Any:
+    """The sum of the rows of each segment over the square root of their number; 0 for none.
+
+    data [*ids, ...] of floats, segment_ids [*ids] in any order, negative ones are
+    left out -> [num_segments, ...].  InvalidArgumentError for an id >= num_segments, or ids whose
+    shape does not begin the shape of data.
+
+    >>> import talweg as tf
+    >>> tf.math.unsorted_segment_sqrt_n([1.0, 2.0, 3.0], [1, 0, 1], 2)
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2.      , 2.828427], dtype=float32)>
+    """
+    data, ids, count = _operands(data, segment_ids, num_segments, "segment_sqrt_n")
+    check_dtype("unsorted_segment_sqrt_n", "data", data.dtype, FLOATING)
+    total = segment.segment_sum(data, ids, count=count)
+    counts = _counts(ids, _rank(data, ids), count, data.dtype)
+    return guarded.div_no_nan(total, arithmetic.sqrt(counts))

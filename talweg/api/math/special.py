@@ -1,0 +1,207 @@
+"""tf.math: gamma, error, zeta and Bessel functions, and the integrals of tf.math.special."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.api.math.operands import all_matching, elementwise, keeping_zeros, matching_tensors
+from talweg.core.dtypes import INEXACT
+from talweg.core.errors import invalid, type_error
+from talweg.prims import reduce, special
+
+# -- gamma and zeta
+
+
+@export("math.lgamma")
+def lgamma(x: Any, name: str | None = None) -> Any:
+    """ln |Γ(x)|; infinite at 0, -1, -2, ...
+
+    x: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.lgamma([0.5, 1.0, 5.0])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0.5723649, 0.       , 3.1780539], dtype=float32)>
+    """
+    return elementwise(special.lgamma, x)
+
+
+@export("math.digamma")
+def digamma(x: Any, name: str | None = None) -> Any:
+    """ψ(x), the derivative of ln Γ(x); NaN at 0, -1, -2, ...
+
+    x: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.digamma([0.5, 1.0, 5.0])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-1.96351  , -0.5772157,  1.5061177], dtype=float32)>
+    """
+    return elementwise(special.digamma, x)
+
+
+@export("math.polygamma")
+def polygamma(a: Any, x: Any, name: str | None = None) -> Any:
+    """ψ⁽ᵃ⁾(x), the derivative of order a of the digamma function; NaN for other than whole a >= 0.
+
+    a, x: tensors of one dtype, float32 or float64, broadcast; InvalidArgumentError otherwise.
+    There is no derivative by a.
+
+    >>> import talweg as tf
+    >>> tf.math.polygamma([0.0, 1.0], [2.0, 2.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.42278433, 0.64493406], dtype=float32)>
+    """
+    return special.polygamma(*matching_tensors(a, x))
+
+
+@export("math.zeta")
+def zeta(x: Any, q: Any, name: str | None = None) -> Any:
+    """ζ(x, q) = Σₖ₌₀ (q + k)⁻ˣ, the Hurwitz zeta function.
+
+    x, q: tensors of one dtype, float32 or float64, broadcast; InvalidArgumentError otherwise.
+    There is no derivative by x.
+
+    >>> import talweg as tf
+    >>> tf.math.zeta([2.0, 4.0], 1.0)
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.644934 , 1.0823232], dtype=float32)>
+    """
+    return special.zeta(*matching_tensors(x, q))
+
+
+@export("math.igamma")
+def igamma(a: Any, x: Any, name: str | None = None) -> Any:
+    """P(a, x), the lower incomplete gamma function, regularised: from 0 at x = 0 to 1.
+
+    a, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.  NaN for a <= 0 or
+    x < 0.
+
+    >>> import talweg as tf
+    >>> tf.math.igamma([1.0, 2.0], 1.0)
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.63212055, 0.26424113], dtype=float32)>
+    """
+    return special.igamma(*matching_tensors(a, x))
+
+
+@export("math.igammac")
+def igammac(a: Any, x: Any, name: str | None = None) -> Any:
+    """Q(a, x) = 1 - P(a, x), the upper incomplete gamma function, regularised.
+
+    a, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.  NaN for a <= 0 or
+    x < 0.
+
+    >>> import talweg as tf
+    >>> tf.math.igammac([1.0, 2.0], 1.0)
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.36787945, 0.7357589 ], dtype=float32)>
+    """
+    return special.igammac(*matching_tensors(a, x))
+
+
+@export("math.betainc")
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Any:
+    """Iₓ(a, b), the incomplete beta function, regularised: from 0 at x = 0 to 1 at x = 1.
+
+    a, b, x: tensors of one dtype, float32 or float64, of one shape or scalars; InvalidArgumentError
+    otherwise.  There is no derivative by a and b.
+
+    >>> import talweg as tf
+    >>> tf.math.betainc(2.0, 3.0, [0.0, 0.5, 1.0])
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0.    , 0.6875, 1.    ], dtype=float32)>
+    """
+    operands = all_matching(a, b, x)
+    shapes = {operand.dims for operand in operands if operand.dims}
+    if len(shapes) > 1:
+        raise invalid(
+            "TW204",
+            f"betainc: a, b and x have shapes {', '.join(str(v.dims) for v in operands)}",
+            "one shape, or scalars",
+        )
+    return special.betainc(*operands)
+
+
+@export("math.lbeta")
+def lbeta(x: Any, name: str | None = None) -> Any:
+    """ln |B(x)| = Σ ln |Γ(xᵢ)| - ln |Γ(Σ xᵢ)| over the last axis.
+
+    x [..., n]: a tensor of floats -> [...].  InvalidArgumentError for a scalar or another dtype.
+
+    >>> import talweg as tf
+    >>> tf.math.lbeta([1.0, 2.0, 3.0])
+    <tf.Tensor: shape=(), dtype=float32, numpy=-4.094344615936279>
+    """
+    x = tensor(x)
+    if not x.dims:
+        raise invalid("TW203", "lbeta: x is a scalar", "rank at least 1")
+    last = (len(x.dims) - 1,)
+    logs = reduce.reduce_sum(special.lgamma(x), axes=last, keepdims=False)
+    return logs - special.lgamma(reduce.reduce_sum(x, axes=last, keepdims=False))
+
+
+# -- error functions
+
+
+@export("math.erf")
+def erf(x: Any, name: str | None = None) -> Any:
+    """The error function, 2/√π ∫₀ˣ e^(-t²) dt.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.erf([0.0, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.8427008], dtype=float32)>
+    """
+    return keeping_zeros(special.erf, x)
+
+
+@export("math.erfc")
+def erfc(x: Any, name: str | None = None) -> Any:
+    """1 - erf(x), accurate for large x.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.erfc([0.0, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.       , 0.1572992], dtype=float32)>
+    """
+    return elementwise(special.erfc, x)
+
+
+@export("math.erfinv")
+def erfinv(x: Any, name: str | None = None) -> Any:
+    """The number whose error function is x; infinite at -1 and 1, NaN beyond.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.erfinv([0.0, 0.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.        , 0.47693628], dtype=float32)>
+    """
+    return elementwise(special.erfinv, x)
+
+
+@export("math.erfcinv")
+def erfcinv(x: Any, name: str | None = None) -> Any:
+    """The number whose complementary error function is x; infinite at 0 and 2, NaN beyond.
+
+    x: a tensor of floats; TypeError or InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.erfcinv([0.5, 1.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 0.47693628, -0.        ], dtype=float32)>
+    """
+    x = tensor(x)
+    if x.dtype not in INEXACT:
+        raise type_error("TW102", f"erfcinv: x has dtype {x.dtype.name}", "floats")
+    return special.erfcinv(x)
+
+
+@export("math.ndtri")
+def ndtri(x: Any, name: str | None = None) -> Any:
+    """The quantile of the standard normal distribution; infinite at 0 and 1.
+
+    x: a tensor of floats; InvalidArgumentError otherwise.
+
+    >>> import talweg as tf
+    >>> tf.math.ndtri([0.5, 0.975])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 1.9599644], dtype=float32)>
+    """
+    return elementwise(special.ndtri, x)

@@ -1,0 +1,87 @@
+"""Random orders: a shuffle of a whole axis, and the place of one index in a permutation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.kernels.random_bits import BLOCK, Stream, blocks
+
+
+def permutation(stream: Stream, size: int) -> np.ndarray:
+    """A random order of range(size), int64: Fisher and Yates with one 32-bit word a step.
+
+    Step i exchanges element i with element i + w mod (size - i), w the i-th word of the stream.
+    The last element has no choice and uses no word.
+    """
+    if size < 2:
+        return np.arange(size)
+    words = blocks(stream, 0, -(-size // BLOCK)).reshape(-1)[: size - 1]
+    partners = words % np.arange(size, 1, -1, dtype=np.uint32) + np.arange(size - 1)
+    order = list(range(size))
+    for place, partner in enumerate(partners.tolist()):
+        order[place], order[partner] = order[partner], order[place]
+    return np.array(order, np.int64)
+
+
+def words_of_shuffle(size: int) -> int:
+    """Blocks a shuffle of `size` elements sets aside."""
+    return -(-size // BLOCK)
+
+
+# -- one index at a time
+
+_Z = 0x7369F885192C0EF5  # Simon's constant sequence z₃, one bit a round
+_C = 0xFFFFFFFC
+_SMALLEST_BLOCK = 16
+PADDING = 498247692  # first word of the key of a two-word seed
+_U = np.uint64
+
+
+def _turn(x: np.ndarray, by: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """x, words of `width` bits, rotated to the left by `by` bits."""
+    return (x << by | x >> (width - by)) & ((_U(1) << width) - _U(1))
+
+
+def _mix(x: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Simon's round function: (x <<< 1 & x <<< 8) ^ x <<< 2."""
+    return (_turn(x, _U(1), width) & _turn(x, _U(8), width)) ^ _turn(x, _U(2), width)
+
+
+def _key_schedule(key: np.ndarray, width: np.ndarray, rounds: int) -> list[np.ndarray]:
+    mask = (_U(1) << width) - _U(1)
+    keys = [key[..., word].astype(_U) & mask for word in range(3)]
+    for step in range(3, rounds):
+        last = keys[-1]
+        turned = _turn(last, width - _U(3), width) ^ _turn(last, width - _U(4), width)
+        constant = (_U(_C) & mask) ^ _U(_Z >> (step - 3) & 1)
+        keys.append(constant ^ keys[step - 3] ^ turned)
+    return keys
+
+
+def index_shuffle(
+    index: np.ndarray, key: np.ndarray, max_index: np.ndarray, rounds: int = 4
+) -> np.ndarray:
+    """The image of each index (uint64 [n]) under a pseudorandom permutation of 0 ... max_index.
+
+    The permutation is the block cipher Simon (Beaulieu, Shors, Smith, Treatman-Clark, Weeks and
+    Wingers, "The SIMON and SPECK families of lightweight block ciphers", 2013) with `key`
+    (uint32 [n, 3] or [3]) on blocks of an even number of bits, at least 16, that hold max_index; a result
+    above max_index is encrypted again until it is not (cycle walking; Black and Rogaway 2002).
+    """
+    index, max_index = np.broadcast_arrays(index.astype(_U), max_index.astype(_U))
+    bits = np.array([max(int(limit) - 1, 0).bit_length() for limit in max_index.reshape(-1)], _U)
+    half = np.maximum(bits + bits % _U(2), _U(_SMALLEST_BLOCK)).reshape(max_index.shape) // _U(2)
+    key = np.broadcast_to(key, (*index.shape, 3))
+    found = index.copy()
+    fits = index < _U(1) << np.minimum(half * _U(2), _U(63))
+    rows = np.flatnonzero(fits | (half == 32))  # an index of 2ᵏ = max_index, beyond the block, stays
+    while len(rows):
+        width = half[rows]
+        keys = _key_schedule(key[rows], width, rounds)
+        left, right = found[rows] & ((_U(1) << width) - _U(1)), found[rows] >> width
+        for first, second in zip(keys[0::2], keys[1::2]):
+            right = right ^ _mix(left, width) ^ first
+            left = left ^ _mix(right, width) ^ second
+        found[rows] = right << width | left
+        rows = rows[found[rows] > max_index[rows]]
+    return found
