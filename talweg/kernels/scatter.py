@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-KERNELS = {"max": np.maximum, "min": np.minimum}
+KERNELS = {"max": np.fmax, "min": np.fmin}  # an update that is NaN changes nothing
 
 
 def zeros(shape: tuple, dtype: np.dtype) -> np.ndarray:

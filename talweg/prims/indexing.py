@@ -96,16 +96,16 @@ def _gather(x, i, *, axis, batch_dims):
     return found.reshape(dims)
 
 
-def _scatter_rows(g, i, *, axis, batch_dims, size):
-    dims = (*g.shape[:axis], size, *g.shape[axis + i.ndim - batch_dims :])
-    check_range("scatter", i, size)
+def _scatter_rows(g, i, *, axis, batch_dims, rows):
+    dims = (*g.shape[:axis], rows, *g.shape[axis + i.ndim - batch_dims :])
+    check_range("scatter", i, rows)
     batches, outer, inner = _split_dims(dims, axis, batch_dims)
-    result = zeros((batches * size, outer * inner), g.dtype)
+    result = zeros((batches * rows, outer * inner), g.dtype)
     if g.size:
         parts = np.moveaxis(g.reshape(batches, outer, -1, inner), 1, 2)
-        rows = _batched_rows(i, batches, size)
+        places = _batched_rows(i, batches, rows)
         combine_rows("add", result, rows, parts.reshape(rows.size, outer * inner))
-    result = np.moveaxis(result.reshape(batches, size, outer, inner), 2, 1)
+    result = np.moveaxis(result.reshape(batches, rows, outer, inner), 2, 1)
     return result.reshape(dims)
 
 
@@ -133,7 +133,7 @@ class gather:
     numpy = _gather
 
     def transpose_x(g, x, i, *, axis, batch_dims):
-        return scatter_rows(g, i, axis=axis, batch_dims=batch_dims, size=x.dims[axis])
+        return scatter_rows(g, i, axis=axis, batch_dims=batch_dims, rows=x.dims[axis])
 
     no_gradient = {"i": POSITIONS}
     batch = _along(lambda: gather)
@@ -161,25 +161,25 @@ class scatter_rows:
 
     operands = "g i"
 
-    def infer(g, i, *, axis, batch_dims, size):
+    def infer(g, i, *, axis, batch_dims, rows):
         check_index("scatter_rows", i.dtype)
-        return Aval((*g.dims[:axis], size, *g.dims[axis + i.ndim - batch_dims :]), g.dtype)
+        return Aval((*g.dims[:axis], rows, *g.dims[axis + i.ndim - batch_dims :]), g.dtype)
 
     numpy = _scatter_rows
 
-    def transpose_g(h, g, i, *, axis, batch_dims, size):
+    def transpose_g(h, g, i, *, axis, batch_dims, rows):
         return gather(h, i, axis=axis, batch_dims=batch_dims)
 
     no_gradient = {"i": POSITIONS}
     batch = _along(lambda: scatter_rows)
     memory = "scatter"
     samples = (
-        Sample([3, 2], ROWS, axis=0, batch_dims=0, size=4),
-        Sample([2, 2, 2, 2], np.array([[1, 1], [0, 2]]), axis=1, batch_dims=0, size=3),
-        Sample([2, 3, 1], np.array([[1], [3]]), axis=2, batch_dims=1, size=4),
-        Sample([0], np.zeros(0, np.int32), axis=0, batch_dims=0, size=3),
+        Sample([3, 2], ROWS, axis=0, batch_dims=0, rows=4),
+        Sample([2, 2, 2, 2], np.array([[1, 1], [0, 2]]), axis=1, batch_dims=0, rows=3),
+        Sample([2, 3, 1], np.array([[1], [3]]), axis=2, batch_dims=1, rows=4),
+        Sample([0], np.zeros(0, np.int32), axis=0, batch_dims=0, rows=3),
     )
-    rejects = (Reject([1], np.array([3]), axis=0, batch_dims=0, size=3, code="TW206"),)
+    rejects = (Reject([1], np.array([3]), axis=0, batch_dims=0, rows=3, code="TW206"),)
 
 
 def slices(g, i, x, dtype):
@@ -211,7 +211,11 @@ class gather_rows:
         return gather.batch(size, batched, x, i, axis=0, batch_dims=0)
 
     memory = "gather"
-    samples = (Sample([3, 2], ROWS), Sample([3], np.array([[1, 1], [0, 2]])), Sample([3], np.array(1)))
+    samples = (
+        Sample([3, 2], ROWS),
+        Sample([3], np.array([[1, 1], [0, 2]])),
+        Sample([3], np.array(1)),
+    )
     rejects = (Reject([3], np.array([3]), code="TW206"), Reject([], ROWS, code="TW203"))
 
 
@@ -330,7 +334,8 @@ def check_updates(name, shape, i, updates):
         )
     if math.prod(dims) and 0 in shape:
         raise invalid(
-            "TW206", f"{name}: indices and updates specified for empty output of shape {tuple(shape)}"
+            "TW206",
+            f"{name}: indices and updates specified for empty output of shape {tuple(shape)}",
         )
 
 

@@ -15,7 +15,14 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
 from talweg.core.value import OPERATIONS
 from talweg.prims.arithmetic import cast, equal, zeros_of
-from talweg.prims.indexing import PLACES, POSITIONS, check_updates, gather_nd, nd_places, scatter_into
+from talweg.prims.indexing import (
+    PLACES,
+    POSITIONS,
+    check_updates,
+    gather_nd,
+    nd_places,
+    scatter_into,
+)
 from talweg.prims.layout import batch_to_front, reshape
 
 

@@ -47,7 +47,9 @@ class one_hot:
     def infer(i, *, depth, axis, dtype):
         if i.dtype not in {uint8, int8, int32, int64}:
             raise invalid(
-                "TW102", f"one_hot: indices have dtype {i.dtype.name}", "uint8, int8, int32 or int64"
+                "TW102",
+                f"one_hot: indices have dtype {i.dtype.name}",
+                "uint8, int8, int32 or int64",
             )
         return Aval((*i.dims[:axis], depth, *i.dims[axis:]), dtype)
 
@@ -110,7 +112,10 @@ class searchsorted:
         side = "right" if right else "left"
         rows, parts = x.reshape(-1, x.shape[-1]), v.reshape(-1, v.shape[-1])
         found = [np.searchsorted(row, part, side) for row, part in zip(rows, parts)]
-        return np.array(found, dtype.numpy_dtype).reshape(v.shape)
+        result = np.array(found, dtype.numpy_dtype).reshape(v.shape)
+        if v.dtype.kind == "f":
+            result[np.isnan(v)] = x.shape[-1] if right else 0  # no comparison with NaN holds
+        return result
 
     no_gradient = POSITIONS
 

@@ -93,7 +93,7 @@ class top_k:
 
     def vjp(g, z, x, *, k, smallest, dtype):
         last = len(x.dims) - 1
-        return scatter_rows(g[0], z[1], axis=last, batch_dims=last, size=x.dims[-1])
+        return scatter_rows(g[0], z[1], axis=last, batch_dims=last, rows=x.dims[-1])
 
     def jvp(t, z, x, *, k, smallest, dtype):
         last = len(x.dims) - 1

@@ -73,7 +73,7 @@ def bincount(
     w = layout.reshape(w, shape=(values.size,))
     if inside.size < values.size:
         w = indexing.gather(w, constant(inside), axis=0, batch_dims=0)
-    summed = indexing.scatter_rows(w, constant(places[inside]), axis=0, batch_dims=0, size=total)
+    summed = indexing.scatter_rows(w, constant(places[inside]), axis=0, batch_dims=0, rows=total)
     return layout.reshape(summed, shape=dims)
 
 
@@ -135,7 +135,9 @@ def confusion_matrix(
         for x, argument in zip(pair, ("labels", "predictions")):
             if (array_of(x) >= count).any():
                 raise invalid(
-                    "TW206", f"confusion_matrix: `{argument}` out of bound", f"classes below {count}"
+                    "TW206",
+                    f"confusion_matrix: `{argument}` out of bound",
+                    f"classes below {count}",
                 )
     dtype = as_dtype(dtype)
     if weights is None:
@@ -215,8 +217,10 @@ def histogram_fixed_width_bins(
     x, low, high, count = _histogram_arguments(function, values, value_range, nbins)
     kind = np.float64 if x.dtype.kind in "iu" else x.dtype
     with np.errstate(all="ignore"):
-        scaled = (x - low).astype(kind) / kind.type(high - low) if hasattr(kind, "type") else (
-            (x - low).astype(kind) / kind(high - low)
+        scaled = (
+            (x - low).astype(kind) / kind.type(high - low)
+            if hasattr(kind, "type")
+            else ((x - low).astype(kind) / kind(high - low))
         )
         places = np.clip(np.floor(scaled * count), 0, count - 1).astype(np.int32)
     return constant(places)
@@ -269,7 +273,9 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     """
     if len(indices) != len(data):
         raise value_error(
-            "TW204", f"dynamic_stitch: {len(indices)} indices and {len(data)} data", "as many of both"
+            "TW204",
+            f"dynamic_stitch: {len(indices)} indices and {len(data)} data",
+            "as many of both",
         )
     if not len(data):
         raise invalid("TW207", "dynamic_stitch: no data", "at least one tensor")

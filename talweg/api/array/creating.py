@@ -17,7 +17,18 @@ from talweg.api.array.operands import (
     sizes,
 )
 from talweg.api.export import export
-from talweg.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64, of_numpy, string, uint8
+from talweg.core.dtypes import (
+    DType,
+    as_dtype,
+    bool_,
+    float32,
+    float64,
+    int32,
+    int64,
+    of_numpy,
+    string,
+    uint8,
+)
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import TensorShape, broadcast_dims, normalize_axis
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
@@ -318,7 +329,11 @@ def one_hot(
     on = None if on_value is None else convert_to_tensor(on_value, None, hint)
     off = None if off_value is None else convert_to_tensor(off_value, None, hint)
     dtype = _value_dtype(on, off, dtype)
-    i = tensor(indices) if not isinstance(indices, list) or indices else constant(np.zeros(0, np.int32))
+    i = (
+        tensor(indices)
+        if not isinstance(indices, list) or indices
+        else constant(np.zeros(0, np.int32))
+    )
     size = _depth(depth)
     if size < 0:
         raise invalid("TW207", f"one_hot: depth must be non-negative, got {size}")

@@ -63,6 +63,24 @@ def gather(
     return indexing.gather(x, i, axis=place, batch_dims=batch)
 
 
+@export("compat.v1.gather")
+def gather_v1(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+) -> Any:
+    """`tf.gather` with the arguments in the order of TensorFlow 1.
+
+    >>> import talweg as tf
+    >>> tf.compat.v1.gather([1, 2, 3], [2]).numpy()
+    array([3], dtype=int32)
+    """
+    return gather(params, indices, axis=axis, batch_dims=batch_dims)
+
+
 def _gather_axis(axis: Any, rank: int, implied: bool) -> int:
     array = np.asarray(array_of(tensor(axis)))
     if array.ndim:
@@ -245,7 +263,7 @@ def dense(slices: IndexedSlices) -> Any:
         kept = constant(np.flatnonzero(array >= 0))
         values = indexing.gather(values, kept, axis=0, batch_dims=0)
         indices = constant(array[array >= 0])
-    return indexing.scatter_rows(values, indices, axis=0, batch_dims=0, size=dims[0])
+    return indexing.scatter_rows(values, indices, axis=0, batch_dims=0, rows=dims[0])
 
 
 @operation("add_slices")

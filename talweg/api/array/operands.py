@@ -42,7 +42,9 @@ def integer_array(value: Any, function: str, argument: str, empty: bool = True) 
     An empty list has no integers in it, and no floats either: it passes if `empty`.
     """
     found = tensor(value)
-    if found.dtype not in INTEGERS and not (empty and 0 in found.dims and not is_tensor_like(value)):
+    if found.dtype not in INTEGERS and not (
+        empty and 0 in found.dims and not is_tensor_like(value)
+    ):
         raise invalid(
             "TW102",
             f"{function}: {argument} has dtype {found.dtype.name}",
@@ -74,7 +76,9 @@ def integer_scalar(value: Any, function: str, argument: str) -> int:
     array = integer_array(value, function, argument)
     if array.size != 1:
         raise invalid(
-            "TW203", f"{function}: {argument} must be a scalar, got shape {array.shape}", "one integer"
+            "TW203",
+            f"{function}: {argument} must be a scalar, got shape {array.shape}",
+            "one integer",
         )
     return int(array.reshape(())[()])
 

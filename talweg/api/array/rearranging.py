@@ -380,5 +380,3 @@ def required_space_to_batch_paddings(
     paddings = np.stack([base[:, 0], base[:, 1] + extra], 1).astype(np.int32)
     crops = np.stack([np.zeros_like(extra), extra], 1).astype(np.int32)
     return constant(paddings), constant(crops)
-
-

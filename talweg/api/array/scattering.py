@@ -10,12 +10,12 @@ from talweg.api.arguments import tensor
 from talweg.api.array.operands import constant, integer_vector, matching
 from talweg.api.export import export, operation
 from talweg.core.errors import invalid
-from talweg.core.value import Tensor
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.tensor import array_of
 from talweg.prims import arithmetic, indexing, layout, scattering
 
 
-@export("scatter_nd")
+@export("scatter_nd", "compat.v1.scatter_nd")
 def scatter_nd(
     indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Any:
@@ -42,6 +42,35 @@ def scatter_nd(
     if bad_indices_policy == "IGNORE":
         i, u = _inside_only(i, u, dims)
     return indexing.scatter_nd(i, u, shape=dims)
+
+
+def _scatter_rows(kind: str, verb: str) -> Any:
+    def scatter(
+        ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        slices = IndexedSlices(tensor(updates, ref.dtype), tensor(indices))
+        return getattr(ref, f"scatter_{kind}")(slices)
+
+    scatter.__name__ = scatter.__qualname__ = f"scatter_{kind}"
+    scatter.__doc__ = f"""{verb} rows of the variable `ref`: those that `indices` names.
+
+    >>> import talweg as tf
+    >>> v = tf.Variable([1.0, 2.0])
+    >>> tf.compat.v1.scatter_{kind}(v, [], []) is v
+    True
+    """
+    return export(f"compat.v1.scatter_{kind}")(scatter)
+
+
+_V1 = [
+    _scatter_rows("add", "Add updates to"),
+    _scatter_rows("sub", "Subtract updates from"),
+    _scatter_rows("mul", "Multiply by updates"),
+    _scatter_rows("div", "Divide by updates"),
+    _scatter_rows("max", "Raise to updates"),
+    _scatter_rows("min", "Lower to updates"),
+    _scatter_rows("update", "Set"),
+]
 
 
 def _inside_only(i: Any, u: Any, dims: tuple) -> tuple:

@@ -210,7 +210,9 @@ def getitem(x: Any, key: Any) -> Any:
                 pass  # the general path says what is wrong
     if _is_mask(key):
         if np.ndim(key) == 0 if not hasattr(key, "dims") else not key.dims:
-            raise value_error("TW203", "getitem: mask cannot be scalar.", "a mask of rank at least 1")
+            raise value_error(
+                "TW203", "getitem: mask cannot be scalar.", "a mask of rank at least 1"
+            )
         return OPERATIONS["boolean_mask"](x, key)
     return apply(plan(key, x.dims), x)
 

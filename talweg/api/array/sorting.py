@@ -62,7 +62,11 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: Any = 
 
 @export("argsort")
 def argsort(
-    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: Any = None
+    values: Any,
+    axis: Any = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: Any = None,
 ) -> Any:
     """The int32 indices that sort `values` along `axis`; equal elements keep their order.
 
@@ -244,5 +248,3 @@ def invert_permutation(x: Any, name: str | None = None) -> Any:
     if isinstance(x, (list, tuple)) and not x:
         x = np.zeros(0, np.int32)
     return search.invert_permutation(tensor(x))
-
-
