@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import warnings
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ MODULE = os.environ.get("TALWEG_RECORDED_MODULE", "talweg")
 CASES = [case for area in case_files.areas() for case in case_files.read_cases(area)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def module_and_names():
     """The module under test and what a case sees of it."""
     if MODULE == "tensorflow":
@@ -32,7 +32,7 @@ def module_and_names():
     return tf, helpers.namespace(tf)
 
 
-@lru_cache(maxsize=None)
+@cache
 def recorded_values(area):
     """What TensorFlow gave in an area, by the text of the case."""
     path = case_files.VALUES / f"{area}.json"
@@ -41,7 +41,7 @@ def recorded_values(area):
     return {entry["case"]: entry["gives"] for entry in json.loads(path.read_text("utf-8"))}
 
 
-@lru_cache(maxsize=None)
+@cache
 def differences():
     """Where talweg departs on purpose, by the text of the case."""
     entries = json.loads((case_files.VALUES.parent / "differences.json").read_text("utf-8"))

@@ -47,7 +47,8 @@ def main():
 def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("areas", nargs="*", metavar="area", help="default: all areas")
     parser.add_argument("--new", action="store_true", help="keep what is recorded already")
     parser.add_argument("--check", action="store_true", help="write nothing; say what would change")
@@ -135,8 +136,10 @@ def read_values(area):
 
 def write_values(area, values):
     """Write the values of an area as a whole, or not at all."""
-    lines = [json.dumps({"case": text, "gives": value}, ensure_ascii=False)
-             for text, value in values.items()]
+    lines = [
+        json.dumps({"case": text, "gives": value}, ensure_ascii=False)
+        for text, value in values.items()
+    ]
     path = case_files.VALUES / f"{area}.json"
     path.parent.mkdir(exist_ok=True)
     part = path.with_suffix(".part")

@@ -58,7 +58,7 @@ def _new(name: str, doc: str | None) -> Primitive:
     prim.partials, prim.transposes, prim.linear = {}, {}, ()
     prim.vjp_rule = prim.jvp_rule = prim.vjp = prim.jvp = prim.derivative = None
     prim.no_gradient, prim.variadic, prim.multiple, prim.wants_sparse = {}, False, False, False
-    prim.keeps_dtype, prim.known = False, set()
+    prim.keeps_dtype, prim.guarded, prim.known = False, False, set()
     REGISTRY[name] = prim
     return prim
 
@@ -75,11 +75,13 @@ def elementwise(
     samples: tuple = (),
     rejects: tuple = (),
     scalar: str | None = None,
+    guarded: bool = False,
 ) -> Callable[[Any], Primitive]:
     """Declare a primitive that acts on each element of its (broadcast) operands alone.
 
     `accepts` are the dtypes of the operands named in `same` (default: all), which must be equal;
-    `result` the dtype of the result if it is not theirs.
+    `result` the dtype of the result if it is not theirs.  `guarded`: a zero cotangent (tangent) gives
+    zero even where the partial is infinite, as TensorFlow's kernel has it.
     """
 
     def declare(declaration: Any) -> Primitive:
@@ -88,7 +90,7 @@ def elementwise(
         prim.elementwise, prim.checked, prim.batch, prim.memory = True, False, ELEMENTWISE, "map"
         prim.numpy, prim.accepts, prim.keeps_dtype = numpy, frozenset(accepts), result is None
         prim.domain, prim.singular, prim.kinks = domain or {}, singular, kinks or {}
-        prim.samples, prim.rejects = samples, rejects
+        prim.samples, prim.rejects, prim.guarded = samples, rejects, guarded
         prim.lowering = {"scalar": scalar or name}
         if inspect.isclass(declaration):
             _read_partials(prim, declaration.__dict__)

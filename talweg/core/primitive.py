@@ -67,9 +67,8 @@ class Primitive:
 
     __slots__ = (
         "accepts", "batch", "checked", "derivative", "doc", "domain", "effect", "elementwise",
-        "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "known", "linear",
-        "lowering", "memory", "multiple", "name",
-        "no_gradient", "numpy", "operands", "partials", "rejects", "samples", "singular",
+        "guarded", "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "known", "linear", "lowering",
+        "memory", "multiple", "name", "no_gradient", "numpy", "operands", "partials", "rejects", "samples", "singular",
         "transposes", "variadic", "vjp", "vjp_rule", "wants_sparse",
     )  # fmt: skip
 
@@ -81,6 +80,7 @@ class Primitive:
     elementwise: bool
     checked: bool  # eager calls infer before the kernel; elementwise ones only after a failure
     keeps_dtype: bool  # its result has the operands' dtype, whatever that is
+    guarded: bool  # a zero cotangent gives zero even where the partial is infinite
     accepts: frozenset[DType] | None
     infer: Callable[..., Any]
     known: set  # operand signatures that `infer` has accepted, kept by the eager evaluator

@@ -74,6 +74,24 @@ def matrix_inverse(x: Any) -> Any:
     return result
 
 
+def cofactors(x: Any) -> Any:
+    """det(x) x⁻ᵀ, by singular values where x⁻¹ does not exist."""
+    try:
+        z = np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)
+        if np.isfinite(z).all():
+            return z.astype(x.dtype, copy=False)
+    except np.linalg.LinAlgError:
+        pass
+    if np.isnan(x).any():
+        return np.full(x.shape, np.nan, x.dtype)
+    u, s, vh = np.linalg.svd(x)
+    others = np.stack(
+        [np.prod(np.delete(s, i, -1), -1) for i in range(s.shape[-1])], -1
+    )  # the products of all but one
+    z = np.matmul(np.conjugate(u) * others[..., None, :], np.conjugate(vh))
+    return (np.linalg.det(np.matmul(u, vh))[..., None, None] * z).astype(x.dtype, copy=False)
+
+
 def matrix_solve(a: Any, b: Any, *, adjoint: bool) -> Any:
     """The solution z of a z = b, or of aᴴ z = b."""
     try:

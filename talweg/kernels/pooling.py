@@ -58,11 +58,11 @@ def max_pool_scatter(g, x, window, strides, padding, dilation, y=None):
     g, x, y = _operands(g, x, window, strides, padding, dilation, y)
     taps = _taps(x, y, window, strides, padding, dilation)
     disjoint = all(map(_are_disjoint, window, strides, dilation))
-    covered = window == strides and x.shape[1:-1] == tuple(
+    tiled = not np.any(padding) and x.shape[1:-1] == tuple(
         count * taps for count, taps in zip(y.shape[1:-1], window, strict=True)
     )
-    # Every element is written where the windows tile x; elsewhere the rest must be zero.
-    total = (np.empty_like if disjoint and covered else np.zeros_like)(x, dtype=g.dtype)
+    # Windows that tile x write every element of it; otherwise the rest must be zero.
+    total = (np.empty_like if disjoint and tiled else np.zeros_like)(x, dtype=g.dtype)
     scatter = _scatter_disjoint if disjoint else _scatter_overlapping
     for part in _tiles(x):
         scatter(g[part], x[part], y[part], total[part], taps)

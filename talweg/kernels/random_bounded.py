@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from talweg.kernels.random_bits import BLOCK, Stream, blocks, to_float32, to_float64
-from talweg.kernels.random_normal import box_muller_float32, box_muller_float64
+from talweg.kernels.random_normal import box_muller_float32, box_muller_float64, log_float32
 
 _ENOUGH_INSIDE = 1.3  # deviations within the bounds that make the normal proposal worth while
 _WINDOW = 64  # blocks generated ahead
@@ -63,6 +63,13 @@ class _Reader:
         """Normal numbers, [blocks, per_block]."""
         found = box_muller_float64(words) if self.double else box_muller_float32(words)
         return found.astype(self.dtype, copy=False)
+
+    def exponential(self, u: np.ndarray) -> np.ndarray:
+        """-log u in u's dtype; infinity for 0."""
+        if self.double:
+            return -np.log(u)
+        found = -log_float32(np.maximum(u.astype(np.float32), np.float32(1e-30)))
+        return np.where(u == 0, np.float32(np.inf), found).astype(self.dtype, copy=False)
 
 
 def uniform_of_words(words: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -120,7 +127,7 @@ def _by_exponential(reader: _Reader, bounds: Bounds, wanted: int) -> tuple:
     kind, low = reader.dtype.type, bounds.low
     u = reader.uniform(reader.look(-(-2 * wanted // reader.per_block)))
     alpha = (low + np.sqrt(low * low + kind(4))) / kind(2)
-    z = -np.log(u[:, 0::2]) / alpha + low
+    z = reader.exponential(u[:, 0::2]) / alpha + low
     x = alpha - z if low < alpha else low - alpha
     return z, (u[:, 1::2] <= np.exp(-x * x / kind(2))) & (z < bounds.high), 1
 

@@ -10,21 +10,46 @@ from talweg.kernels.random_bits import BLOCK, Stream, blocks
 def permutation(stream: Stream, size: int) -> np.ndarray:
     """A random order of range(size), int64: Fisher and Yates with one 32-bit word a step.
 
-    Step i exchanges element i with element i + w mod (size - i), w the i-th word of the stream.
-    The last element has no choice and uses no word.
+    Step i exchanges places i and p(i) = i + w mod (size - i), w the i-th word of the stream.  The last
+    place has no choice and uses no word.
     """
     if size < 2:
         return np.arange(size)
-    words = blocks(stream, 0, -(-size // BLOCK)).reshape(-1)[: size - 1]
-    partners = words % np.arange(size, 1, -1, dtype=np.uint32) + np.arange(size - 1)
-    order = list(range(size))
-    for place, partner in enumerate(partners.tolist()):
-        order[place], order[partner] = order[partner], order[place]
-    return np.array(order, np.int64)
+    words = blocks(stream, 0, blocks_of_permutation(size)).reshape(-1)[: size - 1]
+    place = np.arange(size)
+    place[:-1] += words % np.arange(size, 1, -1, dtype=np.uint32)
+    return _exchange(place)
 
 
-def words_of_shuffle(size: int) -> int:
-    """Blocks a shuffle of `size` elements sets aside."""
+def _exchange(partner: np.ndarray) -> np.ndarray:
+    """What steps i = 0, 1, ... that exchange places i and partner[i] >= i make of 0, 1, 2, ...
+
+    Step i leaves at place i what was at p = partner[i], and nothing touches place i later.  What is at
+    p before step i came from place k at the last step k < i with partner[k] = p, or is p itself if
+    there was none.  So let before[k] be the last such step for p = k, i = k: following these
+    pointers, which only lead downward, ends at the element found at place k before step k.
+    All pointers are followed at once, doubling (Hillis and Steele 1986).
+    """
+    size = len(partner)
+    order = np.argsort(partner, kind="stable")  # steps by partner, then by time
+    same = partner[order[1:]] == partner[order[:-1]]
+    earlier = np.full(size, -1)  # the last earlier step with the same partner
+    earlier[order[1:][same]] = order[:-1][same]
+    last = np.arange(size)  # the last step that had this place for a partner
+    last[partner[order]] = order
+    origin = np.where(last == np.arange(size), earlier, last)
+    origin = np.where(partner[last] == np.arange(size), origin, -1)
+    origin = np.where(origin < 0, np.arange(size), origin)
+    while True:
+        further = origin[origin]
+        if np.array_equal(further, origin):
+            break
+        origin = further
+    return np.where(earlier < 0, partner, origin[earlier])
+
+
+def blocks_of_permutation(size: int) -> int:
+    """Blocks a permutation of `size` elements sets aside."""
     return -(-size // BLOCK)
 
 

@@ -16,7 +16,7 @@ KERNELS = {"max": np.fmax, "min": np.fmin}  # an update that is NaN changes noth
 
 def zeros(shape: tuple, dtype: np.dtype) -> np.ndarray:
     """Zeros; empty strings for strings."""
-    return np.full(shape, b"", object) if dtype == object else np.zeros(shape, dtype)
+    return np.full(shape, b"", object) if dtype.kind == "O" else np.zeros(shape, dtype)
 
 
 def combine_rows(kind: str, target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:

@@ -283,7 +283,9 @@ def square(y, x):
     return 2 * x
 
 
-@elementwise(numpy=np.sqrt, accepts=INEXACT, domain={"x": (0.2, 3)}, singular="x = 0")
+@elementwise(
+    numpy=np.sqrt, accepts=INEXACT, domain={"x": (0.2, 3)}, singular="x = 0", guarded=True
+)
 def sqrt(y, x):
     """y = √x.   dy/dx = 1 / (2 y)."""
     return 0.5 / y

@@ -61,7 +61,7 @@ def _gather_dims(name, x, i, axis, batch_dims):
         if a != b:
             raise invalid(
                 "TW204",
-                f"{name}: params.shape[{place}]: {a} should be equal to indices.shape[{place}]: {b}",
+                f"{name}: params.shape[{place}]={a} should be equal to indices.shape[{place}]={b}",
                 f"equal leading dimensions for batch_dims={batch_dims}",
             )
     return (*x.dims[:axis], *i.dims[batch_dims:], *x.dims[axis + 1 :])
@@ -104,7 +104,7 @@ def _scatter_rows(g, i, *, axis, batch_dims, rows):
     if g.size:
         parts = np.moveaxis(g.reshape(batches, outer, -1, inner), 1, 2)
         places = _batched_rows(i, batches, rows)
-        combine_rows("add", result, rows, parts.reshape(rows.size, outer * inner))
+        combine_rows("add", result, places, parts.reshape(places.size, outer * inner))
     result = np.moveaxis(result.reshape(batches, rows, outer, inner), 2, 1)
     return result.reshape(dims)
 
@@ -324,12 +324,10 @@ class gather_nd:
 
 def check_updates(name, shape, i, updates):
     dims = nd_dims(name, shape, i)
-    if updates.ndim == 0:
-        raise invalid("TW203", f"{name}: updates is a scalar", "updates of rank at least 1")
     if updates.dims != dims:
         raise invalid(
             "TW204",
-            f"{name}: updates has shape {updates.dims}, indices {i.dims}, the tensor {tuple(shape)}",
+            f"{name}: shapes: updates {updates.dims}, indices {i.dims}, tensor {tuple(shape)}",
             f"updates of shape indices.shape[:-1] + tensor.shape[{i.dims[-1]}:] = {dims}",
         )
     if math.prod(dims) and 0 in shape:

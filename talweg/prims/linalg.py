@@ -108,8 +108,37 @@ class inverse:
 
 
 @primitive
+class cofactor:
+    """z = the derivatives of det x by the elements of x: z = det(x) x⁻ᵀ, also for singular x.
+
+    ż = tr(x⁻¹ẋ) z - z ẋᵀ x⁻ᵀ,  x̄ = x⁻ᴴ tr(z̄ zᴴ) - x⁻ᴴ z̄ᵀ z*.   From singular values, with
+    x = u diag(s) vᴴ: z = det(u vᴴ) u* diag(Π_(j≠i) s_j) vᵀ.
+    """
+
+    operands = "x"
+    infer = square_infer("det")
+    numpy = kernels.widened(kernels.cofactors)
+
+    def vjp(g, z, x):
+        h = adjoint(inverse(x))
+        z = conj(z) if x.dtype.is_complex else z
+        axes = (len(x.dims) - 2, len(x.dims) - 1)
+        return h * reduce_sum(g * z, axes=axes, keepdims=True) - matmul(h, matmul(turned(g), z))
+
+    def jvp(t, z, x):
+        m = inverse(x)
+        return scalars(product_trace(m, t)) * z - matmul(z, matmul(turned(t), turned(m)))
+
+    batch = LEADING
+    memory = "library"
+    singular = "the derivative needs x⁻¹"
+    samples = (Sample(ROOMY), Sample(ROOMY_COMPLEX), Sample(np.stack([ROOMY, ROOMY.T])))
+    rejects = RECTANGLE
+
+
+@primitive
 class det:
-    """z = det x.   ż = z tr x⁻¹ẋ,  x̄ = z̄ z* x⁻ᴴ.   Giles 2008, 2.2.4."""
+    """z = det x.   ż = Σ c ∘ ẋ,  x̄ = z̄ c* with the cofactors c.   Giles 2008, 2.2.4."""
 
     operands = "x"
 
@@ -120,16 +149,18 @@ class det:
     numpy = kernels.widened(np.linalg.det)
 
     def vjp(g, z, x):
-        weight = g * z if not z.dtype.is_complex else g * conj(z)
-        return scalars(weight) * adjoint(inverse(x))
+        c = cofactor(x)
+        return scalars(g) * (conj(c) if x.dtype.is_complex else c)
 
     def jvp(t, z, x):
-        return z * product_trace(inverse(x), t)
+        return reduce_sum(
+            cofactor(x) * t, axes=(len(x.dims) - 2, len(x.dims) - 1), keepdims=False
+        )
 
     batch = LEADING
     memory = "library"
-    singular = "the derivative needs x⁻¹"
-    samples = (Sample(ROOMY), Sample(ROOMY_COMPLEX), Sample(np.stack([ROOMY, ROOMY.T])))
+    samples = (Sample(ROOMY), Sample(ROOMY_COMPLEX), Sample(np.stack([ROOMY, ROOMY.T])),
+               Sample(np.ones((2, 2), np.float32), skip=("second",)))  # singular  # fmt: skip
     rejects = RECTANGLE
 
 

@@ -102,14 +102,14 @@ class reduce_mean:
 
     def numpy(x, *, axes, keepdims):
         kind = x.dtype
-        count = math.prod([x.shape[axis] for axis in axes])
+        count = x.size if len(axes) == x.ndim else math.prod([x.shape[axis] for axis in axes])
         if kind.kind in "iu":
             wide = np.uint64 if kind.kind == "u" else np.int64
             return _integer_mean(np.add.reduce(x, axes, wide, None, keepdims), count).astype(kind)
         if kind.itemsize == 2:
             total = np.add.reduce(x.astype(np.float32), axes, None, None, keepdims)
-            return np.divide(total, count).astype(kind)
-        return np.divide(np.add.reduce(x, axes, kind, None, keepdims), count, dtype=kind)
+            return (total / count).astype(kind)
+        return np.add.reduce(x, axes, kind, None, keepdims) / count
 
     def transpose_x(g, x, *, axes, keepdims):
         count = math.prod(x.dims[axis] for axis in axes)
@@ -207,7 +207,7 @@ def _extreme(name, kernel, text):
         start = limit(x.dtype, name)
         if x.size == 0:
             return np.full(reduced_dims(x.shape, axes, keepdims), start, x.dtype)
-        return kernel(x, axes, keepdims=keepdims)
+        return kernel.reduce(x, axes, None, None, keepdims)
 
     def weights(y, x, axes):
         """1/n at the n places where x takes the extreme value, 0 elsewhere."""
@@ -244,8 +244,8 @@ def limit(dtype, name):
     return -np.inf if low else np.inf
 
 
-reduce_max = _extreme("reduce_max", np.max, "y = the largest element of x over axes.")
-reduce_min = _extreme("reduce_min", np.min, "y = the smallest element of x over axes.")
+reduce_max = _extreme("reduce_max", np.maximum, "y = the largest element of x over axes.")
+reduce_min = _extreme("reduce_min", np.minimum, "y = the smallest element of x over axes.")
 
 
 def _logical(name, kernel, text):
@@ -253,7 +253,7 @@ def _logical(name, kernel, text):
         "__doc__": text,
         "operands": "x",
         "infer": _infer(name, frozenset({bool_})),
-        "numpy": lambda x, *, axes, keepdims: kernel(x, axes, keepdims=keepdims),
+        "numpy": lambda x, *, axes, keepdims: kernel.reduce(x, axes, None, None, keepdims),
         "no_gradient": LOGICAL,
         "batch": _batch(name),
         "memory": "reduce",
@@ -266,8 +266,8 @@ def _logical(name, kernel, text):
     return primitive(type(name, (), fields))
 
 
-reduce_all = _logical("reduce_all", np.all, "y = whether all elements of x over axes are true.")
-reduce_any = _logical("reduce_any", np.any, "y = whether some element of x over axes is true.")
+reduce_all = _logical("reduce_all", np.logical_and, "y = whether all elements of x over axes are true.")
+reduce_any = _logical("reduce_any", np.logical_or, "y = whether some element of x over axes is true.")
 
 
 def _arg_extreme(name, kernel, text):

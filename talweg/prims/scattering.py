@@ -107,7 +107,7 @@ scatter_update = _scatter(
 
 
 def _shares(z, x, i, u):
-    """Which of x and u attain the extreme z, as numbers 0 or 1, and 1 / how many do at each place."""
+    """Which of x and u attain the extreme z, as 0 or 1, and 1 / how many do at each place."""
     own = cast(equal(x, z), dtype=x.dtype)
     given = cast(equal(u, gather_nd(z, i, sparse=False)), dtype=x.dtype)
     return own, given, 1 / scatter_add(own, i, given)

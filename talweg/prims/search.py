@@ -155,8 +155,7 @@ class in_top_k:
         if x.dims[0] != i.dims[0]:
             raise invalid(
                 "TW204",
-                f"in_top_k: first dimension of predictions {x.dims[0]} must match length of targets "
-                f"{i.dims[0]}",
+                f"in_top_k: {x.dims[0]} rows of predictions, but {i.dims[0]} targets",
             )
         return Aval(i.dims, bool_)
 

@@ -90,7 +90,7 @@ def _polygamma(a, x):
 
 @elementwise(
     numpy=_polygamma,
-    accepts=WIDE,
+    accepts=FLOATING,
     domain=POSITIVE,
     samples=(
         Sample(np.float32([0, 1, 2]), [3]),
@@ -111,7 +111,7 @@ class polygamma:
 
 @elementwise(
     numpy=scipy_special("zeta"),
-    accepts=WIDE,
+    accepts=FLOATING,
     domain={"x": (1.5, 4), "q": (0.5, 3)},
     samples=(Sample([3], [3]), Sample([2, 1], [3]), Sample([], [2])),
 )

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.core.errors import InternalError
+from talweg.core.primitive import later
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.prims.arithmetic import gate, neg, zeros_of
 from talweg.prims.complex import conj
@@ -71,6 +72,16 @@ def times(g: Any, partial: Any, conjugate: bool) -> Any:
     return g * partial
 
 
+def guarded(partial: Any, g: Any) -> Any:
+    """`g` times a partial, 0 where `g` is 0."""
+    return later("mul_no_nan")(partial, g)
+
+
+def conjugated(partial: Any) -> Any:
+    """The conjugate of a partial that is a tensor."""
+    return conj(partial) if partial.dtype.is_complex else partial
+
+
 def unbroadcast(g: Any, x: Any) -> Any:
     """The sum of `g` over the axes along which `x` was broadcast to its shape."""
     wanted, dims = x.dims, g.dims
@@ -93,7 +104,7 @@ def _elementwise_vjp(prim: Any) -> Callable[..., list]:
                 parts.append(None)
                 continue
             p = partial(z, *operands)
-            part = g if p is _ONE else times(g, p, True)
+            part = g if p is _ONE else guarded(conjugated(p), g) if prim.guarded else times(g, p, True)
             parts.append(part if part.dims == x.dims else unbroadcast(part, x))
         return parts
 
@@ -110,7 +121,9 @@ def _elementwise_jvp(prim: Any) -> Callable[..., Any]:
         total = None
         for partial, t in zip(partials, tangents):
             if t is not None and partial is not None:
-                total = accumulate(total, times(t, partial(z, *operands), False))
+                p = partial(z, *operands)
+                part = guarded(p, t) if prim.guarded else times(t, p, False)
+                total = accumulate(total, part)
         if total is not None and total.dims != z.dims:
             total = broadcast_to(total, shape=z.dims)
         return total

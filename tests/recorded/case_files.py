@@ -16,8 +16,9 @@ A case must not make the scalar -0.0 from a Python float: TensorFlow caches scal
 hands the -0.0 to whoever asks for 0.0 next.
 
 Flags: `atol=`, `rtol=` widen the tolerance of the dtype; `loose` compares kinds, dtypes and shapes
-but not numbers, which are not recorded; `any-error` accepts any exception class where TensorFlow raised one;
-`tf-wrong` records what TensorFlow does but compares nothing (we do it right instead).
+but not numbers, which are not recorded; `any-error` accepts any exception class where TensorFlow
+raised one; `tf-wrong` records what TensorFlow does, which talweg does not follow: what talweg does
+instead stands in `differences.json`.
 """
 
 import ast
@@ -74,7 +75,7 @@ def read_cases(area):
     lines = (CASES / f"{area}.txt").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
         if line.startswith(_CONTINUATION):
-            cases[-1].text += "\n" + line[len(_CONTINUATION):]
+            cases[-1].text += "\n" + line[len(_CONTINUATION) :]
         elif line.strip() and not line.startswith("#"):
             cases.append(_case(area, number, line.rstrip()))
     return cases
@@ -88,4 +89,4 @@ def _case(area, number, line):
         for flag in prefix.group(1).split(","):
             name, _, value = flag.strip().partition("=")
             flags[name] = float(value) if value else True
-    return Case(area, number, flags, line[prefix.end():] if prefix else line)
+    return Case(area, number, flags, line[prefix.end() :] if prefix else line)

@@ -11,9 +11,12 @@ import numpy as np
 from .description import ARRAY_KINDS, dtype_name, text_of
 
 TOLERANCES = {  # dtype: (relative, absolute)
-    "float64": (1e-9, 1e-10), "complex128": (1e-9, 1e-10),
-    "float32": (1e-5, 1e-6), "complex64": (1e-5, 1e-6),
-    "float16": (2e-3, 2e-4), "bfloat16": (1.6e-2, 1e-3),
+    "float64": (1e-9, 1e-10),
+    "complex128": (1e-9, 1e-10),
+    "float32": (1e-5, 1e-6),
+    "complex64": (1e-5, 1e-6),
+    "float16": (2e-3, 2e-4),
+    "bfloat16": (1.6e-2, 1e-3),
 }
 
 

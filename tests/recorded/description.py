@@ -23,8 +23,11 @@ def run(case, tf, namespace):
         exec(before, names)
         return describe(eval(last, names), tf)
     except Exception as error:  # every exception is an answer
-        return {"raises": _public_class(error, tf), "message": _first_lines(error),
-                "classes": [kind.__name__ for kind in type(error).__mro__[:-2]]}
+        return {
+            "raises": _public_class(error, tf),
+            "message": _first_lines(error),
+            "classes": [kind.__name__ for kind in type(error).__mro__[:-2]],
+        }
 
 
 def describe(value, tf):
@@ -72,17 +75,39 @@ def _mapping(value, tf):
 
 def _spec(value, tf):
     name = type(value).__name__
-    return {name: {"shape": describe(value.shape, tf), "dtype": describe(value.dtype, tf),
-                   "name": getattr(value, "name", None)}}
+    return {
+        name: {
+            "shape": describe(value.shape, tf),
+            "dtype": describe(value.dtype, tf),
+            "name": getattr(value, "name", None),
+        }
+    }
 
 
 _COMPOSITES = (
-    ("IndexedSlices", (("values", lambda s: s.values), ("indices", lambda s: s.indices),
-                       ("dense_shape", lambda s: s.dense_shape))),
-    ("SparseTensor", (("indices", lambda s: s.indices), ("values", lambda s: s.values),
-                      ("dense_shape", lambda s: s.dense_shape))),
-    ("RaggedTensor", (("flat_values", lambda r: r.flat_values),
-                      ("row_splits", lambda r: list(r.nested_row_splits)))),
+    (
+        "IndexedSlices",
+        (
+            ("values", lambda s: s.values),
+            ("indices", lambda s: s.indices),
+            ("dense_shape", lambda s: s.dense_shape),
+        ),
+    ),
+    (
+        "SparseTensor",
+        (
+            ("indices", lambda s: s.indices),
+            ("values", lambda s: s.values),
+            ("dense_shape", lambda s: s.dense_shape),
+        ),
+    ),
+    (
+        "RaggedTensor",
+        (
+            ("flat_values", lambda r: r.flat_values),
+            ("row_splits", lambda r: list(r.nested_row_splits)),
+        ),
+    ),
 )
 
 _FORMS = (
@@ -141,8 +166,11 @@ def encode(tree, numbers=True):
     for kind in ARRAY_KINDS:
         if kind in tree:
             array = tree[kind]
-            return {kind: dtype_name(array), "shape": list(array.shape),
-                    "values": _encode_numbers(array) if numbers else "any"}
+            return {
+                kind: dtype_name(array),
+                "shape": list(array.shape),
+                "values": _encode_numbers(array) if numbers else "any",
+            }
     return {key: encode(value, numbers) for key, value in tree.items() if key != "classes"}
 
 
@@ -203,4 +231,5 @@ def _numpy_dtype(name):
         return np.dtype(name)
     except TypeError:
         import ml_dtypes
+
         return np.dtype(getattr(ml_dtypes, name))

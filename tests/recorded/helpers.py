@@ -16,8 +16,20 @@ import numpy as np
 
 def namespace(tf):
     """The names a case sees, for this `tf`; copied afresh for each case."""
-    return {"tf": tf, "np": np, "nan": math.nan, "inf": math.inf, **_operands(tf), "math": math, "copy": copy, "pickle": pickle,
-            "collections": collections, **_structures(), **_calls(tf), **_gradients(tf)}
+    return {
+        "tf": tf,
+        "np": np,
+        "nan": math.nan,
+        "inf": math.inf,
+        **_operands(tf),
+        "math": math,
+        "copy": copy,
+        "pickle": pickle,
+        "collections": collections,
+        **_structures(),
+        **_calls(tf),
+        **_gradients(tf),
+    }
 
 
 def _operands(tf):
@@ -50,8 +62,11 @@ def _operands(tf):
 def _structures():
     """Types for nested structures."""
     point = collections.namedtuple("Point", ["x", "y"])
-    return {"Point": point, "namedtuple": collections.namedtuple,
-            "OrderedDict": collections.OrderedDict}
+    return {
+        "Point": point,
+        "namedtuple": collections.namedtuple,
+        "OrderedDict": collections.OrderedDict,
+    }
 
 
 def _calls(tf):
@@ -164,5 +179,15 @@ def _gradients(tf):
             y = function(x)
         return tape.batch_jacobian(y, x, **options)
 
-    return {"grad": grad, "pull": pull, "pull2": pull2, "grad2": grad2, "grad3": grad3,
-            "jvp": jvp, "push": push, "jac": jac, "batch_jac": batch_jac, "ramp": ramp}
+    return {
+        "grad": grad,
+        "pull": pull,
+        "pull2": pull2,
+        "grad2": grad2,
+        "grad3": grad3,
+        "jvp": jvp,
+        "push": push,
+        "jac": jac,
+        "batch_jac": batch_jac,
+        "ramp": ramp,
+    }

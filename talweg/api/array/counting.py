@@ -1,4 +1,4 @@
-"""Counting and distributing: bincount, confusion_matrix, histograms, dynamic_partition and _stitch."""
+"""Counting and distributing: bincount, confusion_matrix, histograms, dynamic_partition."""
 
 from __future__ import annotations
 
@@ -264,8 +264,8 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     """Slices put together: result[indices[m][i]] = data[m][i]; of equal indices the last counts.
 
     indices: a list of int32 tensors; data: a list of tensors, data[m] of shape
-    indices[m].shape + rest.  Places that no index names are zero.  ValueError for lists of different
-    lengths, InvalidArgumentError where shapes do not fit.
+    indices[m].shape + rest.  Places that no index names are zero.  ValueError for lists of
+    different lengths, InvalidArgumentError where shapes do not fit.
 
     >>> import talweg as tf
     >>> tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
@@ -287,7 +287,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
         if x.dims != (*i.dims, *rest):
             raise invalid(
                 "TW204",
-                f"dynamic_stitch: data[{position}] has shape {x.dims}, indices[{position}] {i.dims}",
+                f"dynamic_stitch: data[{position}] has shape {x.dims}, its indices {i.dims}",
                 f"data of shape {(*i.dims, *rest)}",
             )
         count = int(np.prod(i.dims))

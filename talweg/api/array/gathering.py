@@ -135,7 +135,7 @@ def gather_nd(
 
 
 def _with_batch_places(i: Any, batch: int) -> Any:
-    """i [b..., k, depth] with the batch coordinates in front of each index: [b..., k, batch + depth]."""
+    """i [b..., k, depth] with the batch coordinates before each index: [b..., k, batch + depth]."""
     dims = i.dims[:-1]
     places = np.indices(dims[:batch], i.dtype.numpy_dtype)
     places = np.moveaxis(places, 0, -1).reshape(*dims[:batch], *(1,) * (len(dims) - batch), batch)
@@ -237,7 +237,7 @@ def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = No
         raise invalid(
             "TW204",
             f"where: condition, x and y have shapes {c.dims}, {x.dims} and {y.dims}",
-            "x and y of one shape; a condition of that shape, a scalar, or a vector that chooses rows",
+            "x and y of one shape; a condition of that shape, a scalar, or a vector choosing rows",
         )
     if c.dims and c.dims != x.dims:
         c = layout.reshape(c, shape=(*c.dims, *(1,) * (len(x.dims) - 1)))

@@ -148,7 +148,7 @@ def split(
     if not given.dims:
         raise value_error(
             "TW203",
-            f"split: a scalar tensor is not supported as num_or_size_splits: {num_or_size_splits!r}",
+            f"split: num_or_size_splits is a scalar tensor: {num_or_size_splits!r}",
             "a Python int or a vector of sizes",
         )
     place = axis_scalar(axis, len(x.dims), "split")

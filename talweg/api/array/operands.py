@@ -57,10 +57,10 @@ def integer_array(value: Any, function: str, argument: str, empty: bool = True) 
 def integer_vector(
     value: Any, function: str, argument: str, empty: bool = True, scalar: bool = False
 ) -> tuple[int, ...]:
-    """A tuple of ints; InvalidArgumentError unless `value` is a vector (or a scalar, if allowed)."""
-    if type(value) in (list, tuple) and all(type(item) is int for item in value):
-        if value or empty:
-            return tuple(value)
+    """A tuple of ints; InvalidArgumentError unless `value` is a vector (or an allowed scalar)."""
+    plain = type(value) in (list, tuple) and all(type(item) is int for item in value)
+    if plain and (value or empty):
+        return tuple(value)
     array = integer_array(value, function, argument, empty)
     if array.ndim != 1 and not (scalar and array.ndim == 0):
         raise invalid(
@@ -84,7 +84,7 @@ def integer_scalar(value: Any, function: str, argument: str) -> int:
 
 
 def demanded_integer(value: Any, function: str, argument: str) -> int:
-    """An int from what converts to int32; TypeError for a float, InvalidArgumentError for a list."""
+    """An int from what converts to int32; TypeError for floats, InvalidArgumentError for lists."""
     if type(value) is int:
         return value
     if not isinstance(value, (Tensor, np.ndarray, np.generic)) and not is_tensor_like(value):

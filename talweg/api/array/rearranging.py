@@ -41,7 +41,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
 def reverse_sequence(
     input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None, name: Any = None
 ) -> Any:
-    """For each place b along `batch_axis` the first seq_lengths[b] slices along `seq_axis` reversed.
+    """At each place b of `batch_axis` the first seq_lengths[b] slices along `seq_axis` reversed.
 
     seq_lengths [b]: int32 or int64, at most the size of `seq_axis`.  `batch_axis` is 0 by default.
     InvalidArgumentError where these do not fit, TypeError without `seq_axis`.
@@ -58,7 +58,7 @@ def reverse_sequence(
     if lengths.dtype not in (int32, int64) or len(lengths.dims) != 1:
         raise invalid(
             "TW102",
-            f"reverse_sequence: seq_lengths has dtype {lengths.dtype.name} and shape {lengths.dims}",
+            f"reverse_sequence: seq_lengths is {lengths.dtype.name} of shape {lengths.dims}",
             "a vector of int32 or int64",
         )
     if not (0 <= seq_axis < rank and 0 <= batch_axis < rank and seq_axis != batch_axis):
@@ -93,7 +93,7 @@ def _reverse_rows(x: Any, lengths: Any, seq_axis: int, batch_axis: int) -> Any:
 
 @export("roll")
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
-    """`input` with its elements moved by `shift` along `axis`; what leaves at one end enters at the other.
+    """`input` with its elements moved by `shift` along `axis`; those that leave enter at the front.
 
     shift, axis: integers, or vectors of one length; an axis may be named more than once.
     InvalidArgumentError for an axis out of range, different lengths, or a scalar `input`.

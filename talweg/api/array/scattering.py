@@ -39,6 +39,7 @@ def scatter_nd(
     dims = integer_vector(shape, "scatter_nd", "shape")
     if any(size < 0 for size in dims):
         raise invalid("TW205", f"scatter_nd: shape={dims} has a negative dimension", "sizes >= 0")
+    _check_rank("scatter_nd", u)
     if bad_indices_policy == "IGNORE":
         i, u = _inside_only(i, u, dims)
     return indexing.scatter_nd(i, u, shape=dims)
@@ -73,6 +74,11 @@ _V1 = [
 ]
 
 
+def _check_rank(function: str, u: Any) -> None:
+    if not u.dims:
+        raise invalid("TW203", f"{function}: updates is a scalar", "updates of rank at least 1")
+
+
 def _inside_only(i: Any, u: Any, dims: tuple) -> tuple:
     """The indices inside `dims`, and their updates."""
     array = array_of(i)
@@ -86,6 +92,7 @@ def _inside_only(i: Any, u: Any, dims: tuple) -> tuple:
 def _scatter(kind: str, x: Any, indices: Any, updates: Any, bad_indices_policy: str = "") -> Any:
     x, u = matching((x, updates))
     i = tensor(indices)
+    _check_rank(f"tensor_scatter_nd_{kind}", u)
     if bad_indices_policy == "IGNORE":
         i, u = _inside_only(i, u, x.dims)
     return scattering.SCATTERS[kind](x, i, u)
@@ -96,7 +103,7 @@ def _scatter(kind: str, x: Any, indices: Any, updates: Any, bad_indices_policy: 
 def tensor_scatter_nd_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Any:
-    """`tensor` with the slices at `indices` replaced by `updates`; of equal indices the last counts.
+    """`tensor` with the slices at `indices` replaced by `updates`; of equal indices the last wins.
 
     indices [..., depth], updates of shape indices.shape[:-1] + tensor.shape[depth:].
     InvalidArgumentError where shapes do not fit or an index is outside.

@@ -202,12 +202,12 @@ def getitem(x: Any, key: Any) -> Any:
     of these, or one boolean mask.  TypeError for other keys, InvalidArgumentError for an index out
     of range.
     """
-    if not state.busy and type(x) is EagerTensor:
-        if _simple(key) or (type(key) is tuple and all(map(_simple, key))):
-            try:
-                return _view(x._array, key)
-            except (IndexError, ValueError):
-                pass  # the general path says what is wrong
+    simple = _simple(key) or (type(key) is tuple and all(map(_simple, key)))
+    if simple and not state.busy and type(x) is EagerTensor:
+        try:
+            return _view(x._array, key)
+        except (IndexError, ValueError):
+            pass  # the general path says what is wrong
     if _is_mask(key):
         if np.ndim(key) == 0 if not hasattr(key, "dims") else not key.dims:
             raise value_error(
@@ -278,7 +278,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     if not len(starts) == len(counts) == len(dims):
         raise invalid(
             "TW203",
-            f"slice: begin has {len(starts)} and size {len(counts)} numbers for input of shape {dims}",
+            f"slice: {len(starts)} numbers in begin and {len(counts)} in size for shape {dims}",
             f"{len(dims)} numbers in each",
         )
     ends = []

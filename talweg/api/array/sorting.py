@@ -143,7 +143,7 @@ def _approximate(largest: bool, word: str) -> Any:
 
     name = "approx_max_k" if largest else "approx_min_k"
     approximate.__name__ = approximate.__qualname__ = name
-    approximate.__doc__ = f"""(values, indices) of the k {word} elements along a dimension, exact here.
+    approximate.__doc__ = f"""(values, indices) of the k {word} elements along one axis, exact here.
 
     >>> import talweg as tf
     >>> tf.math.{name}([1.0, 3.0, 2.0], 1).indices.numpy()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.core.dtypes import COMPLEX, FLOATING, INTEGER, DType
+from talweg.core.dtypes import COMPLEX, FLOATING, INTEGER, DType, bfloat16
 from talweg.core.errors import type_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
 
-_FLOAT_LIKE = FLOATING | COMPLEX
+_FLOAT_LIKE = (FLOATING | COMPLEX) - {bfloat16}  # NumPy would widen bfloat16 beside a float
 
 
 def elementwise(function: Callable[[Any], Any], x: Any) -> Any:
@@ -35,10 +35,12 @@ def matching(x: Any, y: Any, hint: DType | None = None) -> tuple[Any, Any]:
     number stays as it is.  Of two values that are no tensors the first decides; `hint` is the dtype
     to try then.
     """
-    if isinstance(x, Tensor) or is_tensor_like(x):
+    if type(x) is EagerTensor:
+        return x, (y if type(y) is EagerTensor else _beside(y, x.dtype))
+    if is_tensor_like(x):
         x = convert_to_tensor(x)
         return x, _beside(y, x.dtype)
-    if isinstance(y, Tensor) or is_tensor_like(y):
+    if is_tensor_like(y):
         y = convert_to_tensor(y)
         return _beside(x, y.dtype), y
     x = convert_to_tensor(x, dtype_hint=hint)
@@ -57,8 +59,6 @@ def matching_tensors(x: Any, y: Any, hint: DType | None = None) -> tuple[Tensor,
 
 def _beside(value: Any, dtype: DType) -> Any:
     kind = type(value)
-    if kind is EagerTensor:
-        return value
     if kind is float and dtype in _FLOAT_LIKE:
         return value
     if kind is int and (

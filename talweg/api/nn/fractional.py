@@ -38,7 +38,7 @@ def fractional_max_pool(
 ) -> FractionalPool:
     """The maximum of windows that are about `pooling_ratio` wide; [batch, height, width, channels].
 
-    pooling_ratio: a number of at least 1, or a list of 1, 2 or 4.  With `overlapping`, windows share
+    pooling_ratio: a number of at least 1, or a list of 4 (ValueError otherwise).  With `overlapping`, windows share
     their border elements.  seed 0 gives new windows in every call.  The result has the fields
     output, row_pooling_sequence, col_pooling_sequence.
 
@@ -80,24 +80,21 @@ def _sequences(
     ratios = ratio if isinstance(ratio, (list, tuple)) else [ratio]
     if any(part < 1 for part in ratios):
         raise value_error("TW207", f"{function}: pooling_ratio={ratio}", "at least 1.0")
-    if len(ratios) not in (1, 2, 4):
-        if ratios[0] != 1 or ratios[-1] != 1:
-            raise value_error("TW207", f"{function}: pooling_ratio={ratio}", "a list of 1, 2 or 4")
-        raise value_error("TW205", f"{function}: pooling_ratio={ratio}", "a list of 1, 2 or 4")
-    if len(ratios) == 4:
-        if ratios[0] != 1 or ratios[-1] != 1:
-            raise value_error(
-                "TW207", f"{function}: pooling_ratio={ratio}", "1.0 for batch and channels"
-            )
-        ratios = ratios[1:3]
-    ratios = list(ratios) * (2 // len(ratios))
+    if len(ratios) == 1:
+        ratios = [1.0, ratios[0], ratios[0], 1.0]
+    if len(ratios) != 4 or ratios[0] != 1 or ratios[-1] != 1:
+        raise value_error(
+            "TW207",
+            f"{function}: pooling_ratio={ratio}",
+            "a number, or a list of 4 with 1.0 for batch and channels",
+        )
     x = tensor(value)
     if x.ndim != 4:
         raise invalid("TW203", f"{function}: value has shape {x.dims}", "rank 4")
     random = np.random.default_rng(seed or None)
     rows, columns = (
         _borders(function, size, part, pseudo_random, random)
-        for size, part in zip(x.dims[1:3], ratios)
+        for size, part in zip(x.dims[1:3], ratios[1:3])
     )
     return x, rows, columns
 

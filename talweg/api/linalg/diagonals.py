@@ -1,0 +1,264 @@
+"""tf.linalg: diagonals, bands, transposes and the cross product."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import integer, integers, tensor
+from talweg.api.export import export
+from talweg.api.linalg.operands import pair
+from talweg.core.dtypes import INEXACT, int32, int64
+from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
+from talweg.eager.tensor import wrap
+from talweg.prims import contract
+from talweg.prims import linalg_diagonal as prims
+from talweg.prims.arithmetic import select
+from talweg.prims.layout import reshape, transpose
+from talweg.prims.reduce import reduce_sum
+
+
+def _bounds(k: Any, function: str) -> tuple[int, int]:
+    """The lowest and highest diagonal of an argument k, an int or a pair."""
+    given = integers(k, function, "k")
+    if len(given) not in (1, 2):
+        raise invalid("TW207", f"{function}: k={k!r}", "an integer, or a pair (lowest, highest)")
+    low, high = given[0], given[-1]
+    if low > high:
+        raise invalid(
+            "TW207", f"{function}: lower_diag_index must not be larger than upper_diag_index: "
+            f"{low} > {high}",
+        )  # fmt: skip
+    return low, high
+
+
+def _check_align(align: Any, function: str) -> str:
+    if align not in prims.ALIGNMENTS:
+        raise invalid(
+            "TW207", f"{function}: align={align!r}", f"one of {', '.join(prims.ALIGNMENTS)}"
+        )
+    return align
+
+
+def _padded(y: Tensor, there: np.ndarray, padding: Any) -> Tensor:
+    """`y` with `padding` wherever `there` is False."""
+    if isinstance(padding, (bool, int, float)) and not padding:
+        return y
+    value = tensor(padding, y.dtype)
+    if there.all():
+        return y
+    return select(wrap(np.broadcast_to(there, y.dims)), y, value)
+
+
+@export("linalg.diag")
+def diag(
+    diagonal: Any,
+    name: str = "diag",
+    k: Any = 0,
+    num_rows: Any = -1,
+    num_cols: Any = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Any:
+    """Matrices with the given diagonals, and `padding_value` elsewhere.
+
+    diagonal: [..., n], or [..., high - low + 1, n] for several diagonals k = (low, high), the
+    highest first.  Diagonals above the main one have k > 0.  num_rows, num_cols: -1 for the smallest
+    fitting size.  align: at which end shorter super- and subdiagonals stand, e.g. "RIGHT_LEFT".
+    InvalidArgumentError for sizes or a k that do not fit.
+
+    >>> import talweg as tf
+    >>> tf.linalg.diag([1, 2], k=1).numpy().tolist()
+    [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
+    """
+    x = tensor(diagonal)
+    low, high = _bounds(k, "diag")
+    _check_align(align, "diag")
+    count = high - low + 1
+    if x.ndim < 1 or (count > 1 and (x.ndim < 2 or x.dims[-2] != count)):
+        raise invalid(
+            "TW204",
+            f"diag: diagonal has shape {x.dims} for k={(low, high)}",
+            f"{count} diagonals in the last axis but one" if count > 1 else "at least 1 dimension",
+        )
+    rows, columns = _matrix_size(x.dims[-1], low, high, num_rows, num_cols)
+    y = prims.matrix_diag(x, low=low, high=high, rows=rows, columns=columns, align=align)
+    distance = np.arange(columns) - np.arange(rows)[:, None]
+    return _padded(y, (distance >= low) & (distance <= high), padding_value)
+
+
+def _matrix_size(length: int, low: int, high: int, rows: Any, columns: Any) -> tuple[int, int]:
+    least_rows, least_columns = length - min(high, 0), length + max(low, 0)
+    rows, columns = integer(rows, "diag", "num_rows"), integer(columns, "diag", "num_cols")
+    if rows == -1 and columns == -1:
+        rows = columns = max(least_rows, least_columns)
+    rows = least_rows if rows == -1 else rows
+    columns = least_columns if columns == -1 else columns
+    fits = rows >= least_rows and columns >= least_columns
+    if not fits or (rows != least_rows and columns != least_columns):
+        raise invalid(
+            "TW205",
+            f"diag: num_rows={rows}, num_cols={columns} for diagonals of length {length} and "
+            f"k={(low, high)}",
+            f"{least_rows} rows or {least_columns} columns, and no fewer of either",
+        )
+    return rows, columns
+
+
+@export("linalg.diag_part")
+def diag_part(
+    input: Any,
+    name: str = "diag_part",
+    k: Any = 0,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Any:
+    """The diagonal k of matrices [..., m, n], or the diagonals k = (low, high), the highest first.
+
+    Shorter diagonals are filled with `padding_value` at the end `align` leaves free.
+    InvalidArgumentError for a rank below 2 or a diagonal outside the matrix.
+
+    >>> import talweg as tf
+    >>> tf.linalg.diag_part([[1, 2], [3, 4]], k=(0, 1)).numpy().tolist()
+    [[0, 2], [1, 4]]
+    """
+    x = tensor(input)
+    low, high = _bounds(k, "diag_part")
+    align = _check_align(align, "diag_part")
+    y = prims.matrix_diag_part(x, low=low, high=high, align=align)
+    if low == high:
+        return y
+    return _padded(y, prims.places(*x.dims[-2:], low, high, align)[2], padding_value)
+
+
+@export("linalg.set_diag")
+def set_diag(
+    input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT"
+) -> Any:
+    """Matrices [..., m, n] with the diagonals k replaced; k and align as for `tf.linalg.diag_part`.
+
+    >>> import talweg as tf
+    >>> tf.linalg.set_diag([[1, 2], [3, 4]], [8, 9]).numpy().tolist()
+    [[8, 2], [3, 9]]
+    """
+    x, y = pair(input, diagonal)
+    low, high = _bounds(k, "set_diag")
+    return prims.matrix_set_diag(x, y, low=low, high=high, align=_check_align(align, "set_diag"))
+
+
+@export("linalg.tensor_diag")
+def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
+    """A tensor of shape d + d that holds `diagonal`, of shape d, where both indices are equal.
+
+    >>> import talweg as tf
+    >>> tf.linalg.tensor_diag([1, 2]).numpy().tolist()
+    [[1, 0], [0, 2]]
+    """
+    x = tensor(diagonal)
+    if x.dtype not in INEXACT | {int32, int64}:
+        raise invalid("TW102", f"tensor_diag: diagonal has dtype {x.dtype.name}", "a wider number")
+    if not x.ndim:
+        raise invalid("TW203", "tensor_diag: diagonal has shape ()", "a rank of at least 1")
+    size = math.prod(x.dims)
+    flat = reshape(x, shape=(size,))
+    y = prims.matrix_diag(flat, low=0, high=0, rows=size, columns=size, align="RIGHT_LEFT")
+    return reshape(y, shape=(*x.dims, *x.dims))
+
+
+@export("linalg.tensor_diag_part")
+def tensor_diag_part(input: Any, name: str | None = None) -> Any:
+    """The diagonal of a tensor of shape d + d, of shape d; InvalidArgumentError for other shapes.
+
+    >>> import talweg as tf
+    >>> tf.linalg.tensor_diag_part([[1, 2], [3, 4]]).numpy().tolist()
+    [1, 4]
+    """
+    x = tensor(input)
+    half = x.dims[: x.ndim // 2]
+    if x.dims != half + half:
+        raise invalid(
+            "TW204", f"tensor_diag_part: input has shape {x.dims}", "a shape that repeats its half"
+        )
+    if not half:
+        return x
+    size = math.prod(half)
+    y = prims.matrix_diag_part(
+        reshape(x, shape=(size, size)), low=0, high=0, align="RIGHT_LEFT"
+    )
+    return reshape(y, shape=half)
+
+
+@export("linalg.band_part")
+def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Any:
+    """Matrices [..., m, n] with zeros outside a band around the diagonal.
+
+    num_lower, num_upper: how many sub- and superdiagonals stay; all if negative.
+    InvalidArgumentError for a rank below 2, or for more diagonals than there are.
+
+    >>> import talweg as tf
+    >>> tf.linalg.band_part([[1, 2], [3, 4]], 0, -1).numpy().tolist()
+    [[1, 2], [0, 4]]
+    """
+    lower = integer(num_lower, "band_part", "num_lower")
+    return prims.band_part(
+        tensor(input), lower=lower, upper=integer(num_upper, "band_part", "num_upper")
+    )
+
+
+@export("linalg.trace")
+def trace(x: Any, name: str | None = None) -> Any:
+    """The sum of the diagonal of matrices [..., m, n] -> [...].
+
+    >>> import talweg as tf
+    >>> tf.linalg.trace([[1, 2], [3, 4]])
+    <tf.Tensor: shape=(), dtype=int32, numpy=5>
+    """
+    d = prims.matrix_diag_part(tensor(x), low=0, high=0, align="RIGHT_LEFT")
+    return reduce_sum(d, axes=(d.ndim - 1,), keepdims=False)
+
+
+@export("linalg.cross")
+def cross(a: Any, b: Any, name: str | None = None) -> Any:
+    """The cross product of vectors of 3 in the last axis; shapes are equal, dtypes real.
+
+    InvalidArgumentError for shapes that differ, FailedPreconditionError for a last axis that is not 3.
+
+    >>> import talweg as tf
+    >>> tf.linalg.cross([1, 0, 0], [0, 1, 0]).numpy().tolist()
+    [0, 0, 1]
+    """
+    return prims.cross(*pair(a, b))
+
+
+@export("linalg.matrix_transpose")
+def matrix_transpose(
+    a: Any, name: str = "matrix_transpose", conjugate: bool = False
+) -> Any:
+    """The last two axes exchanged, conjugated on demand; ValueError for a rank below 2.
+
+    >>> import talweg as tf
+    >>> tf.linalg.matrix_transpose([[1, 2, 3]]).numpy().tolist()
+    [[1], [2], [3]]
+    """
+    x = tensor(a)
+    if x.ndim < 2:
+        raise value_error(
+            "TW203", f"matrix_transpose: a has shape {x.dims}", "a (batch) matrix with rank >= 2"
+        )
+    if conjugate:
+        return contract.adjoint(x)
+    return transpose(x, perm=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+@export("linalg.adjoint")
+def adjoint(matrix: Any, name: str | None = None) -> Any:
+    """The conjugate transpose of the last two axes; ValueError for a rank below 2.
+
+    >>> import talweg as tf
+    >>> tf.linalg.adjoint([[1.0, 2.0]]).numpy().tolist()
+    [[1.0], [2.0]]
+    """
+    return matrix_transpose(matrix, conjugate=True)

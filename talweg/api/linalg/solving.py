@@ -1,0 +1,365 @@
+"""tf.linalg: determinants, inverses, and systems of linear equations."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.api.linalg.operands import pair
+from talweg.core.dtypes import FLOATING, float32, int32
+from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.value import Tensor
+from talweg.eager.tensor import wrap
+from talweg.prims import linalg, linalg_factor, linalg_functions, linalg_spectral
+from talweg.prims.arithmetic import cast, greater, select
+from talweg.prims.complex import real
+from talweg.prims.contract import adjoint as conjugate_transpose
+from talweg.prims.contract import matmul
+from talweg.prims.layout import broadcast_to, reshape
+from talweg.prims.linalg_diagonal import band_part, matrix_diag_part, matrix_set_diag
+from talweg.prims.reduce import reduce_max, reduce_sum
+from talweg.prims.transcendental import log
+
+LogMatrixDeterminant = namedtuple("LogMatrixDeterminant", ["sign", "log_abs_determinant"])
+MAIN = {"low": 0, "high": 0, "align": "RIGHT_LEFT"}
+
+
+def _epsilon(dtype: Any) -> float:
+    return float(np.finfo(dtype.real_dtype.as_numpy_dtype).eps)
+
+
+@export("linalg.det")
+def det(input: Any, name: str | None = None) -> Any:
+    """The determinants of [..., m, m] -> [...]; InvalidArgumentError unless square and inexact.
+
+    >>> import talweg as tf
+    >>> tf.linalg.det([[2.0, 0.0], [0.0, 3.0]])
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+    """
+    return linalg.det(tensor(input))
+
+
+@export("linalg.slogdet")
+def slogdet(input: Any, name: str | None = None) -> Any:
+    """(sign, log_abs_determinant) of [..., m, m]: det = sign * exp(log_abs_determinant).
+
+    Both have the dtype of the input.  InvalidArgumentError unless square and inexact.
+
+    >>> import talweg as tf
+    >>> tf.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]]).sign
+    <tf.Tensor: shape=(), dtype=float32, numpy=-1.0>
+    """
+    x = tensor(input)
+    sign, log_size = linalg.slogdet(x)
+    return LogMatrixDeterminant(sign, cast(log_size, dtype=x.dtype) if x.dtype.is_complex else log_size)
+
+
+@export("linalg.logdet")
+def logdet(matrix: Any, name: str | None = None) -> Any:
+    """ln det of Hermitian positive definite [..., m, m] -> [...], real; NaN for others.
+
+    >>> import talweg as tf
+    >>> tf.linalg.logdet([[1.0, 0.0], [0.0, 1.0]])
+    <tf.Tensor: shape=(), dtype=float32, numpy=0.0>
+    """
+    d = matrix_diag_part(linalg.cholesky(tensor(matrix)), **MAIN)
+    logs = log(real(d) if d.dtype.is_complex else d)
+    return 2 * reduce_sum(logs, axes=(logs.ndim - 1,), keepdims=False)
+
+
+@export("linalg.inv")
+def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    """The inverses of [..., m, m], or of their conjugate transposes.
+
+    InvalidArgumentError for singular matrices, and unless square and inexact.
+
+    >>> import talweg as tf
+    >>> tf.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    x = tensor(input)
+    z = linalg.inverse(x)
+    return conjugate_transpose(z) if adjoint else z
+
+
+@export("linalg.solve")
+def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    """x with matrix x = rhs, or matrixᴴ x = rhs.   matrix [..., m, m], rhs [..., m, k] -> [..., m, k].
+
+    InvalidArgumentError for singular matrices, shapes that do not fit (leading axes are equal), and
+    integers.
+
+    >>> import talweg as tf
+    >>> tf.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [2.0]]).numpy().tolist()
+    [[1.0], [0.5]]
+    """
+    return linalg.solve(*pair(matrix, rhs), adjoint=bool(adjoint))
+
+
+@export("linalg.triangular_solve")
+def triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Any:
+    """x with matrix x = rhs (or matrixᴴ x = rhs), reading one triangle of matrix only.
+
+    matrix [..., m, m], rhs [..., m, k] -> [..., m, k], leading axes broadcast.  Zeros on the diagonal
+    give infinities.  InvalidArgumentError for shapes that do not fit, and integers.
+
+    >>> import talweg as tf
+    >>> tf.linalg.triangular_solve([[2.0, 9.0], [1.0, 1.0]], [[2.0], [2.0]]).numpy().tolist()
+    [[1.0], [1.0]]
+    """
+    a, b = pair(matrix, rhs)
+    return linalg.triangular_solve(a, b, lower=bool(lower), adjoint=bool(adjoint))
+
+
+@export("linalg.cholesky_solve")
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
+    """x with a x = rhs for a = chol cholᴴ, from the Cholesky factor; shapes as triangular_solve.
+
+    >>> import talweg as tf
+    >>> tf.linalg.cholesky_solve([[2.0, 0.0], [0.0, 1.0]], [[4.0], [1.0]]).numpy().tolist()
+    [[1.0], [1.0]]
+    """
+    a, b = pair(chol, rhs)
+    y = linalg.triangular_solve(a, b, lower=True, adjoint=False)
+    return linalg.triangular_solve(a, y, lower=True, adjoint=True)
+
+
+@export("linalg.lstsq")
+def lstsq(
+    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+) -> Any:
+    """x that minimises ‖matrix x - rhs‖² + l2_regularizer ‖x‖²; the shortest x if there are many.
+
+    matrix [..., m, n], rhs [..., m, k] -> [..., n, k].  fast: by the normal equations and Cholesky,
+    for matrices of full rank; otherwise by singular values, for any rank, without regularisation.
+    InvalidArgumentError for shapes or dtypes that do not fit.
+
+    >>> import talweg as tf
+    >>> tf.linalg.lstsq([[1.0], [1.0]], [[1.0], [3.0]]).numpy().tolist()
+    [[2.0]]
+    """
+    a, b = pair(matrix, rhs)
+    if not fast:
+        return _shortest(a, b)
+    h = conjugate_transpose(a) if a.ndim > 1 else a
+    if a.ndim < 2 or a.dims[-2] >= a.dims[-1]:
+        right = matmul(h, b)
+        return cholesky_solve(linalg.cholesky(_regular(matmul(h, a), l2_regularizer)), right)
+    factor = linalg.cholesky(_regular(matmul(a, h), l2_regularizer))
+    return matmul(h, cholesky_solve(factor, b))
+
+
+def _regular(gram: Tensor, weight: Any) -> Tensor:
+    """gram + weight, on the diagonal."""
+    if isinstance(weight, (int, float)) and not weight:
+        return gram
+    weight = tensor(weight, hint=gram.dtype.real_dtype)
+    if weight.dtype is not gram.dtype:
+        weight = cast(weight, dtype=gram.dtype)
+    return matrix_set_diag(gram, matrix_diag_part(gram, **MAIN) + weight, **MAIN)
+
+
+def _shortest(a: Tensor, b: Tensor) -> Tensor:
+    if a.ndim != b.ndim or a.ndim < 2 or a.dims[-2] != b.dims[-2] or a.dims[:-2] != b.dims[:-2]:
+        raise invalid(
+            "TW204",
+            f"lstsq: matrix has shape {a.dims} and rhs has shape {b.dims}",
+            "equal ranks, leading dimensions and rows",
+        )
+    cutoff = max(a.dims[-2:]) * _epsilon(a.dtype)
+    return matmul(linalg_factor.pinv(a, wrap(np.full(a.dims[:-2], cutoff))), b)
+
+
+def _at_least_matrix(a: Tensor, argument: str = "a") -> None:
+    if a.ndim < 2:
+        raise value_error(
+            "TW203", f"Input `{argument}` must have at least 2 dimensions (saw: {a.ndim})."
+        )
+
+
+@export("linalg.pinv")
+def pinv(
+    a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None
+) -> Any:
+    """The Moore-Penrose inverses of [..., m, n] -> [..., n, m].
+
+    Singular values up to rcond (a number, or one for each matrix; 10 max(m, n) eps by default) times
+    the largest count as zero.  TypeError for dtypes other than floating ones, ValueError for a rank
+    below 2.
+
+    >>> import talweg as tf
+    >>> tf.linalg.pinv([[2.0, 0.0], [0.0, 0.0]]).numpy().tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+    x = tensor(a)
+    if x.dtype not in FLOATING:
+        raise type_error("TW102", f"Input `a` must have `float`-like `dtype` (saw {x.dtype.name}).")
+    _at_least_matrix(x)
+    if rcond is None:
+        cutoff = 10.0 * max(x.dims[-2:]) * _epsilon(x.dtype)
+        return linalg_factor.pinv(x, wrap(np.full(x.dims[:-2], cutoff)))
+    s, u, v = linalg_spectral.svd(x, full=False)  # which values are left out may matter: see below
+    rcond = tensor(rcond, hint=x.dtype)
+    rcond = rcond if rcond.dtype is x.dtype else cast(rcond, dtype=x.dtype)
+    cutoff = reshape(rcond, shape=(*rcond.dims, 1)) * reduce_max(
+        s, axes=(s.ndim - 1,), keepdims=True
+    )
+    # The derivative of a truncated inverse has terms between kept and dropped values, so it is
+    # taken through the decomposition; without truncation `linalg_factor.pinv` is more robust.
+    inverse = select(greater(s, cutoff), 1 / select(greater(s, cutoff), s, s * 0 + 1), s * 0)
+    return matmul(v * reshape(inverse, shape=(*s.dims[:-1], 1, s.dims[-1])), conjugate_transpose(u))
+
+
+@export("linalg.matrix_rank")
+def matrix_rank(
+    a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
+) -> Any:
+    """How many singular values of [..., m, n] exceed tol -> [...], int32.
+
+    tol: max(m, n) eps times the largest singular value by default.  ValueError for a rank below 2.
+
+    >>> import talweg as tf
+    >>> tf.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
+    <tf.Tensor: shape=(), dtype=int32, numpy=1>
+    """
+    x = tensor(a, hint=float32)
+    _at_least_matrix(x)
+    s = linalg_spectral.singular_values(x)
+    axes = (s.ndim - 1,)
+    if tol is None:
+        if not s.dims[-1]:
+            return wrap(np.zeros(x.dims[:-2], np.int32))
+        tol = max(x.dims[-2:]) * _epsilon(x.dtype) * reduce_max(s, axes=axes, keepdims=True)
+    else:
+        tol = tensor(tol, hint=s.dtype)
+        tol = reshape(tol, shape=(*tol.dims, 1))
+    return reduce_sum(cast(greater(s, tol), dtype=int32), axes=axes, keepdims=False)
+
+
+# -- from the factors of tf.linalg.lu
+
+
+def _lu_operands(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
+    packed, order = tensor(lower_upper), tensor(perm, hint=int32)
+    _at_least_matrix(packed, "lower_upper")
+    if packed.dims[-1] != packed.dims[-2]:
+        raise value_error("TW204", f"`lower_upper` must be square, got shape {packed.dims}.")
+    if order.dims[-1:] != packed.dims[-1:]:
+        raise value_error(
+            "TW204", f"`perm` has shape {order.dims} and `lower_upper` has shape {packed.dims}."
+        )
+    return packed, broadcast_to(order, shape=packed.dims[:-1])
+
+
+@export("linalg.lu_solve")
+def lu_solve(
+    lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
+) -> Any:
+    """x with a x = rhs, from (lower_upper, perm) = tf.linalg.lu(a).   rhs [..., m, k] -> [..., m, k].
+
+    ValueError for shapes that do not fit.
+
+    >>> import talweg as tf
+    >>> tf.linalg.lu_solve(*tf.linalg.lu([[0.0, 2.0], [1.0, 0.0]]), [[2.0], [3.0]]).numpy().tolist()
+    [[3.0], [1.0]]
+    """
+    packed, order = _lu_operands(lower_upper, perm)
+    b = tensor(rhs, hint=packed.dtype)
+    if b.ndim < 2:
+        raise value_error("TW203", f"Input `rhs` must have at least 2 dimensions, got {b.dims}.")
+    if b.dims[-2] != packed.dims[-1]:
+        raise value_error(
+            "TW204",
+            f"`lower_upper.shape[-1]` must equal `rhs.shape[-2]`, got {packed.dims} and {b.dims}.",
+        )
+    lead = np.broadcast_shapes(packed.dims[:-2], b.dims[:-2]) if packed.ndim == b.ndim else max(
+        packed.dims[:-2], b.dims[:-2], key=len
+    )
+    b = broadcast_to(b, shape=(*lead, *b.dims[-2:]))
+    order = broadcast_to(order, shape=(*lead, order.dims[-1]))
+    moved = linalg_factor.permute_rows(b, order, inverse=False)
+    lower = linalg_factor.unit_lower(packed)
+    y = linalg.triangular_solve(lower, moved, lower=True, adjoint=False)
+    return linalg.triangular_solve(packed, y, lower=False, adjoint=False)
+
+
+@export("linalg.lu_reconstruct")
+def lu_reconstruct(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Any:
+    """a, from (lower_upper, perm) = tf.linalg.lu(a).  ValueError for shapes that do not fit.
+
+    >>> import talweg as tf
+    >>> tf.linalg.lu_reconstruct(*tf.linalg.lu([[0.0, 2.0], [1.0, 0.0]])).numpy().tolist()
+    [[0.0, 2.0], [1.0, 0.0]]
+    """
+    packed, order = _lu_operands(lower_upper, perm)
+    upper = band_part(packed, lower=0, upper=-1)
+    product = matmul(linalg_factor.unit_lower(packed), upper)
+    return linalg_factor.permute_rows(product, order, inverse=True)
+
+
+@export("linalg.lu_matrix_inverse")
+def lu_matrix_inverse(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Any:
+    """a⁻¹, from (lower_upper, perm) = tf.linalg.lu(a).  ValueError for shapes that do not fit.
+
+    >>> import talweg as tf
+    >>> tf.linalg.lu_matrix_inverse(*tf.linalg.lu([[0.0, 2.0], [1.0, 0.0]])).numpy().tolist()
+    [[0.0, 1.0], [0.5, 0.0]]
+    """
+    packed, order = _lu_operands(lower_upper, perm)
+    identity = wrap(np.broadcast_to(np.eye(packed.dims[-1], dtype=packed.dtype.as_numpy_dtype), packed.dims))
+    return lu_solve(packed, order, identity)
+
+
+# -- functions of matrices
+
+
+@export("linalg.expm")
+def expm(input: Any, name: str | None = None) -> Any:
+    """The exponentials eˣ = Σ xᵏ / k! of square matrices [..., m, m].
+
+    ValueError for integers and bfloat16, InvalidArgumentError for matrices that are not square.
+
+    >>> import talweg as tf
+    >>> tf.linalg.expm([[0.0, 1.0], [0.0, 0.0]]).numpy().tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    x = tensor(input)
+    if x.dtype not in linalg.FACTORED:
+        raise value_error("TW102", f"tf.linalg.expm does not support matrices of type {x.dtype}")
+    return linalg_functions.expm(x)
+
+
+@export("linalg.logm")
+def logm(input: Any, name: str | None = None) -> Any:
+    """The principal logarithms of complex square matrices [..., m, m].
+
+    InvalidArgumentError for other dtypes, and for matrices that are not square.
+
+    >>> import talweg as tf
+    >>> tf.linalg.logm(tf.constant([[1j]])).numpy().round(4).tolist()
+    [[1.5708j]]
+    """
+    return linalg_functions.logm(tensor(input))
+
+
+@export("linalg.sqrtm", "matrix_square_root")
+def sqrtm(input: Any, name: str | None = None) -> Any:
+    """The principal square roots of square matrices [..., m, m]; NaN where they are not real.
+
+    InvalidArgumentError for integers, and for matrices that are not square.
+
+    >>> import talweg as tf
+    >>> tf.linalg.sqrtm([[4.0, 0.0], [0.0, 9.0]]).numpy().tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
+    return linalg_functions.sqrtm(tensor(input))
