@@ -6,6 +6,8 @@ in float32.
 
 from __future__ import annotations
 
+import warnings
+
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +35,13 @@ def widened(kernel: Callable[..., Any]) -> Callable[..., Any]:
         return tuple(r.astype(dtype) if r.dtype == np.float32 else r for r in result)
 
     return run
+
+
+def quietly(function: Callable[..., Any], *arrays: Any, **params: Any) -> Any:
+    """`function` without SciPy's warnings: results that are not finite speak for themselves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*arrays, **params)
 
 
 def singular(name: str) -> Exception:
@@ -277,7 +286,9 @@ def tridiagonal_solution(diagonals: Any, b: Any) -> Any:
             result[index] = b[index] / band[index][1, 0]
             continue
         try:
-            result[index] = solve_banded((1, 1), band[index], b[index], check_finite=False)
+            result[index] = quietly(
+                solve_banded, (1, 1), band[index], b[index], check_finite=False
+            )
         except np.linalg.LinAlgError:
             result[index] = np.nan
     return result
@@ -292,7 +303,7 @@ def sylvester_solution(a: Any, b: Any, q: Any) -> Any:
         return result
     for index in np.ndindex(q.shape[:-2]):
         try:
-            result[index] = solve_sylvester(a[index], b[index], q[index])
+            result[index] = quietly(solve_sylvester, a[index], b[index], q[index])
         except (LinAlgError, ValueError):
             raise singular("sylvester") from None
         if not np.isfinite(result[index]).all():
@@ -319,7 +330,7 @@ def square_root(x: Any) -> Any:
     def one(matrix: Any) -> Any:
         if not matrix.size or not np.isfinite(matrix).all():
             return np.full(matrix.shape, np.nan, x.dtype)
-        root = sqrtm(matrix)
+        root = quietly(sqrtm, matrix)
         if x.dtype.kind != "c" and np.iscomplexobj(root):
             return np.full(matrix.shape, np.nan, x.dtype)
         return root
@@ -334,6 +345,6 @@ def logarithm(x: Any) -> Any:
     def one(matrix: Any) -> Any:
         if not matrix.size or not np.isfinite(matrix).all():
             return np.full(matrix.shape, np.nan, x.dtype)
-        return logm(matrix.astype(np.complex128))
+        return quietly(logm, matrix.astype(np.complex128))
 
     return each(one, x, x.shape[-2:])

@@ -17,7 +17,6 @@ from talweg.prims.complex import conj
 from talweg.prims.layout import reshape, transpose
 from talweg.prims.reduce import reduce_sum
 
-
 FACTORS = NUMERIC - {int8, int16}  # TensorFlow multiplies matrices of these
 
 

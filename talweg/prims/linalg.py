@@ -166,6 +166,7 @@ class det:
 
 def _signed_log(x):
     sign, log = np.linalg.slogdet(x)
+    sign = np.where(np.isnan(log), np.nan, sign)
     return np.asarray(sign, x.dtype)[()], np.asarray(log, np.zeros((), x.dtype).real.dtype)[()]
 
 

@@ -15,9 +15,9 @@ from talweg.core.dtypes import int32
 from talweg.core.errors import compose, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels import linalg as kernels
+from talweg.prims.arithmetic import zeros_of
 from talweg.prims.contract import adjoint, matmul
 from talweg.prims.layout import concat, strided_slice
-from talweg.prims.arithmetic import zeros_of
 from talweg.prims.linalg import (
     RECTANGLE,
     ROOMY,

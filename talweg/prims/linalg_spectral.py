@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.declare import LEADING, primitive
+from talweg.core.declare import LEADING, check_dtype, primitive
+from talweg.core.dtypes import float16
 from talweg.core.errors import compose
 from talweg.core.primitive import Reject, Sample
 from talweg.kernels import linalg as kernels
@@ -23,6 +24,7 @@ from talweg.prims.contract import adjoint, matmul
 from talweg.prims.guarded import div_no_nan
 from talweg.prims.layout import concat, reshape, strided_slice
 from talweg.prims.linalg import (
+    FACTORED,
     HERMITIAN,
     POSITIVE,
     RECTANGLE,
@@ -167,6 +169,7 @@ class eig:
 
     def infer(x):
         check_square("eig", "tensor", x)
+        check_dtype("eig", "tensor", x.dtype, FACTORED - {float16})
         dtype = WIDER.get(x.dtype, x.dtype)
         return Aval(x.dims[:-1], dtype), Aval(x.dims, dtype)
 

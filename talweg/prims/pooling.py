@@ -15,7 +15,7 @@ from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
 from talweg.core.dtypes import ANY, FLOATING, REAL, int64, uint32, uint64
 from talweg.core.errors import invalid
-from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels import pooling as kernels
 from talweg.kernels import window as windows
 from talweg.prims.window import check_outputs, check_rank, leading, output_dims, padding_pairs

@@ -8,7 +8,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
-from talweg.core.dtypes import ANY, FLOATING, NUMERIC, REAL, bool_, int32, int64
+from talweg.core.dtypes import FLOATING, NUMERIC, REAL, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.prims.arithmetic import cast, equal, is_finite, select, zeros_of
@@ -266,13 +266,13 @@ def _logical(name, kernel, text):
     return primitive(type(name, (), fields))
 
 
-reduce_all = _logical("reduce_all", np.logical_and, "y = whether all elements of x over axes are true.")
-reduce_any = _logical("reduce_any", np.logical_or, "y = whether some element of x over axes is true.")
+reduce_all = _logical("reduce_all", np.logical_and, "y = whether all of x over axes are true.")
+reduce_any = _logical("reduce_any", np.logical_or, "y = whether some of x over axes is true.")
 
 
 def _arg_extreme(name, kernel, text):
     def infer(x, *, axis, dtype):
-        check_dtype(name, "input", x.dtype, ANY - {d for d in ANY if d.is_complex})
+        check_dtype(name, "input", x.dtype, REAL | {bool_})
         if x.dims[axis] == 0:
             raise invalid(
                 "TW209",
@@ -282,11 +282,9 @@ def _arg_extreme(name, kernel, text):
         return Aval(x.dims[:axis] + x.dims[axis + 1 :], dtype)
 
     def numpy(x, *, axis, dtype):
-        if x.dtype.kind not in "iub":
-            nothing = np.isnan(x)
-            if nothing.any():
-                worst = limit(x.dtype, "reduce_max" if name == "argmax" else "reduce_min")
-                x = np.where(nothing, x.dtype.type(worst), x)
+        if x.dtype.kind not in "iub" and np.isnan(np.maximum.reduce(x, None)):
+            worst = limit(x.dtype, "reduce_max" if name == "argmax" else "reduce_min")
+            x = np.where(np.isnan(x), x.dtype.type(worst), x)
         return kernel(x, axis).astype(dtype.numpy_dtype)
 
     def batch(size, batched, x, *, axis, dtype):
@@ -328,10 +326,15 @@ class logsumexp:
     def numpy(x, *, axes, keepdims):
         if x.size == 0:
             return np.full(reduced_dims(x.shape, axes, keepdims), -np.inf, x.dtype)
-        top = np.max(x, axes, keepdims=True)
-        top = np.where(np.isfinite(top), top, 0).astype(x.dtype)
-        total = np.log(np.sum(np.exp(x - top), axes, keepdims=True)) + top
-        return total if keepdims else np.reshape(total, reduced_dims(x.shape, axes, False))
+        dtype = x.dtype
+        if dtype.itemsize == 2:
+            x = x.astype(np.float32)
+        top = np.maximum.reduce(x, axes, None, None, True)
+        top = np.where(np.isfinite(top), top, x.dtype.type(0))
+        total = np.log(np.add.reduce(np.exp(x - top), axes, None, None, True)) + top
+        if not keepdims:
+            total = np.reshape(total, reduced_dims(x.shape, axes, False))
+        return total.astype(dtype, copy=False)
 
     def vjp(g, y, x, *, axes, keepdims):
         return softmax_weights(y, x, axes) * kept(g, x.dims, axes)

@@ -61,11 +61,49 @@ class argsort:
 
 
 @primitive
+class sort:
+    """z = the elements of x, smallest first (largest first if `descending`)."""
+
+    operands = "x"
+
+    def infer(x, *, descending):
+        _check("sort", x)
+        return x
+
+    def numpy(x, *, descending):
+        if x.dtype.kind == "V":
+            return np.take_along_axis(x, _order(x, descending), -1)
+        result = np.sort(x, -1)
+        return result[..., ::-1] if descending else result
+
+    def vjp(g, z, x, *, descending):
+        last = len(x.dims) - 1
+        places = argsort(x, descending=descending)
+        return scatter_rows(g, places, axis=last, batch_dims=last, rows=x.dims[-1])
+
+    def jvp(t, z, x, *, descending):
+        last = len(x.dims) - 1
+        return gather(t, argsort(x, descending=descending), axis=last, batch_dims=last)
+
+    batch = LEADING
+    memory = "library"
+    kinks = KINKS
+    samples = (
+        Sample([5], descending=False),
+        Sample([2, 4], descending=True),
+        Sample([0], descending=False),
+    )
+    rejects = (
+        Reject([], descending=False, code="TW203"),
+        Reject(np.array([1j]), descending=False, code="TW102"),
+    )
+
+
+@primitive
 class top_k:
     """The k largest elements of x along its last axis, largest first, and their places.
 
-    Values z[..., j] = x[..., i[..., j]].  With `smallest` the k smallest, smallest first: with
-    k = n that is sorting.
+    Values z[..., j] = x[..., i[..., j]].  With `smallest` the k smallest, smallest first.
     """
 
     operands = "x"

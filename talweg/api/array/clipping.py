@@ -97,7 +97,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Any:
     √ Σ x², a scalar.  TypeError unless `t_list` is a list or tuple.
 
     >>> import talweg as tf
-    >>> tf.linalg.global_norm([[3.0], [4.0]]).numpy()
+    >>> float(tf.linalg.global_norm([[3.0], [4.0]]))
     5.0
     """
     squares = []
@@ -126,7 +126,7 @@ def clip_by_global_norm(
 
     >>> import talweg as tf
     >>> clipped, norm = tf.clip_by_global_norm([[3.0], [4.0]], 1.0)
-    >>> clipped[1].numpy(), norm.numpy()
+    >>> clipped[1].numpy(), float(norm)
     (array([0.8], dtype=float32), 5.0)
     """
     given = _check_list(t_list, "clip_by_global_norm")

@@ -51,6 +51,8 @@ def _ones(dims: tuple, dtype: DType, function: str) -> Any:
 
 def _made_shape(shape: Any, function: str) -> tuple[int, ...]:
     """The shape of something to be made: lists become int32, so floats are a TypeError."""
+    if type(shape) in (list, tuple) and all(type(n) is int and n >= 0 for n in shape):
+        return tuple(shape)
     if isinstance(shape, TensorShape) and shape.is_fully_defined():
         return shape.as_tuple()
     if not is_tensor_like(shape) and not isinstance(shape, TensorShape):
@@ -207,6 +209,9 @@ def range_(
     """
     if limit is None:
         start, limit = 0, start
+    if dtype is None and type(start) is type(limit) is type(delta) is int:
+        if max(abs(start), abs(limit), abs(delta)) < 2**31:
+            return constant(_progression(start, limit, delta, int32))
     if dtype is not None:
         dtype = as_dtype(dtype)
     parts = [

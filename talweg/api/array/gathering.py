@@ -82,8 +82,7 @@ def gather_v1(
 
 
 def _gather_axis(axis: Any, rank: int, implied: bool) -> int:
-    array = np.asarray(array_of(tensor(axis)))
-    if array.ndim:
+    if type(axis) is not int and np.ndim(array_of(tensor(axis))):
         raise invalid("TW203", f"gather: axis must be scalar, got {axis!r}")
     place = integer_scalar(axis, "gather", "axis")
     if not -rank <= place < rank and not (implied and place == 0):

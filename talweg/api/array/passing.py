@@ -37,8 +37,8 @@ def identity_n(input: Any, name: str | None = None) -> list:
     InvalidArgumentError for an empty list, TypeError if it is no list.
 
     >>> import talweg as tf
-    >>> [x.numpy() for x in tf.identity_n([1, 2.0])]
-    [1, 2.0]
+    >>> [float(x) for x in tf.identity_n([1, 2.0])]
+    [1.0, 2.0]
     """
     if not isinstance(input, (list, tuple, Tensor)):
         raise type_error("TW104", f"identity_n: input must be a list of tensors, got {input!r}")
@@ -57,7 +57,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Any:
     >>> with tf.GradientTape() as tape:
     ...     tape.watch(x)
     ...     y = x * tf.stop_gradient(x)
-    >>> tape.gradient(y, x).numpy()
+    >>> float(tape.gradient(y, x))
     3.0
     """
     return arithmetic.stop_gradient(tensor(input))
@@ -82,7 +82,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
     (InvalidArgumentError otherwise, and for bool and string).
 
     >>> import talweg as tf
-    >>> tf.bitcast(1.0, tf.int32).numpy()
+    >>> int(tf.bitcast(1.0, tf.int32))
     1065353216
     """
     x, dtype = tensor(input), as_dtype(type)

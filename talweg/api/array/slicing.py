@@ -93,6 +93,8 @@ def _bound(bound: Any) -> Any:
 
 def plan(key: Any, dims: tuple) -> Plan:
     """`key` (an index or a tuple of them) resolved against the shape `dims`."""
+    if type(key) is int and dims and -dims[0] <= key < dims[0]:
+        return _row(key, dims)
     items = list(key) if isinstance(key, (tuple, list)) else [key]
     dots = [position for position, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
@@ -124,6 +126,15 @@ def plan(key: Any, dims: tuple) -> Plan:
             _take_slice(found, item, dims[axis], axis)
         else:
             _take_one(found, _integer(item), dims[axis], axis)
+    return found
+
+
+def _row(index: int, dims: tuple) -> Plan:
+    """The plan of the most frequent key, one int."""
+    found = Plan()
+    index += dims[0] if index < 0 else 0
+    found.begin, found.end = [index, *[0] * (len(dims) - 1)], [index + 1, *dims[1:]]
+    found.strides, found.shape, found.key = [1] * len(dims), list(dims[1:]), [index]
     return found
 
 
@@ -202,13 +213,15 @@ def getitem(x: Any, key: Any) -> Any:
     of these, or one boolean mask.  TypeError for other keys, InvalidArgumentError for an index out
     of range.
     """
+    if type(key) is EagerTensor and key.dims == () and key.dtype in (int32, int64):
+        key = int(key._array)
     simple = _simple(key) or (type(key) is tuple and all(map(_simple, key)))
     if simple and not state.busy and type(x) is EagerTensor:
         try:
             return _view(x._array, key)
         except (IndexError, ValueError):
             pass  # the general path says what is wrong
-    if _is_mask(key):
+    if type(key) is not int and _is_mask(key):
         if np.ndim(key) == 0 if not hasattr(key, "dims") else not key.dims:
             raise value_error(
                 "TW203", "getitem: mask cannot be scalar.", "a mask of rank at least 1"

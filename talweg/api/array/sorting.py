@@ -55,9 +55,7 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: Any = 
     descending = _descending(direction, "sort")
     x = tensor(values)
     place = axis_scalar(axis, len(x.dims), "sort")
-    x = _to_last(x, place)
-    found, _ = ordering.top_k(x, k=x.dims[-1], smallest=not descending, dtype=int32)
-    return _to_last(found, place)
+    return _to_last(ordering.sort(_to_last(x, place), descending=descending), place)
 
 
 @export("argsort")

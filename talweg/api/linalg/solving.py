@@ -141,7 +141,7 @@ def lstsq(
     InvalidArgumentError for shapes or dtypes that do not fit.
 
     >>> import talweg as tf
-    >>> tf.linalg.lstsq([[1.0], [1.0]], [[1.0], [3.0]]).numpy().tolist()
+    >>> tf.linalg.lstsq([[2.0], [0.0]], [[4.0], [3.0]]).numpy().tolist()
     [[2.0]]
     """
     a, b = pair(matrix, rhs)

@@ -1,0 +1,150 @@
+"""tf.signal: discrete cosine transforms, plain and lapped."""
+
+from __future__ import annotations
+
+import math
+
+from typing import Any
+
+from talweg.api.arguments import integer, tensor
+from talweg.api.export import export
+from talweg.api.signal.frames import frame, overlap_and_add
+from talweg.api.signal.transforms import REALS, resized
+from talweg.api.signal.windows import vorbis_window
+from talweg.core.dtypes import float32
+from talweg.core.errors import compose, invalid, type_error, value_error
+from talweg.core.value import Tensor
+from talweg.prims import fourier
+from talweg.prims.layout import concat, reverse, strided_slice
+
+INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
+
+
+def _check(type: Any, n: Any, axis: Any, norm: Any) -> None:
+    if axis != -1:
+        raise NotImplementedError(compose("TW402", f"axis must be -1. Got: {axis}"))
+    if n is not None and integer(n, "dct", "n") < 1:
+        raise value_error("TW207", "n should be a positive integer or None")
+    if type not in INVERSE:
+        raise value_error("TW207", "Types I, II, III and IV (I)DCT are supported.")
+    _check_norm(norm)
+    if type == 1 and norm == "ortho":
+        raise value_error("TW207", "Normalization is not supported for the Type-I DCT.")
+
+
+def _check_norm(norm: Any) -> None:
+    if norm not in (None, "ortho"):
+        raise value_error(
+            "TW207", f"Unknown normalization. Expected None or 'ortho', got: {norm}"
+        )
+
+
+def _transform(x: Tensor, kind: int, norm: Any) -> Tensor:
+    """The transform with TensorFlow's (and SciPy's) scaling."""
+    if x.dtype not in REALS:
+        raise type_error("TW102", f"dct: input has dtype {x.dtype.name}", "float32 or float64")
+    if not x.ndim:
+        raise invalid("TW203", "dct: input has shape ()", "a rank of at least 1")
+    if kind == 1 and x.dims[-1] < 2:
+        raise value_error("TW204", f"dct: type 1 needs at least 2 places, got shape {x.dims}")
+    return fourier.dct(x, kind=kind, ortho=norm == "ortho", turned=False)
+
+
+@export("signal.dct")
+def dct(
+    input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The discrete cosine transform of type 1, 2, 3 or 4 along the last axis.
+
+    input: float32 or float64, [..., m]; n cuts or fills it up to n places first.  norm: None, or
+    "ortho" for an orthogonal transform (not for type 1).  ValueError for another type, n or norm,
+    NotImplementedError for another axis.
+
+    >>> import talweg as tf
+    >>> tf.signal.dct([1.0, 1.0]).numpy().tolist()
+    [4.0, 0.0]
+    """
+    _check(type, n, axis, norm)
+    x = tensor(input)
+    if n is not None:
+        x = resized(x, x.ndim - 1, integer(n, "dct", "n"))
+    return _transform(x, type, norm)
+
+
+@export("signal.idct")
+def idct(
+    input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The inverse of `tf.signal.dct` with norm="ortho"; without, up to the factor 2n (2(n - 1): type 1).
+
+    >>> import talweg as tf
+    >>> tf.signal.idct([4.0, 0.0]).numpy().tolist()
+    [4.0, 4.0]
+    """
+    _check(type, n, axis, norm)
+    return dct(input, INVERSE[type], n, axis, norm)
+
+
+def _quarter(x: Tensor, start: int, stop: int) -> Tensor:
+    lead = x.dims[:-1]
+    return strided_slice(
+        x, begin=(*(0,) * len(lead), start), end=(*lead, stop), strides=(1,) * x.ndim
+    )
+
+
+def _windowed(frames: Tensor, window_fn: Any) -> Tensor:
+    """Frames times a window, by default the constant one whose squares overlap to 1."""
+    if window_fn is None:
+        return frames * math.sqrt(0.5)
+    return frames * window_fn(frames.dims[-1], dtype=frames.dtype)
+
+
+@export("signal.mdct")
+def mdct(
+    signals: Any, frame_length: int, window_fn: Any = vorbis_window, pad_end: bool = False,
+    norm: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """The modified discrete cosine transform of overlapping frames.   [..., n] -> [..., frames, l / 2].
+
+    A frame (a, b, c, d) of length l, times window_fn(l), gives the type 4 transform of
+    (-c_r - d, a - b_r), where r reverses.  ValueError unless l is a multiple of 4.
+
+    >>> import talweg as tf
+    >>> tf.signal.mdct([1.0, 2.0, 3.0, 4.0], 4).shape
+    TensorShape([1, 2])
+    """
+    length = integer(frame_length, "mdct", "frame_length")
+    if length % 4:
+        raise value_error("TW207", "The frame length must be a multiple of 4.")
+    _check_norm(norm)
+    frames = frame(signals, length, length // 2, pad_end=pad_end)
+    frames = _windowed(frames, window_fn)
+    size, axis = length // 4, (frames.ndim - 1,)
+    a, b, c, d = (_quarter(frames, i * size, (i + 1) * size) for i in range(4))
+    folded = concat(-reverse(c, axes=axis) - d, a - reverse(b, axes=axis), axis=axis[0])
+    return _transform(folded, 4, norm)
+
+
+@export("signal.inverse_mdct")
+def inverse_mdct(
+    mdcts: Any, window_fn: Any = vorbis_window, norm: str | None = None, name: str | None = None
+) -> Any:
+    """The signal of which `tf.signal.mdct` gave mdcts [..., frames, l / 2], but for its ends.
+
+    >>> import talweg as tf
+    >>> tf.signal.inverse_mdct(tf.signal.mdct([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 4)).numpy()[2:4].round(3)
+    array([3., 4.], dtype=float32)
+    """
+    _check_norm(norm)
+    x = tensor(mdcts, hint=float32)
+    half = x.dims[-1]
+    y = _transform(x, 4, norm)
+    if norm is None:
+        y = y * (0.5 / half if half else 1.0)
+    axis = (y.ndim - 1,)
+    first, second = _quarter(y, 0, half // 2), _quarter(y, half // 2, half)
+    turned = reverse(second, axes=axis), reverse(first, axes=axis)
+    frames = concat(second, -turned[0], -turned[1], -first, axis=axis[0])
+    return overlap_and_add(_windowed(frames, window_fn), half)
