@@ -51,16 +51,19 @@ def convolution(case):
     function = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}[ndim]
     strides = [1, *case["strides"], 1] if ndim == 3 else list(case["strides"])
     return gradients(
-        lambda x, w: function(x, w, strides, explicit(case["padding"]),
-                              dilations=[1, *case["dilation"], 1]),
-        cases.operand(case["input"], 1), cases.operand(case["filter"], 2),
+        lambda x, w: function(
+            x, w, strides, explicit(case["padding"]), dilations=[1, *case["dilation"], 1]
+        ),
+        cases.operand(case["input"], 1),
+        cases.operand(case["filter"], 2),
     )
 
 
 def depthwise(case):
     return gradients(
         lambda x, w: tf.nn.depthwise_conv2d(x, w, [1, *case["strides"], 1], case["padding"]),
-        cases.operand(case["input"], 1), cases.operand(case["filter"], 2),
+        cases.operand(case["input"], 1),
+        cases.operand(case["filter"], 2),
     )
 
 
@@ -83,8 +86,12 @@ def pooling(case):
 def patches(case):
     return gradients(
         lambda x: tf.image.extract_patches(
-            x, [1, *case["window"], 1], [1, *case["strides"], 1], [1, *case["rates"], 1],
-            case["padding"]),
+            x,
+            [1, *case["window"], 1],
+            [1, *case["strides"], 1],
+            [1, *case["rates"], 1],
+            case["padding"],
+        ),
         cases.operand(case["input"], 1),
     )
 
@@ -92,8 +99,10 @@ def patches(case):
 def morphology(case):
     return gradients(
         lambda x, w: tf.nn.dilation2d(
-            x, w, [1, *case["strides"], 1], case["padding"], "NHWC", [1, *case["rates"], 1]),
-        cases.operand(case["input"], 1), cases.operand(case["filter"], 2),
+            x, w, [1, *case["strides"], 1], case["padding"], "NHWC", [1, *case["rates"], 1]
+        ),
+        cases.operand(case["input"], 1),
+        cases.operand(case["filter"], 2),
     )
 
 

@@ -226,8 +226,9 @@ def _from_numpy(value: Any, dtype: DType | None) -> Any:
 
 def _strings(value: Any, dtype: DType | None) -> Any:
     flat = value.reshape(-1).tolist()
-    if dtype not in (None, string) or not all(type(item) in (str, bytes) for item in flat):
-        if value.dtype.kind == "O":
+    text = all(type(item) in (str, bytes) for item in flat)
+    if dtype not in (None, string) or not text:
+        if value.dtype.kind == "O" and not text:
             return _from_list(value.tolist(), dtype)
         raise _cannot(value, dtype or string)
     result = np.empty(value.shape, object)

@@ -49,6 +49,26 @@ class CustomRule:
         return tuple(tape.gradient(targets, seeds, output_gradients=directions))
 
 
+class VariableWatcher:
+    """A recorder that keeps nothing but the trainable variables that are read."""
+
+    rank = 0
+
+    def __init__(self) -> None:
+        self.variables: dict[int, Any] = {}
+
+    def record(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+        """Nothing: what happens inside is not recorded."""
+
+    def note_read(self, variable: Any, tensor: Any) -> None:
+        """Keep the variable."""
+        if variable.trainable:
+            self.variables.setdefault(id(variable), variable)
+
+    def note_exit(self, tensor: Any) -> None:
+        """Nothing."""
+
+
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     """Make `f` a function whose gradient is the one it says.
 
@@ -82,17 +102,21 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     arguments = [convert_to_tensor(a) if is_tensor_like(a) or _is_number(a) else a
                  for a in structure.flatten(args)]  # fmt: skip
-    inside = GradientTape()
+    inside = VariableWatcher()
     outer = dispatch.context.recorders
-    with dispatch.only(()), inside:
-        answer = function(*structure.pack(args, arguments), **kwargs)
+    with dispatch.only((inside,)):
+        dispatch.enter()
+        try:
+            answer = function(*structure.pack(args, arguments), **kwargs)
+        finally:
+            dispatch.leave()
     if not (isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])):
         raise type_error(
             "TW304",
             f"{_name(function)} must return (result, grad_fn), got {type(answer).__name__}",
         )
     result, grad_fn = answer
-    variables = [v for v in inside.watched_variables() if not any(v is a for a in arguments)]
+    variables = [v for v in inside.variables.values() if not any(v is a for a in arguments)]
     flat = [stop_gradient(convert_to_tensor(leaf)) for leaf in structure.flatten(result)]
     if outer:
         reads = [variable.value() for variable in variables]

@@ -20,7 +20,8 @@ from talweg.core.primitive import REGISTRY
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.evaluate import run
 from talweg.eager.format import format_tensor, represent_tensor
-from talweg.prims import arithmetic  # noqa: F401 -- declares what the operators use
+from talweg.kernels.products import plain_product
+from talweg.prims import arithmetic, contract  # noqa: F401 -- declare what the operators use
 
 state = dispatch.state
 context = dispatch.context
@@ -268,6 +269,7 @@ def _install_fast_operators() -> None:
         ("mul", "multiply", "mul", operator.mul, NUMBERS),
         ("truediv", "truediv", "div", operator.truediv, FLOATS),
         ("pow", "pow", "pow", operator.pow, FLOATS),
+        ("matmul", "matmul", "matmul", plain_product, FLOATS - {np.dtype("f2")}),
     ]
     for stem, operation, name, kernel, dtypes in table:
         forward, reflected = _fast(operation, REGISTRY[name], kernel, dtypes)

@@ -16,6 +16,8 @@ gradient goes the other way: one product per tap into planes, which are added wh
 A depthwise convolution has no product worth a BLAS call: it is multiply and add, tap by tap.
 """
 
+import math
+
 import numpy as np
 
 from talweg.kernels import window as windows
@@ -45,7 +47,7 @@ def convolution(x, w, strides, padding, dilation, groups=1):
 
 
 def convolution_filter_gradient(x, g, kernel, strides, padding, dilation, groups=1):
-    """dL/dw = sum over windows of (columns of x)^T g. [N, *S, C] [N, *O, M] -> [*K, C/groups, M]."""
+    """dL/dw = the sum of (columns of x)^T g. [N, *S, C] [N, *O, M] -> [*K, C/groups, M]."""
     dtype = np.result_type(x, g)
     x, g = windows.widened(x), windows.widened(g)
     shape = (*kernel, x.shape[-1] // groups, g.shape[-1])
@@ -93,7 +95,7 @@ def is_depthwise(w, groups):
 
 
 def _is_pointwise(kernel, strides, padding):
-    return all(n == 1 for n in (*kernel, *strides)) and not np.any(padding)
+    return all(n == 1 for n in (*kernel, *strides)) and not any(map(any, padding))
 
 
 def _by_group(w, groups):
@@ -114,7 +116,7 @@ def _column_tiles(x, kernel, strides, dilation, groups):
     ndim, depth = len(kernel), x.shape[-1] // groups
     view = windows.sliding_windows(x, kernel, strides, dilation)
     outputs = view.shape[1 : 1 + ndim]
-    taps = int(np.prod(kernel))
+    taps = math.prod(kernel)
     if taps == 1 and view.flags.c_contiguous:  # the array is its own matrix of columns
         yield (slice(None),), _positions(view.reshape(*view.shape[: 1 + ndim], -1), groups)
         return
@@ -159,7 +161,7 @@ def _tap_rows(place, sizes, outputs, kernel, strides, padding, dilation):
 def _scatter_planes(g, w, total, strides, padding, dilation, groups):
     """Per tap one product g w[k]^T, a plane `[n, *O, C]`, added where the tap read."""
     kernel, outputs, depth = w.shape[:-2], g.shape[1:-1], w.shape[-2]
-    taps = int(np.prod(kernel))
+    taps = math.prod(kernel)
     # [taps, groups, M/groups, C/groups]
     matrices = w.reshape(taps, depth, groups, -1).transpose(0, 2, 3, 1)
     channels = total.shape[-1]
@@ -181,7 +183,7 @@ def _scatter_planes(g, w, total, strides, padding, dilation, groups):
 def _scatter_rows(g, w, total, strides, padding, dilation, groups):
     """As `_scatter_planes` with channels in front, so that few channels still make long rows."""
     kernel, outputs, depth = w.shape[:-2], g.shape[1:-1], w.shape[-2]
-    taps, sizes = int(np.prod(kernel)), total.shape[1:-1]
+    taps, sizes = math.prod(kernel), total.shape[1:-1]
     matrices = _by_group(w, groups)
     front = np.zeros((groups, depth, g.shape[0], *sizes), g.dtype)
     for place in windows.tiles(g.shape[0], outputs, taps * total.shape[-1] * g.itemsize):

@@ -7,7 +7,6 @@ in float32.
 from __future__ import annotations
 
 import warnings
-
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +28,9 @@ def widened(kernel: Callable[..., Any]) -> Callable[..., Any]:
         if arrays[0].dtype.itemsize != 2:
             return kernel(*arrays, **params)
         dtype = arrays[0].dtype
-        result = kernel(*(a.astype(np.float32) if a.dtype == dtype else a for a in arrays), **params)
+        result = kernel(
+            *(a.astype(np.float32) if a.dtype == dtype else a for a in arrays), **params
+        )
         if not isinstance(result, tuple):
             return result.astype(dtype)
         return tuple(r.astype(dtype) if r.dtype == np.float32 else r for r in result)
@@ -135,7 +136,8 @@ def _cholesky_or_nan(x: Any) -> Any:
 def triangular_solution(a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
     """The solution z of a z = b or aᴴ z = b for triangular a [..., m, m], b [..., m, n].
 
-    One matrix: BLAS.  A batch of more matrices than rows: substitution over the whole batch at once.
+    One matrix: BLAS.  A batch of more matrices than rows: substitution over the whole batch at
+    once.
     """
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     size, columns = b.shape[-2:]
@@ -167,7 +169,7 @@ def _substitute(a: Any, b: Any, lower: bool) -> Any:
 
 
 def lu_factors(x: Any) -> tuple:
-    """L - 1 + U in one matrix and the row permutation p (int32) with x[p] = L U; partial pivoting."""
+    """L - 1 + U in one matrix and the permutation p (int32) with x[p] = L U; partial pivoting."""
     from scipy.linalg import get_lapack_funcs
 
     size = x.shape[-1]
@@ -261,7 +263,9 @@ def pseudo_inverse(x: Any, cutoff: Any) -> Any:
     if not s.shape[-1]:
         return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
     kept = s > cutoff[..., None] * s[..., :1]
-    inverse = np.where(kept | np.isnan(s), 1 / np.where(kept | np.isnan(s), s, 1), 0).astype(s.dtype)
+    inverse = np.where(kept | np.isnan(s), 1 / np.where(kept | np.isnan(s), s, 1), 0).astype(
+        s.dtype
+    )
     return np.matmul(v * inverse[..., None, :], conjugate_transpose(u))
 
 
@@ -286,9 +290,7 @@ def tridiagonal_solution(diagonals: Any, b: Any) -> Any:
             result[index] = b[index] / band[index][1, 0]
             continue
         try:
-            result[index] = quietly(
-                solve_banded, (1, 1), band[index], b[index], check_finite=False
-            )
+            result[index] = quietly(solve_banded, (1, 1), band[index], b[index], check_finite=False)
         except np.linalg.LinAlgError:
             result[index] = np.nan
     return result

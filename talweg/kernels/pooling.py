@@ -18,6 +18,7 @@ Choices are multiplied in as integers 0 and 1 on the bit patterns: exact for inf
 cotangents, where a floating-point product with 0 would make NaN, and one vectorised pass.
 """
 
+
 import numpy as np
 
 from talweg.kernels import window as windows
@@ -58,7 +59,7 @@ def max_pool_scatter(g, x, window, strides, padding, dilation, y=None):
     g, x, y = _operands(g, x, window, strides, padding, dilation, y)
     taps = _taps(x, y, window, strides, padding, dilation)
     disjoint = all(map(_are_disjoint, window, strides, dilation))
-    tiled = not np.any(padding) and x.shape[1:-1] == tuple(
+    tiled = not any(map(any, padding)) and x.shape[1:-1] == tuple(
         count * taps for count, taps in zip(y.shape[1:-1], window, strict=True)
     )
     # Windows that tile x write every element of it; otherwise the rest must be zero.
@@ -111,13 +112,16 @@ def avg_pool_transpose(g, sizes, window, strides, padding, dilation):
 
 
 def window_counts(sizes, outputs, window, strides, padding, dilation):
-    """How many elements of x each window has, per spatial axis: arrays to be multiplied."""
+    """How many elements of x each window has, per spatial axis: numbers or vectors to multiply."""
+    if not any(map(any, padding)):
+        return list(window)
     counts = []
     for size, count, taps, stride, (low, _), step in zip(
         sizes, outputs, window, strides, padding, dilation, strict=True
     ):
-        starts = np.arange(count)[:, None] * stride - low + np.arange(taps) * step
-        counts.append(np.sum((starts >= 0) & (starts < size), axis=1))
+        places = np.arange(count)[:, None] * stride - low + np.arange(taps) * step
+        inside = np.sum((places >= 0) & (places < size), axis=1)
+        counts.append(np.maximum(inside, 1))  # a window in padding only: the sum 0, not 0 / 0
     return counts
 
 
@@ -141,14 +145,13 @@ def _on_axis(values, axis, ndim):
 
 
 def _divided(y, counts, out=None):
-    """y / the product of the per-axis counts; where no element was counted the result is 0 / 1."""
-    out = y if out is None else out
-    if all(len(set(count.tolist())) == 1 for count in counts):
-        return np.divide(y, y.dtype.type(max(np.prod([c[0] for c in counts]), 1)), out=out)
-    divisor = np.ones((1,) * y.ndim, y.dtype)
-    for axis, count in enumerate(counts):
-        divisor = divisor * _on_axis(np.maximum(count, 1).astype(y.dtype), axis + 1, y.ndim)
-    return np.divide(y, divisor, out=out)
+    """y / the product of the per-axis counts."""
+    divisor = y.dtype.type(1)
+    for axis, count in enumerate(counts, start=1):
+        if isinstance(count, np.ndarray):
+            count = _on_axis(count.astype(y.dtype), axis, y.ndim)
+        divisor = divisor * count
+    return np.divide(y, np.asarray(divisor, y.dtype), out=y if out is None else out)
 
 
 def _reduce_windows(x, ufunc, identity, window, strides, padding, dilation):
@@ -164,13 +167,13 @@ def _reduce_windows(x, ufunc, identity, window, strides, padding, dilation):
     for part in _tiles(x):
         tile = x[part]
         for axis, (count, found) in enumerate(zip(outputs, pairs, strict=True), start=1):
-            last = axis == len(outputs)
-            tile = _reduce_axis(tile, axis, count, found, ufunc, identity, y[part] if last else None)
+            out = y[part] if axis == len(outputs) else None
+            tile = _reduce_axis(tile, axis, count, found, ufunc, identity, out)
     return y
 
 
 def _reduce_axis(x, axis, outputs, pairs, ufunc, identity, out):
-    """Reduce windows along one axis, into `out` if it is given; `pairs` as `axis_taps` gives them."""
+    """Reduce windows along one axis, into `out` if given; `pairs` as `axis_taps` gives them."""
     before = (slice(None),) * axis
     if out is None:
         if len(pairs) == 1 and pairs[0] == (slice(0, outputs), slice(0, x.shape[axis], 1)):
@@ -215,9 +218,7 @@ def _operands(moved, x, window, strides, padding, dilation, y):
 
 
 def _taps(x, y, window, strides, padding, dilation):
-    return windows.window_taps(
-        x.shape[1:-1], y.shape[1:-1], window, strides, padding, dilation
-    )
+    return windows.window_taps(x.shape[1:-1], y.shape[1:-1], window, strides, padding, dilation)
 
 
 def _are_disjoint(taps, stride, step):

@@ -10,6 +10,13 @@ EXACT = 2.0**53  # integers below this are exact in float64
 SMALL = 4096  # products of fewer multiplications are not worth a detour
 
 
+def plain_product(x: Any, y: Any) -> Any:
+    """x y for two matrices of 4 bytes or more; TypeError for other ranks (NumPy takes vectors)."""
+    if x.ndim != 2 or y.ndim != 2:
+        raise TypeError("not two matrices")
+    return x.dot(y)
+
+
 def matrix_product(x: Any, y: Any) -> Any:
     """x y.   x [..., m, k], y [..., k, n] -> [..., m, n]; leading axes broadcast."""
     kind = x.dtype.kind

@@ -8,6 +8,7 @@ The convolution and pooling kernels share this module, so that there is one plac
 stands and one place where an off-by-one can be.
 """
 
+import math
 from itertools import product
 from typing import NamedTuple
 
@@ -122,7 +123,7 @@ def in_image(slices):
 
 def pad_spatial(x, padding, fill=0):
     """`x` with (in front, behind) elements `fill` round it; `x` itself where there are none."""
-    if not np.any(padding):
+    if not any(map(any, padding)):
         return x
     sizes = x.shape[1:-1]
     wide = tuple(low + size + high for size, (low, high) in zip(sizes, padding, strict=True))
@@ -158,7 +159,7 @@ def tiles(batch, outputs, bytes_each, limit=TILE_BYTES):
     row-major array is contiguous.
     """
     rows = outputs[0] if outputs else 1
-    row_bytes = max(int(np.prod(outputs[1:])) * bytes_each, 1)
+    row_bytes = max(math.prod(outputs[1:]) * bytes_each, 1)
     images = limit // max(row_bytes * rows, 1)
     if images >= 1:
         count = -(-batch // images) if batch else 0
@@ -181,7 +182,7 @@ def patches(x, window, strides, padding, dilation):
     x = pad_spatial(x, padding)
     view = sliding_windows(x, window, strides, dilation)
     ndim = x.ndim - 2
-    depth = int(np.prod(window)) * x.shape[-1]
+    depth = math.prod(window) * x.shape[-1]
     return view.copy(order="C").reshape(*view.shape[: 1 + ndim], depth)
 
 
@@ -190,7 +191,7 @@ def patches_transpose(g, sizes, window, strides, padding, dilation):
 
     gx[n, i, c] = sum of g[n, o, k, c] over all (o, k) with o * stride + k * dilation - low = i.
     """
-    outputs, dtype, taps = g.shape[1:-1], g.dtype, int(np.prod(window))
+    outputs, dtype, taps = g.shape[1:-1], g.dtype, math.prod(window)
     g = widened(g).reshape(*g.shape[:-1], taps, g.shape[-1] // taps)
     total = np.zeros((g.shape[0], *sizes, g.shape[-1]), g.dtype)
     for tap in window_taps(sizes, outputs, window, strides, padding, dilation):

@@ -18,30 +18,23 @@ from talweg.core.declare import ELEMENTWISE, elementwise, primitive
 from talweg.core.dtypes import (
     ANY,
     EVERYTHING,
-    FLOATING,
     INEXACT,
     NUMERIC,
     REAL,
     UNSIGNED,
-    UNSIGNED,
     DType,
     bool_,
-    float32,
     float64,
     int32,
 )
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.core.value import Tensor
+from talweg.prims.rounding import LOGICAL, ROUNDED, floor
 
 COMPARED = NoGradient(
     "a comparison is piecewise constant", "a smooth step such as tf.sigmoid(k * (x - y))"
 )
-ROUNDED = NoGradient(
-    "rounding is piecewise constant",
-    "a straight-through estimate: x + tf.stop_gradient(tf.round(x) - x)",
-)
-LOGICAL = NoGradient("truth values have no derivative")
 INTEGERS = NoGradient("integers have no derivative")
 PREDICATE = NoGradient("the condition only chooses", "a smooth weight instead of a condition")
 MIXED = Reject([3], np.ones(3, np.int32), code="TW102")
@@ -264,14 +257,9 @@ def abs_(y, x):
     return sign(x)
 
 
-def _sign(x):
-    if x.dtype.kind == "c":
-        size = np.abs(x)
-        return np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
-    return np.sign(x)
-
-
-@elementwise(numpy=_sign, accepts=REAL - UNSIGNED, domain={"x": (0.2, 2)}, kinks={"x": "jumps at 0"})
+@elementwise(
+    numpy=np.sign, accepts=REAL - UNSIGNED, domain={"x": (0.2, 2)}, kinks={"x": "jumps at 0"}
+)
 def sign(y, x):
     """y = -1, 0 or 1.   dy/dx = 0."""
     return 0
@@ -298,54 +286,6 @@ def sqrt(y, x):
 def rsqrt(y, x):
     """y = 1 / √x.   dy/dx = -y / (2 x) = -y³ / 2."""
     return -0.5 * (y * y * y)
-
-
-@elementwise(numpy=np.floor, accepts=FLOATING, domain={"x": (0.1, 0.9)})
-class floor:
-    """y = the largest integer not above x."""
-
-    operands = "x"
-    no_gradient = ROUNDED
-
-
-@elementwise(numpy=np.ceil, accepts=FLOATING, domain={"x": (0.1, 0.9)})
-class ceil:
-    """y = the smallest integer not below x."""
-
-    operands = "x"
-    no_gradient = ROUNDED
-
-
-@elementwise(numpy=np.rint, accepts=FLOATING, domain={"x": (0.1, 0.4)})
-class round_:
-    """y = the nearest integer, halves to even."""
-
-    operands = "x"
-    no_gradient = ROUNDED
-
-
-@elementwise(numpy=np.isnan, accepts=FLOATING, result=bool_)
-class is_nan:
-    """y = whether x is not a number."""
-
-    operands = "x"
-    no_gradient = LOGICAL
-
-
-@elementwise(numpy=np.isinf, accepts=FLOATING, result=bool_)
-class is_inf:
-    """y = whether x is infinite."""
-
-    operands = "x"
-    no_gradient = LOGICAL
-
-
-@elementwise(numpy=np.isfinite, accepts=FLOATING, result=bool_)
-class is_finite:
-    """y = whether x is neither infinite nor not a number."""
-
-    operands = "x"
-    no_gradient = LOGICAL
 
 
 @elementwise(numpy=np.positive, accepts=NUMERIC)
@@ -393,19 +333,6 @@ class minimum:
 
     def dy(z, x, y):
         return logical_not(less_equal(x, y))
-
-
-@elementwise(numpy=np.nextafter, accepts=frozenset({float32, float64}))
-class next_after:
-    """z = the next floating-point number after x toward y.   dz/dx = 1,  dz/dy = 0."""
-
-    operands = "x y"
-
-    def dx(z, x, y):
-        return 1
-
-    def dy(z, x, y):
-        return 0
 
 
 def _compare(kernel: Any, accepts: frozenset[DType], text: str, name: str):

@@ -106,5 +106,3 @@ def _aligned(size, x, batched, rank):
     if not batched:
         return x
     return reshape(x, shape=(size, *(1,) * (rank - len(x.dims) + 1), *x.dims[1:]))
-
-

@@ -108,7 +108,7 @@ class rfft:
 
 @primitive
 class irfft:
-    """z_j = (1/n) Σ_k c_k X_k exp(2πi jk/n), real, from the first n/2 + 1 places X of a half spectrum.
+    """z_j = (1/n) Σ_k c_k x_k exp(2πi jk/n), real, from the first n/2 + 1 places of a spectrum.
 
     Places 0 < k < n/2 count twice (once for -k), or once if `halved`; imaginary parts at k = 0 and
     k = n/2 are ignored.  n = `length`.
@@ -220,7 +220,7 @@ def frame_count(size, length, step):
 
 @primitive
 class frame:
-    """z[..., i, j] = x[..., i step + j]: overlapping frames.   x [..., n] -> [..., frames, length]."""
+    """z[..., i, j] = x[..., i step + j]: frames.   x [..., n] -> [..., frames, length]."""
 
     operands = "x"
 
@@ -288,9 +288,13 @@ class overlap_add:
 
 def _first(frames, count):
     """The first `count` frames; a longer signal has more."""
-    return frames if frames.dims[-2] == count else later("strided_slice")(
-        frames,
-        begin=(0,) * len(frames.dims),
-        end=(*frames.dims[:-2], count, frames.dims[-1]),
-        strides=(1,) * len(frames.dims),
+    return (
+        frames
+        if frames.dims[-2] == count
+        else later("strided_slice")(
+            frames,
+            begin=(0,) * len(frames.dims),
+            end=(*frames.dims[:-2], count, frames.dims[-1]),
+            strides=(1,) * len(frames.dims),
+        )
     )

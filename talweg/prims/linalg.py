@@ -153,9 +153,7 @@ class det:
         return scalars(g) * (conj(c) if x.dtype.is_complex else c)
 
     def jvp(t, z, x):
-        return reduce_sum(
-            cofactor(x) * t, axes=(len(x.dims) - 2, len(x.dims) - 1), keepdims=False
-        )
+        return reduce_sum(cofactor(x) * t, axes=(len(x.dims) - 2, len(x.dims) - 1), keepdims=False)
 
     batch = LEADING
     memory = "library"
@@ -211,8 +209,8 @@ class slogdet:
 class cholesky:
     """z = the lower triangular matrix with z zᴴ = x; NaN where x is not positive definite.
 
-    With Φ = lower triangle, diagonal halved:  ż = z Φ(z⁻¹ ẋ z⁻ᴴ),  x̄ = the Hermitian part of
-    z⁻ᴴ Φ(zᴴ z̄) z⁻¹.   Murray 2016, eqs. 8 and 10.   The value reads the lower triangle of x only; the
+    With Φ = lower triangle, diagonal halved:  ż = z Φ(z⁻¹ ẋ z⁻ᴴ),  x̄ = the Hermitian part of z⁻ᴴ
+    Φ(zᴴ z̄) z⁻¹.   Murray 2016, eqs. 8 and 10.   The value reads the lower triangle of x only; the
     derivative takes x to be Hermitian and is shared by both triangles, as in TensorFlow.
     """
 
@@ -297,7 +295,8 @@ conjugate_transpose = adjoint
 class triangular_solve:
     """z with a z = b (aᴴ z = b if `adjoint`) for triangular a; only one triangle of a is read.
 
-    a [..., m, m], b [..., m, n], leading axes broadcast.   b̄ = a⁻ᴴ z̄,  ā = -b̄ zᴴ within the triangle.
+    a [..., m, m], b [..., m, n], leading axes broadcast.   b̄ = a⁻ᴴ z̄,  ā = -b̄ zᴴ within the
+    triangle.
     """
 
     operands = "a b"

@@ -36,7 +36,7 @@ def longest(rows, columns, low, high):
 
 @lru_cache(maxsize=256)
 def places(rows, columns, low, high, align):
-    """For each entry of the compact form: its row, its column, whether it exists; [high-low+1, l]."""
+    """For each entry of the compact form [high-low+1, l]: row, column, whether it exists."""
     length = longest(rows, columns, low, high)
     upper, lower = align.split("_")
     count = high - low + 1

@@ -89,7 +89,9 @@ class qr:
         check_matrix("qr", "input", x)
         m, n = x.dims[-2:]
         if m < n:
-            raise invalid("TW204", f"qr: input has shape {x.dims}", "at least as many rows as columns")
+            raise invalid(
+                "TW204", f"qr: input has shape {x.dims}", "at least as many rows as columns"
+            )
         inner = m if full else n
         return Aval((*x.dims[:-1], inner), x.dtype), Aval((*x.dims[:-2], inner, n), x.dtype)
 
@@ -152,7 +154,7 @@ def _thin(g, z, x):
 
 @primitive
 class permute_rows:
-    """z = x with row p[i] at place i; with place i at row p[i] if `inverse`.   x [..., m, n], p [..., m]."""
+    """z = x[p], or z[p] = x if `inverse`, for rows.   x [..., m, n], p [..., m]."""
 
     operands = "x p"
     no_gradient = {"p": CHOICE}

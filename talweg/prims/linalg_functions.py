@@ -179,7 +179,7 @@ class sqrtm:
     rejects = RECTANGLE
 
 
-# -- tridiagonal matrices, [..., 3, m]: superdiagonal from place 0, diagonal, subdiagonal from place 1
+# -- tridiagonal matrices [..., 3, m]: superdiagonal from place 0, diagonal, subdiagonal from 1
 
 
 def _up(x):
@@ -216,7 +216,7 @@ def compact(upper, middle, lower):
 
 
 def tridiagonal_product(d, x):
-    """The product of a tridiagonal matrix with x [..., m, k], composed of elementwise operations."""
+    """The product of a tridiagonal matrix with x [..., m, k], by elementwise operations."""
     if not x.dims[-2]:
         return x
     upper, middle, lower = diagonals_of(d)

@@ -1,11 +1,11 @@
 """Eigenvalues, eigenvectors, singular values and vectors.
 
 Where values coincide their vectors are not determined; the factors 1 / (difference) of the
-derivatives are then taken as 0, as in TensorFlow.  Complex vectors are determined up to a phase: the
-derivatives are those of a choice of phase that does not turn with x, right for every function that
-does not depend on the choice.  Sources: Giles 2008, "Collected matrix derivative results", section 3;
-Seeger et al. 2017, "Auto-differentiating linear algebra"; Wan and Zhang 2019, arXiv:1909.02659
-(complex singular vectors).
+derivatives are then taken as 0, as in TensorFlow.  Complex vectors are determined up to a phase:
+the derivatives are those of a choice of phase that does not turn with x, right for every function
+that does not depend on the choice.  Sources: Giles 2008, "Collected matrix derivative results",
+section 3; Seeger et al. 2017, "Auto-differentiating linear algebra"; Wan and Zhang 2019,
+arXiv:1909.02659 (complex singular vectors).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LEADING, check_dtype, primitive
-from talweg.core.dtypes import float16
+from talweg.core.dtypes import complex64, float16
 from talweg.core.errors import compose
 from talweg.core.primitive import Reject, Sample
 from talweg.kernels import linalg as kernels
@@ -197,7 +197,9 @@ class eig:
     samples = (
         Sample(ROOMY),
         Sample(np.stack([ROOMY, ROOMY.T])),
-        Sample(ROOMY_COMPLEX, skip=("forward", "second")),  # the phase of vectors is LAPACK's choice
+        Sample(
+            ROOMY_COMPLEX, skip=("forward", "second")
+        ),  # the phase of vectors is LAPACK's choice
     )
     rejects = RECTANGLE
 
@@ -217,7 +219,7 @@ def _columns(x, start, stop):
 
 
 def _thin(z, x):
-    """s, its inverse, u, v without the columns that only full matrices have, and these (or None)."""
+    """s, u, v without the columns that only full matrices have, and these columns (or None)."""
     s, u, v = z
     m, n = x.dims[-2:]
     count = min(m, n)
@@ -237,6 +239,11 @@ def _thin(z, x):
     return cast(s, dtype=x.dtype), u, v, extra_u, extra_v
 
 
+def _is_tall(x):
+    """Whether the phases of u turn with x, and not those of v: TensorFlow's choice."""
+    return x.dims[-2] > x.dims[-1]
+
+
 def _gaps(s):
     """e[i, j] = 1 / (s[j]² - s[i]²), and 0 where they are equal."""
     return inverse_or_zero((row(s) - column(s)) * (row(s) + column(s)))
@@ -251,9 +258,10 @@ def _off(x, basis):
 class svd:
     """x = u diag(s) vᴴ, s descending; u and v have min(m, n) columns, or are square if `full`.
 
-    With p = uᴴ ẋ v, e = 1 / (s_j² - s_i²), S = diag s:  ṡ = Re diag p,
-    u̇ = u (e ∘ (p S + S pᴴ)) + (1 - u uᴴ) ẋ v S⁻¹,  v̇ = v (e ∘ (S p + pᴴ S) - i S⁻¹ Im diag p) +
-    (1 - v vᴴ) ẋᴴ u S⁻¹.  A column u₂ beyond min(m, n) moves by -u u̇ᴴ u₂.  The vjp is their adjoint.
+    With p = uᴴ ẋ v, e = 1 / (s_j² - s_i²), S = diag s:  ṡ = Re diag p, u̇ = u (e ∘ (p S + S pᴴ)) +
+    (1 - u uᴴ) ẋ v S⁻¹,  v̇ = v (e ∘ (S p + pᴴ S) - i S⁻¹ Im diag p) + (1 - v vᴴ) ẋᴴ u S⁻¹; if m >
+    n, u turns by +i S⁻¹ Im diag p instead.  A column u₂ beyond min(m, n) moves by -u u̇ᴴ u₂.  The
+    vjp is their adjoint.
     """
 
     operands = "x"
@@ -277,8 +285,8 @@ class svd:
         inner = (j + adjoint(j)) * row(s) + column(s) * (k + adjoint(k))
         on_diagonal = gs
         if x.dtype.is_complex:
-            phase = diagonal(lv)
-            on_diagonal = gs + 0.5 * over_s * (conj(phase) - phase)
+            phase = diagonal(lu if _is_tall(x) else -lv)
+            on_diagonal = gs + 0.5 * over_s * (phase - conj(phase))
         inner = inner + diagonal_matrix(on_diagonal)
         left, right = _off(gu, u), _off(gv, v)
         if extra_u is not None:
@@ -301,7 +309,9 @@ class svd:
         along_v = e * (column(s) * p + q * row(s))
         if x.dtype.is_complex:
             phase = diagonal(p)
-            along_v = along_v - diagonal_matrix(0.5 * over_s * (phase - conj(phase)))
+            turn = diagonal_matrix(0.5 * over_s * (phase - conj(phase)))
+            along_u = along_u + turn if _is_tall(x) else along_u
+            along_v = along_v if _is_tall(x) else along_v - turn
         du = matmul(u, along_u) + _off(tv, u) * row(over_s)
         dv = matmul(v, along_v) + _off(tu, v) * row(over_s)
         ds = cast(real_part(diagonal(p)), dtype=z[0].dtype)
@@ -317,6 +327,7 @@ class svd:
         Sample(TALL, full=True),
         Sample(TALL.T, full=True),
         Sample(ROOMY_COMPLEX, full=False, skip=("forward", "second")),  # phases: LAPACK's choice
+        Sample([4, 2], dtype=complex64, full=False, skip=("forward", "second", "batch")),
         Sample([2, 0], full=True, skip=("forward", "reverse", "second")),  # two extra columns
         Sample([0, 3], full=False),
     )

@@ -255,7 +255,7 @@ class avg_pool_transpose:
 
 @primitive
 class patches:
-    """y[n, o, (k, c)] = x[n, o s + k d - low, c], 0 in padding.   [N, *S, C] -> [N, *O, prod(K) C]."""
+    """y[n, o, (k, c)] = x[n, o s + k d - low, c], 0 in padding.   [N, *S, C] -> [N, *O, ΠK C]."""
 
     operands = "x"
 

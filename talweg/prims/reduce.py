@@ -11,7 +11,7 @@ from talweg.core.declare import check_dtype, primitive
 from talweg.core.dtypes import FLOATING, NUMERIC, REAL, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
-from talweg.prims.arithmetic import cast, equal, is_finite, select, zeros_of
+from talweg.prims.arithmetic import cast, equal, zeros_of
 from talweg.prims.complex import conj
 from talweg.prims.layout import (
     broadcast_to,
@@ -349,6 +349,5 @@ class logsumexp:
 
 
 def softmax_weights(y, x, axes):
-    """eˣ⁻ʸ, with y the log-sum-exp of x; infinite y counts as 0, as in TensorFlow."""
-    y = kept(y, x.dims, axes)
-    return exp(x - select(is_finite(y), y, y * 0))
+    """eˣ⁻ʸ, with y the log-sum-exp of x; NaN where both are infinite, as in TensorFlow."""
+    return exp(x - kept(y, x.dims, axes))

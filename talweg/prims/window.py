@@ -8,9 +8,8 @@ Layout `[N, *S, C]` with any number of spatial axes.  Parameters common to all:
     groups              how many separate convolutions lie side by side in the channels
     sizes, kernel       the spatial sizes of an array that is a result here, and an operand there
 
-`<g, convolution(x, w)>` is linear in each of x, w and g, so three primitives close the derivatives of
-convolution to any order: each is a transpose of the other two.  Likewise `avg_pool` and `patches`
-with their transposes, and, for a given choice of maxima, `max_pool_gather` and `max_pool_scatter`.
+`<g, convolution(x, w)>` is linear in each of x, w and g, so three primitives close the derivatives
+of convolution to any order: each is a transpose of the other two.
 """
 
 from __future__ import annotations
@@ -175,9 +174,7 @@ class convolution:
                 "input channels a positive multiple of the filters' (last but one) dimension, and "
                 "output channels a multiple of that many groups",
             )
-        outputs = output_dims(
-            "convolution", x.dims[1:-1], w.dims[:-2], strides, padding, dilation
-        )
+        outputs = output_dims("convolution", x.dims[1:-1], w.dims[:-2], strides, padding, dilation)
         return Aval((x.dims[0], *outputs, count), x.dtype)
 
     def numpy(x, w, *, strides, padding, dilation, groups):
@@ -220,7 +217,9 @@ class convolution:
 
 @primitive
 class convolution_input_gradient:
-    """x̄ = Σ g[n, o, m] w[k, c, m] over o s + k d - low = i.   [N, *O, M] [*K, C/G, M] -> [N, *S, C].
+    """x̄[i, c] = Σ g[o, m] w[k, c, m] over o s + k d - low = i.
+
+    g [N, *O, M], w [*K, C/G, M] -> [N, *S, C].
 
     The transposed convolution: the transpose of `convolution` in x, for x of spatial sizes `sizes`.
     """

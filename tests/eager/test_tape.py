@@ -266,3 +266,43 @@ def test_forward_over_reverse_equals_reverse_over_reverse():
         g2 = tape.gradient(y, x)
     back = outer.gradient(g2, x, output_gradients=direction)
     np.testing.assert_allclose(accumulator.jvp(g), back, rtol=1e-4)
+
+
+def held_after_forward(function):
+    """Bytes that stay between the forward and the backward pass."""
+    x = tf.Variable(np.ones(100_000))
+    tracemalloc.start()
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(function(x.value()))
+        held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return held, tape.gradient(y, x).numpy()
+
+
+def test_recompute_grad_keeps_no_intermediate_results():
+    def deep(x):
+        for _ in range(10):
+            x = tf.tanh(x)
+        return x
+
+    plain, g = held_after_forward(deep)
+    little, h = held_after_forward(tf.recompute_grad(deep))
+    np.testing.assert_allclose(g, h, rtol=1e-12)
+    assert plain > 8e6 and little < 2e6, (plain, little)
+
+
+def test_custom_gradient_with_variables():
+    w = tf.Variable(3.0)
+
+    @tf.custom_gradient
+    def scaled(x):
+        def backward(upstream, variables=None):
+            assert [v.name for v in variables] == [w.name]
+            return 10.0 * upstream, [100.0 * upstream]
+
+        return w * x, backward
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = scaled(x)
+    assert [float(g) for g in tape.gradient(y, [x, w])] == [10.0, 100.0]

@@ -71,7 +71,7 @@ def test_matplotlib_takes_tensors():
     figure, axes = plt.subplots()
     (line,) = axes.plot(tf.range(3.0), tf.constant([1.0, 4.0, 9.0]))
     image = axes.imshow(tf.reshape(tf.range(4.0), [2, 2]))
-    assert line.get_ydata().tolist() == [1, 4, 9]
+    assert np.asarray(line.get_ydata()).tolist() == [1, 4, 9]
     assert image.get_array().shape == (2, 2)
     plt.close(figure)
 

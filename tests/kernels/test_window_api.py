@@ -64,9 +64,7 @@ def test_pooling_with_channels_first(ndim, padding):
 def test_convolution_with_channels_first(ndim, padding):
     x, w = constant(2, *range(4, 4 + ndim), 3), constant(*[2] * ndim, 3, 4, salt=2)
     strides = [1] * (ndim + 2)
-    check_formats(
-        lambda x, w, **kw: CONVOLUTIONS[ndim](x, w, strides, padding, **kw), ndim, x, w
-    )
+    check_formats(lambda x, w, **kw: CONVOLUTIONS[ndim](x, w, strides, padding, **kw), ndim, x, w)
 
 
 def test_depthwise_and_transposed_with_channels_first():
@@ -200,4 +198,5 @@ def test_fractional_pooling(overlapping, pseudo_random):
         high = rows.numpy()[i + 1] + overlapping, columns.numpy()[j + 1] + overlapping
         window = x.numpy()[:, rows.numpy()[i] : high[0], columns.numpy()[j] : high[1]]
         np.testing.assert_array_equal(largest.numpy()[:, i, j], window.max((1, 2)))
-        np.testing.assert_allclose(mean.output.numpy()[:, i, j], window.mean((1, 2)), rtol=1e-5, atol=1e-6)
+        average = mean.output.numpy()[:, i, j]
+        np.testing.assert_allclose(average, window.mean((1, 2)), rtol=1e-5, atol=1e-6)

@@ -55,7 +55,9 @@ def full_gradients(geometry, x, w, g):
 
 
 @pytest.mark.parametrize("groups, channels", [(1, 2), (1, 6), (2, 2), (2, 5), (3, 1)])
-@pytest.mark.parametrize("strides, dilation", [((1, 1), (1, 1)), ((2, 3), (1, 2)), ((3, 1), (2, 1))])
+@pytest.mark.parametrize(
+    "strides, dilation", [((1, 1), (1, 1)), ((2, 3), (1, 2)), ((3, 1), (2, 1))]
+)
 def test_gradients_element_by_element(groups, channels, strides, dilation):
     geometry = loops.Geometry(
         2, (5, 4), channels, 2, (2, 3), strides, ((1, 0), (2, 1)), dilation, groups
@@ -107,16 +109,19 @@ def test_any_memory_order(channels, groups, kernel):
     )
     np.testing.assert_allclose(
         kernels.convolution_filter_gradient(moved, g_first, kernel, *rest),
-        kernels.convolution_filter_gradient(x, g, kernel, *rest), atol=1e-12,
+        kernels.convolution_filter_gradient(x, g, kernel, *rest),
+        atol=1e-12,
     )
     np.testing.assert_allclose(
         kernels.convolution_input_gradient(g_first, w, geometry.sizes, *rest),
-        kernels.convolution_input_gradient(g, w, geometry.sizes, *rest), atol=1e-12,
+        kernels.convolution_input_gradient(g, w, geometry.sizes, *rest),
+        atol=1e-12,
     )
     ones = np.broadcast_to(np.float64(1), g.shape)
     np.testing.assert_allclose(
         kernels.convolution_input_gradient(ones, w, geometry.sizes, *rest),
-        kernels.convolution_input_gradient(np.ones(g.shape), w, geometry.sizes, *rest), atol=1e-12,
+        kernels.convolution_input_gradient(np.ones(g.shape), w, geometry.sizes, *rest),
+        atol=1e-12,
     )
 
 

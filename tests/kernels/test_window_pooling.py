@@ -38,9 +38,7 @@ def test_max_pool_and_its_choice(geometry, seed, nan):
     for at, value in zip(where.flat, g.flat, strict=True):
         if at is not None:
             total[at] += value
-    np.testing.assert_allclose(
-        kernels.max_pool_scatter(g, x, *geometry.pooling), total, atol=1e-13
-    )
+    np.testing.assert_allclose(kernels.max_pool_scatter(g, x, *geometry.pooling), total, atol=1e-13)
     np.testing.assert_allclose(
         kernels.max_pool_scatter(g, x, *geometry.pooling, y=got), total, atol=1e-13
     )
@@ -132,8 +130,11 @@ def test_elements_of_no_window_have_gradient_zero(padding, window, stride):
 def test_results_are_not_views_of_the_input():
     x = np.ones((1, 3, 3, 1))
     nothing = (1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1)
-    for y in (kernels.max_pool(x, *nothing), kernels.avg_pool(x, *nothing),
-              windows.patches(x, *nothing)):
+    for y in (
+        kernels.max_pool(x, *nothing),
+        kernels.avg_pool(x, *nothing),
+        windows.patches(x, *nothing),
+    ):
         y[...] = 7
     assert np.all(x == 1)
 

@@ -20,9 +20,13 @@ def operand(shape, salt):
 
 def _convolution(name, sizes, kernel, depth, results, strides, padding, dilation=None, groups=1):
     return {
-        "name": name, "input": (2, *sizes, depth * groups),
-        "filter": (*kernel, depth, results * groups), "strides": strides, "padding": padding,
-        "dilation": dilation or (1,) * len(sizes), "groups": groups,
+        "name": name,
+        "input": (2, *sizes, depth * groups),
+        "filter": (*kernel, depth, results * groups),
+        "strides": strides,
+        "padding": padding,
+        "dilation": dilation or (1,) * len(sizes),
+        "groups": groups,
     }
 
 
@@ -46,8 +50,11 @@ CONVOLUTIONS = [
 
 def _depthwise(name, sizes, kernel, depth, multiplier, strides, padding):
     return {
-        "name": name, "input": (2, *sizes, depth), "filter": (*kernel, depth, multiplier),
-        "strides": strides, "padding": padding,
+        "name": name,
+        "input": (2, *sizes, depth),
+        "filter": (*kernel, depth, multiplier),
+        "strides": strides,
+        "padding": padding,
     }
 
 
@@ -59,7 +66,10 @@ DEPTHWISE = [
 
 def _pooling(name, sizes, channels, window, strides, padding):
     return {
-        "name": name, "input": (2, *sizes, channels), "window": window, "strides": strides,
+        "name": name,
+        "input": (2, *sizes, channels),
+        "window": window,
+        "strides": strides,
         "padding": padding,
     }
 
@@ -75,15 +85,35 @@ POOLINGS = [
 ]
 
 PATCHES = [
-    {"input": (1, 5, 4, 2), "window": (2, 3), "strides": (1, 2), "rates": (1, 1),
-     "padding": "VALID"},
-    {"input": (1, 5, 6, 1), "window": (3, 2), "strides": (2, 2), "rates": (2, 1),
-     "padding": "SAME"},
+    {
+        "input": (1, 5, 4, 2),
+        "window": (2, 3),
+        "strides": (1, 2),
+        "rates": (1, 1),
+        "padding": "VALID",
+    },
+    {
+        "input": (1, 5, 6, 1),
+        "window": (3, 2),
+        "strides": (2, 2),
+        "rates": (2, 1),
+        "padding": "SAME",
+    },
 ]
 
 MORPHOLOGY = [
-    {"input": (1, 5, 4, 2), "filter": (2, 3, 2), "strides": (1, 1), "rates": (1, 1),
-     "padding": "VALID"},
-    {"input": (1, 6, 5, 2), "filter": (3, 2, 2), "strides": (2, 1), "rates": (1, 2),
-     "padding": "SAME"},
+    {
+        "input": (1, 5, 4, 2),
+        "filter": (2, 3, 2),
+        "strides": (1, 1),
+        "rates": (1, 1),
+        "padding": "VALID",
+    },
+    {
+        "input": (1, 6, 5, 2),
+        "filter": (3, 2, 2),
+        "strides": (2, 1),
+        "rates": (1, 2),
+        "padding": "SAME",
+    },
 ]

@@ -90,9 +90,7 @@ def geometries(draw):
         results=draw(st.integers(1, 3)),
         window=window,
         strides=each(1, 4),
-        padding=tuple(
-            (draw(st.integers(0, taps)), draw(st.integers(0, taps))) for taps in window
-        ),
+        padding=tuple((draw(st.integers(0, taps)), draw(st.integers(0, taps))) for taps in window),
         dilation=each(1, 3),
         groups=draw(st.sampled_from([1, 1, 2, 3])),
     )

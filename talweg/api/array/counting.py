@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import integer, tensor
 from talweg.api.array.operands import (
+    allocated,
     constant,
     integer_array,
     integer_scalar,
@@ -16,8 +18,8 @@ from talweg.api.array.operands import (
     numbers,
 )
 from talweg.api.export import export
-from talweg.core.dtypes import as_dtype, int32, int64
-from talweg.core.errors import invalid, value_error
+from talweg.core.dtypes import ANY, REAL, as_dtype, int32, int64
+from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import array_of
 from talweg.prims import arithmetic, indexing, joining, layout, scattering
@@ -61,7 +63,8 @@ def bincount(
     places = (rows + np.arange(len(rows))[:, None] * size).reshape(-1)
     total = len(rows) * size
     if weights is None:
-        found = np.bincount(places[inside], minlength=total)[:total].reshape(dims)
+        found = allocated("bincount", np.bincount, places[inside], None, total)
+        found = found[:total].reshape(dims)
         if binary_output:
             found = found > 0
         return constant(found.astype(as_dtype(dtype).numpy_dtype))
@@ -79,6 +82,8 @@ def bincount(
 
 def _counted(arr: Any) -> np.ndarray:
     x = tensor(arr)
+    if x.dtype not in ANY:
+        raise invalid("TW102", f"bincount: arr has dtype {x.dtype.name}", "int32 or int64")
     if not x.dtype.is_integer:
         x = arithmetic.cast(x, dtype=int32)
     if x.dtype not in (int32, int64):
@@ -122,12 +127,19 @@ def confusion_matrix(
            [1, 1]], dtype=int32)
     """
     actual, predicted = _squeezed_pair(tensor(labels), tensor(predictions))
+    for x, argument in ((actual, "labels"), (predicted, "predictions")):
+        if x.dtype not in ANY or not x.dims:
+            raise invalid(
+                "TW102",
+                f"confusion_matrix: {argument} is {x.dtype.name} of shape {x.dims}",
+                "a vector of classes",
+            )
     pair = [arithmetic.cast(x, dtype=int64) for x in (actual, predicted)]
     for x, argument in zip(pair, ("labels", "predictions")):
         if (array_of(x) < 0).any():
             raise invalid("TW207", f"confusion_matrix: `{argument}` contains negative values")
     if num_classes is None:
-        if not all(x.dims[0] for x in pair):
+        if not all(math.prod(x.dims) for x in pair):
             raise invalid("TW207", "confusion_matrix: no elements and no num_classes")
         count = max(int(array_of(x).max()) for x in pair) + 1
     else:
@@ -165,7 +177,11 @@ def _squeezed_pair(x: Any, y: Any) -> tuple:
 
 
 def _histogram_arguments(function: str, values: Any, value_range: Any, nbins: Any) -> tuple:
-    x, bounds = (np.asarray(array_of(part)) for part in matching((values, value_range)))
+    tensors = matching((values, value_range))
+    for part in tensors:
+        if part.dtype not in REAL:
+            raise invalid("TW102", f"{function}: dtype {part.dtype.name}", "real numbers")
+    x, bounds = (np.asarray(array_of(part)) for part in tensors)
     count = integer_scalar(nbins, function, "nbins")
     if count <= 0:
         raise invalid("TW207", f"{function}: nbins={count}", "a positive number")
@@ -197,7 +213,8 @@ def histogram_fixed_width(
         raise invalid("TW207", f"{function}: values contain NaN")
     step = (float(high) - float(low)) / count
     places = np.clip((x.astype(np.float64) - float(low)) / step, 0, count - 1)
-    found = np.bincount(places.astype(np.int64).reshape(-1), minlength=count)
+    places = places.astype(np.int64).reshape(-1)
+    found = allocated(function, np.bincount, places, None, count)
     return constant(found.astype(dtype.numpy_dtype))
 
 
@@ -240,7 +257,7 @@ def dynamic_partition(
     [[10, 30], [20]]
     """
     x, parts = tensor(data), convert_to_tensor(partitions, int32)
-    count = int(num_partitions)
+    count = integer(num_partitions, "dynamic_partition", "num_partitions")
     if count < 1:
         raise invalid("TW207", f"dynamic_partition: num_partitions={count}", "at least 1")
     rank = len(parts.dims)
@@ -271,6 +288,9 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     >>> tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
     array([10, 20, 30], dtype=int32)
     """
+    for value, argument in ((indices, "indices"), (data, "data")):
+        if not hasattr(value, "__len__"):
+            raise type_error("TW104", f"dynamic_stitch: {argument} must be a list, got {value!r}")
     if len(indices) != len(data):
         raise value_error(
             "TW204",

@@ -10,6 +10,7 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.array.operands import (
     INTEGERS,
+    allocated,
     constant,
     demanded_integer,
     integer_scalar,
@@ -18,6 +19,7 @@ from talweg.api.array.operands import (
 )
 from talweg.api.export import export
 from talweg.core.dtypes import (
+    REAL,
     DType,
     as_dtype,
     bool_,
@@ -39,14 +41,16 @@ from talweg.prims import arithmetic, layout, search
 def _zeros(dims: tuple, dtype: DType) -> Any:
     """Zeros; empty strings for strings."""
     if dtype is string:
-        return np.full(dims, b"", object)
-    return np.zeros(dims, dtype.numpy_dtype) if dims else dtype.numpy_dtype.type(0)
+        return allocated("zeros", np.full, dims, b"", object)
+    kind = dtype.numpy_dtype
+    return allocated("zeros", np.zeros, dims, kind) if dims else kind.type(0)
 
 
 def _ones(dims: tuple, dtype: DType, function: str) -> Any:
     if dtype is string:
         raise type_error("TW102", f"{function}: cannot convert 1 to a string", "a number or bool")
-    return np.ones(dims, dtype.numpy_dtype) if dims else dtype.numpy_dtype.type(1)
+    kind = dtype.numpy_dtype
+    return allocated(function, np.ones, dims, kind) if dims else kind.type(1)
 
 
 def _made_shape(shape: Any, function: str) -> tuple[int, ...]:
@@ -174,7 +178,7 @@ def eye(
     batch = () if batch_shape is None else sizes(batch_shape, "eye", "batch_shape")
     if rows < 0 or columns < 0:
         raise invalid("TW205", f"eye: num_rows={rows}, num_columns={columns}", "sizes >= 0")
-    matrix = np.eye(rows, columns, dtype=dtype.numpy_dtype)
+    matrix = allocated("eye", np.eye, rows, columns, 0, dtype.numpy_dtype)
     return constant(np.broadcast_to(matrix, (*batch, rows, columns)).copy() if batch else matrix)
 
 
@@ -209,9 +213,9 @@ def range_(
     """
     if limit is None:
         start, limit = 0, start
-    if dtype is None and type(start) is type(limit) is type(delta) is int:
-        if max(abs(start), abs(limit), abs(delta)) < 2**31:
-            return constant(_progression(start, limit, delta, int32))
+    plain = dtype is None and type(start) is type(limit) is type(delta) is int
+    if plain and max(abs(start), abs(limit), abs(delta)) < 2**31:
+        return constant(_progression(start, limit, delta, int32))
     if dtype is not None:
         dtype = as_dtype(dtype)
     parts = [
@@ -257,9 +261,11 @@ def _progression(start: Any, limit: Any, delta: Any, dtype: DType) -> np.ndarray
             "TW207", f"range: requires start {relation} limit for delta {step}: {first}/{last}"
         )
     if dtype.is_integer:
-        return np.arange(first, last, step, dtype=dtype.numpy_dtype)
+        return allocated("range", np.arange, first, last, step, dtype.numpy_dtype)
+    if not math.isfinite((last - first) / step):
+        raise invalid("TW207", f"range: from {first} to {last} by {step}", "finite numbers")
     count = math.ceil(abs((last - first) / step))
-    steps = np.arange(count, dtype=np.float64).astype(dtype.numpy_dtype)
+    steps = allocated("range", np.arange, float(count)).astype(dtype.numpy_dtype)
     return (start + steps * delta).astype(dtype.numpy_dtype)
 
 
@@ -289,7 +295,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
         end = tuple(count if axis == place else size for axis, size in enumerate(lined))
         zero, one = (0,) * len(lined), (1,) * len(lined)
         return layout.strided_slice(first, begin=zero, end=end, strides=one)
-    steps = np.arange(1, count - 1).astype(first.dtype.numpy_dtype)
+    steps = allocated("linspace", np.arange, 1, count - 1).astype(first.dtype.numpy_dtype)
     steps = constant(steps.reshape(-1, *(1,) * (len(dims) - place)))
     inner = first + (last - first) / (count - 1) * steps
     return layout.concat(first, inner, last, axis=place)
@@ -379,6 +385,13 @@ def _value_dtype(on: Any, off: Any, dtype: DType | None) -> DType:
     return dtype
 
 
+def _real(x: Any, argument: str) -> None:
+    if x.dtype not in REAL:
+        raise invalid(
+            "TW102", f"sequence_mask: {argument} has dtype {x.dtype.name}", "real numbers"
+        )
+
+
 @export("sequence_mask")
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
@@ -396,18 +409,22 @@ def sequence_mask(
     x = tensor(lengths)
     if maxlen is None:
         array = array_of(x)
+        _real(x, "lengths")
         longest = np.asarray(max(0, array.max()) if array.size else 0).astype(array.dtype)
     else:
-        longest = np.asarray(array_of(tensor(maxlen)))
+        most = tensor(maxlen)
+        _real(x, "lengths")
+        _real(most, "maxlen")
+        longest = np.asarray(array_of(most))
         if longest.ndim:
             raise value_error(
                 "TW203", f"sequence_mask: argument `maxlen` must be scalar, got {maxlen!r}"
             )
-        if longest < 0:
+        if not 0 <= longest < np.inf:
             raise invalid("TW207", f"sequence_mask: maxlen={maxlen}", "at least 0")
         kind = of_numpy(longest.dtype)
         x = x if x.dtype is kind else arithmetic.cast(x, dtype=kind)
-    steps = np.arange(math.ceil(longest)).astype(x.dtype.numpy_dtype)
+    steps = allocated("sequence_mask", np.arange, math.ceil(longest)).astype(x.dtype.numpy_dtype)
     mask = arithmetic.less(constant(steps), layout.reshape(x, shape=(*x.dims, 1)))
     dtype = as_dtype(dtype)
     return mask if dtype is bool_ else arithmetic.cast(mask, dtype=dtype)

@@ -85,7 +85,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
         return joining.stack(*joining.unstack(whole, axis=0), axis=place)
     if not isinstance(values, (list, tuple)):
         return tensor(values)
-    if axis == 0 and not any(map(is_tensor_like, values)):
+    if isinstance(axis, int) and axis == 0 and not any(map(is_tensor_like, values)):
         try:
             return convert_to_tensor(values)
         except (TypeError, ValueError):
@@ -121,7 +121,7 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, name: str = "unstack") -
     """
     x = tensor(value)
     place = axis_in_range(axis, len(x.dims))
-    if num is not None and num != x.dims[place]:
+    if num is not None and integer_scalar(num, "unstack", "num") != x.dims[place]:
         raise invalid(
             "TW204", f"unstack: input shape axis {place} must equal {num}, got shape {x.dims}"
         )
@@ -153,7 +153,7 @@ def split(
         )
     place = axis_scalar(axis, len(x.dims), "split")
     pieces = integer_vector(given, "split", "num_or_size_splits", empty=False)
-    if num is not None and num != len(pieces):
+    if num is not None and integer_scalar(num, "split", "num") != len(pieces):
         raise invalid("TW204", f"split: num={num}, but there are {len(pieces)} sizes")
     return list(joining.split(x, sizes=_filled(pieces, x.dims[place]), axis=place))
 

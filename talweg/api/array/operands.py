@@ -6,13 +6,14 @@ integers belong is an InvalidArgumentError, and None a ValueError.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.core.dtypes import DType, int8, int16, int32, int64
-from talweg.core.errors import invalid, value_error
+from talweg.core.errors import ResourceExhaustedError, compose, invalid, type_error, value_error
 from talweg.core.shapes import normalize_axis
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
@@ -99,7 +100,10 @@ def axis_scalar(value: Any, rank: int, function: str, argument: str = "axis") ->
 
 def axis_in_range(value: Any, rank: int) -> int:
     """One axis counted from the front; ValueError if it is not an axis."""
-    axis = int(value)
+    try:
+        axis = int(value)
+    except (TypeError, ValueError):
+        raise type_error("TW104", f"Argument `axis` must be an integer, got {value!r}") from None
     if not -rank <= axis < rank:
         raise value_error("TW202", f"Argument `axis` = {axis} not in range [{-rank}, {rank})")
     return axis + rank if axis < 0 else axis
@@ -121,6 +125,15 @@ def constant(array: Any) -> EagerTensor:
     made = object.__new__(EagerTensor)
     made._array = array
     return made
+
+
+def allocated(function: str, make: Callable[..., Any], *arguments: Any) -> Any:
+    """make(*arguments), an array; ResourceExhaustedError if there is no room for it."""
+    try:
+        return make(*arguments)
+    except (MemoryError, ValueError) as error:
+        text = compose("TW209", f"{function}: not enough memory: {error}")
+        raise ResourceExhaustedError(None, None, text) from None
 
 
 def is_plain(value: Any) -> bool:

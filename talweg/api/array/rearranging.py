@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import integer, tensor
 from talweg.api.array.operands import constant, integer_array, integer_vector, matching
 from talweg.api.export import export
 from talweg.core.dtypes import int32, int64
@@ -54,7 +54,9 @@ def reverse_sequence(
     x, lengths = tensor(input), tensor(seq_lengths)
     if seq_axis is None:
         raise type_error("TW104", "reverse_sequence: seq_axis is None", "an int")
-    rank, batch_axis = len(x.dims), 0 if batch_axis is None else batch_axis
+    rank = len(x.dims)
+    seq_axis = integer(seq_axis, "reverse_sequence", "seq_axis")
+    batch_axis = 0 if batch_axis is None else integer(batch_axis, "reverse_sequence", "batch_axis")
     if lengths.dtype not in (int32, int64) or len(lengths.dims) != 1:
         raise invalid(
             "TW102",
@@ -134,8 +136,8 @@ def pad(
     >>> tf.pad([1, 2, 3], [[1, 2]]).numpy(), tf.pad([1, 2, 3], [[2, 1]], "REFLECT").numpy()
     (array([0, 1, 2, 3, 0, 0], dtype=int32), array([3, 2, 1, 2, 3, 2], dtype=int32))
     """
-    kind = mode.upper()
-    if kind not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+    kind = mode.upper() if isinstance(mode, str) else mode
+    if not isinstance(mode, str) or kind not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
         raise value_error("TW207", f"pad: mode={mode!r}", '"CONSTANT", "REFLECT" or "SYMMETRIC"')
     if kind != "CONSTANT":
         (x,) = matching([tensor])
@@ -203,9 +205,10 @@ def _mirrored(x: Any, low: tuple, high: tuple, symmetric: bool) -> Any:
 
 def _check_image(function: str, x: Any, block_size: Any, data_format: str) -> tuple:
     """Batch, height, width and depth of an NHWC image."""
-    if data_format not in ("NHWC", "NCHW", "NCHW_VECT_C"):
+    formats = ("NHWC", "NCHW", "NCHW_VECT_C")
+    if not isinstance(data_format, str) or data_format not in formats:
         raise invalid("TW207", f"{function}: data_format={data_format!r}", '"NHWC"')
-    if block_size < 2:
+    if integer(block_size, function, "block_size") < 2:
         raise invalid("TW207", f"{function}: block_size={block_size}", "at least 2")
     if data_format != "NHWC":
         text = compose("TW402", f"{function}: data_format={data_format!r} on a CPU", '"NHWC"')

@@ -240,6 +240,8 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list:
     >>> [s.numpy().tolist() for s in tf.shape_n([[1, 2], [[3]]])]
     [[2], [1, 1]]
     """
+    if not hasattr(input, "__iter__"):
+        raise type_error("TW104", f"shape_n: input must be a list of tensors, got {input!r}")
     return [_integers(dims_of(item), out_type, "shape_n") for item in input]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.operands import axis_scalar, integer_array, numbers
+from talweg.api.array.operands import axis_scalar, integer_array, integer_scalar, numbers
 from talweg.api.export import export
 from talweg.core.dtypes import as_dtype, float32, int32
 from talweg.core.errors import invalid, value_error
@@ -23,7 +23,7 @@ UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 
 
 def _descending(direction: Any, function: str) -> bool:
-    if direction not in ("ASCENDING", "DESCENDING"):
+    if not isinstance(direction, str) or direction not in ("ASCENDING", "DESCENDING"):
         raise value_error(
             "TW207", f"{function}: direction={direction!r}", '"ASCENDING" or "DESCENDING"'
         )
@@ -123,7 +123,8 @@ def approx_top_k(
     """
     x = tensor(input)
     place = axis_scalar(reduction_dimension, len(x.dims), "approx_top_k", "reduction_dimension")
-    found = ordering.top_k(_to_last(x, place), k=k, smallest=not is_max_k, dtype=int32)
+    count = integer_scalar(k, "approx_top_k", "k")
+    found = ordering.top_k(_to_last(x, place), k=count, smallest=not is_max_k, dtype=int32)
     return ApproxTopK(*(_to_last(part, place) for part in found))
 
 
@@ -166,7 +167,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     array([False,  True])
     """
     scores = convert_to_tensor(predictions, float32)
-    count = int(integer_array(k, "in_top_k", "k").reshape(()))
+    count = integer_scalar(k, "in_top_k", "k")
     return search.in_top_k(scores, tensor(targets), k=count)
 
 
@@ -183,7 +184,7 @@ def searchsorted(
     >>> tf.searchsorted([1, 3, 5], [3, 4]).numpy()
     array([1, 2], dtype=int32)
     """
-    if side not in ("left", "right"):
+    if not isinstance(side, str) or side not in ("left", "right"):
         raise value_error("TW207", f"searchsorted: side={side!r}", "'left' or 'right'")
     dtype = as_dtype(out_type)
     numbers(dtype, "searchsorted", "out_type")

@@ -27,13 +27,13 @@ def extract_patches(
 ) -> Any:
     """The windows of images, each one as a row of channels.
 
-    images [batch, height, width, channels] -> [batch, rows, columns, height of a patch * width of a
-    patch * channels]; sizes, strides, rates (the distance between taps): lists of 4 with 1 first and
-    last.  padding "SAME" (zeros) or "VALID".
+    images [batch, height, width, channels] -> [batch, rows, columns, patch], where a patch has the
+    elements of its rows, columns and channels, in that order.  sizes, strides, rates (the distance
+    between taps): lists of 4 with 1 first and last.  padding "SAME" (zeros) or "VALID".
 
     >>> import talweg as tf
-    >>> x = tf.reshape(tf.range(9), [1, 3, 3, 1])
-    >>> tf.image.extract_patches(x, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")[0, 0, 0].numpy().tolist()
+    >>> x, ones = tf.reshape(tf.range(9), [1, 3, 3, 1]), [1, 1, 1, 1]
+    >>> tf.image.extract_patches(x, [1, 2, 2, 1], ones, ones, "VALID")[0, 0, 0].numpy().tolist()
     [0, 1, 3, 4]
     """
     function = "extract_patches"
@@ -47,9 +47,10 @@ def extract_patches(
 def extract_volume_patches(
     input: Any, ksizes: Any, strides: Any, padding: Any, name: str | None = None
 ) -> Any:
-    """The windows of volumes [batch, depth, height, width, channels], each one as a row of channels.
+    """The windows of volumes, each one as a row of channels; see `tf.image.extract_patches`.
 
-    ksizes, strides: lists of 5 with 1 first and last.
+    input [batch, depth, height, width, channels]; ksizes, strides: lists of 5 with 1 first and
+    last.
     """
     function = "extract_volume_patches"
     window = full_list(ksizes, 3, False, function, "ksizes")

@@ -75,7 +75,8 @@ def tridiagonal_solve(
     singular matrix gives NaN.  ValueError for shapes that do not fit.
 
     >>> import talweg as tf
-    >>> tf.linalg.tridiagonal_solve([[1.0, 0.0], [2.0, 2.0], [0.0, 1.0]], [3.0, 3.0]).numpy().tolist()
+    >>> diagonals = [[1.0, 0.0], [2.0, 2.0], [0.0, 1.0]]
+    >>> tf.linalg.tridiagonal_solve(diagonals, [3.0, 3.0]).numpy().tolist()
     [1.0, 1.0]
     """
     if perturb_singular and not partial_pivoting:
@@ -98,8 +99,7 @@ def tridiagonal_solve(
     if b.dims[-2] != d.dims[-1]:
         raise value_error(
             "TW204",
-            "tridiagonal_solve: expected number of left-hand sided and right-hand sides to be equal, "
-            f"got {d.dims[-1]} and {b.dims[-2]}",
+            f"tridiagonal_solve: {d.dims[-1]} equations and right-hand sides of {b.dims[-2]} rows",
         )
     z = linalg_functions.tridiagonal_solve(d, b)
     return reshape(z, shape=z.dims[:-1]) if vector else z
@@ -135,9 +135,10 @@ def banded_triangular_solve(
 ) -> Any:
     """x with a x = rhs (or aᴴ x = rhs) for triangular a with few diagonals.
 
-    bands [..., k, m]: the main diagonal first and then the subdiagonals, right-aligned (lower); or the
-    superdiagonals, left-aligned, and the main diagonal last.  rhs [..., m, n] -> [..., m, n], leading
-    axes broadcast.  InvalidArgumentError for a zero on the main diagonal and shapes that do not fit.
+    bands [..., k, m]: the main diagonal first and then the subdiagonals, right-aligned (lower); or
+    the superdiagonals, left-aligned, and the main diagonal last.  rhs [..., m, n] -> [..., m, n],
+    leading axes broadcast.  InvalidArgumentError for a zero on the main diagonal and shapes that
+    do not fit.
 
     >>> import talweg as tf
     >>> tf.linalg.banded_triangular_solve([[2.0, 1.0], [0.0, 1.0]], [[2.0], [2.0]]).numpy().tolist()

@@ -1,6 +1,6 @@
 """Sums of products over labelled axes, as a program of primitives.
 
-`contract` takes operands whose axes have labels and names those of the result; `einsum` and
+`program_of` takes the labels of the operands' axes and those of the result; `einsum` and
 `tensordot` are texts for it.  The program (diagonals, sums, products of two operands at a time, as
 elementwise or matrix products) depends on labels and sizes only and is kept for the next call.
 """
@@ -21,6 +21,7 @@ from talweg.prims.linalg_diagonal import matrix_diag_part
 from talweg.prims.reduce import reduce_sum
 
 Labels = tuple  # of hashable labels, one for each axis
+MOST_PROGRAMS = 1024  # how many programs a caller keeps by its own, quicker key
 MOST_LABELS = 52  # what numpy.einsum_path can tell apart
 
 
@@ -193,7 +194,10 @@ def _pairs(path: list) -> list[tuple]:
 
 @lru_cache(maxsize=512)
 def program_of(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> Program:
-    """The program for operands with these labels and sizes."""
+    """The program that sums the product of operands over all labels that are not in `output`.
+
+    Labels that are ints broadcast: their sizes may be 1 in one operand and more in another.
+    """
     program = Program(len(inputs))
     terms = [Term(i, labels, size) for i, (labels, size) in enumerate(zip(inputs, dims))]
     terms = [program.without_repeats(_squeezed(program, term, dims, inputs)) for term in terms]
@@ -215,7 +219,7 @@ def _needed(terms: list[Term], place: int, output: Labels) -> set:
 
 
 def _squeezed(program: Program, term: Term, dims: tuple, inputs: tuple) -> Term:
-    """`term` without the broadcast axes (labels that are ints) of size 1 where another is larger."""
+    """`term` without broadcast axes (labels that are ints) of size 1 where another is larger."""
     sizes: dict = {}
     for labels, size in zip(inputs, dims):
         for label, n in zip(labels, size):
@@ -227,12 +231,3 @@ def _squeezed(program: Program, term: Term, dims: tuple, inputs: tuple) -> Term:
     ]  # fmt: skip
     labels = tuple(term.labels[i] for i in keep)
     return program.reshaped(term, labels, tuple(term.dims[i] for i in keep))
-
-
-def contract(values: list, inputs: tuple, output: Labels, optimize: Any = "greedy") -> Any:
-    """Σ of the product of `values` over all labels that are not in `output`.
-
-    Labels that are ints broadcast: their sizes may be 1 in one operand and more in another.
-    """
-    program = program_of(inputs, tuple(value.dims for value in values), output, optimize)
-    return program.run(values)

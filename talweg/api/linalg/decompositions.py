@@ -48,8 +48,8 @@ def cholesky(input: Any, name: str | None = None) -> Any:
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
     """(q, r): input = q r with orthonormal columns in q and upper triangular r.
 
-    [..., m, n] -> q [..., m, min(m, n)], r [..., min(m, n), n]; q [..., m, m] and r [..., m, n] with
-    full_matrices.  InvalidArgumentError for a rank below 2 and for integers.
+    [..., m, n] -> q [..., m, min(m, n)], r [..., min(m, n), n]; q [..., m, m] and r [..., m, n]
+    with full_matrices.  InvalidArgumentError for a rank below 2 and for integers.
 
     >>> import talweg as tf
     >>> q, r = tf.linalg.qr([[3.0, 1.0], [4.0, 2.0]])
@@ -109,8 +109,8 @@ _convert = tensor
 def eigh(tensor: Any, name: str | None = None) -> Any:
     """(w, v): eigenvalues, ascending, and orthonormal eigenvectors of Hermitian [..., m, m].
 
-    Only the lower triangle is read.  w [..., m] has the dtype of the input.  InvalidArgumentError for
-    matrices that are not square, for integers, and for NaN.
+    Only the lower triangle is read.  w [..., m] has the dtype of the input.  InvalidArgumentError
+    for matrices that are not square, for integers, and for NaN.
 
     >>> import talweg as tf
     >>> tf.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])[0].numpy().round(5).tolist()
@@ -175,8 +175,8 @@ def eigh_tridiagonal(
 
     alpha [..., n]: the diagonal; beta [..., n - 1]: the superdiagonal.  select: "a" all, "i" those
     with index select_range[0] to select_range[1], "v" those in the interval select_range.  tol is
-    accepted: all are computed to full accuracy.  ValueError for another select, InvalidArgumentError
-    for shapes that do not fit or an empty range.
+    accepted: all are computed to full accuracy.  ValueError for another select,
+    InvalidArgumentError for shapes that do not fit or an empty range.
 
     >>> import talweg as tf
     >>> tf.linalg.eigh_tridiagonal([2.0, 2.0], [1.0]).numpy().round(5).tolist()

@@ -66,9 +66,9 @@ def diag(
     """Matrices with the given diagonals, and `padding_value` elsewhere.
 
     diagonal: [..., n], or [..., high - low + 1, n] for several diagonals k = (low, high), the
-    highest first.  Diagonals above the main one have k > 0.  num_rows, num_cols: -1 for the smallest
-    fitting size.  align: at which end shorter super- and subdiagonals stand, e.g. "RIGHT_LEFT".
-    InvalidArgumentError for sizes or a k that do not fit.
+    highest first.  Diagonals above the main one have k > 0.  num_rows, num_cols: -1 for the
+    smallest fitting size.  align: at which end shorter super- and subdiagonals stand, e.g.
+    "RIGHT_LEFT". InvalidArgumentError for sizes or a k that do not fit.
 
     >>> import talweg as tf
     >>> tf.linalg.diag([1, 2], k=1).numpy().tolist()
@@ -185,9 +185,7 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Any:
     if not half:
         return x
     size = math.prod(half)
-    y = prims.matrix_diag_part(
-        reshape(x, shape=(size, size)), low=0, high=0, align="RIGHT_LEFT"
-    )
+    y = prims.matrix_diag_part(reshape(x, shape=(size, size)), low=0, high=0, align="RIGHT_LEFT")
     return reshape(y, shape=half)
 
 
@@ -224,7 +222,8 @@ def trace(x: Any, name: str | None = None) -> Any:
 def cross(a: Any, b: Any, name: str | None = None) -> Any:
     """The cross product of vectors of 3 in the last axis; shapes are equal, dtypes real.
 
-    InvalidArgumentError for shapes that differ, FailedPreconditionError for a last axis that is not 3.
+    InvalidArgumentError for shapes that differ, FailedPreconditionError for a last axis that is
+    not 3.
 
     >>> import talweg as tf
     >>> tf.linalg.cross([1, 0, 0], [0, 1, 0]).numpy().tolist()
@@ -234,9 +233,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.matrix_transpose")
-def matrix_transpose(
-    a: Any, name: str = "matrix_transpose", conjugate: bool = False
-) -> Any:
+def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:
     """The last two axes exchanged, conjugated on demand; ValueError for a rank below 2.
 
     >>> import talweg as tf

@@ -9,7 +9,7 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.api.linalg.contraction import Program, program_of
+from talweg.api.linalg.contraction import MOST_PROGRAMS, Program, program_of
 from talweg.core.dtypes import NUMERIC, int8, int16
 from talweg.core.errors import NotFoundError, compose, invalid, type_error, value_error
 from talweg.core.value import Tensor
@@ -18,7 +18,6 @@ from talweg.eager.tensor import EagerTensor
 
 FORM = re.compile(r"([a-zA-Z0,]*)(?:->([a-zA-Z0]*))?")  # 0 stands for an ellipsis
 ELLIPSIS = "0"
-MOST_PROGRAMS = 1024
 _PROGRAMS: dict[tuple, Program] = {}  # by equation, shapes and dtypes that are known to be right
 MULTIPLIED = NUMERIC - {int8, int16}
 
@@ -88,7 +87,9 @@ def _tensors(inputs: tuple) -> list:
         hint = hint or value.dtype
         if value.dtype not in MULTIPLIED:
             text = compose(
-                "TW102", f"einsum: operand {position} has dtype {value.dtype.name}", "a numeric dtype"
+                "TW102",
+                f"einsum: operand {position} has dtype {value.dtype.name}",
+                "a numeric dtype",
             )
             raise NotFoundError(None, None, text)
         if values and value.dtype is not values[0].dtype:
@@ -130,7 +131,8 @@ def parse(equation: str, count: int) -> tuple[tuple, tuple]:
         )
     if count != len(inputs):
         raise value_error(
-            "TW208", f'einsum: got {count} inputs for equation "{equation}", expecting {len(inputs)}'
+            "TW208",
+            f'einsum: got {count} inputs for equation "{equation}", expecting {len(inputs)}',
         )
     return tuple(inputs), output
 
@@ -161,8 +163,8 @@ def _expand(equation: str, labels: tuple, output: tuple, values: list) -> tuple[
     if longest:
         raise invalid(
             "TW204",
-            f"einsum: the operands of {equation!r} have {longest} axes for '...', but its output has "
-            "no '...'",
+            f"einsum: the operands of {equation!r} have {longest} axes for '...', but its output "
+            "has no '...'",
         )
     return tuple(expanded), output
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from talweg.api.arguments import integers, tensor
 from talweg.api.export import export
-from talweg.api.linalg.contraction import contract
+from talweg.api.linalg.contraction import MOST_PROGRAMS, Program, program_of
 from talweg.api.linalg.operands import pair
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, bfloat16, float32, int8, int16, uint8
@@ -23,6 +23,7 @@ from talweg.prims.contract import matmul as product
 from talweg.prims.layout import reshape, transpose
 
 _STATE = dispatch.state
+_PROGRAMS: dict[tuple, Program] = {}  # of tensordot, by axes, shapes and dtypes
 _FAST = frozenset(np.dtype(name) for name in ("f4", "f8", "c8", "c16"))
 
 
@@ -54,10 +55,14 @@ def matmul(
     >>> tf.matmul([[1.0, 2.0]], [[3.0], [4.0]])
     <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[11.]], dtype=float32)>
     """
-    plain = type(a) is EagerTensor and type(b) is EagerTensor
-    if plain and not (_STATE.busy or adjoint_a or adjoint_b or output_type):
+    if type(a) is EagerTensor and type(b) is EagerTensor and not (
+        adjoint_a or adjoint_b or output_type or a_is_sparse or b_is_sparse
+    ):
         x, y = a._array, b._array
-        if x.dtype is y.dtype and x.ndim == 2 == y.ndim and x.dtype in _FAST:
+        if not (transpose_a or transpose_b):
+            if x.dtype is y.dtype and x.dtype in _FAST:
+                return a @ b
+        elif x.dtype is y.dtype and x.ndim == 2 == y.ndim and x.dtype in _FAST and not _STATE.busy:
             try:
                 return wrap(run((x.T if transpose_a else x).dot, y.T if transpose_b else y))
             except Exception:  # noqa: BLE001 -- the general path reports it
@@ -154,6 +159,12 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     [12.0, 34.0]
     """
     a, b = pair(a, b)
+    key = None
+    if type(axes) is int and type(a) is EagerTensor is type(b):
+        key = (axes, a._array.shape, b._array.shape, a._array.dtype, b._array.dtype)
+        known = _PROGRAMS.get(key)
+        if known is not None:
+            return known.run([a, b])
     if a.dtype is not b.dtype:
         raise invalid(
             "TW102",
@@ -178,7 +189,10 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         right[j] = left[i]
     shared = {left[i] for i in first}
     output = tuple(label for label in (*left, *right) if label not in shared)
-    return contract([a, b], (tuple(left), tuple(right)), output)
+    program = program_of((tuple(left), tuple(right)), (a.dims, b.dims), output, False)
+    if key is not None and len(_PROGRAMS) < MOST_PROGRAMS:
+        _PROGRAMS[key] = program
+    return program.run([a, b])
 
 
 def _paired_axes(axes: Any, a: Tensor, b: Tensor) -> tuple[list, list]:

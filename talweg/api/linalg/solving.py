@@ -55,7 +55,9 @@ def slogdet(input: Any, name: str | None = None) -> Any:
     """
     x = tensor(input)
     sign, log_size = linalg.slogdet(x)
-    return LogMatrixDeterminant(sign, cast(log_size, dtype=x.dtype) if x.dtype.is_complex else log_size)
+    return LogMatrixDeterminant(
+        sign, cast(log_size, dtype=x.dtype) if x.dtype.is_complex else log_size
+    )
 
 
 @export("linalg.logdet")
@@ -88,7 +90,9 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
 
 @export("linalg.solve")
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
-    """x with matrix x = rhs, or matrixᴴ x = rhs.   matrix [..., m, m], rhs [..., m, k] -> [..., m, k].
+    """x with matrix x = rhs, or matrixᴴ x = rhs.
+
+    matrix [..., m, m], rhs [..., m, k] -> [..., m, k].
 
     InvalidArgumentError for singular matrices, shapes that do not fit (leading axes are equal), and
     integers.
@@ -106,8 +110,8 @@ def triangular_solve(
 ) -> Any:
     """x with matrix x = rhs (or matrixᴴ x = rhs), reading one triangle of matrix only.
 
-    matrix [..., m, m], rhs [..., m, k] -> [..., m, k], leading axes broadcast.  Zeros on the diagonal
-    give infinities.  InvalidArgumentError for shapes that do not fit, and integers.
+    matrix [..., m, m], rhs [..., m, k] -> [..., m, k], leading axes broadcast.  Zeros on the
+    diagonal give infinities.  InvalidArgumentError for shapes that do not fit, and integers.
 
     >>> import talweg as tf
     >>> tf.linalg.triangular_solve([[2.0, 9.0], [1.0, 1.0]], [[2.0], [2.0]]).numpy().tolist()
@@ -184,14 +188,12 @@ def _at_least_matrix(a: Tensor, argument: str = "a") -> None:
 
 
 @export("linalg.pinv")
-def pinv(
-    a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None
-) -> Any:
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
     """The Moore-Penrose inverses of [..., m, n] -> [..., n, m].
 
-    Singular values up to rcond (a number, or one for each matrix; 10 max(m, n) eps by default) times
-    the largest count as zero.  TypeError for dtypes other than floating ones, ValueError for a rank
-    below 2.
+    Singular values up to rcond (a number, or one for each matrix; 10 max(m, n) eps by default)
+    times the largest count as zero.  TypeError for dtypes other than floating ones, ValueError for
+    a rank below 2.
 
     >>> import talweg as tf
     >>> tf.linalg.pinv([[2.0, 0.0], [0.0, 0.0]]).numpy().tolist()
@@ -261,9 +263,9 @@ def _lu_operands(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
 def lu_solve(
     lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
 ) -> Any:
-    """x with a x = rhs, from (lower_upper, perm) = tf.linalg.lu(a).   rhs [..., m, k] -> [..., m, k].
+    """x with a x = rhs, from (lower_upper, perm) = tf.linalg.lu(a).
 
-    ValueError for shapes that do not fit.
+    rhs [..., m, k] -> [..., m, k].  ValueError for shapes that do not fit.
 
     >>> import talweg as tf
     >>> tf.linalg.lu_solve(*tf.linalg.lu([[0.0, 2.0], [1.0, 0.0]]), [[2.0], [3.0]]).numpy().tolist()
@@ -278,8 +280,10 @@ def lu_solve(
             "TW204",
             f"`lower_upper.shape[-1]` must equal `rhs.shape[-2]`, got {packed.dims} and {b.dims}.",
         )
-    lead = np.broadcast_shapes(packed.dims[:-2], b.dims[:-2]) if packed.ndim == b.ndim else max(
-        packed.dims[:-2], b.dims[:-2], key=len
+    lead = (
+        np.broadcast_shapes(packed.dims[:-2], b.dims[:-2])
+        if packed.ndim == b.ndim
+        else max(packed.dims[:-2], b.dims[:-2], key=len)
     )
     b = broadcast_to(b, shape=(*lead, *b.dims[-2:]))
     order = broadcast_to(order, shape=(*lead, order.dims[-1]))
@@ -316,7 +320,9 @@ def lu_matrix_inverse(
     [[0.0, 1.0], [0.5, 0.0]]
     """
     packed, order = _lu_operands(lower_upper, perm)
-    identity = wrap(np.broadcast_to(np.eye(packed.dims[-1], dtype=packed.dtype.as_numpy_dtype), packed.dims))
+    identity = wrap(
+        np.broadcast_to(np.eye(packed.dims[-1], dtype=packed.dtype.as_numpy_dtype), packed.dims)
+    )
     return lu_solve(packed, order, identity)
 
 

@@ -83,6 +83,18 @@ def all_matching(*values: Any, hint: DType | None = None) -> list[Tensor]:
     return found
 
 
+def flag(value: Any, function: str, argument: str) -> bool:
+    """`value` as a truth value; None is false, TypeError for what is neither true nor false."""
+    if type(value) is bool:
+        return value
+    try:
+        return bool(value)
+    except ValueError:
+        raise type_error(
+            "TW104", f"{function}: {argument}={value!r} is neither true nor false"
+        ) from None
+
+
 def numeric(x: Any, function: str, argument: str) -> Tensor:
     """`x` as a tensor of numbers; TypeError for truth values and strings."""
     x = convert_to_tensor(x)

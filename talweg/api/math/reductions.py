@@ -12,6 +12,7 @@ import numpy as np
 
 from talweg.api.arguments import axes_argument, integer, tensor
 from talweg.api.export import export
+from talweg.api.math.operands import flag, matching
 from talweg.core.dtypes import (
     COMPLEX,
     INEXACT,
@@ -62,7 +63,7 @@ def _reduce(prim: Any, x: Any, axis: Any, keepdims: Any, function: str) -> Any:
     if type(x) is not EagerTensor:
         x = convert_to_tensor(x)
     axes = reduction_axes(axis, len(x.dims), function)
-    return prim(x, axes=axes, keepdims=bool(keepdims))
+    return prim(x, axes=axes, keepdims=flag(keepdims, function, "keepdims"))
 
 
 @export("math.reduce_sum", "reduce_sum")
@@ -216,10 +217,10 @@ def reduce_variance(
     >>> tf.math.reduce_variance([1.0, 2.0, 3.0, 4.0])
     <tf.Tensor: shape=(), dtype=float32, numpy=1.25>
     """
-    return _variance(input_tensor, axis, bool(keepdims), "reduce_variance")
+    return _variance(input_tensor, axis, keepdims, "reduce_variance")
 
 
-def _variance(x: Any, axis: Any, keepdims: bool, function: str) -> Any:
+def _variance(x: Any, axis: Any, keepdims: Any, function: str) -> Any:
     x = tensor(x)
     if x.dtype in INTEGER or (x.dtype in INEXACT and isinstance(axis, float)):
         raise type_error(
@@ -234,7 +235,7 @@ def _variance(x: Any, axis: Any, keepdims: bool, function: str) -> Any:
         squares = complex.real(difference * complex.conj(difference))
     else:
         squares = arithmetic.square(difference)
-    return reduce.reduce_mean(squares, axes=axes, keepdims=keepdims)
+    return reduce.reduce_mean(squares, axes=axes, keepdims=flag(keepdims, function, "keepdims"))
 
 
 @export("math.reduce_std")
@@ -251,7 +252,7 @@ def reduce_std(
     >>> tf.math.reduce_std([1.0, 2.0, 3.0, 4.0])
     <tf.Tensor: shape=(), dtype=float32, numpy=1.1180340051651>
     """
-    return arithmetic.sqrt(_variance(input_tensor, axis, bool(keepdims), "reduce_std"))
+    return arithmetic.sqrt(_variance(input_tensor, axis, keepdims, "reduce_std"))
 
 
 @export("math.reduce_euclidean_norm")
@@ -270,12 +271,16 @@ def reduce_euclidean_norm(
     x = tensor(input_tensor)
     axes = reduction_axes(axis, len(x.dims), "reduce_euclidean_norm")
     if x.dtype in INTEGER:
-        total = _reduce(reduce.reduce_sum, arithmetic.square(x), axes, keepdims, "")
+        total = _reduce(
+            reduce.reduce_sum, arithmetic.square(x), axes, keepdims, "reduce_euclidean_norm"
+        )
         return arithmetic.cast(
             arithmetic.sqrt(arithmetic.cast(total, dtype=float64)), dtype=x.dtype
         )
     squares = x * complex.conj(x) if x.dtype in COMPLEX else arithmetic.square(x)
-    return arithmetic.sqrt(reduce.reduce_sum(squares, axes=axes, keepdims=bool(keepdims)))
+    return arithmetic.sqrt(
+        _reduce(reduce.reduce_sum, squares, axes, keepdims, "reduce_euclidean_norm")
+    )
 
 
 @export("math.l2_normalize", "nn.l2_normalize", "linalg.l2_normalize")
@@ -302,7 +307,7 @@ def l2_normalize(
     else:
         size = arithmetic.square(x)
     total = reduce.reduce_sum(size, axes=axes, keepdims=True)
-    scale = arithmetic.rsqrt(arithmetic.maximum(total, epsilon))
+    scale = arithmetic.rsqrt(arithmetic.maximum(*matching(total, epsilon)))
     if x.dtype in COMPLEX:
         return complex.complex_(complex.real(x) * scale, complex.imag(x) * scale)
     return x * scale

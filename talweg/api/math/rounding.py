@@ -7,7 +7,7 @@ from typing import Any
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, matching_tensors
 from talweg.core.dtypes import INTEGER, float32
-from talweg.prims import arithmetic
+from talweg.prims import rounding
 
 
 @export("math.floor", "floor")
@@ -20,7 +20,7 @@ def floor(x: Any, name: str | None = None) -> Any:
     >>> tf.floor([-1.5, 1.5])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-2.,  1.], dtype=float32)>
     """
-    return elementwise(arithmetic.floor, x)
+    return elementwise(rounding.floor, x)
 
 
 @export("math.ceil")
@@ -33,7 +33,7 @@ def ceil(x: Any, name: str | None = None) -> Any:
     >>> tf.math.ceil([-1.5, 1.5])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-1.,  2.], dtype=float32)>
     """
-    return elementwise(arithmetic.ceil, x)
+    return elementwise(rounding.ceil, x)
 
 
 @export("math.rint")
@@ -46,7 +46,7 @@ def rint(x: Any, name: str | None = None) -> Any:
     >>> tf.math.rint([-1.5, 0.5, 2.4])
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-2.,  0.,  2.], dtype=float32)>
     """
-    return elementwise(arithmetic.round_, x)
+    return elementwise(rounding.round_, x)
 
 
 @export("math.round", "round")
@@ -59,7 +59,7 @@ def round(x: Any, name: str | None = None) -> Any:  # noqa: A001
     >>> tf.round([-1.5, 0.5, 2.4])
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-2.,  0.,  2.], dtype=float32)>
     """
-    return elementwise(lambda x: x if x.dtype in INTEGER else arithmetic.round_(x), x)
+    return elementwise(lambda x: x if x.dtype in INTEGER else rounding.round_(x), x)
 
 
 @export("math.is_nan")
@@ -72,7 +72,7 @@ def is_nan(x: Any, name: str | None = None) -> Any:
     >>> tf.math.is_nan([1.0, float("nan"), float("inf")])
     <tf.Tensor: shape=(3,), dtype=bool, numpy=array([False,  True, False])>
     """
-    return elementwise(arithmetic.is_nan, x)
+    return elementwise(rounding.is_nan, x)
 
 
 @export("math.is_inf")
@@ -85,7 +85,7 @@ def is_inf(x: Any, name: str | None = None) -> Any:
     >>> tf.math.is_inf([1.0, float("nan"), float("inf")])
     <tf.Tensor: shape=(3,), dtype=bool, numpy=array([False, False,  True])>
     """
-    return elementwise(arithmetic.is_inf, x)
+    return elementwise(rounding.is_inf, x)
 
 
 @export("math.is_finite")
@@ -98,7 +98,7 @@ def is_finite(x: Any, name: str | None = None) -> Any:
     >>> tf.math.is_finite([1.0, float("nan"), float("inf")])
     <tf.Tensor: shape=(3,), dtype=bool, numpy=array([ True, False, False])>
     """
-    return elementwise(arithmetic.is_finite, x)
+    return elementwise(rounding.is_finite, x)
 
 
 @export("math.nextafter")
@@ -111,4 +111,4 @@ def nextafter(x1: Any, x2: Any, name: str | None = None) -> Any:
     >>> float(tf.math.nextafter(tf.constant(1.0, tf.float64), 2.0)) - 1.0
     2.220446049250313e-16
     """
-    return arithmetic.next_after(*matching_tensors(x1, x2, hint=float32))
+    return rounding.next_after(*matching_tensors(x1, x2, hint=float32))

@@ -8,6 +8,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
+from talweg.api.math.operands import flag
 from talweg.core.errors import invalid, type_error
 from talweg.core.shapes import normalize_axis
 from talweg.eager.convert import convert_to_tensor
@@ -19,7 +20,8 @@ def _scan(prim: Any, x: Any, axis: Any, exclusive: Any, reverse: Any) -> Any:
     if type(axis) is not int:
         axis = _one_axis(axis, prim.name)
     place = normalize_axis(prim.name, axis, len(x.dims))
-    return prim(x, axis=place, exclusive=bool(exclusive), reverse=bool(reverse))
+    exclusive = flag(exclusive, prim.name, "exclusive")
+    return prim(x, axis=place, exclusive=exclusive, reverse=flag(reverse, prim.name, "reverse"))
 
 
 def _one_axis(axis: Any, function: str) -> int:

@@ -1,6 +1,6 @@
-"""tf.nn: convolutions, plain, transposed, depthwise, separable and dilated.
+"""tf.nn: convolutions, plain, dilated, depthwise and separable.
 
-All of them are the primitive `convolution` (or its transpose in the input) in another dress.
+All of them are the primitive `convolution` in another dress.
 Beyond TensorFlow: every data format, dilation, group count and pair of unequal strides works on the
 CPU, forward and backward, and explicit paddings are taken by every plain convolution.
 """
@@ -22,13 +22,19 @@ from talweg.api.nn.windows import (
     per_axis,
     with_batch_axes,
 )
-from talweg.core.errors import type_error, value_error
+from talweg.core.errors import invalid, value_error
 from talweg.prims import window as prims
 from talweg.prims.layout import reshape
 
 
 def _convolve(
-    function: str, x: Any, w: Any, strides: tuple, padding: Any, dilation: tuple, first: bool,
+    function: str,
+    x: Any,
+    w: Any,
+    strides: tuple,
+    padding: Any,
+    dilation: tuple,
+    first: bool,
     grouped: bool = True,
 ) -> Any:
     """The common end of all convolutions, after their arguments were read."""
@@ -53,8 +59,13 @@ def _convolve(
 
 @export("nn.conv1d")
 def conv1d(
-    input: Any, filters: Any, stride: Any, padding: Any, data_format: Any = "NWC",
-    dilations: Any = None, name: str | None = None,
+    input: Any,
+    filters: Any,
+    stride: Any,
+    padding: Any,
+    data_format: Any = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Convolution along a line.
 
@@ -70,17 +81,25 @@ def conv1d(
     """
     first = channels_first(data_format, 1, "conv1d")
     return _convolve(
-        "conv1d", input, filters,
+        "conv1d",
+        input,
+        filters,
         per_axis(stride, 1, first, "conv1d", "stride"),
         padding_argument(padding, 1, first, "conv1d"),
-        per_axis(dilations, 1, first, "conv1d", "dilations"), first,
+        per_axis(dilations, 1, first, "conv1d", "dilations"),
+        first,
     )
 
 
 @export("nn.conv2d")
 def conv2d(
-    input: Any, filters: Any, strides: Any, padding: Any, data_format: Any = "NHWC",
-    dilations: Any = None, name: str | None = None,
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Convolution in the plane.
 
@@ -96,17 +115,25 @@ def conv2d(
     """
     first = channels_first(data_format, 2, "conv2d")
     return _convolve(
-        "conv2d", input, filters,
+        "conv2d",
+        input,
+        filters,
         per_axis(strides, 2, first, "conv2d", "strides"),
         padding_argument(padding, 2, first, "conv2d"),
-        per_axis(dilations, 2, first, "conv2d", "dilations"), first,
+        per_axis(dilations, 2, first, "conv2d", "dilations"),
+        first,
     )
 
 
 @export("nn.conv3d")
 def conv3d(
-    input: Any, filters: Any, strides: Any, padding: Any, data_format: Any = "NDHWC",
-    dilations: Any = None, name: str | None = None,
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Convolution in space.
 
@@ -121,17 +148,26 @@ def conv3d(
     first = channels_first(data_format, 3, "conv3d")
     dilations = (1,) * 5 if dilations is None else dilations
     return _convolve(
-        "conv3d", input, filters,
+        "conv3d",
+        input,
+        filters,
         full_list(strides, 3, first, "conv3d", "strides"),
         padding_argument(padding, 3, first, "conv3d"),
-        full_list(dilations, 3, first, "conv3d", "dilations"), first, grouped=False,
+        full_list(dilations, 3, first, "conv3d", "dilations"),
+        first,
+        grouped=False,
     )
 
 
 @export("nn.convolution")
 def convolution(
-    input: Any, filters: Any, strides: Any = None, padding: Any = "VALID", data_format: Any = None,
-    dilations: Any = None, name: str | None = None,
+    input: Any,
+    filters: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: Any = None,
+    dilations: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Convolution in as many dimensions (1 to 3) as the filters have before their last two.
 
@@ -174,136 +210,10 @@ def check_not_both(function: str, strides: tuple, dilation: tuple) -> None:
         )
 
 
-# -- transposed
-
-
-def _transposed(
-    function: str, g: Any, w: Any, output_shape: Any, strides: tuple, padding: Any,
-    dilation: tuple, first: bool,
-) -> Any:
-    """The common end of all transposed convolutions: the input gradient of a convolution."""
-    g, w = matched(g, w)
-    ndim = len(strides)
-    check_input_rank(g, ndim, function)
-    check_input_rank(w, ndim, function, "filters")
-    g = channels_last(g, first)
-    sizes, channels = _output_shape(function, output_shape, g, w, ndim, first)
-    x = prims.convolution_input_gradient(
-        g, w, sizes=sizes, strides=strides, padding=padding, dilation=dilation,
-        groups=channels // w.dims[-2],
-    )
-    return channels_back(x, first)
-
-
-def _output_shape(
-    function: str, output_shape: Any, g: Any, w: Any, ndim: int, first: bool
-) -> tuple[tuple, int]:
-    """(spatial sizes, channels) of `output_shape`, which may leave out batch and channels."""
-    if isinstance(output_shape, int):
-        raise type_error(
-            "TW205", f"{function}: output_shape={output_shape}", f"{ndim} or {ndim + 2} sizes"
-        )
-    shape = integers(output_shape, function, "output_shape")
-    depth = w.dims[-2]
-    if len(shape) == ndim:
-        return shape, depth
-    if len(shape) != ndim + 2:
-        raise value_error(
-            "TW205",
-            f"{function}: output_shape={shape} has length {len(shape)}",
-            f"{ndim} or {ndim + 2} sizes",
-        )
-    channels = shape[1] if first else shape[-1]
-    prims.check_positive(function, "filter sizes", w.dims[:-1])
-    if shape[0] != g.dims[0] or channels % depth or not channels:
-        raise prims.invalid(
-            "TW204",
-            f"{function}: output_shape={shape} with an input of batch size {g.dims[0]} and filters "
-            f"of shape {w.dims}",
-            f"batch size {g.dims[0]}, and channels a multiple of the filters' {depth}",
-        )
-    return (shape[2:] if first else shape[1:-1]), channels
-
-
-@export("nn.conv1d_transpose")
-def conv1d_transpose(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: Any = "NWC", dilations: Any = None, name: str | None = None,
-) -> Any:
-    """The transpose (the input gradient) of `conv1d`; filters [taps, out, in].
-
-    `output_shape` is the shape of the result; windows over it must number as many as input has.
-
-    >>> import talweg as tf
-    >>> x, w = tf.constant([[[1.0], [2.0]]]), tf.constant([[[1.0]], [[10.0]]])
-    >>> tf.nn.conv1d_transpose(x, w, [1, 4, 1], 2).numpy().ravel().tolist()
-    [1.0, 10.0, 2.0, 20.0]
-    """
-    first = channels_first(data_format, 1, "conv1d_transpose")
-    return _transposed(
-        "conv1d_transpose", input, filters, output_shape,
-        per_axis(strides, 1, first, "conv1d_transpose", "strides"),
-        padding_argument(padding, 1, first, "conv1d_transpose"),
-        per_axis(dilations, 1, first, "conv1d_transpose", "dilations"), first,
-    )
-
-
-@export("nn.conv2d_transpose")
-def conv2d_transpose(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: Any = "NHWC", dilations: Any = None, name: str | None = None,
-) -> Any:
-    """The transpose (the input gradient) of `conv2d`; filters [height, width, out, in].
-
-    `output_shape` is the shape of the result; windows over it must number as many as input has.
-    """
-    first = channels_first(data_format, 2, "conv2d_transpose")
-    return _transposed(
-        "conv2d_transpose", input, filters, output_shape,
-        per_axis(strides, 2, first, "conv2d_transpose", "strides"),
-        padding_argument(padding, 2, first, "conv2d_transpose"),
-        per_axis(dilations, 2, first, "conv2d_transpose", "dilations"), first,
-    )
-
-
-@export("nn.conv3d_transpose")
-def conv3d_transpose(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: Any = "NDHWC", dilations: Any = None, name: str | None = None,
-) -> Any:
-    """The transpose (the input gradient) of `conv3d`; filters [depth, height, width, out, in]."""
-    first = channels_first(data_format, 3, "conv3d_transpose")
-    return _transposed(
-        "conv3d_transpose", input, filters, output_shape,
-        per_axis(strides, 3, first, "conv3d_transpose", "strides"),
-        padding_argument(padding, 3, first, "conv3d_transpose"),
-        per_axis(dilations, 3, first, "conv3d_transpose", "dilations"), first,
-    )
-
-
-@export("nn.conv_transpose")
-def conv_transpose(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: Any = None, dilations: Any = None, name: str | None = None,
-) -> Any:
-    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the length of output_shape."""
-    if isinstance(output_shape, int):
-        raise type_error("TW205", f"conv_transpose: output_shape={output_shape}", "3 to 5 sizes")
-    shape = integers(output_shape, "conv_transpose", "output_shape")
-    functions = {3: conv1d_transpose, 4: conv2d_transpose, 5: conv3d_transpose}
-    if len(shape) not in functions:
-        raise value_error(
-            "TW205",
-            f"conv_transpose: output_shape must be of length 3, 4 or 5, got {shape} of length "
-            f"{len(shape)}",
-        )
-    return functions[len(shape)](
-        input, filters, shape, strides, padding, data_format, dilations, name
-    )
-
-
 @export("nn.atrous_conv2d")
-def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None) -> Any:
+def atrous_conv2d(
+    value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None
+) -> Any:
     """`conv2d` with `rate - 1` holes between the taps of the filters (channels last).
 
     >>> import talweg as tf
@@ -311,29 +221,6 @@ def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str |
     TensorShape([1, 3, 3, 1])
     """
     return convolution(value, filters, None, padding, "NHWC", rate)
-
-
-@export("nn.atrous_conv2d_transpose")
-def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: Any, padding: Any, name: str | None = None
-) -> Any:
-    """The transpose (the input gradient) of `atrous_conv2d`; filters [height, width, out, in]."""
-    function = "atrous_conv2d_transpose"
-    value, filters = matched(value, filters)
-    rates = per_axis(rate, 2, False, function, "rate")
-    if min(rates) < 1:
-        raise value_error("TW207", f"{function}: `rate` cannot be less than one, got {rate}")
-    if padding not in ("SAME", "VALID"):
-        raise value_error(
-            "TW207", f"{function}: `padding` must be either 'VALID' or 'SAME', got {padding!r}"
-        )
-    if value.ndim == 4 and filters.ndim == 4 and value.dims[-1] != filters.dims[-1]:
-        raise value_error(
-            "TW204",
-            f"{function}: value has {value.dims[-1]} channels, filters have shape {filters.dims}",
-            "the filters' last dimension equal to the number of channels",
-        )
-    return _transposed(function, value, filters, output_shape, (1, 1), padding, rates, False)
 
 
 # -- depthwise
@@ -353,15 +240,18 @@ def _depthwise_geometry(
 
 def _check_floating(function: str, x: Any) -> None:
     if not x.dtype.is_floating:
-        raise prims.invalid(
-            "TW102", f"{function}: input has dtype {x.dtype.name}", "a floating dtype"
-        )
+        raise invalid("TW102", f"{function}: input has dtype {x.dtype.name}", "a floating dtype")
 
 
 @export("nn.depthwise_conv2d")
 def depthwise_conv2d(
-    input: Any, filter: Any, strides: Any, padding: Any, data_format: Any = None,
-    dilations: Any = None, name: str | None = None,
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = None,
+    dilations: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Every channel convolved with its own filters.
 
@@ -370,7 +260,8 @@ def depthwise_conv2d(
     of 4.
 
     >>> import talweg as tf
-    >>> tf.nn.depthwise_conv2d(tf.ones([1, 3, 3, 2]), tf.ones([2, 2, 2, 3]), [1, 1, 1, 1], "VALID").shape
+    >>> x, w = tf.ones([1, 3, 3, 2]), tf.ones([2, 2, 2, 3])
+    >>> tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "VALID").shape
     TensorShape([1, 2, 2, 6])
     """
     function = "depthwise_conv2d"
@@ -381,7 +272,7 @@ def depthwise_conv2d(
     _check_floating(function, x)
     x = channels_last(x, first)
     if x.dims[-1] != w.dims[2]:
-        raise prims.invalid(
+        raise invalid(
             "TW204",
             f"{function}: input and filter must have the same depth: {x.dims[-1]} vs {w.dims[2]}",
         )
@@ -395,8 +286,14 @@ def _beside(w: Any) -> Any:
 
 @export("nn.depthwise_conv2d_backprop_input")
 def depthwise_conv2d_backprop_input(
-    input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any,
-    data_format: Any = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
 ) -> Any:
     """The gradient of `depthwise_conv2d` for its input, of shape `input_sizes`."""
     function = "depthwise_conv2d_backprop_input"
@@ -412,8 +309,14 @@ def depthwise_conv2d_backprop_input(
 
 @export("nn.depthwise_conv2d_backprop_filter")
 def depthwise_conv2d_backprop_filter(
-    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any,
-    data_format: Any = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
 ) -> Any:
     """The gradient of `depthwise_conv2d` for its filter, of shape `filter_sizes`."""
     function = "depthwise_conv2d_backprop_filter"
@@ -427,8 +330,14 @@ def depthwise_conv2d_backprop_filter(
 
 @export("nn.separable_conv2d")
 def separable_conv2d(
-    input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any,
-    data_format: Any = None, dilations: Any = None, name: str | None = None,
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = None,
+    dilations: Any = None,
+    name: str | None = None,
 ) -> Any:
     """`depthwise_conv2d`, then a 1x1 convolution that mixes the channels.
 

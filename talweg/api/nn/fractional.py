@@ -33,14 +33,18 @@ class FractionalPool(NamedTuple):
 
 @export("nn.fractional_max_pool")
 def fractional_max_pool(
-    value: Any, pooling_ratio: Any, pseudo_random: bool = False, overlapping: bool = False,
-    seed: int = 0, name: str | None = None,
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
 ) -> FractionalPool:
     """The maximum of windows that are about `pooling_ratio` wide; [batch, height, width, channels].
 
-    pooling_ratio: a number of at least 1, or a list of 4 (ValueError otherwise).  With `overlapping`, windows share
-    their border elements.  seed 0 gives new windows in every call.  The result has the fields
-    output, row_pooling_sequence, col_pooling_sequence.
+    pooling_ratio: a number of at least 1, or a list of 4 (ValueError otherwise).  With
+    `overlapping`, windows share their border elements.  seed 0 gives new windows in every call.
+    The result has the fields output, row_pooling_sequence, col_pooling_sequence.
 
     >>> import talweg as tf
     >>> tf.nn.fractional_max_pool(tf.ones([1, 6, 6, 1]), 1.5, seed=1).output.shape
@@ -50,24 +54,24 @@ def fractional_max_pool(
     x, rows, columns = _sequences(function, value, pooling_ratio, pseudo_random, seed)
     lowest = np.iinfo(x.dtype.numpy_dtype).min if x.dtype.is_integer else -math.inf
     spread, window, _ = _spread(x, rows, columns, overlapping, lowest)
-    y = pooling.max_pool(
-        spread, window=window, strides=window, padding="VALID", dilation=(1, 1)
-    )
+    y = pooling.max_pool(spread, window=window, strides=window, padding="VALID", dilation=(1, 1))
     return FractionalPool(y, wrap(rows), wrap(columns))
 
 
 @export("nn.fractional_avg_pool")
 def fractional_avg_pool(
-    value: Any, pooling_ratio: Any, pseudo_random: bool = False, overlapping: bool = False,
-    seed: int = 0, name: str | None = None,
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
 ) -> FractionalPool:
     """The mean of windows that are about `pooling_ratio` wide; see `fractional_max_pool`."""
     function = "fractional_avg_pool"
     x, rows, columns = _sequences(function, value, pooling_ratio, pseudo_random, seed)
     spread, window, counts = _spread(x, rows, columns, overlapping, 0)
-    y = pooling.avg_pool(
-        spread, window=window, strides=window, padding="VALID", dilation=(1, 1)
-    )
+    y = pooling.avg_pool(spread, window=window, strides=window, padding="VALID", dilation=(1, 1))
     weights = math.prod(window) / (counts[0][:, None, None] * counts[1][:, None])
     y = arithmetic.mul(y, wrap(weights.astype(x.dtype.numpy_dtype)))
     return FractionalPool(y, wrap(rows), wrap(columns))
@@ -144,8 +148,13 @@ def _spread(
 
 @export("nn.with_space_to_batch")
 def with_space_to_batch(
-    input: Any, dilation_rate: Any, padding: str, op: Callable[..., Any], filter_shape: Any = None,
-    spatial_dims: Sequence[int] | None = None, data_format: str | None = None,
+    input: Any,
+    dilation_rate: Any,
+    padding: str,
+    op: Callable[..., Any],
+    filter_shape: Any = None,
+    spatial_dims: Sequence[int] | None = None,
+    data_format: str | None = None,
 ) -> Any:
     """`op` with windows whose taps lie `dilation_rate` apart, for an `op` that knows no dilation.
 

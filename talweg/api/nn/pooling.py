@@ -1,8 +1,8 @@
-"""tf.nn: pooling and grey-scale morphology.
+"""tf.nn: pooling.
 
 Maxima ignore padding, averages do not count it.  Of several equal maxima the first in row-major
-order has the gradient, in every rank; a window with a NaN has the maximum NaN (docs of
-`talweg/kernels/pooling.py` say how TensorFlow differs).  Every data format works on the CPU.
+order has the gradient, in every rank; a window with a NaN has the maximum NaN
+(`talweg/kernels/pooling.py` says how TensorFlow differs).  Every data format works on the CPU.
 """
 
 from __future__ import annotations
@@ -20,24 +20,39 @@ from talweg.api.nn.windows import (
     channels_back,
     channels_first,
     channels_last,
-    full_list,
-    matched,
     padding_argument,
     per_axis,
 )
 from talweg.core import dtypes
-from talweg.core.errors import UnimplementedError, compose, invalid, type_error, value_error
+from talweg.core.errors import (
+    OpError,
+    UnimplementedError,
+    compose,
+    invalid,
+    type_error,
+    value_error,
+)
 from talweg.eager.tensor import wrap
-from talweg.kernels.window import explicit_padding
 from talweg.prims import arithmetic, pooling
-from talweg.prims.layout import pad, reshape, reverse
+from talweg.prims.layout import reshape
+
+# The primitive, and whether the function takes a list of paddings.
+KINDS = {"MAX": (pooling.max_pool, True), "AVG": (pooling.avg_pool, False)}
 
 
 def _pool(
-    function: str, prim: Any, input: Any, ksize: Any, strides: Any, padding: Any,
-    data_format: Any, ndim: int, lists: bool, dilation: Any = None,
+    function: str,
+    kind: str,
+    ndim: int,
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any,
+    dilation: Any = None,
 ) -> Any:
-    """The common end of all poolings: read the arguments, run `prim` with channels last."""
+    """The common end of all poolings: read the arguments, run the primitive with channels last."""
+    prim, lists = KINDS[kind]
     x = tensor(input)
     first = channels_first(data_format, ndim, function)
     window, (batch, depth) = axis_entries(ksize, ndim, first, function, "ksize")
@@ -55,13 +70,16 @@ def _pool(
     if not isinstance(padding, str):
         padding = (*padding, (0, 0))
     y = prim(  # the channels as one more spatial axis, and a channel axis of one
-        reshape(x, shape=(*x.dims, 1)), window=(*window, depth), strides=(*strides, depth_step),
-        padding=padding, dilation=(*dilation, 1),
+        reshape(x, shape=(*x.dims, 1)),
+        window=(*window, depth),
+        strides=(*strides, depth_step),
+        padding=padding,
+        dilation=(*dilation, 1),
     )
     return channels_back(reshape(y, shape=y.dims[:-1]), first)
 
 
-def _not_along(axis: str, function: str) -> UnimplementedError:
+def _not_along(axis: str, function: str) -> OpError:
     text = f"{function}: Pooling is not yet supported on the {axis} dimension."
     return UnimplementedError(None, None, compose("TW402", text))
 
@@ -77,14 +95,18 @@ def _rank(function: str, x: Any) -> int:
 
 @export("nn.max_pool")
 def max_pool(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = None,
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = None,
     name: str | None = None,
 ) -> Any:
     """The maximum of each window, in 1, 2 or 3 dimensions by the rank of the input.
 
-    ksize, strides: an int or a list with one number per spatial axis, or per axis.  padding: "SAME",
-    "VALID", or a list of pairs, one per axis.  data_format: "NWC", "NHWC", "NDHWC" or their forms
-    with the channels in front.
+    ksize, strides: an int or a list with one number per spatial axis, or per axis.  padding:
+    "SAME", "VALID", or a list of pairs, one per axis.  data_format: "NWC", "NHWC", "NDHWC" or their
+    forms with the channels in front.
 
     >>> import talweg as tf
     >>> x = tf.constant([[[1.0], [5.0], [3.0], [2.0]]])
@@ -93,39 +115,55 @@ def max_pool(
     """
     input = tensor(input)
     ndim = _rank("max_pool", input)
-    return _pool("max_pool", pooling.max_pool, input, ksize, strides, padding, data_format, ndim, True)
+    return _pool("max_pool", "MAX", ndim, input, ksize, strides, padding, data_format)
 
 
 @export("nn.max_pool1d")
 def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NWC",
     name: str | None = None,
 ) -> Any:
     """`max_pool` of [batch, width, channels]."""
-    return _pool("max_pool1d", pooling.max_pool, input, ksize, strides, padding, data_format, 1, True)
+    return _pool("max_pool1d", "MAX", 1, input, ksize, strides, padding, data_format)
 
 
 @export("nn.max_pool2d")
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NHWC",
     name: str | None = None,
 ) -> Any:
     """`max_pool` of [batch, height, width, channels]."""
-    return _pool("max_pool2d", pooling.max_pool, input, ksize, strides, padding, data_format, 2, True)
+    return _pool("max_pool2d", "MAX", 2, input, ksize, strides, padding, data_format)
 
 
 @export("nn.max_pool3d")
 def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NDHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NDHWC",
     name: str | None = None,
 ) -> Any:
     """`max_pool` of [batch, depth, height, width, channels]."""
-    return _pool("max_pool3d", pooling.max_pool, input, ksize, strides, padding, data_format, 3, True)
+    return _pool("max_pool3d", "MAX", 3, input, ksize, strides, padding, data_format)
 
 
 @export("nn.avg_pool")
 def avg_pool(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = None,
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = None,
     name: str | None = None,
 ) -> Any:
     """The mean of each window (of its elements inside the input), in 1, 2 or 3 dimensions.
@@ -139,40 +177,58 @@ def avg_pool(
     """
     input = tensor(input)
     ndim = _rank("avg_pool", input)
-    return _pool("avg_pool", pooling.avg_pool, input, ksize, strides, padding, data_format, ndim, False)
+    return _pool("avg_pool", "AVG", ndim, input, ksize, strides, padding, data_format)
 
 
 @export("nn.avg_pool1d")
 def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NWC",
     name: str | None = None,
 ) -> Any:
     """`avg_pool` of [batch, width, channels]."""
-    return _pool("avg_pool1d", pooling.avg_pool, input, ksize, strides, padding, data_format, 1, False)
+    return _pool("avg_pool1d", "AVG", 1, input, ksize, strides, padding, data_format)
 
 
 @export("nn.avg_pool2d")
 def avg_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NHWC",
     name: str | None = None,
 ) -> Any:
     """`avg_pool` of [batch, height, width, channels]."""
-    return _pool("avg_pool2d", pooling.avg_pool, input, ksize, strides, padding, data_format, 2, False)
+    return _pool("avg_pool2d", "AVG", 2, input, ksize, strides, padding, data_format)
 
 
 @export("nn.avg_pool3d")
 def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NDHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NDHWC",
     name: str | None = None,
 ) -> Any:
     """`avg_pool` of [batch, depth, height, width, channels]."""
-    return _pool("avg_pool3d", pooling.avg_pool, input, ksize, strides, padding, data_format, 3, False)
+    return _pool("avg_pool3d", "AVG", 3, input, ksize, strides, padding, data_format)
 
 
 @export("nn.pool")
 def pool(
-    input: Any, window_shape: Any, pooling_type: str, strides: Any = None, padding: Any = "VALID",
-    data_format: Any = None, dilations: Any = None, name: str | None = None,
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: Any = None,
+    dilations: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Pooling of type "MAX" or "AVG" over windows of `window_shape`, which may have holes.
 
@@ -187,8 +243,7 @@ def pool(
     if isinstance(window_shape, int):
         raise type_error("TW104", f"pool: window_shape={window_shape}", "a list of ints")
     ndim = len(window_shape)
-    prims = {"MAX": pooling.max_pool, "AVG": pooling.avg_pool}
-    if pooling_type not in prims:
+    if pooling_type not in KINDS:
         raise value_error("TW207", f"pool: pooling_type={pooling_type!r}", "'MAX' or 'AVG'")
     input = tensor(input)
     if input.ndim != ndim + 2 or ndim not in (1, 2, 3):
@@ -201,8 +256,8 @@ def pool(
     strides = per_axis(strides, ndim, first, "pool", "strides")
     dilation = per_axis(dilations, ndim, first, "pool", "dilations")
     check_not_both("pool", strides, dilation)
-    return _pool("pool", prims[pooling_type], input, list(window_shape), list(strides), padding,
-                 data_format, ndim, pooling_type == "MAX", dilation)  # fmt: skip
+    window, steps = list(window_shape), list(strides)
+    return _pool("pool", pooling_type, ndim, input, window, steps, padding, data_format, dilation)
 
 
 class MaxPoolWithArgmax(NamedTuple):
@@ -214,8 +269,14 @@ class MaxPoolWithArgmax(NamedTuple):
 
 @export("nn.max_pool_with_argmax")
 def max_pool_with_argmax(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NHWC",
-    output_dtype: Any = dtypes.int64, include_batch_in_index: bool = False, name: str | None = None,
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any = "NHWC",
+    output_dtype: Any = dtypes.int64,
+    include_batch_in_index: bool = False,
+    name: str | None = None,
 ) -> Any:
     """The maxima of `max_pool2d`, and where in the image they are: (y * width + x) * channels + c.
 
@@ -248,79 +309,3 @@ def max_pool_with_argmax(
     if output_dtype is not dtypes.int64:
         position = arithmetic.cast(position, dtype=output_dtype)
     return MaxPoolWithArgmax(y, position)
-
-
-# -- morphology
-
-
-@export("nn.dilation2d")
-def dilation2d(
-    input: Any, filters: Any, strides: Any, padding: Any, data_format: Any, dilations: Any,
-    name: str | None = None,
-) -> Any:
-    """Grey-scale dilation: y[b, i, j, c] = max over (k, l) of x[b, i s + k d, j s + l d, c] + w[k, l, c].
-
-    input [batch, height, width, channels], filters [height, width, channels]; strides and dilations:
-    lists of 4; data_format "NHWC" (ValueError for others).  The first of equal maxima has the
-    gradient.
-
-    >>> import talweg as tf
-    >>> x = tf.reshape(tf.range(4.0), [1, 2, 2, 1])
-    >>> tf.nn.dilation2d(x, tf.zeros([2, 2, 1]), [1] * 4, "VALID", "NHWC", [1] * 4).numpy().item()
-    3.0
-    """
-    function = "dilation2d"
-    window, params = _morphology(function, filters, strides, padding, data_format, dilations)
-    x, w = matched(input, filters)
-    if x.ndim != 4 or w.ndim != 3 or x.dims[-1] != w.dims[-1]:
-        raise invalid(
-            "TW204",
-            f"{function}: input has shape {x.dims}, filters have shape {w.dims}",
-            "[batch, height, width, channels] and [height, width, channels]",
-        )
-    dtype, lowest = x.dtype, -math.inf
-    if dtype.is_integer:  # a lower number than any sum, which needs more bits
-        x, w = (arithmetic.cast(part, dtype=dtypes.int64) for part in (x, w))
-        lowest = -(2**62)
-    pairs = explicit_padding(
-        params["padding"], x.dims[1:-1], window, params["strides"], params["dilation"]
-    )
-    edge = wrap(np.asarray(lowest, x.dtype.numpy_dtype))
-    x = pad(x, edge, low=(0, pairs[0][0], pairs[1][0], 0), high=(0, pairs[0][1], pairs[1][1], 0))
-    patches = pooling.patches(x, window=window, **{**params, "padding": "VALID"})
-    taps, depth = math.prod(window), x.dims[-1]
-    rows = math.prod(patches.dims[:-1])
-    sums = reshape(patches, shape=(rows, taps, depth)) + reshape(w, shape=(taps, depth))
-    y = pooling.max_pool(sums, window=(taps,), strides=(taps,), padding="VALID", dilation=(1,))
-    y = reshape(y, shape=(*patches.dims[:-1], depth))
-    return y if y.dtype is dtype else arithmetic.cast(y, dtype=dtype)
-
-
-def _morphology(
-    function: str, filters: Any, strides: Any, padding: Any, data_format: Any, dilations: Any
-) -> tuple[tuple, dict]:
-    if data_format != "NHWC":
-        raise value_error("TW207", f"{function}: data_format={data_format!r}", "'NHWC'")
-    return tensor(filters).dims[:2], {
-        "strides": full_list(strides, 2, False, function, "strides"),
-        "padding": padding_argument(padding, 2, False, function, False),
-        "dilation": full_list(dilations, 2, False, function, "dilations"),
-    }
-
-
-@export("nn.erosion2d")
-def erosion2d(
-    value: Any, filters: Any, strides: Any, padding: Any, data_format: Any, dilations: Any,
-    name: str | None = None,
-) -> Any:
-    """Grey-scale erosion: y[b, i, j, c] = min over (k, l) of x[b, i s + k d, j s + l d, c] - w'[k, l, c].
-
-    w' are the filters turned by 180 degrees: so erosion is the dual of `dilation2d`, the dilation of
-    -value by w', negated.  Arguments as there.
-    """
-    if data_format != "NHWC":
-        raise value_error("TW207", f"erosion2d: data_format={data_format!r}", "'NHWC'")
-    value, filters = matched(value, filters)
-    turned = reverse(filters, axes=(0, 1))
-    grown = dilation2d(arithmetic.neg(value), turned, strides, padding, data_format, dilations)
-    return arithmetic.neg(grown)

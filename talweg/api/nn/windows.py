@@ -1,4 +1,4 @@
-"""Arguments of convolutions and poolings: strides, paddings and data formats as TensorFlow takes them.
+"""Arguments of convolutions and poolings: strides, paddings and data formats.
 
 Here they become what the primitives of `prims/window.py` take: channels last, one number per
 spatial axis, padding "SAME", "VALID" or a pair per spatial axis.
@@ -113,8 +113,8 @@ def padding_argument(value: Any, ndim: int, first: bool, function: str, lists: b
         if value == "EXPLICIT":
             raise value_error(
                 "TW207",
-                f"{function}: 'EXPLICIT' is not a valid value for padding. To use explicit padding, "
-                "padding must be a list.",
+                f"{function}: 'EXPLICIT' is not a valid value for padding. To use explicit "
+                "padding, padding must be a list.",
             )
         raise invalid("TW207", f"{function}: padding={value!r}", "'SAME' or 'VALID'")
     if not lists or not isinstance(value, (list, tuple)):
@@ -195,7 +195,7 @@ def check_input_rank(x: Any, ndim: int, function: str, argument: str = "input") 
 
 
 def with_batch_axes(x: Any, rank: int, run: Callable[[Any], Any]) -> Any:
-    """`run` of x, whose first axes are merged to one so that it has `rank` axes, and split again."""
+    """`run` of x with its first axes merged, so that it has `rank` axes; they are split again."""
     if x.ndim <= rank:
         return run(x)
     lead = x.dims[: x.ndim - rank + 1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-
 from typing import Any
 
 from talweg.api.arguments import integer, tensor
@@ -34,9 +33,7 @@ def _check(type: Any, n: Any, axis: Any, norm: Any) -> None:
 
 def _check_norm(norm: Any) -> None:
     if norm not in (None, "ortho"):
-        raise value_error(
-            "TW207", f"Unknown normalization. Expected None or 'ortho', got: {norm}"
-        )
+        raise value_error("TW207", f"Unknown normalization. Expected None or 'ortho', got: {norm}")
 
 
 def _transform(x: Tensor, kind: int, norm: Any) -> Tensor:
@@ -77,7 +74,7 @@ def idct(
     input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """The inverse of `tf.signal.dct` with norm="ortho"; without, up to the factor 2n (2(n - 1): type 1).
+    """The inverse of `tf.signal.dct`; without norm="ortho" up to the factor 2n (type 1: 2(n - 1)).
 
     >>> import talweg as tf
     >>> tf.signal.idct([4.0, 0.0]).numpy().tolist()
@@ -106,10 +103,10 @@ def mdct(
     signals: Any, frame_length: int, window_fn: Any = vorbis_window, pad_end: bool = False,
     norm: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """The modified discrete cosine transform of overlapping frames.   [..., n] -> [..., frames, l / 2].
+    """The modified discrete cosine transform.   [..., n] -> [..., frames, l / 2].
 
-    A frame (a, b, c, d) of length l, times window_fn(l), gives the type 4 transform of
-    (-c_r - d, a - b_r), where r reverses.  ValueError unless l is a multiple of 4.
+    Frames overlap by half.  A frame (a, b, c, d) of length l, times window_fn(l), gives the type 4
+    transform of (-c_r - d, a - b_r), where r reverses.  ValueError unless l is a multiple of 4.
 
     >>> import talweg as tf
     >>> tf.signal.mdct([1.0, 2.0, 3.0, 4.0], 4).shape
@@ -134,7 +131,8 @@ def inverse_mdct(
     """The signal of which `tf.signal.mdct` gave mdcts [..., frames, l / 2], but for its ends.
 
     >>> import talweg as tf
-    >>> tf.signal.inverse_mdct(tf.signal.mdct([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 4)).numpy()[2:4].round(3)
+    >>> spectrum = tf.signal.mdct([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 4)
+    >>> tf.signal.inverse_mdct(spectrum).numpy()[2:4].round(3)
     array([3., 4.], dtype=float32)
     """
     _check_norm(norm)

@@ -11,7 +11,7 @@ from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
 from talweg.api.signal.transforms import irfft, resized, rfft
 from talweg.api.signal.windows import hann_window
-from talweg.core.dtypes import DType, float32
+from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.tensor import wrap
@@ -85,7 +85,9 @@ def _filled_up(x: Tensor, length: int, step: int, value: Any) -> Tensor:
 
 @export("signal.overlap_and_add")
 def overlap_and_add(signal: Any, frame_step: int, name: str | None = None) -> Any:
-    """The sum of frames placed frame_step apart.   [..., frames, length] -> [..., (frames - 1) step + length].
+    """The sum of frames placed frame_step apart.
+
+    [..., frames, length] -> [..., (frames - 1) step + length].
 
     ValueError for a rank below 2 or a frame_step that is no integer.
 

@@ -186,8 +186,8 @@ def _irfftn(x: Tensor, axes: tuple, lengths: tuple) -> Tensor:
 def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
     """The first n/2 + 1 frequencies of the Fourier transform of real numbers along the last axis.
 
-    input_tensor: float32 or float64, [..., n]; fft_length: [m] cuts or fills it up to length m first.
-    ValueError for other dtypes and scalars; InvalidArgumentError for a wrong fft_length.
+    input_tensor: float32 or float64, [..., n]; fft_length: [m] cuts or fills it up to length m
+    first. ValueError for other dtypes and scalars; InvalidArgumentError for a wrong fft_length.
 
     >>> import talweg as tf
     >>> tf.signal.rfft([1.0, 2.0, 3.0, 4.0]).numpy().tolist()
@@ -295,7 +295,8 @@ def fftnd(
 ) -> Any:  # fmt: skip
     """The Fourier transform along `axes` (all by default), cut or filled up to `fft_length` first.
 
-    norm: "backward" (or None) scales the inverse, "forward" this transform, "ortho" both by the root.
+    norm: "backward" (or None) scales the inverse, "forward" this transform, "ortho" both by the
+    root.
 
     >>> import talweg as tf
     >>> tf.signal.fftnd([[1.0, 2.0], [3.0, 4.0]], axes=[0]).numpy().tolist()

@@ -32,7 +32,7 @@ def _window(values: np.ndarray, dtype: DType) -> Tensor:
 
 
 def _raised_cosine(length: int, periodic: bool, dtype: DType, a: float, b: float) -> Tensor:
-    """a - b cos(2πj/n), where n is the length (periodic) or one less; an odd length is never periodic."""
+    """a - b cos(2πj/n); n is the length if periodic and even, else one less."""
     if length == 1:
         return _window(np.ones(1), dtype)
     period = length - 1 + (1 if periodic and length % 2 == 0 else 0)
@@ -97,7 +97,7 @@ def _kaiser(length: int, beta: float) -> np.ndarray:
 def kaiser_bessel_derived_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Any:
-    """√(running sum of a Kaiser window / its sum), and the same backwards, [2 (window_length // 2)].
+    """√(running sum of a Kaiser window / its sum), then backwards, [2 (window_length // 2)].
 
     >>> import talweg as tf
     >>> tf.signal.kaiser_bessel_derived_window(2).numpy().round(4).tolist()
@@ -139,8 +139,8 @@ def linear_to_mel_weight_matrix(
 ) -> Any:
     """Weights [num_spectrogram_bins, num_mel_bins] that sum linear frequencies to mel bands.
 
-    Triangles between num_mel_bins + 2 points that are evenly spaced on the mel scale; the bin at 0 Hz
-    has weight 0.  ValueError for numbers that make no sense together.
+    Triangles between num_mel_bins + 2 points that are evenly spaced on the mel scale; the bin at 0
+    Hz has weight 0.  ValueError for numbers that make no sense together.
 
     >>> import talweg as tf
     >>> tf.signal.linear_to_mel_weight_matrix(3, 5).shape
