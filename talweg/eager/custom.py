@@ -1,7 +1,6 @@
 """Gradients that a user writes: custom_gradient, recompute_grad, grad_pass_through.
 
-A call is put on the tapes as one record whose rule is the user's function; what happens inside is
-not recorded.  Forward mode through such a record comes from its reverse rule by differentiating
+A call is put on the tapes as one record whose rule is the user's function.  Forward mode through such a record comes from its reverse rule by differentiating
 that by its cotangent, in which it is linear (Griewank 2008, "double transposition").
 """
 
@@ -58,7 +57,7 @@ class VariableWatcher:
         self.variables: dict[int, Any] = {}
 
     def record(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
-        """Nothing: what happens inside is not recorded."""
+        """Nothing."""
 
     def note_read(self, variable: Any, tensor: Any) -> None:
         """Keep the variable."""
@@ -104,7 +103,9 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
                  for a in structure.flatten(args)]  # fmt: skip
     inside = VariableWatcher()
     outer = dispatch.context.recorders
-    with dispatch.only((inside,)):
+    # What happens inside is shown to the tapes, since the user's rule may use tensors computed
+    # there; the results leave through `stop_gradient`, so they are reached by that rule alone.
+    with dispatch.only((inside, *outer)):
         dispatch.enter()
         try:
             answer = function(*structure.pack(args, arguments), **kwargs)
@@ -117,7 +118,8 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         )
     result, grad_fn = answer
     variables = [v for v in inside.variables.values() if not any(v is a for a in arguments)]
-    flat = [stop_gradient(convert_to_tensor(leaf)) for leaf in structure.flatten(result)]
+    with dispatch.only(()):
+        flat = [stop_gradient(convert_to_tensor(leaf)) for leaf in structure.flatten(result)]
     if outer:
         reads = [variable.value() for variable in variables]
         rule = CustomRule(_name(function), _pullback(function, grad_fn, arguments, variables, flat))
@@ -183,7 +185,9 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _recomputing(f: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple:
-    result = f(*args, **kwargs)
+    watchers = [r for r in dispatch.context.recorders if isinstance(r, VariableWatcher)]
+    with dispatch.only(tuple(watchers)):
+        result = f(*args, **kwargs)
 
     def grad_fn(*upstream: Any, variables: Any = None) -> Any:
         arguments = structure.flatten(args)

@@ -1,9 +1,11 @@
-"""Random bits from counters: Philox 4x32-10 and ThreeFry 2x32-20.
+"""Random bits from counters: Philox 4x32-10, the generator behind nearly everything.
 
 A counter-based generator is a keyed bijection: block number c under key k is always the same four
 words, so any part of a sequence is computed directly, in any order, and a vector of counters
 is a vector of blocks.  Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
 SC 2011.
+
+ThreeFry, of the same paper, is in `random_threefry`.
 
 A `Stream` is a key and the number of the next block.  Everything a distribution takes from it is a
 function of block numbers, as TensorFlow's kernels define them, so the results are TensorFlow's.
@@ -17,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-PHILOX, THREEFRY = 1, 2
 BLOCK = 4  # 32-bit words in a block of Philox
 RESERVED = 256  # blocks (of Philox) set aside for a value whose demand is not known beforehand
 CHUNK = 8192  # blocks worked on at once: few enough to stay in cache
@@ -136,34 +137,6 @@ def spans(count: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
     """`range(count)` in pieces (start, stop) that fit the cache."""
     for start in range(0, count, size):
         yield start, min(start + size, count)
-
-
-# -- ThreeFry
-
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA
-
-
-def threefry(stream: Stream, start: int, count: int) -> np.ndarray:
-    """`count` blocks of two words of ThreeFry 2x32, as uint32 [count, 2].
-
-    Only the lower 64 bits of the counter count.  This is the algorithm TensorFlow offers on its
-    compiled path only; its results there are what is given here.
-    """
-    begin = (stream.counter + start) & MASK64
-    numbers = np.arange(count, dtype=np.uint64) + np.uint64(begin)
-    keys = [stream.key & MASK32, stream.key >> 32]
-    keys.append(keys[0] ^ keys[1] ^ _PARITY)
-    x = (numbers & _LOW).astype(np.uint32) + np.uint32(keys[0])
-    y = (numbers >> _32).astype(np.uint32) + np.uint32(keys[1])
-    for group in range(5):
-        for turn in _ROTATIONS[group % 2]:
-            x += y
-            y = (y << np.uint32(turn)) | (y >> np.uint32(32 - turn))
-            y ^= x
-        x += np.uint32(keys[(group + 1) % 3])
-        y += np.uint32((keys[(group + 2) % 3] + group + 1) & MASK32)
-    return np.stack([x, y], axis=1)
 
 
 # -- bits as numbers of [0, 1)

@@ -1,0 +1,1 @@
+"""Linear algebra, contractions and transforms: what the generated tests cannot say."""
