@@ -9,6 +9,7 @@ import scipy.fft
 import talweg as tf
 
 X = np.random.default_rng(0).standard_normal((3, 4, 6))
+T = tf.constant  # of float64; a transform takes a bare array as float32, as in TensorFlow
 
 
 @pytest.mark.parametrize("norm", [None, "ortho", "forward"])
@@ -20,17 +21,17 @@ def test_transforms_along_axes(norm, axes, lengths):
     for name, reference, operand in names:
         given = range(3)[3 - len(lengths) :] if axes is None else axes
         wanted = reference(operand, lengths, given, norm)
-        got = getattr(tf.signal, name)(operand, lengths, axes, norm)
+        got = getattr(tf.signal, name)(T(operand), lengths, axes, norm)
         np.testing.assert_allclose(got, wanted, atol=1e-12, err_msg=name)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_real_round_trip(rank):
     suffix = "" if rank == 1 else f"{rank}d"
-    spectrum = getattr(tf.signal, f"rfft{suffix}")(X)
+    spectrum = getattr(tf.signal, f"rfft{suffix}")(T(X))
     np.testing.assert_allclose(getattr(tf.signal, f"irfft{suffix}")(spectrum), X, atol=1e-12)
     odd = X[..., :5]
-    spectrum = getattr(tf.signal, f"rfft{suffix}")(odd)
+    spectrum = getattr(tf.signal, f"rfft{suffix}")(T(odd))
     back = getattr(tf.signal, f"irfft{suffix}")(spectrum, odd.shape[-rank:])
     np.testing.assert_allclose(back, odd, atol=1e-12)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.api.linalg.operands import pair
+from talweg.api.linalg.operands import matching
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.tensor import EagerTensor
@@ -144,7 +144,7 @@ def banded_triangular_solve(
     >>> tf.linalg.banded_triangular_solve([[2.0, 1.0], [0.0, 1.0]], [[2.0], [2.0]]).numpy().tolist()
     [[1.0], [1.0]]
     """
-    a, b = pair(bands, rhs)
+    a, b = matching(bands, rhs)
     if a.ndim < 2 or b.ndim < 2 or a.dims[-1] != b.dims[-2]:
         raise invalid(
             "TW204",

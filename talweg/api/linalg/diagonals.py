@@ -9,7 +9,7 @@ import numpy as np
 
 from talweg.api.arguments import integer, integers, tensor
 from talweg.api.export import export
-from talweg.api.linalg.operands import pair
+from talweg.api.linalg.operands import matching
 from talweg.core.dtypes import INEXACT, int32, int64
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
@@ -144,7 +144,7 @@ def set_diag(
     >>> tf.linalg.set_diag([[1, 2], [3, 4]], [8, 9]).numpy().tolist()
     [[8, 2], [3, 9]]
     """
-    x, y = pair(input, diagonal)
+    x, y = matching(input, diagonal)
     low, high = _bounds(k, "set_diag")
     return prims.matrix_set_diag(x, y, low=low, high=high, align=_check_align(align, "set_diag"))
 
@@ -229,7 +229,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Any:
     >>> tf.linalg.cross([1, 0, 0], [0, 1, 0]).numpy().tolist()
     [0, 0, 1]
     """
-    return prims.cross(*pair(a, b))
+    return prims.cross(*matching(a, b))
 
 
 @export("linalg.matrix_transpose")

@@ -6,9 +6,17 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.core.value import Tensor
+from talweg.eager.convert import is_tensor_like
 
 
 def pair(a: Any, b: Any) -> tuple[Tensor, Tensor]:
     """Two operands as tensors; the second takes the dtype of the first if it can."""
     a = tensor(a)
+    return a, tensor(b, hint=a.dtype)
+
+
+def matching(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Two operands as tensors; what is no tensor takes the other's dtype if it can."""
+    hint = b.dtype if is_tensor_like(b) and not is_tensor_like(a) else None
+    a = tensor(a, hint=hint)
     return a, tensor(b, hint=a.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.api.linalg.operands import pair
+from talweg.api.linalg.operands import matching, pair
 from talweg.core.dtypes import FLOATING, float32, int32
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
@@ -101,7 +101,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
     >>> tf.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [2.0]]).numpy().tolist()
     [[1.0], [0.5]]
     """
-    return linalg.solve(*pair(matrix, rhs), adjoint=bool(adjoint))
+    return linalg.solve(*matching(matrix, rhs), adjoint=bool(adjoint))
 
 
 @export("linalg.triangular_solve")
@@ -117,7 +117,7 @@ def triangular_solve(
     >>> tf.linalg.triangular_solve([[2.0, 9.0], [1.0, 1.0]], [[2.0], [2.0]]).numpy().tolist()
     [[1.0], [1.0]]
     """
-    a, b = pair(matrix, rhs)
+    a, b = matching(matrix, rhs)
     return linalg.triangular_solve(a, b, lower=bool(lower), adjoint=bool(adjoint))
 
 
@@ -129,7 +129,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
     >>> tf.linalg.cholesky_solve([[2.0, 0.0], [0.0, 1.0]], [[4.0], [1.0]]).numpy().tolist()
     [[1.0], [1.0]]
     """
-    a, b = pair(chol, rhs)
+    a, b = matching(chol, rhs)
     y = linalg.triangular_solve(a, b, lower=True, adjoint=False)
     return linalg.triangular_solve(a, y, lower=True, adjoint=True)
 

@@ -10,7 +10,6 @@ from talweg.api.export import export
 from talweg.api.signal.frames import frame, overlap_and_add
 from talweg.api.signal.transforms import REALS, resized
 from talweg.api.signal.windows import vorbis_window
-from talweg.core.dtypes import float32
 from talweg.core.errors import compose, invalid, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.prims import fourier
@@ -136,7 +135,7 @@ def inverse_mdct(
     array([3., 4.], dtype=float32)
     """
     _check_norm(norm)
-    x = tensor(mdcts, hint=float32)
+    x = tensor(mdcts)
     half = x.dims[-1]
     y = _transform(x, 4, norm)
     if norm is None:

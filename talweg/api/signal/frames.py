@@ -165,7 +165,7 @@ def inverse_stft(
     [3.0, 4.0]
     """
     length = integer(frame_length, "inverse_stft", "frame_length")
-    frames = irfft(stfts, [_fft_length(fft_length, length, "inverse_stft")])
+    frames = irfft(tensor(stfts), [_fft_length(fft_length, length, "inverse_stft")])
     frames = resized(frames, frames.ndim - 1, length)
     if window_fn is not None:
         frames = frames * window_fn(length, dtype=frames.dtype)

@@ -21,7 +21,9 @@ REALS = (float32, float64)
 
 
 def _complex_transform(input: Any, rank: int, inverse: bool, function: str) -> Tensor:
-    x = tensor(input, hint=complex64)
+    x = tensor(input, hint=None if isinstance(input, (list, tuple, complex)) else complex64)
+    if x.dtype not in COMPLEX and x is not input:
+        x = tensor(input, hint=complex64)
     if x.dtype not in COMPLEX:
         raise invalid(
             "TW102", f"{function}: input has dtype {x.dtype.name}", "complex64 or complex128",

@@ -180,7 +180,7 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     >>> tf.signal.mfccs_from_log_mel_spectrograms([[1.0, 1.0]]).numpy().tolist()
     [[2.0, 0.0]]
     """
-    x = tensor(log_mel_spectrograms, hint=float32)
+    x = tensor(log_mel_spectrograms)
     if not x.ndim or not x.dims[-1]:
         raise value_error("TW207", f"num_mel_bins must be positive. Got shape {x.dims}")
     return fourier.dct(x, kind=2, ortho=False, turned=False) * (1 / np.sqrt(2 * x.dims[-1])).item()
