@@ -22,7 +22,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
 
-operand_pair = operators.operand_pair
+matching = operators.matching
 
 
 def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Any:

@@ -1,7 +1,8 @@
 """Gradients that a user writes: custom_gradient, recompute_grad, grad_pass_through.
 
-A call is put on the tapes as one record whose rule is the user's function.  Forward mode through such a record comes from its reverse rule by differentiating
-that by its cotangent, in which it is linear (Griewank 2008, "double transposition").
+A call is put on the tapes as one record whose rule is the user's function.  Forward mode through
+such a record comes from its reverse rule by differentiating that by its cotangent, in which it is
+linear (Griewank 2008, "double transposition").
 """
 
 from __future__ import annotations

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.core.dtypes import COMPLEX, EXTENDED, FLOATING, INTEGER, bool_, float32, float64, string
+from talweg.core.dtypes import (
+    COMPLEX,
+    EXTENDED,
+    FLOATING,
+    INTEGER,
+    DType,
+    bool_,
+    float32,
+    float64,
+    string,
+)
 from talweg.core.errors import invalid, type_error
 from talweg.core.shapes import broadcast_dims
 from talweg.core.value import OPERATIONS, Tensor
@@ -21,46 +31,65 @@ _FLOAT_LIKE = frozenset(d for d in FLOATING | COMPLEX if d.name not in EXTENDED)
 _SINGLE = frozenset(d for d in INTEGER if d.size <= 2)
 
 
-def operand_pair(x: Any, y: Any) -> tuple[Any, Any]:
-    """Both operands of a binary operation, ready for a primitive.
+def matching(x: Any, y: Any, hint: DType | None = None) -> tuple[Any, Any]:
+    """Two operands that must have one dtype, ready for a primitive; at least one is a tensor.
 
-    At least one comes back as a tensor; a Python number that fits the other's dtype stays as it is.
+    What is no tensor takes the dtype of the tensor beside it (TypeError if it cannot); a plain
+    number that fits stays as it is.  Of two values that are no tensors the first decides; `hint` is
+    the dtype to try then.
     """
-    if type(x) is EagerTensor and type(y) is EagerTensor:
-        return x, y
+    if type(x) is EagerTensor:
+        return x, (y if type(y) is EagerTensor else _beside(y, x.dtype))
     if is_tensor_like(x):
         x = convert_to_tensor(x)
-        return x, _beside(y, x)
+        return x, _beside(y, x.dtype)
     if is_tensor_like(y):
         y = convert_to_tensor(y)
-        return (x if _is_plain_number(x, y) else convert_to_tensor(x, dtype=y.dtype)), y
-    x = convert_to_tensor(x)
-    return x, _beside(y, x)
+        return _beside(x, y.dtype), y
+    x = convert_to_tensor(x, dtype_hint=hint)
+    return x, _beside(y, x.dtype)
 
 
-def _is_plain_number(value: Any, tensor: Tensor) -> bool:
+def matching_tensors(x: Any, y: Any, hint: DType | None = None) -> tuple[Tensor, Tensor]:
+    """Like `matching`; plain numbers become tensors too."""
+    x, y = matching(x, y, hint)
+    if not isinstance(x, Tensor):
+        x = convert_to_tensor(x, y.dtype)
+    if not isinstance(y, Tensor):
+        y = convert_to_tensor(y, x.dtype)
+    return x, y
+
+
+def _beside(value: Any, dtype: DType) -> Any:
+    if _is_plain_number(value, dtype):
+        return value
+    return convert_to_tensor(value, None if is_tensor_like(value) else dtype)
+
+
+def _is_plain_number(value: Any, dtype: DType) -> bool:
     kind = type(value)
     if kind is float:
-        return tensor.dtype in _FLOAT_LIKE
-    if kind is int:
-        dtype = tensor.dtype
-        return dtype in _FLOAT_LIKE or (dtype in INTEGER and dtype.min <= value <= dtype.max)
-    return False
+        return dtype in _FLOAT_LIKE
+    return kind is int and (
+        dtype in _FLOAT_LIKE or (dtype in INTEGER and dtype.min <= value <= dtype.max)
+    )
 
 
-def _beside(value: Any, tensor: Tensor) -> Any:
-    if type(value) is EagerTensor or _is_plain_number(value, tensor):
-        return value
-    if isinstance(value, bool) and tensor.dtype.is_numeric:
-        value = tensor.dtype.as_numpy_dtype(value)
-    return convert_to_tensor(value, dtype_hint=tensor.dtype)
+def _hinted(x: Any, y: Any) -> tuple[Any, Any]:
+    """As `matching`, but what stands right of a tensor only tries its dtype (`+` and `@`)."""
+    if is_tensor_like(x) and not is_tensor_like(y):
+        x = convert_to_tensor(x)
+        if not _is_plain_number(y, x.dtype):
+            y = convert_to_tensor(y, dtype_hint=x.dtype)
+        return x, y
+    return matching(x, y)
 
 
 def binary(prim: Any) -> Callable[[Any, Any], Any]:
     """`prim` as a function of anything convertible."""
 
     def apply(x: Any, y: Any) -> Any:
-        return prim(*operand_pair(x, y))
+        return prim(*matching(x, y))
 
     return apply
 
@@ -72,10 +101,15 @@ def unary(prim: Any) -> Callable[[Any], Any]:
 
 def add(x: Any, y: Any) -> Any:
     """x + y; strings are joined."""
-    x, y = operand_pair(x, y)
+    x, y = _hinted(x, y)
     if isinstance(x, Tensor) and x.dtype is string:
         return OPERATIONS["join_strings"](x, y)
     return arithmetic.add(x, y)
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """x @ y."""
+    return contract.matmul(*_hinted(x, y))
 
 
 def truediv(x: Any, y: Any) -> Any:
@@ -91,11 +125,7 @@ def truediv(x: Any, y: Any) -> Any:
 
 
 def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    x, y = operand_pair(x, y)
-    if not isinstance(x, Tensor):
-        x = convert_to_tensor(x, y.dtype)
-    if not isinstance(y, Tensor):
-        y = convert_to_tensor(y, x.dtype)
+    x, y = matching_tensors(x, y)
     if x.dtype is not y.dtype:
         raise type_error(
             "TW102",
@@ -103,14 +133,6 @@ def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
             hint="tf.cast one of them",
         )
     return x, y
-
-
-def power(x: Any, y: Any) -> Any:
-    """x ** y; an exponent that is no tensor takes the base's dtype, or is a TypeError."""
-    if is_tensor_like(x) and not is_tensor_like(y):
-        x = convert_to_tensor(x)
-        y = y if _is_plain_number(y, x) else convert_to_tensor(y, x.dtype)
-    return arithmetic.pow_(*operand_pair(x, y))
 
 
 def absolute(x: Any) -> Any:
@@ -121,12 +143,7 @@ def absolute(x: Any) -> Any:
 
 def _bitwise(name: str, logical: Any) -> Callable[[Any, Any], Any]:
     def apply(x: Any, y: Any) -> Any:
-        if is_tensor_like(x):
-            x = convert_to_tensor(x)
-            y = convert_to_tensor(y, None if is_tensor_like(y) else x.dtype)
-        else:
-            y = convert_to_tensor(y)
-            x = convert_to_tensor(x, y.dtype)
+        x, y = matching_tensors(x, y)
         if x.dtype is bool_:
             return logical(x, y)
         return OPERATIONS[f"integer_{name}"](x, y)
@@ -188,8 +205,8 @@ OPERATIONS.update(
     truediv=truediv,
     floordiv=binary(arithmetic.floor_div),
     mod=binary(arithmetic.mod),
-    pow=power,
-    matmul=binary(contract.matmul),
+    pow=binary(arithmetic.pow_),
+    matmul=matmul,
     negative=unary(arithmetic.neg),
     abs=absolute,
     invert=invert,

@@ -239,7 +239,7 @@ def singular_values_and_vectors(x: Any, *, full: bool) -> tuple:
                 for a, b in zip((m, n), columns))  # fmt: skip
         return np.zeros((*lead, 0), real), u, v
     try:
-        u, s, vh = np.linalg.svd(x, full_matrices=full)
+        u, s, vh = np.linalg.svd(x, full_matrices=full or m == n)
     except np.linalg.LinAlgError:
         nan = np.array(np.nan, x.dtype)
         return (np.full((*lead, count), np.nan, real),

@@ -2,7 +2,7 @@
 
 TensorFlow offers this algorithm on its compiled path only; here it works everywhere, with the numbers
 of that path: integers and uniform numbers exactly, normal ones to a few units in the last place
-(XLA approximates log, sin and erf⁻¹ by polynomials of its own).
+(XLA approximates log, sin and erf⁻¹ by polynomials of its own; truncated halves to 5 percent).
 
 A block is two words, and XLA makes a tensor from pairs of halves: an axis of even length is taken as
 pairs, of which the first words fill the first places and the second words the second.  It
@@ -114,11 +114,11 @@ def normal(stream: Stream, shape: Shape, dtype: np.dtype) -> np.ndarray:
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
     axis, paired = _pairs(shape or (1,))
-    u = uniform(stream, paired, _computed(dtype)).astype(np.promote_types(dtype, np.float32)
-                                                         if dtype == np.float64 else np.float32)  # fmt: skip
+    u = uniform(stream, paired, _computed(dtype))  # a half is worked on as a half
     first, second = (np.take(u, half, axis=axis + 1) for half in (0, 1))
-    radius = np.sqrt(-2 * np.log(np.maximum(first, u.dtype.type(_SMALLEST))))
-    angle = u.dtype.type(2 * np.pi) * second
+    kind = u.dtype.type
+    radius = np.sqrt(kind(-2) * np.log(np.maximum(first, kind(_SMALLEST))))
+    angle = kind(2 * np.pi) * second
     pairs = np.stack([np.sin(angle) * radius, np.cos(angle) * radius], axis=axis + 1)
     return _narrow(_join(pairs, axis, shape or (1,)).reshape(shape), dtype)
 

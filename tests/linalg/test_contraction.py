@@ -36,10 +36,10 @@ def test_einsum_gradient_is_the_adjoint(seed):
     equation, arrays = random_equation(seed)
     tangents = [np.cos(3 * a + 1) for a in arrays]
     operands = [tf.constant(a) for a in arrays]
-    with tf.autodiff.ForwardAccumulator(operands, [tf.constant(t) for t in tangents]) as forward:
-        with tf.GradientTape() as tape:
-            tape.watch(operands)
-            z = tf.einsum(equation, *operands)
+    accumulator = tf.autodiff.ForwardAccumulator(operands, [tf.constant(t) for t in tangents])
+    with accumulator as forward, tf.GradientTape() as tape:
+        tape.watch(operands)
+        z = tf.einsum(equation, *operands)
     g = np.sin(np.arange(z.numpy().size) + 1.0).reshape(z.shape)
     pulled = tape.gradient(z, operands, tf.constant(g))
     left = np.sum(g * forward.jvp(z).numpy())

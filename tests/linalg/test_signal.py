@@ -13,7 +13,9 @@ T = tf.constant  # of float64; a transform takes a bare array as float32, as in 
 
 
 @pytest.mark.parametrize("norm", [None, "ortho", "forward"])
-@pytest.mark.parametrize("axes, lengths", [([0, 2], None), ([1], [5]), (None, [2, 7]), ([2, 0], None)])
+@pytest.mark.parametrize(
+    "axes, lengths", [([0, 2], None), ([1], [5]), (None, [2, 7]), ([2, 0], None)]
+)
 def test_transforms_along_axes(norm, axes, lengths):
     z = X + 1j * X[::-1]
     names = [("fftnd", np.fft.fftn, z), ("ifftnd", np.fft.ifftn, z), ("rfftnd", np.fft.rfftn, X),

@@ -55,8 +55,10 @@ def matmul(
     >>> tf.matmul([[1.0, 2.0]], [[3.0], [4.0]])
     <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[11.]], dtype=float32)>
     """
-    if type(a) is EagerTensor and type(b) is EagerTensor and not (
-        adjoint_a or adjoint_b or output_type or a_is_sparse or b_is_sparse
+    if (
+        type(a) is EagerTensor
+        and type(b) is EagerTensor
+        and not (adjoint_a or adjoint_b or output_type or a_is_sparse or b_is_sparse)
     ):
         x, y = a._array, b._array
         if not (transpose_a or transpose_b):

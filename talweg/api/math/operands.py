@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.core.dtypes import COMPLEX, FLOATING, INTEGER, DType, bfloat16
+from talweg.core.dtypes import DType
 from talweg.core.errors import type_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.operators import matching, matching_tensors
 from talweg.eager.tensor import EagerTensor
-
-_FLOAT_LIKE = (FLOATING | COMPLEX) - {bfloat16}  # NumPy would widen bfloat16 beside a float
 
 
 def elementwise(function: Callable[[Any], Any], x: Any) -> Any:
@@ -26,48 +25,6 @@ def keeping_zeros(function: Callable[[Any], Any], x: Any) -> Any:
             return x.with_values(function(x.values))
         x = convert_to_tensor(x)
     return function(x)
-
-
-def matching(x: Any, y: Any, hint: DType | None = None) -> tuple[Any, Any]:
-    """Two operands that must have one dtype.
-
-    What is no tensor takes the dtype of the tensor beside it (TypeError if it cannot), a plain
-    number stays as it is.  Of two values that are no tensors the first decides; `hint` is the dtype
-    to try then.
-    """
-    if type(x) is EagerTensor:
-        return x, (y if type(y) is EagerTensor else _beside(y, x.dtype))
-    if is_tensor_like(x):
-        x = convert_to_tensor(x)
-        return x, _beside(y, x.dtype)
-    if is_tensor_like(y):
-        y = convert_to_tensor(y)
-        return _beside(x, y.dtype), y
-    x = convert_to_tensor(x, dtype_hint=hint)
-    return x, _beside(y, x.dtype)
-
-
-def matching_tensors(x: Any, y: Any, hint: DType | None = None) -> tuple[Tensor, Tensor]:
-    """Like `matching`; plain numbers become tensors too."""
-    x, y = matching(x, y, hint)
-    if not isinstance(x, Tensor):
-        x = convert_to_tensor(x, y.dtype)
-    if not isinstance(y, Tensor):
-        y = convert_to_tensor(y, x.dtype)
-    return x, y
-
-
-def _beside(value: Any, dtype: DType) -> Any:
-    kind = type(value)
-    if kind is float and dtype in _FLOAT_LIKE:
-        return value
-    if kind is int and (
-        dtype in _FLOAT_LIKE or (dtype in INTEGER and dtype.min <= value <= dtype.max)
-    ):
-        return value
-    if is_tensor_like(value):
-        return convert_to_tensor(value)
-    return convert_to_tensor(value, dtype)
 
 
 def all_matching(*values: Any, hint: DType | None = None) -> list[Tensor]:
@@ -101,3 +58,7 @@ def numeric(x: Any, function: str, argument: str) -> Tensor:
     if not x.dtype.is_numeric:
         raise type_error("TW102", f"{function}: {argument} has dtype {x.dtype.name}", "numbers")
     return x
+
+
+__all__ = ["all_matching", "elementwise", "flag", "keeping_zeros", "matching", "matching_tensors",
+           "numeric"]  # fmt: skip
