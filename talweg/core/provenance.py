@@ -32,7 +32,10 @@ def user_origin(depth: int = 1) -> Origin | None:
     inner = _inner_files
     while frame is not None:
         code = frame.f_code
-        if not (inner.get(code.co_filename) or is_inner(code.co_filename)):
+        known = inner.get(code.co_filename)
+        if known is None:
+            known = is_inner(code.co_filename)
+        if not known:
             return code, frame.f_lasti
         frame = frame.f_back
     return None

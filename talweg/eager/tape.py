@@ -198,7 +198,9 @@ class GradientTape:
         Raises RuntimeError when a non-persistent tape is used twice, TypeError for a target that is
         no tensor.
         """
-        mode = UnconnectedGradients.of(unconnected_gradients)
+        mode = unconnected_gradients
+        if type(mode) is not UnconnectedGradients:
+            mode = UnconnectedGradients.of(mode)
         self._begin_use()
         if sources is None:
             raise type_error("TW303", "Argument `sources` should not be None.")

@@ -63,7 +63,7 @@ def _leaky_relu(x, a):
 @elementwise(
     numpy=_leaky_relu,
     accepts=FLOATING,
-    domain={"x": (0.2, 2), "a": (0.1, 0.9)},
+    domain={"x": (-2, -0.2), "a": (0.1, 0.9)},
     kinks={"x": "the derivative at 0 is a"},
 )
 class leaky_relu:

@@ -59,8 +59,6 @@ def _build_jvp(prim: Any) -> Callable[..., Any]:
 def times(g: Any, partial: Any, conjugate: bool) -> Any:
     """`g` times a partial derivative, which may be a number or a mask."""
     if not isinstance(partial, Tensor):
-        if partial == 1:
-            return g
         if partial == -1:
             return neg(g)
         return zeros_of(g) if partial == 0 else g * partial
@@ -95,23 +93,64 @@ def unbroadcast(g: Any, x: Any) -> Any:
 
 
 def _elementwise_vjp(prim: Any) -> Callable[..., list]:
-    partials = [prim.partials.get(name) for name in prim.operands]
+    """One pullback per operand, made once; those of one and two operands are spelled out."""
+    pulls = [_pull(prim, name) for name in prim.operands]
+    if len(pulls) == 1:
+        (only,) = pulls
+
+        def vjp_one(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+            return [only(g, z, operands, 0)]
+
+        return vjp_one
+    if len(pulls) == 2:
+        left, right = pulls
+
+        def vjp_two(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+            return [
+                left(g, z, operands, 0) if wanted[0] else None,
+                right(g, z, operands, 1) if wanted[1] else None,
+            ]
+
+        return vjp_two
 
     def vjp(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
-        parts: list = []
-        for partial, x, want in zip(partials, operands, wanted):
-            if not want or partial is None:
-                parts.append(None)
-                continue
-            p = partial(z, *operands)
-            part = g if p is _ONE else guarded(conjugated(p), g) if prim.guarded else times(g, p, True)
-            parts.append(part if part.dims == x.dims else unbroadcast(part, x))
-        return parts
+        return [
+            pull(g, z, operands, i) if want else None
+            for i, (pull, want) in enumerate(zip(pulls, wanted))
+        ]
 
     return vjp
 
 
-_ONE = 1  # small integers are one object in CPython; `times` handles any other spelling
+def _pull(prim: Any, name: str) -> Callable[[Any, Any, tuple, int], Any]:
+    """(g, z, operands, i) -> the cotangent of operand i, which is called `name`."""
+    partial = prim.partials.get(name)
+    if partial is None:
+        return lambda g, z, operands, i: None
+    constant = _constant(partial, len(prim.operands))
+
+    def pull(g: Any, z: Any, operands: tuple, i: int) -> Any:
+        if constant == 1:
+            part = g
+        elif constant is not None:
+            part = times(g, constant, True)
+        elif prim.guarded:
+            part = guarded(conjugated(partial(z, *operands)), g)
+        else:
+            part = times(g, partial(z, *operands), True)
+        x = operands[i]
+        return part if part.dims == x.dims else unbroadcast(part, x)
+
+    return pull
+
+
+def _constant(partial: Callable[..., Any], count: int) -> int | None:
+    """The value of a partial that is a number whatever the operands; None for all others."""
+    try:
+        value = partial(*[None] * (count + 1))
+    except Exception:  # noqa: BLE001 -- it looked at an operand
+        return None
+    return value if isinstance(value, int) else None
 
 
 def _elementwise_jvp(prim: Any) -> Callable[..., Any]:
