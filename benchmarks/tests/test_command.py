@@ -7,7 +7,7 @@ import re
 import pytest
 from rich.console import Console
 
-from benchmarks import command, facts, report
+from benchmarks import command, facts, profiling, report
 from benchmarks.declare import AtMost, Benchmark, Ratio
 from benchmarks.figures import Row, Series
 from benchmarks.peers import PEERS, interpreter, missing, set_up
@@ -116,3 +116,9 @@ def test_a_run_from_end_to_end(tmp_path, capsys):
     assert command.main(arguments) == 0
     assert "eager.scalar" in capsys.readouterr().out
     assert json.loads(out.read_text())["results"][0]["contenders"]["numpy"]["samples"]
+
+
+def test_a_profile_names_functions(capsys, monkeypatch):
+    monkeypatch.setattr(profiling, "SECONDS", 1e-4)
+    profiling.profile("eager.scalar", "numpy")
+    assert "eager.py" in capsys.readouterr().out

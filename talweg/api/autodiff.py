@@ -58,7 +58,7 @@ def vectorized_map(
         raise value_error(
             "TW204", f"vectorized_map: first dimensions of elems differ: {sorted(map(str, sizes))}"
         )
-    size = max(sizes, default=0)
+    size = max((n for n in sizes if n is not None), default=0)
 
     def run(slices: list) -> tuple[list, Any]:
         result = fn(structure.pack(elems, slices))

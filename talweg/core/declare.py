@@ -15,7 +15,8 @@ as that number.
     transpose_x(g, x, y, *, ...)   for each operand the result is linear in
     linear     "x y" if it is *jointly* linear in them (concat, select); else one at a time (matmul)
     transpose  (g, *operands, ...) -> list, for variadic operands
-    vjp, jvp   vjp(g, z, *operands, ...) -> one cotangent an operand; jvp(t, z, *operands, ...)
+    vjp, jvp   vjp(g, z, *operands, ...) -> one cotangent an operand, or a function of nothing that
+               computes it where it is wanted; jvp(t, z, *operands, ...)
     no_gradient  NoGradient(...) for all, or {"indices": NoGradient(...)}
     batch      ELEMENTWISE, LEADING, LOOP, or batch(size, batched, *operands, ...) -> result,
                batched at axis 0; it may return NotImplemented, which asks for the loop
@@ -123,7 +124,7 @@ def _check_partials(prim: Primitive) -> None:
             )
 
 
-def _elementwise_infer(prim: Primitive, result: Any, same: list[str]) -> Callable[..., Aval]:
+def _elementwise_infer(prim: Any, result: Any, same: list[str]) -> Callable[..., Any]:
     positions = [prim.operands.index(name) for name in same]
 
     def infer(*avals: Aval, **params: Any) -> Aval:

@@ -258,7 +258,7 @@ def as_shape(value: Any) -> TensorShape:
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
-def broadcast_dims(name: str, *shapes: tuple | None) -> tuple | None:
+def broadcast_dims(name: str, *shapes: tuple | None) -> Any:
     """The common dimensions of `shapes` under NumPy's broadcasting rule; None if a rank is unknown.
 
     Raises InvalidArgumentError, naming `name`, the two shapes and the dimension that differs.
@@ -267,6 +267,7 @@ def broadcast_dims(name: str, *shapes: tuple | None) -> tuple | None:
         return None
     result: tuple = ()
     for dims in shapes:
+        assert dims is not None
         rank = max(len(result), len(dims))
         left, right = (1,) * (rank - len(result)) + result, (1,) * (rank - len(dims)) + dims
         merged = []

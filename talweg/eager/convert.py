@@ -131,7 +131,7 @@ def to_array(value: Any, dtype: DType | None = None) -> Any:
     if hasattr(value, "__array__"):
         return _from_numpy(np.asarray(value), dtype)
     if isinstance(value, (bool, int, float, complex, str, bytes)):
-        base = next(k for k in (bool, int, float, complex, str, bytes) if isinstance(value, k))
+        base: Any = next(k for k in (bool, int, float, complex, str, bytes) if isinstance(value, k))
         return to_array(base(value), dtype)
     raise _unsupported(value)
 

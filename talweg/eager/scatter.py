@@ -8,11 +8,11 @@ import numpy as np
 
 from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, type_error
-from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.core.value import OPERATIONS, IndexedSlices, Operators
 from talweg.eager.convert import convert_to_tensor
 
 
-class ScatterUpdates:
+class ScatterUpdates(Operators):
     """The part of `tf.Variable` that writes to rows and elements named by indices.
 
     Values are replaced whole: a failed call leaves the variable as it was, and a tensor that was

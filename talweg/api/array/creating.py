@@ -232,7 +232,8 @@ def range_(
         if array.size != 1:
             raise invalid("TW203", f"range: {argument} has shape {array.shape}", "a scalar")
         numbers.append(array.reshape(()).astype(dtype.numpy_dtype)[()])
-    return constant(_progression(*numbers, dtype))
+    first, limit, step = numbers
+    return constant(_progression(first, limit, step, dtype))
 
 
 def _widest(parts: list) -> DType:
@@ -382,6 +383,7 @@ def _value_dtype(on: Any, off: Any, dtype: DType | None) -> DType:
             )
     if dtype is string and (on is None or off is None):
         raise type_error("TW102", "one_hot: strings need on_value and off_value")
+    assert dtype is not None
     return dtype
 
 

@@ -208,7 +208,11 @@ def program_of(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> Pro
         terms = [term for term in terms if all(term is not c for c in chosen)]
         needed = {label for term in terms for label in term.labels} | set(output)
         wanted = output if not terms else ()
-        terms.append(chosen[0] if len(chosen) == 1 else program.product(*chosen, needed, wanted))
+        if len(chosen) == 1:
+            terms.append(chosen[0])
+        else:
+            left, right = chosen
+            terms.append(program.product(left, right, needed, wanted))
     program.ordered(terms[0], output)
     return program
 

@@ -47,7 +47,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
         key = (equation, *[(x._array.shape, x._array.dtype) for x in inputs])
         known = _PROGRAMS.get(key)
         if known is not None:
-            return known.run(inputs)
+            return known.run(list(inputs))
     optimize = _options(kwargs)
     if not isinstance(equation, str):
         raise type_error("TW104", f"einsum: equation must be a string, got {equation!r}")

@@ -169,12 +169,12 @@ def _real_backward(input: Any, fft_length: Any, rank: int, function: str) -> Ten
     return _irfftn(x, axes, lengths or _natural_lengths(x, axes))
 
 
-def _natural_lengths(x: Tensor, axes: tuple) -> tuple:
+def _natural_lengths(x: Tensor, axes: tuple) -> tuple[int, ...]:
     sizes = [x.dims[axis] for axis in axes]
     return (*sizes[:-1], max(0, 2 * (sizes[-1] - 1)))
 
 
-def _irfftn(x: Tensor, axes: tuple, lengths: tuple) -> Tensor:
+def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: tuple[int, ...]) -> Tensor:
     last = lengths[-1]
     sizes = (*lengths[:-1], last // 2 + 1 if last else 0)
     for axis, size in zip(axes, sizes):
