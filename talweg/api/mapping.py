@@ -140,8 +140,7 @@ def _start(function: str, elements: _Elements, initializer: Any, reverse: bool) 
     if reverse:
         positions.reverse()
     if initializer is not None:
-        leaves = [tensor(leaf) for leaf in structure.flatten(initializer)]
-        return structure.pack(initializer, leaves), positions
+        return initializer, positions
     if not positions:
         text = f"{function}: elems is empty and there is no initializer"
         raise OutOfRangeError(None, None, compose("TW206", text, "elements, or an initializer"))
@@ -176,7 +175,8 @@ def scan(
     callable_or_error(fn, "scan", "fn")
     elements = _Elements("scan", elems)
     state, positions = _start("scan", elements, initializer, reverse)
-    like, first = state, structure.flatten(state)
+    first = [tensor(leaf) for leaf in structure.flatten(state)]
+    like = state = structure.pack(state, first)
     rows = [] if initializer is not None else [first]
     for position in positions:
         state = fn(state, elements[position])

@@ -17,22 +17,22 @@ from talweg.transform.rules import accumulate, densify, vjp_of
 Record = tuple  # (primitive, operands, results, parameters, origin)
 
 
-def reachable(records: list[Record], sources: list) -> tuple[list[Record], set[int]]:
-    """The records that depend on a source, and the ids of all values that do."""
+def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
+    """The records that depend on a source, each with which of its operands do, and all their ids."""
     reached = {id(source) for source in sources}
     kept = []
     for record in records:
-        for operand in record[1]:
-            if id(operand) in reached:
-                prim, _, results = record[:3]
-                if type(results) is tuple:
-                    reached.update(id(z) for z in results if z.dtype.is_differentiable)
-                elif prim.keeps_dtype or results.dtype.is_differentiable:
-                    reached.add(id(results))
-                else:
-                    break
-                kept.append(record)
-                break
+        prim, operands, results = record[:3]
+        wanted = [id(operand) in reached for operand in operands]
+        if True not in wanted:
+            continue
+        if type(results) is tuple:
+            reached.update([id(z) for z in results if z.dtype.is_differentiable])
+        elif prim.keeps_dtype or results.dtype.is_differentiable:
+            reached.add(id(results))
+        else:
+            continue
+        kept.append((record, wanted))
     return kept, reached
 
 
@@ -44,7 +44,7 @@ def pullback(records: list[Record], targets: list, seeds: list, sources: list) -
     for target, seed in zip(targets, seeds):
         if seed is not None and id(target) in reached:
             cotangents[id(target)] = accumulate(cotangents.get(id(target)), seed)
-    for prim, operands, results, params, _ in reversed(kept):
+    for (prim, operands, results, params, _), wanted in reversed(kept):
         if type(results) is tuple:
             g = _gather(results, cotangents, own)
         else:
@@ -54,15 +54,12 @@ def pullback(records: list[Record], targets: list, seeds: list, sources: list) -
             continue
         if type(g) is IndexedSlices and not prim.wants_sparse:
             g = densify(g)
-        wanted = [id(operand) in reached for operand in operands]
         parts = (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
-        for operand, part in zip(operands, parts):
-            if part is not None:
+        for operand, part, want in zip(operands, parts, wanted):
+            if want and part is not None:
                 key = id(operand)
-                if key in cotangents:
-                    cotangents[key] = accumulate(cotangents[key], part)
-                elif key in reached:
-                    cotangents[key] = part
+                before = cotangents.get(key)
+                cotangents[key] = part if before is None else accumulate(before, part)
     return [cotangents.get(id(source)) for source in sources]
 
 
