@@ -10,7 +10,9 @@ from typing import Any
 
 from talweg.api.export import look_up, names_in, namespace
 from talweg.api.table import NAMESPACES
-from talweg.core.version import VERSION as __version__
+from talweg.core import version
+
+__version__ = version.VERSION
 
 for _name in sorted(NAMESPACES):
     namespace(_name)
