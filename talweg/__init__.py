@@ -10,9 +10,9 @@ from typing import Any
 
 from talweg.api.export import look_up, names_in, namespace
 from talweg.api.table import NAMESPACES
-from talweg.core import version
+from talweg.core.version import VERSION
 
-__version__ = version.VERSION
+__version__ = VERSION
 
 for _name in sorted(NAMESPACES):
     namespace(_name)
