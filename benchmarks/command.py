@@ -175,7 +175,8 @@ def _print(screen, rows, options, known, absent):
     screen.print(report.table(rows, shown, options.clock))
     for remark in report.remarks(rows, absent):
         screen.print(f"  {_plain(remark)}", highlight=False)
-    counts = ", ".join(f"{count} {what}" for what, count in report.tally(rows, options.clock).items())
+    tally = report.tally(rows, options.clock)
+    counts = ", ".join(f"{count} {what}" for what, count in tally.items())
     load = f"load {known['load_average']} before, {known['load_average_after']} after"
     where = f"{known['processor']}, {known['cores']} cores, {load}, {options.clock} time"
     screen.print(f"aims: {counts}.  {where}.", highlight=False)

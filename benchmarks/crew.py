@@ -33,7 +33,7 @@ class Worker:
     """One process and the line-JSON conversation with it."""
 
     def __init__(self, peer, python, threads):
-        self.errors = tempfile.TemporaryFile("w+")
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 -- closed with the worker
         self.process = subprocess.Popen(
             [python, "-m", "benchmarks.worker", peer.name, str(threads)],
             cwd=ROOT,

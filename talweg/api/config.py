@@ -152,7 +152,8 @@ def get_memory_growth(device: Any) -> bool:
     """ValueError: memory growth is a matter of GPUs, and there are none.
 
     >>> import talweg as tf
-    >>> [tf.config.experimental.get_memory_growth(d) for d in tf.config.list_physical_devices("GPU")]
+    >>> gpus = tf.config.list_physical_devices("GPU")
+    >>> [tf.config.experimental.get_memory_growth(gpu) for gpu in gpus]
     []
     """
     _known(device)

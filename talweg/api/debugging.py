@@ -334,7 +334,9 @@ def assert_(
         count = 3 if summarize is None else summarize
         shown = [values_of(tensor(item)) for item in data]
         texts = [_some(x, x.size if count < 0 else count) if x.ndim else str(x[()]) for x in shown]
-        raise invalid("TW207", f"Assert: condition {condition!r} is not true\n  " + "\n  ".join(texts))
+        raise invalid(
+            "TW207", f"Assert: condition {condition!r} is not true\n  " + "\n  ".join(texts)
+        )
 
 
 # -- switches

@@ -36,7 +36,7 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """The parts of a name such as ``/job:worker/task:1/device:GPU:0``; ValueError if malformed."""
+        """The parts of a name such as ``/job:worker/task:1/device:GPU:0``."""
         fields: dict[str, Any] = {}
         for part in filter(None, spec.split("/")):
             key, *rest = part.split(":")

@@ -27,12 +27,16 @@ class _Elements:
         self.structure = elems
         leaves = structure.flatten(elems)
         if not leaves:
-            raise value_error("TW207", f"{function}: elems={elems!r} has no tensors", "at least one")
+            raise value_error(
+                "TW207", f"{function}: elems={elems!r} has no tensors", "at least one"
+            )
         self.leaves = [leaf if _is_ragged(leaf) else tensor(leaf) for leaf in leaves]
         for leaf in self.leaves:
             if leaf.shape.rank == 0:
                 raise value_error(
-                    "TW203", f"{function}: elems has a scalar, {leaf!r}", "tensors of rank 1 or more"
+                    "TW203",
+                    f"{function}: elems has a scalar, {leaf!r}",
+                    "tensors of rank 1 or more",
                 )
         sizes = [int(leaf.shape[0]) for leaf in self.leaves]
         if len(set(sizes)) > 1:
@@ -80,7 +84,9 @@ def _stacked(function: str, values: list, dtype: DType, shape: Any, infer_shape:
         wanted = shape if shape is not None else parts[0].shape if parts else part.shape
         if infer_shape and not part.shape.is_compatible_with(wanted):
             raise value_error(
-                "TW204", f"{function}: fn returned shape {part.shape} after {wanted}", "equal shapes"
+                "TW204",
+                f"{function}: fn returned shape {part.shape} after {wanted}",
+                "equal shapes",
             )
         parts.append(part)
     return stack(parts)

@@ -173,7 +173,7 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 # -- assert_shapes
 
-_MANY = (..., "...", "*")  # any number of leading dimensions
+_MANY = (..., "*")  # any number of leading dimensions
 _ANY = (None, ".")  # one dimension of any size
 
 
@@ -222,7 +222,7 @@ def _entries(spec: Any) -> tuple:
         raise value_error("TW205", f"assert_shapes: the shape {spec!r} is no iterable", "a list")
     entries = tuple(int(e) if isinstance(e, str) and e.isdigit() else e for e in spec)
     for entry in entries[1:]:
-        if entry is ... or entry in ("...", "*"):
+        if entry is ... or entry == "*":
             raise value_error(
                 "TW205", f"assert_shapes: the shape {spec!r} has {entry!r} behind its first entry"
             )
@@ -240,9 +240,7 @@ def _check_rank(label: str, shape: tuple, entries: tuple, many: bool, message: A
         )
 
 
-def _check_size(
-    label: str, axis: int, entry: Any, size: int, sizes: dict, message: Any
-) -> None:
+def _check_size(label: str, axis: int, entry: Any, size: int, sizes: dict, message: Any) -> None:
     if entry in _ANY:
         return
     if isinstance(entry, (int, float, np.number)):

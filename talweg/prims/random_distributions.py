@@ -103,7 +103,7 @@ class random_gamma:
 
     def vjp(g, z, stream, a, *, shape):
         moved = g * gamma_derivative(a, z)
-        return None, reduce_sum(moved, axis=tuple(range(len(shape))), keepdims=False)
+        return None, reduce_sum(moved, axes=tuple(range(len(shape))), keepdims=False)
 
     def jvp(t, z, stream, a, *, shape):
         return gamma_derivative(a, z) * t[1]
@@ -271,9 +271,9 @@ def _partials(z, mean, deviation, low, high):
 def _unbroadcast(g, dims):
     """The sum of g over what broadcasting a tensor of `dims` to g's shape has repeated."""
     extra = len(g.dims) - len(dims)
-    g = reduce_sum(g, axis=tuple(range(extra)), keepdims=False)
+    g = reduce_sum(g, axes=tuple(range(extra)), keepdims=False)
     axes = tuple(i for i, size in enumerate(dims) if size == 1 and g.dims[i] != 1)
-    return reduce_sum(g, axis=axes, keepdims=True)
+    return reduce_sum(g, axes=axes, keepdims=True)
 
 
 @primitive

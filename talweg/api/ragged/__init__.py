@@ -1,0 +1,1 @@
+"""tf.ragged: tensors whose rows differ in length."""

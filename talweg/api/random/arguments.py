@@ -1,0 +1,103 @@
+"""Shapes, dtypes and parameters as the functions of tf.random take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.core.dtypes import DType, as_dtype, int64
+from talweg.core.errors import invalid, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.variable import Variable
+
+
+def shape_and_kind(shape: Any, function: str) -> tuple[tuple[int, ...], str]:
+    """A shape as a tuple of ints, and "int64" if it came as a tensor or array of that dtype.
+
+    The dtype counts because a call with another one has a hidden stream of its own.
+    InvalidArgumentError for what is no vector of integers >= 0, ValueError for unknown sizes.
+    """
+    if type(shape) in (list, tuple) and all(type(size) is int for size in shape):
+        dims, kind = tuple(shape), "int32"
+    else:
+        dims, kind = _converted_shape(shape, function)
+    for size in dims:
+        if size < 0:
+            raise invalid("TW205", f"{function}: Dimension {size} must be >= 0, in shape={dims}")
+    return dims, kind
+
+
+def _converted_shape(shape: Any, function: str) -> tuple[tuple[int, ...], str]:
+    if isinstance(shape, TensorShape) and shape.is_fully_defined():
+        return shape.as_tuple(), "int32"
+    if isinstance(shape, (list, tuple)):
+        if not any(isinstance(size, (Tensor, Variable)) for size in shape):
+            numbers = [int(s) if isinstance(s, (int, np.integer)) and not isinstance(s, bool) else s
+                       for s in shape]  # fmt: skip
+            shape = convert_to_tensor(numbers)
+    found = tensor(shape)
+    if found.ndim != 1:
+        raise invalid(
+            "TW205",
+            f"{function}: shape must be a vector of {{int32,int64}}, got shape {list(found.dims)}",
+            "a list such as [3]",
+        )
+    if not found.dtype.is_integer:
+        raise invalid("TW205", f"{function}: shape must be integers, got dtype {found.dtype.name}")
+    return tuple(int(size) for size in found._array), found.dtype.name
+
+
+def shape_of(shape: Any, function: str) -> tuple[int, ...]:
+    """A shape as a tuple of ints; errors as `shape_and_kind`."""
+    return shape_and_kind(shape, function)[0]
+
+
+def allowed(dtype: Any, accepted: tuple[DType, ...]) -> DType:
+    """`dtype` as a DType; ValueError if it is not one of `accepted`."""
+    dtype = as_dtype(dtype)
+    if dtype not in accepted:
+        names = ", ".join(f"tf.{kind.name}" for kind in accepted)
+        raise value_error(
+            "TW102", f"Argument `dtype` got invalid value {dtype}.", f"one of ({names})"
+        )
+    return dtype
+
+
+def scale_and_shift(numbers: Any, scale: Any, shift: Any) -> Any:
+    """numbers * scale + shift; nothing is computed where these are the numbers 1 and 0."""
+    if type(scale) in (int, float) and scale == 1 and type(shift) in (int, float) and shift == 0:
+        return numbers
+    dtype = numbers.dtype
+    return numbers * parameter(scale, dtype) + parameter(shift, dtype)
+
+
+def parameter(value: Any, dtype: DType) -> Any:
+    """A parameter as a tensor of the result's dtype; TypeError or ValueError if it cannot be."""
+    return convert_to_tensor(value, dtype)
+
+
+def sample_shape(shape: tuple[int, ...], *parameters: Any) -> tuple[int, ...]:
+    """What stands before the parameters' (broadcast) shape in `shape`; InvalidArgumentError else."""
+    dims = np.broadcast_shapes(*(p.dims for p in parameters))
+    count = len(shape) - len(dims)
+    if count < 0 or shape[count:] != dims:
+        raise invalid(
+            "TW205",
+            f"Shape passed in must end with broadcasted shape: shape={list(shape)}, but the "
+            f"parameters have shape {list(dims)}",
+        )
+    return shape[:count]
+
+
+def seed_tensor(seed: Any) -> Tensor:
+    """A pair of seeds as a tensor; Python integers beyond 32 bits make it int64."""
+    return convert_to_tensor(seed)
+
+
+def is_int64(value: Tensor) -> bool:
+    """Whether a tensor holds 64-bit integers."""
+    return value.dtype is int64

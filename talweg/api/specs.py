@@ -1,0 +1,96 @@
+"""tf.TypeSpec and its kinds, and the spec of a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core.spec import IndexedSlicesSpec, TensorSpec, TypeSpec
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.variable import Variable
+
+export("TypeSpec")(TypeSpec)
+export("TensorSpec")(TensorSpec)
+export("IndexedSlicesSpec")(IndexedSlicesSpec)
+
+
+@export("NoneTensorSpec")
+class NoneTensorSpec(TypeSpec):
+    """The spec of None.
+
+    >>> import talweg as tf
+    >>> tf.NoneTensorSpec()
+    NoneTensorSpec()
+    """
+
+    __slots__ = ()
+
+    @property
+    def value_type(self) -> type:
+        """The class of None."""
+        return type(None)
+
+    def _serialize(self) -> tuple:
+        return ()
+
+    def _of(self, value: Any) -> NoneTensorSpec | None:
+        return self if value is None else None
+
+
+class VariableSpec(TensorSpec):
+    """The shape, dtype and trainability of a variable."""
+
+    __slots__ = ("trainable",)
+
+    def __init__(self, shape: Any, dtype: Any, trainable: bool = True):
+        super().__init__(shape, dtype)
+        self.trainable = trainable
+
+    @property
+    def value_type(self) -> type:
+        """`tf.Variable`."""
+        return Variable
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a variable or its spec has this dtype and a compatible shape."""
+        other = spec_or_value
+        return (
+            isinstance(other, (Variable, VariableSpec))
+            and other.dtype is self.dtype
+            and self.shape.is_compatible_with(other.shape)
+        )
+
+    def _serialize(self) -> tuple:
+        return self.shape, self.dtype, self.trainable
+
+    def __repr__(self) -> str:
+        return (
+            f"VariableSpec(shape={self.shape}, dtype={self.dtype!r}, "
+            f"trainable={self.trainable}, alias_id=None)"
+        )
+
+
+@export("type_spec_from_value")
+def type_spec_from_value(value: Any) -> TypeSpec:
+    """The spec of a tensor, a variable, a sparse or ragged tensor, or what converts to a tensor.
+
+    TypeError or ValueError for other values.
+
+    >>> import talweg as tf
+    >>> tf.type_spec_from_value([1, 2])
+    TensorSpec(shape=(2,), dtype=tf.int32, name=None)
+    """
+    if value is None:
+        return NoneTensorSpec()
+    if isinstance(value, TypeSpec):
+        return value
+    if isinstance(value, Variable):
+        return VariableSpec(value.shape, value.dtype, value.trainable)
+    if hasattr(value, "_type_spec"):
+        return value._type_spec
+    if hasattr(value, "_flat_components"):
+        return IndexedSlicesSpec.from_value(value)
+    if not isinstance(value, Tensor):
+        value = convert_to_tensor(value)
+    return TensorSpec(value.shape, value.dtype)

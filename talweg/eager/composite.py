@@ -1,0 +1,228 @@
+"""SparseTensor: a tensor of which only some elements are kept; and its spec.
+
+`values[k]` stands at `indices[k]`; every other element is zero.  It is no `tf.Tensor`: the
+functions of `tf.sparse` take it, others refuse it.  Indices are int64 and not changed by any
+gradient; derivatives flow through `values`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import DType, as_dtype, float32, int64
+from talweg.core.errors import type_error, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.spec import TypeSpec
+from talweg.core.value import OPERATIONS
+from talweg.eager.convert import CONVERTERS, convert_to_tensor
+from talweg.eager.tensor import array_of
+from talweg.prims import indexing, layout
+
+
+class SparseTensor:
+    """Some elements of a tensor, with their places (`tf.SparseTensor`).
+
+    indices: int64, [n, rank]; values: [n]; dense_shape: int64, [rank].  ValueError where these
+    shapes do not fit each other, or a size is negative.
+
+    >>> import talweg as tf
+    >>> x = tf.SparseTensor(indices=[[0, 1]], values=[5.0], dense_shape=[2, 2])
+    >>> tf.sparse.to_dense(x).numpy()
+    array([[0., 5.],
+           [0., 0.]], dtype=float32)
+    """
+
+    __array_priority__ = 100
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any):
+        self._indices = convert_to_tensor(indices, int64)
+        self._values = convert_to_tensor(values)
+        self._dense_shape = convert_to_tensor(dense_shape, int64)
+        _check_ranks(self)
+        rows, depth = self._indices.dims
+        if rows != self._values.dims[0]:
+            raise value_error(
+                "TW204",
+                f"SparseTensor: {rows} indices (shape {self._indices.dims}) and "
+                f"{self._values.dims[0]} values",
+                "as many indices as values",
+            )
+        if depth != self._dense_shape.dims[0]:
+            raise value_error(
+                "TW204",
+                f"SparseTensor: indices of shape {self._indices.dims} have {depth} numbers each, "
+                f"dense_shape {self._dense_shape.dims[0]}",
+                "as many as there are dimensions",
+            )
+        self._shape = TensorShape(array_of(self._dense_shape).tolist())
+
+    @property
+    def indices(self) -> Any:
+        """The places of the values, int64, [n, rank]."""
+        return self._indices
+
+    @property
+    def values(self) -> Any:
+        """The values, [n]."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> Any:
+        """The shape of the whole, an int64 vector."""
+        return self._dense_shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the values."""
+        return self._values.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the whole."""
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """The shape of the whole."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """ValueError unless `shape` is compatible with this one's."""
+        self._shape.assert_is_compatible_with(shape)
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """A SparseTensor of something with indices, values and dense_shape; TypeError for others."""
+        value = sparse_tensor_value
+        if not all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
+            raise type_error("TW104", f"from_value: {value!r} is no sparse tensor value")
+        return cls(value.indices, value.values, value.dense_shape)
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """The same places, with other values; ValueError unless there are as many."""
+        return SparseTensor(self._indices, new_values, self._dense_shape)
+
+    def consumers(self) -> list:
+        """Operations that use it; none are kept."""
+        return []
+
+    # -- as a nest
+
+    def _flat_components(self) -> list:
+        return [self._indices, self._values, self._dense_shape]
+
+    def _with_components(self, parts: list) -> SparseTensor:
+        return SparseTensor(*parts)
+
+    @property
+    def _type_spec(self) -> SparseTensorSpec:
+        return SparseTensorSpec(self._shape, self.dtype)
+
+    # -- arithmetic with numbers and dense tensors
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        return self._beside(OPERATIONS["multiply"], other, "*")
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        return self._beside(OPERATIONS["truediv"], other, "/")
+
+    def _beside(self, function: Callable[[Any, Any], Any], other: Any, symbol: str) -> Any:
+        """`function` of the values and the elements of `other`, which broadcasts to this shape."""
+        if isinstance(other, SparseTensor):
+            raise type_error(
+                "TW104", f"{symbol} of two SparseTensors is not there", "a dense tensor",
+                "tf.sparse.to_dense one of them",
+            )  # fmt: skip
+        dense = convert_to_tensor(other, dtype_hint=self.dtype)
+        if dense.ndim:
+            whole = layout.broadcast_to(dense, shape=self._shape.as_tuple())
+            dense = indexing.gather_nd(whole, self._indices, sparse=False)
+        return self.with_values(function(self._values, dense))
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseTensor(indices={self._indices}, values={self._values}, "
+            f"dense_shape={self._dense_shape})"
+        )
+
+    __str__ = __repr__
+
+
+def _check_ranks(x: SparseTensor) -> None:
+    for name, rank in (("indices", 2), ("values", 1), ("dense_shape", 1)):
+        part = getattr(x, name)
+        if part.ndim != rank:
+            raise value_error(
+                "TW203",
+                f"SparseTensor: {name} has shape {part.dims}: Shape must have rank {rank}",
+                "indices [n, rank], values [n], dense_shape [rank]",
+            )
+
+
+def row_numbers(x: SparseTensor) -> np.ndarray:
+    """The place of each value in the whole, flattened in row-major order."""
+    indices, dims = array_of(x.indices), x.shape.as_tuple()
+    weights = np.ones(len(dims), np.int64)
+    if len(dims) > 1:
+        weights[:-1] = np.cumprod(np.array(dims[:0:-1], np.int64))[::-1]
+    return indices @ weights
+
+
+class SparseTensorSpec(TypeSpec):
+    """The shape and dtype of a SparseTensor (`tf.SparseTensorSpec`).
+
+    >>> import talweg as tf
+    >>> tf.SparseTensorSpec([3, None], tf.int32)
+    SparseTensorSpec(TensorShape([3, None]), tf.int32)
+    """
+
+    __slots__ = ("_dtype", "_shape")
+
+    def __init__(self, shape: Any = None, dtype: Any = float32):
+        self._shape, self._dtype = TensorShape(shape), as_dtype(dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the whole."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the values."""
+        return self._dtype
+
+    @property
+    def rank(self) -> int | None:
+        """The rank of the whole."""
+        return self._shape.rank
+
+    @property
+    def value_type(self) -> type:
+        """`tf.SparseTensor`."""
+        return SparseTensor
+
+    def _serialize(self) -> tuple:
+        return self._shape, self._dtype
+
+    def _of(self, value: Any) -> SparseTensorSpec | None:
+        return self.from_value(value) if isinstance(value, SparseTensor) else None
+
+    @classmethod
+    def from_value(cls, value: SparseTensor) -> SparseTensorSpec:
+        """The spec of a value."""
+        return cls(value.shape, value.dtype)
+
+
+def _no_conversion(value: Any, dtype: DType | None) -> Any:
+    raise value_error(
+        "TW101",
+        f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
+        "Tensor.",
+        hint="tf.sparse.to_dense(x)" if isinstance(value, SparseTensor) else "x.to_tensor()",
+    )
+
+
+CONVERTERS.append((SparseTensor, _no_conversion))
+

@@ -1,0 +1,171 @@
+"""Seeds: the global one, what it makes of the seeds of single calls, and generators' states.
+
+`tf.random.set_seed(s)` starts Python's own `random.Random(s)`; each call of a random function without
+a seed of its own takes the next number of it.  The two numbers, global and own, name a hidden
+stream (`kernels/random_streams.py`), which goes on when the same call is made again.  These are
+TensorFlow's rules for eager programs, and its numbers.
+
+    global seed  own seed
+    none         none      not reproducible
+    none         given     (87654321, own)
+    given        none      (global, next of Random(global))
+    given        given     (global, own)
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+import threading
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import int64, string
+from talweg.core.errors import UnimplementedError, compose, type_error, value_error
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import wrap
+from talweg.eager.variable import Variable
+from talweg.kernels import random_streams
+from talweg.kernels.random_bits import MASK64, state_of_stream
+from talweg.prims.random import PHILOX, THREEFRY, reserve_stream
+
+_LARGEST = 2**31 - 1
+_DEFAULT_GRAPH_SEED = 87654321
+STATE_SIZE = {PHILOX: 3, THREEFRY: 2}  # words: counter, then a key of one
+
+
+class Algorithm(enum.Enum):
+    """The algorithms that make random bits (`tf.random.Algorithm`)."""
+
+    PHILOX = 1
+    THREEFRY = 2
+    AUTO_SELECT = 3
+
+
+def algorithm_number(alg: Any) -> int:
+    """PHILOX or THREEFRY from an `Algorithm`, its name or its number; ValueError for another.
+
+    "auto_select" is Philox, as it is on TensorFlow's CPUs.
+    """
+    if isinstance(alg, str):
+        found = {kind.name.lower(): kind for kind in Algorithm}.get(alg)
+    elif isinstance(alg, Algorithm):
+        found = alg
+    else:
+        try:
+            number = int(alg.numpy() if isinstance(alg, (Tensor, Variable)) else alg)
+        except (TypeError, ValueError):
+            text = f"Can't convert argument `alg` (of value {alg!r}) to an algorithm."
+            raise type_error("TW104", text) from None
+        found = next((kind for kind in Algorithm if kind.value == number), None)
+    if found is None:
+        raise value_error(
+            "TW207",
+            f"Argument `alg` got unsupported value {alg!r}.",
+            '"philox" or 1, "threefry" or 2, "auto_select" or 3',
+        )
+    return PHILOX if found is Algorithm.AUTO_SELECT else found.value
+
+
+# -- the global seed
+
+
+class _Global(threading.local):
+    """The global seed of a thread, as in TensorFlow, and the numbers made of it."""
+
+    seed: Any = None
+    numbers: Any = None
+
+
+_global = _Global()
+
+
+def set_seed(seed: Any) -> None:
+    """Set the global seed and start every hidden stream anew; None makes calls irreproducible."""
+    if isinstance(seed, (Tensor, Variable)):
+        seed = seed.numpy()
+    if isinstance(seed, (np.generic, np.ndarray)):
+        seed = np.asarray(seed).item()
+    if seed is not None and not isinstance(seed, (int, float)):
+        raise type_error("TW104", f"set_seed: seed must be an integer, got {seed!r}")
+    _global.seed = seed
+    _global.numbers = random.Random(seed)
+    random_streams.forget()
+
+
+def get_seed(own: Any) -> tuple[int, int]:
+    """The two seeds of a call, whose own seed is given or None; (0, 0) asks for no reproducibility."""
+    if own is not None:
+        own = _integer_seed(own)
+    if _global.seed is not None:
+        if own is None:
+            own = _global.numbers.randint(0, _LARGEST)
+        seeds = int(_global.seed % _LARGEST), own % _LARGEST
+    elif own is not None:
+        seeds = _DEFAULT_GRAPH_SEED, own % _LARGEST
+    else:
+        return 0, 0
+    return (0, _LARGEST) if seeds == (0, 0) else seeds
+
+
+def _integer_seed(seed: Any) -> int:
+    if isinstance(seed, (Tensor, Variable)):
+        seed = seed.numpy()
+    try:
+        return int(seed)
+    except (TypeError, ValueError):
+        raise type_error("TW104", f"seed must be an integer, got {seed!r}") from None
+
+
+def reserve(operation: tuple, seed: Any, blocks: int) -> Tensor:
+    """A stream of `blocks` blocks for one call of an operation with an own seed or None."""
+    return reserve_stream(operation=operation, seeds=get_seed(seed), blocks=blocks)
+
+
+# -- states of generators
+
+
+def _words_of_integer(seed: int, size: int) -> list[int]:
+    """`size` 64-bit words of a Python integer, lowest first, as signed integers."""
+    words = [seed >> 64 * n & MASK64 for n in range(size)]
+    return [word - (1 << 64) if word >> 63 else word for word in words]
+
+
+def rng_state(seed: Any, algorithm: int) -> np.ndarray:
+    """The state a seed stands for, int64: three words for Philox, two for ThreeFry.
+
+    A Python integer fills the words from the first; a list or tensor is cut, or has zeros put in
+    front, to the right length.
+    """
+    size = STATE_SIZE[algorithm]
+    if isinstance(seed, int):
+        return np.array(_words_of_integer(seed, size), np.int64)
+    found = convert_to_tensor(seed)
+    if found.dtype is string:
+        text = "Cast string to int64 is not supported: a seed must be numbers"
+        raise UnimplementedError(None, None, compose("TW102", text))
+    words = np.asarray(found.numpy()).astype(np.int64).reshape(-1)[:size]
+    return np.concatenate([np.zeros(size - len(words), np.int64), words])
+
+
+def unforeseeable_state(algorithm: int) -> np.ndarray:
+    """A state from the operating system's randomness."""
+    words = state_of_stream(random_streams.unforeseeable()).view(np.int64)
+    return words[: STATE_SIZE[algorithm]]
+
+
+def check_state(state: Any, algorithm: int) -> Tensor:
+    """`state` as a tensor of the algorithm's length; ValueError for another length."""
+    found = convert_to_tensor(state, None if isinstance(state, (Tensor, Variable)) else int64)
+    size = STATE_SIZE[algorithm]
+    if found.dims != (size,):
+        raise value_error("TW205", f"Shapes {found.dims} and [{size}] are incompatible")
+    return found
+
+
+def stream_of_state(state: Tensor, algorithm: int) -> Tensor:
+    """The stream a generator's state stands for: its counter, a zero if that is short, its key."""
+    words = np.asarray(state.numpy()).astype(np.int64).view(np.uint64)
+    return wrap(np.concatenate([words[:-1], np.zeros(3 - len(words), np.uint64), words[-1:]]))
