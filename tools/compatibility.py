@@ -1,12 +1,13 @@
 """Write docs/compatibility.md: which of TensorFlow's public names talweg has.
 
-Reads the recorded list of TensorFlow 2.21's names (tests/recorded/names.txt) and talweg's own export
-table; ``--check`` only compares.
+Reads the recorded list of TensorFlow 2.21's names (tests/recorded/names.txt) and talweg's own
+export table; ``--check`` only compares.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections import defaultdict
@@ -58,10 +59,30 @@ def text() -> str:
     lines += ["", "Not there yet at all: " + ", ".join(absent) + ".", ""]
     for space in spaces:
         if there[space]:
-            lines += [f"## {space}", "", "There: " + ", ".join(f"`{n}`" for n in there[space]) + ".", ""]
+            lines += [f"## {space}", "", f"There: {listed(there[space])}", ""]
             if missing[space]:
-                lines += ["Not there yet: " + ", ".join(f"`{n}`" for n in missing[space]) + ".", ""]
-    return "\n".join(lines)
+                lines += [f"Not there yet: {listed(missing[space])}", ""]
+    return "\n".join(lines + differences())
+
+
+def listed(names: list[str]) -> str:
+    """Names in a sentence."""
+    return ", ".join(f"`{name}`" for name in names) + "."
+
+
+def differences() -> list[str]:
+    """The recorded cases in which talweg departs from TensorFlow, by reason."""
+    entries = json.loads((ROOT / "tests" / "recorded" / "differences.json").read_text("utf-8"))
+    by_reason = defaultdict(list)
+    for entry in entries:
+        by_reason[entry["reason"]].append(entry["case"].replace("\n", "; "))
+    lines = ["## Recorded differences", ""]
+    for reason in sorted(by_reason):
+        cases = by_reason[reason]
+        more = f" and {len(cases) - 2} more" if len(cases) > 2 else ""
+        shown = ", ".join(f"`{case}`" for case in cases[:2])
+        lines.append(f"- {reason}: {shown}{more}.")
+    return [*lines, ""]
 
 
 def main() -> int:

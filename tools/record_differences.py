@@ -1,7 +1,7 @@
 """Record where talweg departs from TensorFlow on purpose: tests/recorded/differences.json.
 
-Each entry is a recorded case, the reason, and what talweg gives instead.  ``--add CASE REASON`` adds
-one; without arguments every entry's value is taken again and cases flagged `tf-wrong` that have no
+Each entry is a recorded case, the reason, and what talweg gives instead.  ``--add CASE REASON``
+adds one; without arguments every entry's value is taken again and cases flagged `tf-wrong` that have no
 entry are added, with an empty reason to be written by hand (a test fails until it is).
 """
 
@@ -38,8 +38,11 @@ def main() -> None:
     names = helpers.namespace(tf)
     rows = [
         json.dumps(
-            {"case": text, "reason": reason, "gives": description.encode(
-                description.run(cases[text], tf, names))}
+            {
+                "case": text,
+                "reason": reason,
+                "gives": description.encode(description.run(cases[text], tf, names)),
+            }
         )
         for text, reason in sorted(reasons.items())
     ]

@@ -1,7 +1,7 @@
 """Record TensorFlow's public names (run it with TensorFlow's Python): tests/recorded/names.txt.
 
-``python tools/record_names.py`` walks `tensorflow` without `compat`, `keras` and the namespaces that
-Keras fills, and writes one name a line.
+``python tools/record_names.py`` walks `tensorflow` without `compat`, `keras` and the namespaces
+that Keras fills, and writes one name a line.
 """
 
 from __future__ import annotations

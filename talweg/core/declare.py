@@ -81,8 +81,8 @@ def elementwise(
     """Declare a primitive that acts on each element of its (broadcast) operands alone.
 
     `accepts` are the dtypes of the operands named in `same` (default: all), which must be equal;
-    `result` the dtype of the result if it is not theirs.  `guarded`: a zero cotangent (tangent) gives
-    zero even where the partial is infinite, as TensorFlow's kernel has it.
+    `result` the dtype of the result if it is not theirs.  `guarded`: a zero cotangent (tangent)
+    gives zero even where the partial is infinite, as TensorFlow's kernel has it.
     """
 
     def declare(declaration: Any) -> Primitive:

@@ -225,4 +225,3 @@ def _no_conversion(value: Any, dtype: DType | None) -> Any:
 
 
 CONVERTERS.append((SparseTensor, _no_conversion))
-

@@ -25,7 +25,6 @@ from talweg.core.dtypes import int64, string
 from talweg.core.errors import UnimplementedError, compose, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable
 from talweg.kernels import random_streams
 from talweg.kernels.random_bits import MASK64, state_of_stream
@@ -163,9 +162,3 @@ def check_state(state: Any, algorithm: int) -> Tensor:
     if found.dims != (size,):
         raise value_error("TW205", f"Shapes {found.dims} and [{size}] are incompatible")
     return found
-
-
-def stream_of_state(state: Tensor, algorithm: int) -> Tensor:
-    """The stream a generator's state stands for: its counter, a zero if that is short, its key."""
-    words = np.asarray(state.numpy()).astype(np.int64).view(np.uint64)
-    return wrap(np.concatenate([words[:-1], np.zeros(3 - len(words), np.uint64), words[-1:]]))

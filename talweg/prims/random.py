@@ -28,7 +28,7 @@ from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels import random, random_normal, random_threefry
 from talweg.kernels.random_bits import (
     MASK64,
-    Stream,
+    MASK128,
     scramble,
     state_of_stream,
     stream_of_state,
@@ -119,30 +119,70 @@ class reserve_stream:
     memory = "host"
 
 
+_STATE_SIZE = {PHILOX: 3, THREEFRY: 2}  # words of a generator's state: counter, then a key of one
+
+
+def _check_state(name, state, algorithm):
+    check_dtype(name, "state", state.dtype, {int64})
+    size = _STATE_SIZE[algorithm]
+    if state.dims not in (None, (size,), (None,)):
+        raise invalid("TW205", f"{name}: state must have shape [{size}], not {list(state.dims)}")
+
+
 @primitive
-class skip_stream:
-    """z = the stream `blocks` blocks further on; of ThreeFry's counter only the low half counts."""
+class generator_stream:
+    """z = the stream of a generator's state.   state [3], or [2] for ThreeFry -> z [3]."""
 
-    operands = "stream"
+    operands = "state"
 
-    def infer(stream, *, blocks, algorithm):
-        check_stream("skip_stream", stream)
-        return stream
+    def infer(state, *, algorithm):
+        _check_state("generator_stream", state, algorithm)
+        return Aval((3,), uint64)
 
-    def numpy(stream, *, blocks, algorithm):
-        start = stream_of_state(stream)
-        if algorithm == THREEFRY:
-            return state_of_stream(Stream(start.key, start.counter + blocks & MASK64))
-        return state_of_stream(start.skip(blocks))
+    def numpy(state, *, algorithm):
+        words = state.view(np.uint64)
+        return np.concatenate([words[:-1], np.zeros(3 - len(words), np.uint64), words[-1:]])
 
     no_gradient = BITS
     batch = LOOP
     memory = "none"
     samples = (
-        Sample(_STATE, blocks=512, algorithm=PHILOX),
-        Sample(_STATE, blocks=-512, algorithm=THREEFRY),
+        Sample(np.array([1, -2, 3]), algorithm=PHILOX),
+        Sample(np.array([1, -2]), algorithm=THREEFRY),
     )
-    rejects = (Reject(np.ones(2, np.uint64), blocks=1, algorithm=PHILOX, code="TW205"),)
+    rejects = (
+        Reject(np.array([1, 2]), algorithm=PHILOX, code="TW205"),
+        Reject([3], algorithm=PHILOX, code="TW102"),
+    )
+
+
+@primitive
+class skip_state:
+    """z = a generator's state `blocks` blocks further on; ThreeFry's counter has 64 bits."""
+
+    operands = "state"
+
+    def infer(state, *, blocks, algorithm):
+        _check_state("skip_state", state, algorithm)
+        return state
+
+    def numpy(state, *, blocks, algorithm):
+        words = [int(word) & MASK64 for word in state.tolist()]
+        if algorithm == THREEFRY:
+            moved = [words[0] + blocks & MASK64, words[1]]
+        else:
+            counter = (words[1] << 64 | words[0]) + blocks & MASK128
+            moved = [counter & MASK64, counter >> 64, words[2]]
+        return np.array(moved, np.uint64).view(np.int64)
+
+    no_gradient = BITS
+    batch = LOOP
+    memory = "none"
+    samples = (
+        Sample(np.array([-3, 0, 5]), blocks=512, algorithm=PHILOX),
+        Sample(np.array([1, -2]), blocks=-512, algorithm=THREEFRY),
+    )
+    rejects = (Reject(np.array([1, 2]), blocks=1, algorithm=PHILOX, code="TW205"),)
 
 
 # -- numbers

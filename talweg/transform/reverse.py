@@ -18,7 +18,7 @@ Record = tuple  # (primitive, operands, results, parameters, origin)
 
 
 def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
-    """The records that depend on a source, each with which of its operands do, and all their ids."""
+    """The records that depend on a source, with which operands do, and all ids that do."""
     reached = {id(source) for source in sources}
     kept = []
     for record in records:

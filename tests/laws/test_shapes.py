@@ -120,7 +120,10 @@ def test_concat_and_split_undo_each_other(data, shape, count):
 @given(st.data(), st.integers(1, 5), st.integers(1, 4))
 def test_gather_then_scatter(data, rows, width):
     """<gather(x, i), g> = <x, scatter(i, g)>."""
-    x, picked = array(data, (rows, width)), data.draw(st.lists(st.integers(0, rows - 1), min_size=1))
+    x, picked = (
+        array(data, (rows, width)),
+        data.draw(st.lists(st.integers(0, rows - 1), min_size=1)),
+    )
     g = array(data, (len(picked), width))
     t = tf.constant(x)
     with tf.GradientTape() as tape:

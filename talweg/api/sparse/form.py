@@ -16,7 +16,7 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import OPERATIONS, IndexedSlices
 from talweg.eager.composite import SparseTensor, SparseTensorSpec, row_numbers
 from talweg.eager.tensor import array_of, wrap
-from talweg.prims import indexing
+from talweg.prims import indexing, layout
 
 export("SparseTensor", "sparse.SparseTensor")(SparseTensor)
 export("SparseTensorSpec")(SparseTensorSpec)
@@ -337,7 +337,7 @@ def concat(
         shifted[:, axis] += begin
         places.append(shifted)
         begin += one[axis]
-    values = OPERATIONS["concat"]([x.values for x in inputs], 0)
+    values = layout.concat(*(x.values for x in inputs), axis=0)
     return reorder(made(np.concatenate(places), values, whole))
 
 
@@ -371,5 +371,3 @@ def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> Indexe
     indices = array_of(a.indices)
     places = np.flatnonzero(~np.isin(indices, array_of(tensor(mask_indices))))
     return IndexedSlices(taken(a.values, places), wrap(indices[places]), a.dense_shape)
-
-

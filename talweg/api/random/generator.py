@@ -1,0 +1,287 @@
+"""tf.random.Generator: random numbers whose state is an object of the program.
+
+The state is a variable of 64-bit integers: a counter, of two words for Philox and one for
+ThreeFry, and a key.  Each value drawn moves the counter on by 256, whatever the value needed, so the
+state after a call depends on shapes only.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import integer
+from talweg.api.export import export
+from talweg.api.random.arguments import (
+    parameter,
+    sample_shape,
+    scale_and_shift,
+    shape_of,
+)
+from talweg.api.random.distributions import binomial_parameters, broadcast_dims
+from talweg.api.random.stateless import check_bounds, numbers, uniform_of_stream
+from talweg.core.dtypes import as_dtype, float32, int32, int64, uint64
+from talweg.core.errors import compose, value_error
+from talweg.core.value import Tensor
+from talweg.eager import randomness
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.randomness import Algorithm, algorithm_number
+from talweg.eager.tensor import wrap
+from talweg.eager.variable import Variable
+from talweg.kernels.random_bits import RESERVED
+from talweg.prims import random as prims
+from talweg.prims.joining import stack
+from talweg.prims.random_distributions import random_binomial
+
+_BINOMIAL_WORDS = 2 * 100  # words that are set aside for a binomial number
+_lock = threading.Lock()  # no two calls may take the same numbers
+
+export("random.Algorithm", "random.experimental.Algorithm")(Algorithm)
+
+
+@export("random.create_rng_state", "random.experimental.create_rng_state")
+def create_rng_state(seed: Any, alg: Any) -> Any:
+    """The state of a generator for a seed: int64, [3] for Philox, [2] for ThreeFry.
+
+    An integer of any size fills the words from the first; a vector is cut or padded in front.
+
+    >>> import talweg as tf
+    >>> tf.random.create_rng_state(1, "philox")
+    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([1, 0, 0])>
+    """
+    return wrap(randomness.rng_state(seed, algorithm_number(alg)))
+
+
+@export("random.Generator", "random.experimental.Generator")
+class Generator:
+    """A generator of random numbers that keeps its own state.
+
+    Make one with `from_seed`, `from_state`, `from_key_counter` or `from_non_deterministic_state`.
+    The numbers are TensorFlow's for the same state.
+
+    >>> import talweg as tf
+    >>> g = tf.random.Generator.from_seed(1)
+    >>> g.normal([3]).numpy()
+    array([ 0.43842274, -0.53439844, -0.07710262], dtype=float32)
+    >>> g.state.numpy()
+    array([769,   0,   0])
+    """
+
+    def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None):
+        """A generator with the state and algorithm of `copy_from`, or with those given."""
+        if copy_from is not None:
+            if state is not None or alg is not None:
+                text = "Generator: copy_from excludes state and alg"
+                raise AssertionError(compose("TW104", text))
+            state, alg = copy_from.state, copy_from.algorithm
+        if state is None or alg is None:
+            text = "Generator: state and alg must be given"
+            hint = "tf.random.Generator.from_seed(1)"
+            raise AssertionError(compose("TW104", text, hint=hint))
+        self._alg = algorithm_number(alg)
+        self._state_var = Variable(
+            randomness.check_state(state, self._alg), trainable=False, dtype=int64, name="StateVar"
+        )
+
+    # -- making
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any) -> Generator:
+        """A generator in a state: [3] words for Philox, [2] for ThreeFry; ValueError otherwise."""
+        return cls(state=state, alg=alg)
+
+    @classmethod
+    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+        """A generator from an integer or a vector; see `tf.random.create_rng_state`."""
+        number = algorithm_number("philox" if alg is None else alg)
+        return cls(state=wrap(randomness.rng_state(seed, number)), alg=number)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        """A generator nobody can foretell."""
+        number = algorithm_number("philox" if alg is None else alg)
+        return cls(state=wrap(randomness.unforeseeable_state(number)), alg=number)
+
+    @classmethod
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
+        """A generator from a key and a counter: [2] words for Philox, [1] for ThreeFry."""
+        number = algorithm_number(alg)
+        return cls(state=_state_of(key, counter, number), alg=number)
+
+    # -- the state
+
+    @property
+    def state(self) -> Variable:
+        """The state: a variable of int64."""
+        return self._state_var
+
+    @property
+    def algorithm(self) -> int:
+        """The number of the algorithm: 1 for Philox, 2 for ThreeFry."""
+        return self._alg
+
+    @property
+    def key(self) -> Any:
+        """The key: the last word of the state."""
+        return self._state_var.value()[-1]
+
+    def reset(self, state: Any) -> None:
+        """Put the generator into another state; ValueError for one of another size."""
+        self._state_var.assign(randomness.check_state(state, self._alg))
+
+    def reset_from_seed(self, seed: Any) -> None:
+        """Put the generator into the state of a seed."""
+        self._state_var.assign(wrap(randomness.rng_state(seed, self._alg)))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        """Put the generator into the state of a key and a counter."""
+        self._state_var.assign(_state_of(key, counter, self._alg))
+
+    def skip(self, delta: Any) -> Any:
+        """Go on as if `delta` numbers had been drawn; the state before is returned."""
+        return self._advance(integer(delta, "skip", "delta") * RESERVED)
+
+    def _advance(self, blocks: int) -> Tensor:
+        with _lock:
+            before = self._state_var.value()
+            after = prims.skip_state(before, blocks=blocks, algorithm=self._alg)
+            self._state_var.assign(after, read_value=False)
+        return before
+
+    def _stream(self, dims: tuple) -> Tensor:
+        """A stream for that many values."""
+        before = self._advance(math.prod(dims) * RESERVED)
+        return prims.generator_stream(before, algorithm=self._alg)
+
+    # -- numbers
+
+    def normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = float32,
+        name: str | None = None,
+    ) -> Any:
+        """Normal numbers: mean + stddev * z, differentiable by both."""
+        return self._scaled("normal", shape, mean, stddev, dtype)
+
+    def truncated_normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = float32,
+        name: str | None = None,
+    ) -> Any:
+        """Normal numbers within two standard deviations of the mean."""
+        return self._scaled("truncated_normal", shape, mean, stddev, dtype)
+
+    def _scaled(self, kind: str, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+        dtype = as_dtype(dtype)
+        if not dtype.is_floating:
+            mean, stddev = parameter(mean, dtype), parameter(stddev, dtype)
+        dims = shape_of(shape, f"Generator.{kind}")
+        drawn = numbers(kind, self._stream(dims), dims, dtype, self._alg)
+        return scale_and_shift(drawn, stddev, mean)
+
+    def uniform(
+        self,
+        shape: Any,
+        minval: Any = 0,
+        maxval: Any = None,
+        dtype: Any = float32,
+        name: str | None = None,
+    ) -> Any:
+        """Numbers of [minval, maxval); maxval is 1 for floats if None.
+
+        Integers need both bounds, or None for both and then cover their whole range; ValueError
+        otherwise.
+        """
+        dtype = as_dtype(dtype)
+        if dtype.is_integer:
+            check_bounds(minval, maxval, dtype)
+        dims = shape_of(shape, "Generator.uniform")
+        return uniform_of_stream(self._stream(dims), dims, minval, maxval, dtype, self._alg)
+
+    def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: str | None = None) -> Any:
+        """Integers over the whole range of int32, int64, uint32 or uint64."""
+        dims = shape_of(shape, "Generator.uniform_full_int")
+        return numbers("bits", self._stream(dims), dims, as_dtype(dtype), self._alg)
+
+    def binomial(
+        self, shape: Any, counts: Any, probs: Any, dtype: Any = int32, name: str | None = None
+    ) -> Any:
+        """How many of `counts` trials succeed, each with probability `probs` (Philox only).
+
+        `shape` is the whole shape of the result and ends in that of the (broadcast) parameters.
+        """
+        if self._alg != prims.PHILOX:
+            text = f"Generator.binomial: algorithm {self._alg} has no binomial numbers"
+            raise value_error("TW207", text, "Philox")
+        dims = shape_of(shape, "Generator.binomial")
+        counts, probs = binomial_parameters(counts, probs)
+        batches = math.prod(broadcast_dims(counts, probs))
+        samples = sample_shape(dims, counts, probs)
+        reserved = batches * _BINOMIAL_WORDS * (math.prod(samples) + 3) // 4 * RESERVED
+        stream = prims.generator_stream(self._advance(reserved), algorithm=self._alg)
+        return random_binomial(stream, counts, probs, shape=samples, dtype=as_dtype(dtype))
+
+    # -- more generators
+
+    def make_seeds(self, count: Any = 1) -> Any:
+        """Seeds for stateless functions, [2, count] int64, one pair a column."""
+        keys = self.uniform_full_int([count], int64)
+        return stack(keys, wrap(np.zeros(keys.dims, np.int64)), axis=0)
+
+    def split(self, count: Any = 1) -> list[Generator]:
+        """`count` new generators that are independent of this and of each other."""
+        keys = self.uniform_full_int([count], int64).numpy()
+        rest = np.zeros(randomness.STATE_SIZE[self._alg] - 1, np.int64)
+        states = [np.append(rest, key) for key in keys]
+        return [type(self)(state=wrap(state), alg=self._alg) for state in states]
+
+
+def _state_of(key: Any, counter: Any, algorithm: int) -> Tensor:
+    """A state from a key [] and a counter [n]; ValueError for other shapes."""
+    parts = []
+    for value, dims in ((counter, (randomness.STATE_SIZE[algorithm] - 1,)), (key, ())):
+        part = np.asarray(convert_to_tensor(value).numpy()).astype(np.int64)
+        if part.shape != dims:
+            raise value_error("TW205", f"Shapes {part.shape} and {list(dims)} are incompatible")
+        parts.append(part.reshape(-1))
+    return wrap(np.concatenate(parts))
+
+
+# -- the global generator
+
+
+class _Holder:
+    """What the global generator is; none until it is asked for."""
+
+    generator: Any = None
+
+
+@export("random.get_global_generator", "random.experimental.get_global_generator")
+def get_global_generator() -> Any:
+    """The generator that is shared by the program; made unforeseeable on first use.
+
+    `tf.random.set_seed` does not touch it.
+
+    >>> import talweg as tf
+    >>> tf.random.set_global_generator(tf.random.Generator.from_seed(8))
+    >>> tf.random.get_global_generator().normal([2]).numpy()
+    array([0.69211644, 0.84215707], dtype=float32)
+    """
+    if _Holder.generator is None:
+        _Holder.generator = Generator.from_non_deterministic_state()
+    return _Holder.generator
+
+
+@export("random.set_global_generator", "random.experimental.set_global_generator")
+def set_global_generator(generator: Any) -> None:
+    """Replace the generator that is shared by the program."""
+    _Holder.generator = generator

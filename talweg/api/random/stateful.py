@@ -1,0 +1,262 @@
+"""tf.random.normal and relatives: numbers from hidden streams, reproducible by `tf.random.set_seed`.
+
+The numbers are TensorFlow's for the same global seed, own seeds and order of calls, in eager
+programs.  A call with an own seed goes on where the last call of the same function with the same
+seed and dtype stopped; calls without one take a new stream each.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from talweg.api.arguments import integer, tensor
+from talweg.api.export import export
+from talweg.api.random.arguments import allowed, parameter, scale_and_shift, shape_and_kind
+from talweg.api.random.distributions import (
+    COUNTS,
+    classes_of_stream,
+    gamma_of_stream,
+    gamma_parameters,
+)
+from talweg.api.random.stateless import FLOATS, numbers, reorder, uniform_of_stream
+from talweg.core.dtypes import DType, as_dtype, float32, int32, int64
+from talweg.core.errors import value_error
+from talweg.core.value import Tensor
+from talweg.eager import randomness
+from talweg.kernels.random_bits import BLOCK, RESERVED
+from talweg.prims import random as prims
+from talweg.prims import random_distributions as distributions
+
+
+@export("random.set_seed", "compat.v1.set_random_seed", "compat.v1.random.set_random_seed")
+def set_seed(seed: Any) -> None:
+    """Set the global seed: from here on the functions of tf.random repeat themselves.
+
+    Every hidden stream starts anew.  `seed` is an integer (any size); None forgets the seed.
+    TypeError for what is no number.
+
+    >>> import talweg as tf
+    >>> tf.random.set_seed(1)
+    >>> a = tf.random.normal([2])
+    >>> tf.random.set_seed(1)
+    >>> bool(tf.reduce_all(a == tf.random.normal([2])))
+    True
+    """
+    randomness.set_seed(seed)
+
+
+@export("compat.v1.get_seed", "compat.v1.random.get_seed")
+def get_seed(op_seed: Any) -> tuple:
+    """The two seeds a call with the own seed `op_seed` (or None) uses; (None, None) without any."""
+    seeds = randomness.get_seed(op_seed)
+    return (None, None) if seeds == (0, 0) else seeds
+
+
+def _numbers(kind: str, shape: Any, dtype: DType, seed: Any) -> Tensor:
+    dims, shape_kind = shape_and_kind(shape, kind)
+    operation = (kind, dtype.name, shape_kind)
+    stream = randomness.reserve(operation, seed, math.prod(dims) * RESERVED)
+    return numbers(kind, stream, dims, dtype, prims.PHILOX)
+
+
+@export("random.normal", "compat.v1.random.normal", "compat.v1.random_normal")
+def normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Normal numbers, in `shape`: mean + stddev * z, differentiable by both.
+
+    mean, stddev: broadcast against `shape`.  seed: an integer for a stream of its own.
+    TypeError for an integer dtype, InvalidArgumentError for a bad shape.
+
+    >>> import talweg as tf
+    >>> tf.random.normal([2, 3]).shape
+    TensorShape([2, 3])
+    """
+    return _scaled("normal", shape, mean, stddev, dtype, seed)
+
+
+@export(
+    "random.truncated_normal", "compat.v1.random.truncated_normal", "compat.v1.truncated_normal"
+)
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Normal numbers, drawn again if more than two standard deviations from the mean.
+
+    >>> import talweg as tf
+    >>> bool(tf.reduce_max(abs(tf.random.truncated_normal([1000]))) < 2)
+    True
+    """
+    return _scaled("truncated_normal", shape, mean, stddev, dtype, seed)
+
+
+def _scaled(kind: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: Any) -> Tensor:
+    dtype = as_dtype(dtype)
+    if not dtype.is_floating:  # before a seed is used up
+        mean, stddev = parameter(mean, dtype), parameter(stddev, dtype)
+    return scale_and_shift(_numbers(kind, shape, dtype, seed), stddev, mean)
+
+
+@export("random.uniform", "compat.v1.random.uniform", "compat.v1.random_uniform")
+def uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    seed: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Numbers of [minval, maxval), in `shape`.
+
+    maxval: 1 for floats if None; integers (int32, int64) need it.  For floats the bounds broadcast and the
+    result is differentiable by them.  ValueError for another dtype or an integer without maxval,
+    InvalidArgumentError for a bad shape or integers with minval >= maxval.
+
+    >>> import talweg as tf
+    >>> tf.random.uniform([4], 0, 10, tf.int32).dtype
+    tf.int32
+    """
+    dtype = allowed(dtype, (*FLOATS, *COUNTS))
+    if maxval is None:
+        if dtype.is_integer:
+            raise value_error("TW207", f"Must specify maxval for integer dtype {dtype!r}")
+        maxval = 1
+    if not dtype.is_integer:
+        rest = minval, maxval
+        plain = all(type(bound) in (int, float) for bound in rest)
+        drawn = _numbers("uniform", shape, dtype, seed)
+        if plain and rest == (0, 1):
+            return drawn
+        low, high = parameter(minval, dtype), parameter(maxval, dtype)
+        return drawn * (high - low) + low
+    low, high = parameter(minval, dtype), parameter(maxval, dtype)
+    dims, kind = shape_and_kind(shape, "uniform")
+    operation = ("integers", dtype.name, kind)
+    stream = randomness.reserve(operation, seed, math.prod(dims) * RESERVED)
+    if 0 in dims:
+        return numbers("bits", stream, dims, dtype, prims.PHILOX)
+    return uniform_of_stream(stream, dims, low, high, dtype, prims.PHILOX)
+
+
+@export("random.shuffle", "compat.v1.random.shuffle", "compat.v1.random_shuffle")
+def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Any:
+    """`value` with its first axis in a random order; a scalar as it is.
+
+    >>> import talweg as tf
+    >>> sorted(tf.random.shuffle([3, 1, 2]).numpy().tolist())
+    [1, 2, 3]
+    """
+    value = tensor(value)
+    size = value.dims[0] if value.dims else 1
+    blocks = -(-size // BLOCK) if size > 1 and math.prod(value.dims) > 1 else 0
+    return reorder(value, randomness.reserve(("shuffle", value.dtype.name), seed, blocks))
+
+
+@export("random.categorical", "compat.v1.random.categorical")
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None
+) -> Any:
+    """`num_samples` classes a row, drawn with softmax(logits).   [m, k] -> [m, num_samples]
+
+    dtype: int32 or int64 (if None).  InvalidArgumentError if logits is no matrix or num_samples
+    negative.
+
+    >>> import talweg as tf
+    >>> tf.random.categorical(tf.math.log([[0.0, 1.0]]), 3)
+    <tf.Tensor: shape=(1, 3), dtype=int64, numpy=array([[1, 1, 1]])>
+    """
+    dtype = allowed(int64 if dtype is None else dtype, COUNTS)
+    logits = tensor(logits)
+    size = integer(tensor(num_samples, int32) if isinstance(num_samples, float) else num_samples,
+                   "categorical", "num_samples")  # fmt: skip
+    rows = logits.dims[0] if logits.dims else 0
+    blocks = rows * -(-max(size, 0) // BLOCK) * BLOCK * 2 * RESERVED
+    operation = ("categorical", logits.dtype.name, dtype.name)
+    return classes_of_stream(randomness.reserve(operation, seed, blocks), logits, size, dtype)
+
+
+@export("compat.v1.random.multinomial", "compat.v1.multinomial")
+def multinomial(
+    logits: Any,
+    num_samples: Any,
+    seed: Any = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+) -> Any:
+    """`tf.random.categorical` under its first name.
+
+    >>> import talweg as tf
+    >>> tf.compat.v1.multinomial([[0.0, 0.0]], 5).shape
+    TensorShape([1, 5])
+    """
+    return categorical(logits, num_samples, output_dtype, seed)
+
+
+@export("random.gamma", "compat.v1.random.gamma", "compat.v1.random_gamma")
+def gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = float32,
+    seed: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Gamma numbers of shape parameter `alpha` and rate `beta` (1 if None).
+
+    The result has the shape `shape` + that of the (broadcast) parameters and is differentiable by
+    both (Figurnov, Mohamed and Mnih 2018).  dtype: float16, float32 or float64.
+
+    >>> import talweg as tf
+    >>> tf.random.gamma([5], [0.5, 1.5]).shape
+    TensorShape([5, 2])
+    """
+    dtype = as_dtype(dtype)
+    dims, kind = shape_and_kind(shape, "gamma")
+    alpha, beta = gamma_parameters(alpha, beta, dtype)
+    blocks = math.prod(dims) * math.prod(alpha.dims) * RESERVED
+    stream = randomness.reserve(("gamma", dtype.name, kind), seed, blocks)
+    return gamma_of_stream(stream, alpha, beta, dims)
+
+
+@export("random.poisson")
+def poisson(
+    shape: Any, lam: Any, dtype: Any = float32, seed: Any = None, name: str | None = None
+) -> Any:
+    """Poisson numbers of mean `lam`, in the shape `shape` + that of lam.
+
+    dtype: int32, int64, float16, float32 or float64.  A negative mean gives 0.
+
+    >>> import talweg as tf
+    >>> tf.random.poisson([2], [1.0, 2.0, 3.0]).shape
+    TensorShape([2, 3])
+    """
+    dtype = as_dtype(dtype)
+    dims, kind = shape_and_kind(shape, "poisson")
+    lam = tensor(lam)
+    blocks = math.prod(dims) * math.prod(lam.dims) * RESERVED
+    stream = randomness.reserve(("poisson", lam.dtype.name, dtype.name, kind), seed, blocks)
+    return distributions.random_poisson(stream, lam, shape=dims, dtype=dtype)
+
+
+@export("compat.v1.random_poisson", "compat.v1.random.poisson")
+def random_poisson(
+    lam: Any, shape: Any, dtype: Any = float32, seed: Any = None, name: str | None = None
+) -> Any:
+    """`tf.random.poisson` with its arguments in the older order.
+
+    >>> import talweg as tf
+    >>> tf.compat.v1.random_poisson(1.0, [2]).shape
+    TensorShape([2])
+    """
+    return poisson(shape, lam, dtype, seed)

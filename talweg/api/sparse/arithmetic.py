@@ -1,0 +1,317 @@
+"""tf.sparse: sums, products, reductions and functions of the values.
+
+Values that fall on one place are found by sorting the places; they are then combined by segment
+primitives, so derivatives follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import axes_argument, tensor
+from talweg.api.export import export
+from talweg.api.sparse.form import dims_of, made, reorder, sparse, taken, to_dense
+from talweg.core.errors import invalid, value_error
+from talweg.eager.composite import SparseTensor
+from talweg.eager.tensor import array_of, wrap
+from talweg.prims import arithmetic, contract, layout, segment
+from talweg.prims.complex import conj
+from talweg.prims.indexing import gather
+from talweg.prims.reduce import reduce_sum
+from talweg.prims.transcendental import exp
+
+
+def _grouped(indices: np.ndarray, dims: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct places, sorted, and for each place given the number of its group."""
+    if not dims:
+        return np.zeros((min(len(indices), 1), 0), np.int64), np.zeros(len(indices), np.int64)
+    rows = np.ravel_multi_index(tuple(indices.T), tuple(max(size, 1) for size in dims))
+    distinct, groups = np.unique(rows, return_inverse=True)
+    places = np.stack(np.unravel_index(distinct, tuple(max(size, 1) for size in dims)), axis=-1)
+    return places, groups.reshape(-1)
+
+
+def _union(x: SparseTensor, y: SparseTensor, function: str, combine: Callable) -> SparseTensor:
+    """A value at every place of x or y: `combine` of both, zero where one has none."""
+    if dims_of(x) != dims_of(y):
+        raise invalid(
+            "TW204", f"{function}: the shapes are {dims_of(x)} and {dims_of(y)}", "one shape"
+        )
+    indices = np.concatenate([array_of(x.indices), array_of(y.indices)])
+    places, groups = _grouped(indices, dims_of(x))
+    split = x.values.dims[0]
+    spread = [
+        segment.segment_sum(values, wrap(ids), count=len(places))
+        for values, ids in ((x.values, groups[:split]), (y.values, groups[split:]))
+    ]
+    return made(places, combine(*spread), dims_of(x))
+
+
+@export("sparse.add")
+def add(a: Any, b: Any, threshold: Any = 0) -> Any:
+    """a + b; sparse if both are, without the values whose modulus is below `threshold`.
+
+    TypeError if neither is sparse, InvalidArgumentError where shapes differ.
+
+    >>> import talweg as tf
+    >>> x = tf.SparseTensor([[0]], [1.0], [2])
+    >>> tf.sparse.add(x, x).values.numpy()
+    array([2.], dtype=float32)
+    """
+    if not isinstance(a, SparseTensor):
+        a, b = sparse(b, "sparse.add", "a or b"), a
+    if not isinstance(b, SparseTensor):
+        return tensor(b, hint=a.dtype) + to_dense(a, validate_indices=False)
+    total = _union(a, b, "sparse.add", arithmetic.add)
+    limit = array_of(tensor(threshold))
+    if not limit:
+        return total
+    places = np.flatnonzero(np.abs(array_of(total.values)) >= limit)
+    return made(array_of(total.indices)[places], taken(total.values, places), dims_of(total))
+
+
+@export("sparse.maximum")
+def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The larger element of two sparse tensors of one shape, at the places of either.
+
+    >>> import talweg as tf
+    >>> x = tf.SparseTensor([[0]], [-1.0], [2])
+    >>> y = tf.SparseTensor([[1]], [2.0], [2])
+    >>> tf.sparse.maximum(x, y).values.numpy()
+    array([0., 2.], dtype=float32)
+    """
+    a, b = sparse(sp_a, "sparse.maximum", "sp_a"), sparse(sp_b, "sparse.maximum", "sp_b")
+    return _union(a, b, "sparse.maximum", arithmetic.maximum)
+
+
+@export("sparse.minimum")
+def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The smaller element of two sparse tensors of one shape, at the places of either.
+
+    >>> import talweg as tf
+    >>> x = tf.SparseTensor([[0]], [-1.0], [2])
+    >>> y = tf.SparseTensor([[1]], [2.0], [2])
+    >>> tf.sparse.minimum(x, y).values.numpy()
+    array([-1.,  0.], dtype=float32)
+    """
+    a, b = sparse(sp_a, "sparse.minimum", "sp_a"), sparse(sp_b, "sparse.minimum", "sp_b")
+    return _union(a, b, "sparse.minimum", arithmetic.minimum)
+
+
+def _reduced(
+    sp_input: Any, axis: Any, keepdims: Any, as_sparse: bool, function: str, combine: Any
+) -> Any:
+    """The values with equal places on the axes left, combined."""
+    x = sparse(sp_input, function)
+    dims = dims_of(x)
+    axes = axes_argument(axis, len(dims), function)
+    left = [place for place in range(len(dims)) if place not in axes]
+    sizes = [dims[place] for place in left]
+    places, groups = _grouped(array_of(x.indices)[:, left], sizes)
+    values = combine(x.values, wrap(groups), count=len(places))
+    if keepdims:
+        full = np.zeros((len(places), len(dims)), np.int64)
+        full[:, left] = places
+        places, sizes = full, [1 if place in axes else n for place, n in enumerate(dims)]
+    if as_sparse:
+        return made(places, values, sizes)
+    if not sizes:
+        return reduce_sum(values, axes=(0,), keepdims=False)
+    return to_dense(made(places, values, sizes))
+
+
+@export("sparse.reduce_sum")
+def reduce_sum_(
+    sp_input: Any, axis: Any = None, keepdims: Any = None, output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The sum of the values over `axis` (an int, a list, or None for all).
+
+    >>> import talweg as tf
+    >>> tf.sparse.reduce_sum(tf.SparseTensor([[0, 1], [0, 2]], [5, 7], [2, 3]), axis=1).numpy()
+    array([12,  0], dtype=int32)
+    """
+    combine = segment.segment_sum
+    return _reduced(sp_input, axis, keepdims, output_is_sparse, "sparse.reduce_sum", combine)
+
+
+@export("sparse.reduce_max")
+def reduce_max(
+    sp_input: Any, axis: Any = None, keepdims: Any = None, output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The largest of the values over `axis`, and 0 where there is none.
+
+    Only values that are kept count: zeros that are not kept are no candidates.
+
+    >>> import talweg as tf
+    >>> tf.sparse.reduce_max(tf.SparseTensor([[0, 1], [0, 2]], [-5, -7], [2, 3]), axis=1).numpy()
+    array([-5,  0], dtype=int32)
+    """
+    combine = segment.segment_max
+    return _reduced(sp_input, axis, keepdims, output_is_sparse, "sparse.reduce_max", combine)
+
+
+@export("sparse.softmax")
+def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """softmax over the values of each row (along the last axis); what is not kept does not count.
+
+    sp_input: floats, rank 2 or more.  InvalidArgumentError for a smaller rank.
+
+    >>> import talweg as tf
+    >>> tf.sparse.softmax(tf.SparseTensor([[0, 1], [0, 2]], [3.0, 3.0], [1, 3])).values.numpy()
+    array([0.5, 0.5], dtype=float32)
+    """
+    x = sparse(sp_input, "sparse.softmax")
+    if len(dims_of(x)) < 2:
+        raise invalid("TW203", f"sparse.softmax: shape {dims_of(x)}", "a rank of at least 2")
+    places, groups = _grouped(array_of(x.indices)[:, :-1], dims_of(x)[:-1])
+    ids, count = wrap(groups), len(places)
+    top = arithmetic.stop_gradient(segment.segment_max(x.values, ids, count=count))
+    powers = exp(x.values - segment.segment_rows(top, ids))
+    sums = segment.segment_sum(powers, ids, count=count)
+    return x.with_values(powers / segment.segment_rows(sums, ids))
+
+
+def _matrix(x: Any) -> Any:
+    if x.ndim != 2:
+        raise invalid("TW203", f"sparse_dense_matmul: an operand has shape {x.shape}", "a matrix")
+    return x
+
+
+def _turned(x: Any) -> Any:
+    """The conjugate transpose of a sparse or dense matrix."""
+    if isinstance(x, SparseTensor):
+        values = conj(x.values) if x.dtype.is_complex else x.values
+        return made(array_of(x.indices)[:, ::-1], values, dims_of(x)[::-1])
+    return contract.adjoint(x)
+
+
+@export("sparse.sparse_dense_matmul")
+def sparse_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Any:
+    """The product of two matrices of which one is sparse; a dense matrix.
+
+    adjoint_a, adjoint_b: use the conjugate transpose.  Both have gradients: of the sparse one, its
+    values.  InvalidArgumentError where inner sizes, dtypes or ranks do not fit.
+
+    >>> import talweg as tf
+    >>> a = tf.SparseTensor([[0, 1]], [5.0], [2, 2])
+    >>> tf.sparse.sparse_dense_matmul(a, [[1.0], [2.0]]).numpy()
+    array([[10.],
+           [ 0.]], dtype=float32)
+    """
+    if not isinstance(sp_a, SparseTensor):
+        if not isinstance(b, SparseTensor):
+            sp_a = sparse(sp_a, "sparse_dense_matmul", "sp_a")
+        else:
+            a = contract.adjoint(_matrix(tensor(sp_a))) if not adjoint_a else tensor(sp_a)
+            product = sparse_dense_matmul(b if adjoint_b else _turned(b), a)
+            return contract.adjoint(product)
+    dense = _matrix(tensor(b, hint=sp_a.dtype))
+    if len(dims_of(sp_a)) != 2:
+        raise invalid("TW203", f"sparse_dense_matmul: sp_a has shape {dims_of(sp_a)}", "a matrix")
+    x = _turned(sp_a) if adjoint_a else sp_a
+    dense = contract.adjoint(dense) if adjoint_b else dense
+    (rows, inner), indices = dims_of(x), array_of(x.indices)
+    if inner != dense.dims[0]:
+        raise invalid(
+            "TW204",
+            "sparse_dense_matmul: cannot multiply, the inner dimensions do not match: "
+            f"{inner} and {dense.dims[0]}",
+        )
+    chosen = gather(dense, wrap(indices[:, 1]), axis=0, batch_dims=0)
+    terms = chosen * layout.reshape(x.values, shape=(x.values.dims[0], 1))
+    return segment.segment_sum(terms, wrap(indices[:, 0]), count=rows)
+
+
+@export("sparse.map_values")
+def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`op` of the values of the sparse arguments, as a sparse tensor with their places.
+
+    ValueError where the places of the sparse arguments differ.
+
+    >>> import talweg as tf
+    >>> tf.sparse.map_values(tf.add, tf.SparseTensor([[0]], [1], [2]), 10).values.numpy()
+    array([11], dtype=int32)
+    """
+    found = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
+    if not found:
+        return op(*args, **kwargs)
+    first = found[0]
+    for other in found[1:]:
+        if not np.array_equal(array_of(first.indices), array_of(other.indices)):
+            raise value_error("TW204", "sparse.map_values: the places of the arguments differ")
+
+    def plain(x: Any) -> Any:
+        return x.values if isinstance(x, SparseTensor) else x
+
+    values = op(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
+    return first.with_values(values)
+
+
+@export("sparse.fill_empty_rows")
+def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple:
+    """The matrix with `default_value` at column 0 of each row without values; which rows these are.
+
+    >>> import talweg as tf
+    >>> x, empty = tf.sparse.fill_empty_rows(tf.SparseTensor([[1, 0]], [5], [2, 2]), 9)
+    >>> x.values.numpy(), empty.numpy()
+    (array([9, 5], dtype=int32), array([ True, False]))
+    """
+    x = sparse(sp_input, "sparse.fill_empty_rows")
+    dims, indices = dims_of(x), array_of(x.indices)
+    if len(dims) != 2:
+        raise invalid("TW203", f"sparse.fill_empty_rows: shape {dims}", "a matrix")
+    empty = np.ones(dims[0], bool)
+    empty[indices[:, 0]] = False
+    rows = np.flatnonzero(empty)
+    default = tensor(default_value, dtype=x.dtype)
+    added = layout.broadcast_to(default, shape=(len(rows),))
+    places = np.concatenate([indices, np.stack([rows, np.zeros_like(rows)], axis=1)])
+    values = layout.concat(x.values, added, axis=0)
+    return reorder(made(places, values, dims)), wrap(empty)
+
+
+@export("sparse.bincount")
+def bincount(
+    values: Any, weights: Any = None, axis: Any = 0, minlength: Any = None, maxlength: Any = None,
+    binary_output: bool = False, name: str | None = None,
+) -> SparseTensor:  # fmt: skip
+    """How often each number occurs in a tensor: counts, at the places of the numbers.
+
+    values: non-negative integers.  axis=0 counts all, axis=-1 the rows of a matrix one by one.
+    weights: what each counts instead of 1.  minlength, maxlength: limits of the last size (numbers
+    of at least maxlength are left out).  binary_output: 1 for every number that occurs.
+
+    >>> import talweg as tf
+    >>> tf.sparse.bincount([1, 1, 2]).values.numpy()
+    array([2, 1], dtype=int32)
+    """
+    numbers = array_of(tensor(values))
+    if np.any(numbers < 0):
+        raise invalid("TW207", "sparse.bincount: a value is negative", "values of at least 0")
+    rows = numbers.reshape(-1 if axis == 0 else numbers.shape[0], 1 if axis == 0 else -1)
+    keys = np.zeros(numbers.size, np.int64)
+    if axis != 0:
+        keys = np.repeat(np.arange(numbers.shape[0]), rows.shape[1])
+    flat = numbers.reshape(-1)
+    kept = np.flatnonzero(flat < maxlength) if maxlength is not None else np.arange(flat.size)
+    size = max(int(flat[kept].max()) + 1 if len(kept) else 0, minlength or 0)
+    indices = np.stack([keys[kept], flat[kept]], axis=1)
+    dims = (1 if axis == 0 else numbers.shape[0], size)
+    places, groups = _grouped(indices, dims)
+    if weights is None or binary_output:
+        counts = np.bincount(groups, minlength=len(places))
+        found = wrap((np.minimum(counts, 1) if binary_output else counts).astype(np.int32))
+    else:
+        amounts = tensor(weights)
+        amounts = taken(layout.reshape(amounts, shape=(flat.size,)), kept)
+        found = segment.segment_sum(amounts, wrap(groups), count=len(places))
+    if axis == 0:
+        return made(places[:, 1:], found, (size,))
+    return made(places, found, dims)
