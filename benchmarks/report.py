@@ -137,11 +137,18 @@ def _summary(series, row, clock):
         "minimum": series.minimum(clock),
         "spread": series.spread(clock),
         "ours_over_this": paired_ratio(ours, series, clock) if ours else None,
+        "ours_over_this_at_best": _ratio_at_best(ours, series, clock),
         "first_call": series.first_call,
         "iterations": series.iterations,
         "samples": series.samples,
         "error": series.error,
     }
+
+
+def _ratio_at_best(ours, series, clock):
+    """The ratio of the minima: what is left when nothing disturbs."""
+    least = series.minimum(clock)
+    return ours.minimum(clock) / least if ours and least > 0 else None
 
 
 def _aim(verdict):

@@ -22,8 +22,12 @@ TESTS = Path(__file__).resolve().parents[1] / "tests" / "kernels"
 sys.path.insert(0, str(TESTS))
 
 from random_cases import EXACT, KEPT, cases  # noqa: E402
+from random_programs import programs, run  # noqa: E402
 
 PLAIN = ("uniform", "normal", "truncated_normal")
+
+
+tf.get_logger().setLevel("ERROR")
 
 
 def _constant(value, dtype):
@@ -102,6 +106,12 @@ def derivatives():
     return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n"
 
 
+def record_programs():
+    """One line of JSON a program."""
+    return "[\n" + ",\n".join(json.dumps(run(each, tf, np)) for each in programs()) + "\n]\n"
+
+
 if __name__ == "__main__":
+    (TESTS / "random_programs.json").write_text(record_programs())
     (TESTS / "random_reference.json").write_text(record())
     (TESTS / "random_gamma_derivative.json").write_text(derivatives())

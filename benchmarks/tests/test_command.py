@@ -51,6 +51,7 @@ def test_the_document_is_plain_data(tmp_path):
     assert read["tally"] == {"met": 1, "missed": 1, "not judged": 0}
     contenders = read["results"][0]["contenders"]
     assert contenders["talweg"]["median"] == 1.5
+    assert contenders["torch"]["ours_over_this_at_best"] == 0.5
     assert contenders["torch compiled"]["error"] == "RuntimeError: no compiler"
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
 

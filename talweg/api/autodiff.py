@@ -68,3 +68,37 @@ def vectorized_map(
               for x in leaves]  # fmt: skip
     parts, result = batch.vectorize(run, spread, size)
     return structure.pack(result, parts)
+
+
+def _needs_a_graph(function: str) -> RuntimeError:
+    return RuntimeError(
+        f"tf.{function} is not supported when eager execution is enabled. Use tf.GradientTape "
+        "instead.  [TW302]"
+    )
+
+
+@export("gradients")
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = None,
+) -> Any:
+    """Derivatives inside a graph; RuntimeError in eager mode, where `tf.GradientTape` is meant."""
+    raise _needs_a_graph("gradients")
+
+
+@export("hessians")
+def hessians(
+    ys: Any,
+    xs: Any,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    name: str = "hessians",
+) -> Any:
+    """Second derivatives inside a graph; RuntimeError in eager mode: use `tape.jacobian` twice."""
+    raise _needs_a_graph("hessians")

@@ -149,7 +149,8 @@ ArgMax(input, dimension, output_type=int64) = math.argmax(input, dimension, outp
 ArgMin(input, dimension, output_type=int64) = math.argmin(input, dimension, output_type)
 Cumprod(x, axis, exclusive=False, reverse=False) = math.cumprod(x, axis, exclusive, reverse)
 Cumsum(x, axis, exclusive=False, reverse=False) = math.cumsum(x, axis, exclusive, reverse)
-CumulativeLogsumexp(x, axis, exclusive=False, reverse=False) = math.cumulative_logsumexp(x, axis, exclusive, reverse)
+CumulativeLogsumexp(x, axis, exclusive=False, reverse=False) = math.cumulative_logsumexp(x, axis,
+    exclusive, reverse)
 EuclideanNorm(input, axis, keep_dims=False) = math.reduce_euclidean_norm(input, axis, keep_dims)
 L2Loss(t) = nn.l2_loss(t)
 Max(input, axis, keep_dims=False) = math.reduce_max(input, axis, keep_dims)
@@ -159,44 +160,66 @@ Prod(input, axis, keep_dims=False) = math.reduce_prod(input, axis, keep_dims)
 Sum(input, axis, keep_dims=False) = math.reduce_sum(input, axis, keep_dims)
 
 # -- segments, counting, sorting, searching
-ApproxTopK(input, k, reduction_dimension=-1, recall_target=0.95, is_max_k=True, reduction_input_size_override=-1, aggregate_to_topk=True) -> values, indices = approx_top_k(input, k, reduction_dimension, recall_target, is_max_k)
+ApproxTopK(input, k, reduction_dimension=-1, recall_target=0.95, is_max_k=True,
+    reduction_input_size_override=-1, aggregate_to_topk=True) -> values, indices =
+    approx_top_k(input, k, reduction_dimension, recall_target, is_max_k)
 Bincount(arr, size, weights) = own.bincount(arr, size, weights)
 Bucketize(input, boundaries) = own.bucketize(input, boundaries)
-DenseBincount(input, size, weights, binary_output=False) = own.dense_bincount(input, size, weights, binary_output)
-DynamicPartition(data, partitions, num_partitions) = dynamic_partition(data, partitions, num_partitions)
+DenseBincount(input, size, weights, binary_output=False) = own.dense_bincount(input, size, weights,
+    binary_output)
+DynamicPartition(data, partitions, num_partitions) = dynamic_partition(data, partitions,
+    num_partitions)
 DynamicStitch(indices, data) = dynamic_stitch(indices, data)
-HistogramFixedWidth(values, value_range, nbins, dtype=int32) = histogram_fixed_width(values, value_range, nbins, dtype)
+HistogramFixedWidth(values, value_range, nbins, dtype=int32) = histogram_fixed_width(values,
+    value_range, nbins, dtype)
 InTopK(predictions, targets, k) = math.in_top_k(targets, predictions, k)
 InTopKV2(predictions, targets, k) = math.in_top_k(targets, predictions, k)
 InvertPermutation(x) = math.invert_permutation(x)
 ListDiff(x, y, out_idx=int32) -> out, idx = own.list_diff(x, y, out_idx)
-LowerBound(sorted_inputs, values, out_type=int32) = searchsorted(sorted_inputs, values, 'left', out_type)
+LowerBound(sorted_inputs, values, out_type=int32) = searchsorted(sorted_inputs, values, 'left',
+    out_type)
 NthElement(input, n, reverse=False) = own.nth_element(input, n, reverse)
 ParallelDynamicStitch(indices, data) = dynamic_stitch(indices, data)
 SegmentMax(data, segment_ids) = math.segment_max(data, segment_ids)
-SegmentMaxV2(data, segment_ids, num_segments) = math.unsorted_segment_max(data, segment_ids, num_segments)
+SegmentMaxV2(data, segment_ids, num_segments) = math.unsorted_segment_max(data, segment_ids,
+    num_segments)
 SegmentMean(data, segment_ids) = math.segment_mean(data, segment_ids)
 SegmentMin(data, segment_ids) = math.segment_min(data, segment_ids)
-SegmentMinV2(data, segment_ids, num_segments) = math.unsorted_segment_min(data, segment_ids, num_segments)
+SegmentMinV2(data, segment_ids, num_segments) = math.unsorted_segment_min(data, segment_ids,
+    num_segments)
 SegmentProd(data, segment_ids) = math.segment_prod(data, segment_ids)
-SegmentProdV2(data, segment_ids, num_segments) = math.unsorted_segment_prod(data, segment_ids, num_segments)
+SegmentProdV2(data, segment_ids, num_segments) = math.unsorted_segment_prod(data, segment_ids,
+    num_segments)
 SegmentSum(data, segment_ids) = math.segment_sum(data, segment_ids)
-SegmentSumV2(data, segment_ids, num_segments) = math.unsorted_segment_sum(data, segment_ids, num_segments)
-SparseSegmentMean(data, indices, segment_ids, sparse_gradient=False) = sparse.segment_mean(data, indices, segment_ids)
-SparseSegmentMeanWithNumSegments(data, indices, segment_ids, num_segments, sparse_gradient=False) = sparse.segment_mean(data, indices, segment_ids, num_segments)
-SparseSegmentSqrtN(data, indices, segment_ids, sparse_gradient=False) = sparse.segment_sqrt_n(data, indices, segment_ids)
-SparseSegmentSqrtNWithNumSegments(data, indices, segment_ids, num_segments, sparse_gradient=False) = sparse.segment_sqrt_n(data, indices, segment_ids, num_segments)
-SparseSegmentSum(data, indices, segment_ids, sparse_gradient=False) = sparse.segment_sum(data, indices, segment_ids)
-SparseSegmentSumWithNumSegments(data, indices, segment_ids, num_segments, sparse_gradient=False) = sparse.segment_sum(data, indices, segment_ids, num_segments)
+SegmentSumV2(data, segment_ids, num_segments) = math.unsorted_segment_sum(data, segment_ids,
+    num_segments)
+SparseSegmentMean(data, indices, segment_ids, sparse_gradient=False) = sparse.segment_mean(data,
+    indices, segment_ids)
+SparseSegmentMeanWithNumSegments(data, indices, segment_ids, num_segments, sparse_gradient=False) =
+    sparse.segment_mean(data, indices, segment_ids, num_segments)
+SparseSegmentSqrtN(data, indices, segment_ids, sparse_gradient=False) = sparse.segment_sqrt_n(data,
+    indices, segment_ids)
+SparseSegmentSqrtNWithNumSegments(data, indices, segment_ids, num_segments, sparse_gradient=False) =
+    sparse.segment_sqrt_n(data, indices, segment_ids, num_segments)
+SparseSegmentSum(data, indices, segment_ids, sparse_gradient=False) = sparse.segment_sum(data,
+    indices, segment_ids)
+SparseSegmentSumWithNumSegments(data, indices, segment_ids, num_segments, sparse_gradient=False) =
+    sparse.segment_sum(data, indices, segment_ids, num_segments)
 TopK(input, k, sorted=True) -> values, indices = math.top_k(input, k, sorted)
-TopKV2(input, k, sorted=True, index_type=int32) -> values, indices = math.top_k(input, k, sorted, index_type)
+TopKV2(input, k, sorted=True, index_type=int32) -> values, indices = math.top_k(input, k, sorted,
+    index_type)
 Unique(x, out_idx=int32) -> y, idx = unique(x, out_idx)
 UniqueWithCounts(x, out_idx=int32) -> y, idx, count = unique_with_counts(x, out_idx)
-UnsortedSegmentMax(data, segment_ids, num_segments) = math.unsorted_segment_max(data, segment_ids, num_segments)
-UnsortedSegmentMin(data, segment_ids, num_segments) = math.unsorted_segment_min(data, segment_ids, num_segments)
-UnsortedSegmentProd(data, segment_ids, num_segments) = math.unsorted_segment_prod(data, segment_ids, num_segments)
-UnsortedSegmentSum(data, segment_ids, num_segments) = math.unsorted_segment_sum(data, segment_ids, num_segments)
-UpperBound(sorted_inputs, values, out_type=int32) = searchsorted(sorted_inputs, values, 'right', out_type)
+UnsortedSegmentMax(data, segment_ids, num_segments) = math.unsorted_segment_max(data, segment_ids,
+    num_segments)
+UnsortedSegmentMin(data, segment_ids, num_segments) = math.unsorted_segment_min(data, segment_ids,
+    num_segments)
+UnsortedSegmentProd(data, segment_ids, num_segments) = math.unsorted_segment_prod(data, segment_ids,
+    num_segments)
+UnsortedSegmentSum(data, segment_ids, num_segments) = math.unsorted_segment_sum(data, segment_ids,
+    num_segments)
+UpperBound(sorted_inputs, values, out_type=int32) = searchsorted(sorted_inputs, values, 'right',
+    out_type)
 Where(condition) = where(condition)
 
 # -- making and shaping arrays
@@ -209,10 +232,13 @@ Concat(concat_dim, values) = concat(values, concat_dim)
 ConcatOffset(concat_dim, shape) = own.concat_offset(concat_dim, shape)
 ConcatV2(values, axis) = concat(values, axis)
 ConjugateTranspose(x, perm) = transpose(x, perm, True)
-DataFormatDimMap(x, src_format='NHWC', dst_format='NCHW') = own.data_format_dim_map(x, src_format, dst_format)
-DataFormatVecPermute(x, src_format='NHWC', dst_format='NCHW') = own.data_format_permute(x, src_format, dst_format)
+DataFormatDimMap(x, src_format='NHWC', dst_format='NCHW') = own.data_format_dim_map(x, src_format,
+    dst_format)
+DataFormatVecPermute(x, src_format='NHWC', dst_format='NCHW') = own.data_format_permute(x,
+    src_format, dst_format)
 DeepCopy(x) = identity(x)
-DepthToSpace(input, block_size, data_format='NHWC') = nn.depth_to_space(input, block_size, data_format)
+DepthToSpace(input, block_size, data_format='NHWC') = nn.depth_to_space(input, block_size,
+    data_format)
 Diag(diagonal) = linalg.tensor_diag(diagonal)
 DiagPart(input) = linalg.tensor_diag_part(input)
 Empty(shape, dtype, init=False) = zeros(shape, dtype)
@@ -226,7 +252,8 @@ InplaceSub(x, i, v) = own.inplace_sub(x, i, v)
 InplaceUpdate(x, i, v) = own.inplace_update(x, i, v)
 LinSpace(start, stop, num) = linspace(start, stop, num)
 MirrorPad(input, paddings, mode) = pad(input, paddings, mode)
-OneHot(indices, depth, on_value, off_value, axis=-1) = one_hot(indices, depth, on_value, off_value, axis)
+OneHot(indices, depth, on_value, off_value, axis=-1) = one_hot(indices, depth, on_value, off_value,
+    axis)
 OnesLike(x) = ones_like(x)
 Pack(values, axis=0) = stack(values, axis)
 Pad(input, paddings) = pad(input, paddings)
@@ -236,27 +263,37 @@ Range(start, limit, delta) = range(start, limit, delta)
 Rank(input) = rank(input)
 Reshape(tensor, shape) = reshape(tensor, shape)
 Reverse(tensor, dims) = own.reverse_flags(tensor, dims)
-ReverseSequence(input, seq_lengths, seq_dim, batch_dim=0) = reverse_sequence(input, seq_lengths, seq_dim, batch_dim)
+ReverseSequence(input, seq_lengths, seq_dim, batch_dim=0) = reverse_sequence(input, seq_lengths,
+    seq_dim, batch_dim)
 ReverseV2(tensor, axis) = reverse(tensor, axis)
 Roll(input, shift, axis) = roll(input, shift, axis)
 ScatterNd(indices, updates, shape, bad_indices_policy='') = scatter_nd(indices, updates, shape)
-ScatterNdNonAliasingAdd(input, indices, updates, bad_indices_policy='') = tensor_scatter_nd_add(input, indices, updates)
+ScatterNdNonAliasingAdd(input, indices, updates, bad_indices_policy='') =
+    tensor_scatter_nd_add(input, indices, updates)
 Shape(input, out_type=int32) = shape(input, out_type)
 ShapeN(input, out_type=int32) = shape_n(input, out_type)
 Size(input, out_type=int32) = size(input, out_type)
 Slice(input, begin, size) = slice(input, begin, size)
 SpaceToBatch(input, paddings, block_size) = own.space_to_batch(input, paddings, block_size)
 SpaceToBatchND(input, block_shape, paddings) = space_to_batch(input, block_shape, paddings)
-SpaceToDepth(input, block_size, data_format='NHWC') = nn.space_to_depth(input, block_size, data_format)
+SpaceToDepth(input, block_size, data_format='NHWC') = nn.space_to_depth(input, block_size,
+    data_format)
 Split(axis, value, num_split) = split(value, num_split, axis)
 SplitV(value, size_splits, axis, num_split) = split(value, size_splits, axis)
 Squeeze(input, axis=[]) = own.squeeze(input, axis)
-StridedSlice(input, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0) = strided_slice(input, begin, end, strides, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
-TensorScatterAdd(tensor, indices, updates, bad_indices_policy='') = tensor_scatter_nd_add(tensor, indices, updates)
-TensorScatterMax(tensor, indices, updates, bad_indices_policy='') = tensor_scatter_nd_max(tensor, indices, updates)
-TensorScatterMin(tensor, indices, updates, bad_indices_policy='') = tensor_scatter_nd_min(tensor, indices, updates)
-TensorScatterSub(tensor, indices, updates, bad_indices_policy='') = tensor_scatter_nd_sub(tensor, indices, updates)
-TensorScatterUpdate(tensor, indices, updates, bad_indices_policy='') = tensor_scatter_nd_update(tensor, indices, updates)
+StridedSlice(input, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0,
+    shrink_axis_mask=0) = strided_slice(input, begin, end, strides, begin_mask, end_mask,
+    ellipsis_mask, new_axis_mask, shrink_axis_mask)
+TensorScatterAdd(tensor, indices, updates, bad_indices_policy='') = tensor_scatter_nd_add(tensor,
+    indices, updates)
+TensorScatterMax(tensor, indices, updates, bad_indices_policy='') = tensor_scatter_nd_max(tensor,
+    indices, updates)
+TensorScatterMin(tensor, indices, updates, bad_indices_policy='') = tensor_scatter_nd_min(tensor,
+    indices, updates)
+TensorScatterSub(tensor, indices, updates, bad_indices_policy='') = tensor_scatter_nd_sub(tensor,
+    indices, updates)
+TensorScatterUpdate(tensor, indices, updates, bad_indices_policy='') =
+    tensor_scatter_nd_update(tensor, indices, updates)
 Tile(input, multiples) = tile(input, multiples)
 Transpose(x, perm) = transpose(x, perm)
 Unpack(value, num, axis=0) = unstack(value, num, axis)
@@ -264,12 +301,16 @@ UnravelIndex(indices, dims) = unravel_index(indices, dims)
 ZerosLike(x) = zeros_like(x)
 
 # -- linear algebra
-BandedTriangularSolve(matrix, rhs, lower=True, adjoint=False) = linalg.banded_triangular_solve(matrix, rhs, lower, adjoint)
+BandedTriangularSolve(matrix, rhs, lower=True, adjoint=False) =
+    linalg.banded_triangular_solve(matrix, rhs, lower, adjoint)
 BatchCholesky(input) = linalg.cholesky(input)
 BatchCholeskyGrad(l, grad) = own.cholesky_grad(l, grad)
-BatchMatMul(x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False) = own.batch_matmul(x, y, adj_x, adj_y)
-BatchMatMulV2(x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False) = own.batch_matmul(x, y, adj_x, adj_y)
-BatchMatMulV3(x, y, Tout, adj_x=False, adj_y=False, grad_x=False, grad_y=False) = own.batch_matmul(x, y, adj_x, adj_y, Tout)
+BatchMatMul(x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False) = own.batch_matmul(x, y,
+    adj_x, adj_y)
+BatchMatMulV2(x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False) = own.batch_matmul(x, y,
+    adj_x, adj_y)
+BatchMatMulV3(x, y, Tout, adj_x=False, adj_y=False, grad_x=False, grad_y=False) =
+    own.batch_matmul(x, y, adj_x, adj_y, Tout)
 BatchMatrixBandPart(input, num_lower, num_upper) = linalg.band_part(input, num_lower, num_upper)
 BatchMatrixDeterminant(input) = linalg.det(input)
 BatchMatrixDiag(diagonal) = linalg.diag(diagonal)
@@ -277,10 +318,13 @@ BatchMatrixDiagPart(input) = linalg.diag_part(input)
 BatchMatrixInverse(input, adjoint=False) = linalg.inv(input, adjoint)
 BatchMatrixSetDiag(input, diagonal) = linalg.set_diag(input, diagonal)
 BatchMatrixSolve(matrix, rhs, adjoint=False) = linalg.solve(matrix, rhs, adjoint)
-BatchMatrixSolveLs(matrix, rhs, l2_regularizer, fast=True) = linalg.lstsq(matrix, rhs, l2_regularizer, fast)
-BatchMatrixTriangularSolve(matrix, rhs, lower=True, adjoint=False) = linalg.triangular_solve(matrix, rhs, lower, adjoint)
+BatchMatrixSolveLs(matrix, rhs, l2_regularizer, fast=True) = linalg.lstsq(matrix, rhs,
+    l2_regularizer, fast)
+BatchMatrixTriangularSolve(matrix, rhs, lower=True, adjoint=False) = linalg.triangular_solve(matrix,
+    rhs, lower, adjoint)
 BatchSelfAdjointEigV2(input, compute_v=True) -> e, v = own.self_adjoint_eig(input, compute_v)
-BatchSvd(input, compute_uv=True, full_matrices=False) -> s, u, v = own.svd(input, compute_uv, full_matrices)
+BatchSvd(input, compute_uv=True, full_matrices=False) -> s, u, v = own.svd(input, compute_uv,
+    full_matrices)
 Cholesky(input) = linalg.cholesky(input)
 CholeskyGrad(l, grad) = own.cholesky_grad(l, grad)
 Cross(a, b) = linalg.cross(a, b)
@@ -288,15 +332,19 @@ Eig(input, Tout, compute_v=True) -> e, v = own.eig(input, compute_v, Tout)
 Einsum(inputs, equation) = own.einsum(inputs, equation)
 LogMatrixDeterminant(input) -> sign, log_abs_determinant = linalg.slogdet(input)
 Lu(input, output_idx_type=int32) -> lu, p = linalg.lu(input, output_idx_type)
-MatMul(a, b, transpose_a=False, transpose_b=False, grad_a=False, grad_b=False) = own.matmul(a, b, transpose_a, transpose_b)
+MatMul(a, b, transpose_a=False, transpose_b=False, grad_a=False, grad_b=False) = own.matmul(a, b,
+    transpose_a, transpose_b)
 MatrixBandPart(input, num_lower, num_upper) = linalg.band_part(input, num_lower, num_upper)
 MatrixDeterminant(input) = linalg.det(input)
 MatrixDiag(diagonal) = linalg.diag(diagonal)
 MatrixDiagPart(input) = linalg.diag_part(input)
 MatrixDiagPartV2(input, k, padding_value) = own.diag_part(input, k, padding_value, 'LEFT_LEFT')
-MatrixDiagPartV3(input, k, padding_value, align='RIGHT_LEFT') = own.diag_part(input, k, padding_value, align)
-MatrixDiagV2(diagonal, k, num_rows, num_cols, padding_value) = own.diag(diagonal, k, num_rows, num_cols, padding_value, 'LEFT_LEFT')
-MatrixDiagV3(diagonal, k, num_rows, num_cols, padding_value, align='RIGHT_LEFT') = own.diag(diagonal, k, num_rows, num_cols, padding_value, align)
+MatrixDiagPartV3(input, k, padding_value, align='RIGHT_LEFT') = own.diag_part(input, k,
+    padding_value, align)
+MatrixDiagV2(diagonal, k, num_rows, num_cols, padding_value) = own.diag(diagonal, k, num_rows,
+    num_cols, padding_value, 'LEFT_LEFT')
+MatrixDiagV3(diagonal, k, num_rows, num_cols, padding_value, align='RIGHT_LEFT') =
+    own.diag(diagonal, k, num_rows, num_cols, padding_value, align)
 MatrixExponential(input) = linalg.expm(input)
 MatrixInverse(input, adjoint=False) = linalg.inv(input, adjoint)
 MatrixLogarithm(input) = linalg.logm(input)
@@ -304,14 +352,19 @@ MatrixSetDiag(input, diagonal) = linalg.set_diag(input, diagonal)
 MatrixSetDiagV2(input, diagonal, k) = own.set_diag(input, diagonal, k, 'LEFT_LEFT')
 MatrixSetDiagV3(input, diagonal, k, align='RIGHT_LEFT') = own.set_diag(input, diagonal, k, align)
 MatrixSolve(matrix, rhs, adjoint=False) = linalg.solve(matrix, rhs, adjoint)
-MatrixSolveLs(matrix, rhs, l2_regularizer, fast=True) = linalg.lstsq(matrix, rhs, l2_regularizer, fast)
+MatrixSolveLs(matrix, rhs, l2_regularizer, fast=True) = linalg.lstsq(matrix, rhs, l2_regularizer,
+    fast)
 MatrixSquareRoot(input) = linalg.sqrtm(input)
-MatrixTriangularSolve(matrix, rhs, lower=True, adjoint=False) = linalg.triangular_solve(matrix, rhs, lower, adjoint)
+MatrixTriangularSolve(matrix, rhs, lower=True, adjoint=False) = linalg.triangular_solve(matrix, rhs,
+    lower, adjoint)
 Qr(input, full_matrices=False) -> q, r = linalg.qr(input, full_matrices)
 SelfAdjointEigV2(input, compute_v=True) -> e, v = own.self_adjoint_eig(input, compute_v)
-Svd(input, compute_uv=True, full_matrices=False) -> s, u, v = own.svd(input, compute_uv, full_matrices)
-TridiagonalMatMul(superdiag, maindiag, subdiag, rhs) = own.tridiagonal_matmul(superdiag, maindiag, subdiag, rhs)
-TridiagonalSolve(diagonals, rhs, partial_pivoting=True, perturb_singular=False) = own.tridiagonal_solve(diagonals, rhs, partial_pivoting)
+Svd(input, compute_uv=True, full_matrices=False) -> s, u, v = own.svd(input, compute_uv,
+    full_matrices)
+TridiagonalMatMul(superdiag, maindiag, subdiag, rhs) = own.tridiagonal_matmul(superdiag, maindiag,
+    subdiag, rhs)
+TridiagonalSolve(diagonals, rhs, partial_pivoting=True, perturb_singular=False) =
+    own.tridiagonal_solve(diagonals, rhs, partial_pivoting)
 
 # -- Fourier transforms
 BatchFFT(input) = signal.fft(input)
@@ -339,31 +392,50 @@ RFFTND(input, fft_length, axes, Tcomplex=complex64) = signal.rfftnd(input, fft_l
 
 # -- networks (convolution and pooling: api/nn/raw.py)
 Elu(features) = nn.elu(features)
-FusedBatchNorm(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1, data_format='NHWC', is_training=True) -> y, batch_mean, batch_variance, reserve_space_1, reserve_space_2 = own.batch_norm(x, scale, offset, mean, variance, epsilon, exponential_avg_factor, data_format, is_training, 2)
-FusedBatchNormV2(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1, data_format='NHWC', is_training=True) -> y, batch_mean, batch_variance, reserve_space_1, reserve_space_2 = own.batch_norm(x, scale, offset, mean, variance, epsilon, exponential_avg_factor, data_format, is_training, 2)
-FusedBatchNormV3(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1, data_format='NHWC', is_training=True) -> y, batch_mean, batch_variance, reserve_space_1, reserve_space_2, reserve_space_3 = own.batch_norm(x, scale, offset, mean, variance, epsilon, exponential_avg_factor, data_format, is_training, 3)
-LRN(input, depth_radius=5, bias=1, alpha=1, beta=0.5) = nn.local_response_normalization(input, depth_radius, bias, alpha, beta)
+FusedBatchNorm(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1,
+    data_format='NHWC', is_training=True) -> y, batch_mean, batch_variance, reserve_space_1,
+    reserve_space_2 = own.batch_norm(x, scale, offset, mean, variance, epsilon,
+    exponential_avg_factor, data_format, is_training, 2)
+FusedBatchNormV2(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1,
+    data_format='NHWC', is_training=True) -> y, batch_mean, batch_variance, reserve_space_1,
+    reserve_space_2 = own.batch_norm(x, scale, offset, mean, variance, epsilon,
+    exponential_avg_factor, data_format, is_training, 2)
+FusedBatchNormV3(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1,
+    data_format='NHWC', is_training=True) -> y, batch_mean, batch_variance, reserve_space_1,
+    reserve_space_2, reserve_space_3 = own.batch_norm(x, scale, offset, mean, variance, epsilon,
+    exponential_avg_factor, data_format, is_training, 3)
+LRN(input, depth_radius=5, bias=1, alpha=1, beta=0.5) = nn.local_response_normalization(input,
+    depth_radius, bias, alpha, beta)
 LeakyRelu(features, alpha=0.2) = nn.leaky_relu(features, alpha)
 LogSoftmax(logits) = nn.log_softmax(logits)
 Relu(features) = nn.relu(features)
 Relu6(features) = nn.relu6(features)
 Selu(features) = nn.selu(features)
 Softmax(logits) = nn.softmax(logits)
-SoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop = own.softmax_cross_entropy(features, labels)
+SoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop =
+    own.softmax_cross_entropy(features, labels)
 Softplus(features) = math.softplus(features)
 Softsign(features) = nn.softsign(features)
-SparseSoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop = own.sparse_softmax_cross_entropy(features, labels)
+SparseSoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop =
+    own.sparse_softmax_cross_entropy(features, labels)
 
 # -- gradients
 BiasAddGrad(out_backprop, data_format='NHWC') = own.bias_add_grad(out_backprop, data_format)
-Dilation2DBackpropFilter(input, filter, out_backprop, strides, rates, padding) = own.dilation_filter_grad(input, filter, out_backprop, strides, rates, padding)
-Dilation2DBackpropInput(input, filter, out_backprop, strides, rates, padding) = own.dilation_input_grad(input, filter, out_backprop, strides, rates, padding)
+Dilation2DBackpropFilter(input, filter, out_backprop, strides, rates, padding) =
+    own.dilation_filter_grad(input, filter, out_backprop, strides, rates, padding)
+Dilation2DBackpropInput(input, filter, out_backprop, strides, rates, padding) =
+    own.dilation_input_grad(input, filter, out_backprop, strides, rates, padding)
 EluGrad(gradients, outputs) = own.elu_grad(gradients, outputs)
 InvGrad(y, dy) = own.reciprocal_grad(y, dy)
-LRNGrad(input_grads, input_image, output_image, depth_radius=5, bias=1, alpha=1, beta=0.5) = own.lrn_grad(input_grads, input_image, depth_radius, bias, alpha, beta)
+LRNGrad(input_grads, input_image, output_image, depth_radius=5, bias=1, alpha=1, beta=0.5) =
+    own.lrn_grad(input_grads, input_image, depth_radius, bias, alpha, beta)
 LeakyReluGrad(gradients, features, alpha=0.2) = own.leaky_relu_grad(gradients, features, alpha)
-MaxPoolGradGradV2(orig_input, orig_output, grad, ksize, strides, padding, data_format='NHWC') = raw_ops.MaxPoolGradGrad(orig_input=orig_input, orig_output=orig_output, grad=grad, ksize=ksize, strides=strides, padding=padding, data_format=data_format)
-MaxPoolGradV2(orig_input, orig_output, grad, ksize, strides, padding, data_format='NHWC') = raw_ops.MaxPoolGrad(orig_input=orig_input, orig_output=orig_output, grad=grad, ksize=ksize, strides=strides, padding=padding, data_format=data_format)
+MaxPoolGradGradV2(orig_input, orig_output, grad, ksize, strides, padding, data_format='NHWC') =
+    raw_ops.MaxPoolGradGrad(orig_input=orig_input, orig_output=orig_output, grad=grad, ksize=ksize,
+    strides=strides, padding=padding, data_format=data_format)
+MaxPoolGradV2(orig_input, orig_output, grad, ksize, strides, padding, data_format='NHWC') =
+    raw_ops.MaxPoolGrad(orig_input=orig_input, orig_output=orig_output, grad=grad, ksize=ksize,
+    strides=strides, padding=padding, data_format=data_format)
 MirrorPadGrad(input, paddings, mode) = own.mirror_pad_grad(input, paddings, mode)
 ReciprocalGrad(y, dy) = own.reciprocal_grad(y, dy)
 Relu6Grad(gradients, features) = own.relu6_grad(gradients, features)
@@ -374,15 +446,20 @@ SigmoidGrad(y, dy) = own.sigmoid_grad(y, dy)
 SoftplusGrad(gradients, features) = own.softplus_grad(gradients, features)
 SoftsignGrad(gradients, features) = own.softsign_grad(gradients, features)
 SqrtGrad(y, dy) = own.sqrt_grad(y, dy)
-StridedSliceGrad(shape, begin, end, strides, dy, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0) = own.strided_slice_grad(shape, begin, end, strides, dy, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+StridedSliceGrad(shape, begin, end, strides, dy, begin_mask=0, end_mask=0, ellipsis_mask=0,
+    new_axis_mask=0, shrink_axis_mask=0) = own.strided_slice_grad(shape, begin, end, strides, dy,
+    begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
 TanhGrad(y, dy) = own.tanh_grad(y, dy)
 
 # -- random numbers
-StatelessRandomBinomial(shape, seed, counts, probs, dtype=int64) = random.stateless_binomial(shape, seed, counts, probs, dtype)
+StatelessRandomBinomial(shape, seed, counts, probs, dtype=int64) = random.stateless_binomial(shape,
+    seed, counts, probs, dtype)
 StatelessRandomGammaV2(shape, seed, alpha) = own.stateless_gamma(shape, seed, alpha)
-StatelessRandomNormal(shape, seed, dtype=float32) = own.stateless(stateless_normal, shape, seed, dtype)
+StatelessRandomNormal(shape, seed, dtype=float32) = own.stateless('normal', shape, seed, dtype)
 StatelessRandomPoisson(shape, seed, lam, dtype) = random.stateless_poisson(shape, seed, lam, dtype)
-StatelessRandomUniform(shape, seed, dtype=float32) = own.stateless(stateless_uniform, shape, seed, dtype)
-StatelessRandomUniformInt(shape, seed, minval, maxval) = own.stateless_integers(shape, seed, minval, maxval)
-StatelessTruncatedNormal(shape, seed, dtype=float32) = own.stateless(stateless_truncated_normal, shape, seed, dtype)
+StatelessRandomUniform(shape, seed, dtype=float32) = own.stateless('uniform', shape, seed, dtype)
+StatelessRandomUniformInt(shape, seed, minval, maxval) = own.stateless_integers(shape, seed, minval,
+    maxval)
+StatelessTruncatedNormal(shape, seed, dtype=float32) = own.stateless('truncated_normal', shape,
+    seed, dtype)
 """

@@ -94,7 +94,7 @@ class SparseTensor:
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """A SparseTensor of something with indices, values and dense_shape; TypeError for others."""
+        """A SparseTensor of something that has its three parts; TypeError for other things."""
         value = sparse_tensor_value
         if not all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
             raise type_error("TW104", f"from_value: {value!r} is no sparse tensor value")
@@ -143,8 +143,8 @@ class SparseTensor:
 
     def __repr__(self) -> str:
         return (
-            f"SparseTensor(indices={self._indices}, values={self._values}, "
-            f"dense_shape={self._dense_shape})"
+            f"SparseTensor(indices={self._indices!s}, values={self._values!s}, "
+            f"dense_shape={self._dense_shape!s})"
         )
 
     __str__ = __repr__

@@ -1,0 +1,120 @@
+"""tf.nn: dropout.  Srivastava et al. 2014, "Dropout: a simple way to prevent overfitting"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.arguments import integers, tensor
+from talweg.api.export import export
+from talweg.api.random.stateful import uniform
+from talweg.api.random.stateless import stateless_uniform
+from talweg.core.errors import value_error
+from talweg.core.value import Tensor
+from talweg.prims.arithmetic import greater_equal, select, zeros_of
+from talweg.prims.layout import broadcast_to
+
+Sampler = Callable[[tuple, Any], Tensor]
+
+
+def _drop(x: Any, rate: Any, noise_shape: Any, sample: Sampler, function: str) -> Tensor:
+    """x / (1 - rate) where a uniform number is at least `rate`, 0 elsewhere."""
+    x = tensor(x)
+    if not x.dtype.is_floating:
+        raise value_error(
+            "TW102",
+            f"{function}: x has dtype {x.dtype.name}",
+            "a floating dtype, since the elements that stay are scaled",
+        )
+    rate = _checked_rate(rate, function)
+    dims = _noise_dims(noise_shape, x, function)
+    if rate == 0.0:
+        return x
+    keep = greater_equal(tensor(sample(dims, x.dtype)), rate)
+    if keep.dims != x.dims:
+        keep = broadcast_to(keep, shape=x.dims)
+    return select(keep, x * (1.0 / (1.0 - rate)), zeros_of(x))
+
+
+def _checked_rate(rate: Any, function: str) -> float:
+    if isinstance(rate, Tensor) and rate.ndim:
+        raise value_error("TW203", f"{function}: rate has shape {rate.shape}", "a scalar")
+    number = float(rate)
+    if not 0 <= number < 1:
+        raise value_error("TW207", f"{function}: rate={number}", "a number in [0, 1)")
+    return number
+
+
+def _noise_dims(noise_shape: Any, x: Tensor, function: str) -> tuple:
+    if noise_shape is None:
+        return x.dims
+    if isinstance(noise_shape, (list, tuple)):
+        noise_shape = [n if s is None else s for s, n in zip(noise_shape, x.dims)]
+    return integers(noise_shape, function, "noise_shape")
+
+
+@export("nn.dropout")
+def dropout(
+    x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+) -> Any:
+    """`x` with each element set to 0 with probability `rate`, the others divided by 1 - rate.
+
+    x: a floating tensor of any shape.  noise_shape: the shape of the random choices, which
+    broadcasts to x's; None takes x's own.  ValueError for other dtypes and for a rate outside
+    [0, 1).
+
+    >>> import talweg as tf
+    >>> tf.nn.dropout([1.0, 2.0], rate=0.0).numpy()
+    array([1., 2.], dtype=float32)
+    """
+
+    def sample(dims: tuple, dtype: Any) -> Tensor:
+        return uniform(dims, seed=seed, dtype=dtype)
+
+    return _drop(x, rate, noise_shape, sample, "dropout")
+
+
+@export("nn.experimental.stateless_dropout")
+def stateless_dropout(
+    x: Any,
+    rate: Any,
+    seed: Any,
+    rng_alg: Any = None,
+    noise_shape: Any = None,
+    name: str | None = None,
+) -> Any:
+    """As `tf.nn.dropout`, chosen by `seed` (two integers) alone: the same seed, the same choice.
+
+    >>> import talweg as tf
+    >>> tf.nn.experimental.stateless_dropout(tf.ones([4]), 0.5, seed=[1, 2]).shape
+    TensorShape([4])
+    """
+    algorithm = "auto_select" if rng_alg is None else rng_alg
+
+    def sample(dims: tuple, dtype: Any) -> Tensor:
+        return stateless_uniform(dims, seed, dtype=dtype, alg=algorithm)
+
+    return _drop(x, rate, noise_shape, sample, "stateless_dropout")
+
+
+@export("nn.experimental.general_dropout")
+def general_dropout(
+    x: Any,
+    rate: Any,
+    uniform_sampler: Callable[..., Any],
+    noise_shape: Any = None,
+    name: str | None = None,
+) -> Any:
+    """As `tf.nn.dropout`, with the random numbers `uniform_sampler(shape=..., dtype=...)` gives.
+
+    >>> import talweg as tf
+    >>> def zeros(shape, dtype):
+    ...     return tf.zeros(shape, dtype)
+    >>> tf.nn.experimental.general_dropout(tf.ones([2]), 0.5, zeros).numpy()
+    array([0., 0.], dtype=float32)
+    """
+
+    def sample(dims: tuple, dtype: Any) -> Tensor:
+        return uniform_sampler(shape=dims, dtype=dtype)
+
+    return _drop(x, rate, noise_shape, sample, "general_dropout")

@@ -1,0 +1,45 @@
+"""tf.nn: looking rows up in a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array.clipping import clip_by_norm
+from talweg.api.array.gathering import gather
+from talweg.api.export import export
+from talweg.core.dtypes import int32, int64
+from talweg.core.errors import invalid, type_error, value_error
+
+
+@export("nn.embedding_lookup")
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
+    """The rows of `params` that `ids` name.
+
+    params [n, ...], ids [...] of int32 or int64 -> [*ids.shape, ...].  With `max_norm`, rows of a
+    larger Euclidean norm are scaled down to it.  The gradient by `params` is an IndexedSlices.
+    InvalidArgumentError for ids outside [0, n); ValueError for None.
+
+    >>> import talweg as tf
+    >>> tf.nn.embedding_lookup([[1.0, 2.0], [3.0, 4.0]], [1, 0]).numpy()
+    array([[3., 4.],
+           [1., 2.]], dtype=float32)
+    """
+    if params is None:
+        raise value_error("TW101", "embedding_lookup: params is None", "a tensor of rows")
+    if ids is None:
+        raise value_error("TW101", "embedding_lookup: ids is None", "a tensor of row numbers")
+    if isinstance(params, (list, tuple)) and len(params) == 1 and hasattr(params[0], "dtype"):
+        params = params[0]
+    ids = tensor(ids)
+    if ids.dtype not in (int32, int64):
+        raise invalid(
+            "TW102", f"embedding_lookup: ids has dtype {ids.dtype.name}", "int32 or int64"
+        )
+    rows = gather(params, ids)
+    if max_norm is None:
+        return rows
+    axes = list(range(ids.ndim, rows.ndim))
+    if not rows.dtype.is_floating:
+        raise type_error("TW102", f"embedding_lookup: max_norm needs floats, not {rows.dtype.name}")
+    return clip_by_norm(rows, max_norm, axes=axes) if axes else rows

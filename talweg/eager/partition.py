@@ -1,0 +1,85 @@
+"""How the elements of a vector are divided into rows: splits, on NumPy arrays.
+
+`splits` [n + 1] says that row i holds the elements splits[i] .. splits[i + 1].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import invalid, value_error
+
+
+def ranges(starts: Any, lengths: Any) -> np.ndarray:
+    """The numbers starts[0], starts[0] + 1, ... (lengths[0] of them), then those of starts[1], ..."""
+    starts, lengths = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum(), dtype=np.int64)
+
+
+def splits_of_lengths(lengths: Any) -> np.ndarray:
+    """The splits of rows of these lengths."""
+    return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))])
+
+
+def row_of_each(splits: np.ndarray) -> np.ndarray:
+    """The row each element is in."""
+    return np.repeat(np.arange(len(splits) - 1, dtype=np.int64), np.diff(splits))
+
+
+def splits_of_rows(rows: np.ndarray, count: int) -> np.ndarray:
+    """The splits, for elements that are in these rows (in order) of `count`."""
+    return splits_of_lengths(np.bincount(rows, minlength=count))
+
+
+def check_lengths(lengths: np.ndarray, function: str, argument: str) -> None:
+    """InvalidArgumentError for negative lengths."""
+    if np.any(lengths < 0):
+        raise invalid(
+            "TW207", f"{function}: {argument}={lengths.tolist()} has a negative length"
+        )
+
+
+def check_splits(splits: np.ndarray, count: int, function: str, argument: str) -> None:
+    """InvalidArgumentError unless splits begin with 0, never fall, and end with `count`."""
+    if splits[0] != 0:
+        raise invalid("TW207", f"{function}: {argument} begins with {splits[0]}", "0")
+    if np.any(np.diff(splits) < 0):
+        raise invalid("TW207", f"{function}: {argument}={splits.tolist()} is not increasing")
+    if splits[-1] != count:
+        raise invalid(
+            "TW204",
+            f"{function}: {argument} divides {splits[-1]} values, but there are {count}",
+            f"{argument} that ends with the number of values",
+        )
+
+
+def check_rows(rows: np.ndarray, nrows: int | None, function: str) -> int:
+    """The number of rows; errors unless `rows` are non-negative, in order, and below it."""
+    if np.any(rows < 0) or np.any(np.diff(rows) < 0):
+        raise invalid(
+            "TW207", f"{function}: value_rowids={rows.tolist()} must be non-negative and in order"
+        )
+    least = int(rows[-1]) + 1 if len(rows) else 0
+    if nrows is None:
+        return least
+    if nrows < least:
+        raise value_error(
+            "TW207",
+            f"{function}: Expected nrows >= value_rowids[-1] + 1; got nrows={nrows}, "
+            f"value_rowids[-1]={least - 1}",
+        )
+    return nrows
+
+
+def padded(splits: np.ndarray, inner: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """Rows of `inner` as an array [rows, columns, ...]; -1 where a row is too short."""
+    result = np.full((rows, columns, *inner.shape[1:]), -1, np.int64)
+    count = min(rows, len(splits) - 1)
+    lengths = np.minimum(np.diff(splits[: count + 1]), columns)
+    row = np.repeat(np.arange(count), lengths)
+    column = ranges(np.zeros(count), lengths)
+    result[row, column] = inner[ranges(splits[:count], lengths)]
+    return result

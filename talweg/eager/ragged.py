@@ -1,0 +1,582 @@
+"""RaggedTensor: a tensor whose rows differ in length; and its spec.
+
+It is a tensor of values (or again a ragged tensor) and the splits that divide these into rows.
+Splits are integers without derivatives, kept as tensors and computed with as arrays; derivatives
+flow through the flat values.  It is no `tf.Tensor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import DType, as_dtype, float32, int32, int64
+from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.spec import TypeSpec
+from talweg.core.value import OPERATIONS, add_operators
+from talweg.eager import partition
+from talweg.eager.composite import SparseTensor, _no_conversion
+from talweg.eager.convert import CONVERTERS, convert_to_tensor
+from talweg.eager.tensor import array_of, wrap
+from talweg.prims import indexing, layout
+
+_SECRET = object()
+
+
+class RaggedTensor:
+    """A tensor with rows of different lengths (`tf.RaggedTensor`).
+
+    Made by `tf.ragged.constant` and by the `from_...` methods.
+
+    >>> import talweg as tf
+    >>> tf.RaggedTensor.from_row_lengths([1, 2, 3], [2, 0, 1])
+    <tf.RaggedTensor [[1, 2], [], [3]]>
+    """
+
+    __array_priority__ = 100
+
+    def __init__(self, values: Any, row_partition: Any, internal: Any = False, uniform: Any = None):
+        if internal is not _SECRET:
+            raise value_error(
+                "TW104",
+                "RaggedTensor constructor is private; please use one of the factory methods "
+                "instead (e.g., RaggedTensor.from_row_lengths())",
+            )
+        self._values, self._row_splits, self._uniform = values, row_partition, uniform
+
+    # -- what it is
+
+    @property
+    def values(self) -> Any:
+        """The rows, one after the other: a tensor or a ragged tensor."""
+        return self._values
+
+    @property
+    def flat_values(self) -> Any:
+        """The innermost values, a tensor."""
+        values = self._values
+        return values.flat_values if isinstance(values, RaggedTensor) else values
+
+    @property
+    def row_splits(self) -> Any:
+        """Where rows begin and end, [n + 1]."""
+        return self._row_splits
+
+    @property
+    def nested_row_splits(self) -> tuple:
+        """The splits of every ragged dimension, outermost first."""
+        inner = self._values.nested_row_splits if isinstance(self._values, RaggedTensor) else ()
+        return (self._row_splits, *inner)
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of divided dimensions."""
+        return len(self.nested_row_splits)
+
+    @property
+    def uniform_row_length(self) -> Any:
+        """The length that all rows have by construction, or None."""
+        return None if self._uniform is None else self._integers(np.int64(self._uniform))
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the values."""
+        return self._values.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, None where rows differ."""
+        rows = self._row_splits.dims[0] - 1
+        return TensorShape([rows, self._uniform, *self._values.shape[1:]])
+
+    def get_shape(self) -> TensorShape:
+        """The shape, None where rows differ."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """ValueError unless `shape` is compatible with this one's."""
+        self.shape.assert_is_compatible_with(shape)
+
+    @property
+    def _splits(self) -> np.ndarray:
+        return array_of(self._row_splits)
+
+    def _integers(self, array: Any) -> Any:
+        """A tensor of the dtype of the splits."""
+        return wrap(np.asarray(array).astype(self._row_splits.dtype.numpy_dtype)[()])
+
+    # -- sizes
+
+    def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
+        """The number of rows."""
+        return _as(self._integers(len(self._splits) - 1), out_type)
+
+    def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
+        """The length of each row; of each row of an inner dimension, as a ragged tensor."""
+        if axis == 0:
+            return self.nrows()
+        if axis < 0:
+            axis += self.shape.rank or 0
+        if axis == 1:
+            return self._integers(np.diff(self._splits))
+        if isinstance(self._values, RaggedTensor):
+            return self.with_values(self._values.row_lengths(axis - 1))
+        size = self._values.dims[axis - 1]
+        return self.with_values(self._integers(np.full(self._values.dims[: axis - 1], size)))
+
+    def nested_row_lengths(self, name: str | None = None) -> tuple:
+        """The row lengths of every ragged dimension, outermost first."""
+        return tuple(
+            wrap(np.diff(array_of(splits))) for splits in self.nested_row_splits
+        )
+
+    def row_starts(self, name: str | None = None) -> Any:
+        """Where each row begins in `values`."""
+        return self._integers(self._splits[:-1])
+
+    def row_limits(self, name: str | None = None) -> Any:
+        """Where each row ends in `values`."""
+        return self._integers(self._splits[1:])
+
+    def value_rowids(self, name: str | None = None) -> Any:
+        """The row each of `values` is in."""
+        return self._integers(partition.row_of_each(self._splits))
+
+    def nested_value_rowids(self, name: str | None = None) -> tuple:
+        """The row ids of every ragged dimension, outermost first."""
+        inner = self._values.nested_value_rowids() if isinstance(self._values, RaggedTensor) else ()
+        return (self.value_rowids(), *inner)
+
+    def bounding_shape(
+        self, axis: Any = None, name: str | None = None, out_type: Any = None
+    ) -> Any:
+        """The shape of the smallest tensor that holds all rows, or some of its sizes."""
+        sizes = np.array(self._bounds())
+        if axis is not None:
+            sizes = sizes[np.asarray(axis)]
+        return _as(self._integers(sizes), out_type)
+
+    def _bounds(self) -> list[int]:
+        lengths = np.diff(self._splits)
+        longest = self._uniform if self._uniform is not None else int(lengths.max(initial=0))
+        values = self._values
+        inner = values._bounds() if isinstance(values, RaggedTensor) else list(values.dims)
+        return [len(lengths), longest, *inner[1:]]
+
+    # -- parts exchanged
+
+    def with_values(self, new_values: Any) -> RaggedTensor:
+        """The same splits over other values; ValueError unless there are as many."""
+        if not isinstance(new_values, RaggedTensor):
+            new_values = convert_to_tensor(new_values)
+        count = int(self._splits[-1])
+        given = new_values.shape[0] if new_values.shape.rank else None
+        if given != count:
+            raise value_error(
+                "TW204", f"with_values: Shapes ({count},) and {new_values.shape} are incompatible"
+            )
+        return RaggedTensor(new_values, self._row_splits, _SECRET, self._uniform)
+
+    def with_flat_values(self, new_values: Any) -> RaggedTensor:
+        """The same splits over other innermost values."""
+        values = self._values
+        if isinstance(values, RaggedTensor):
+            return self.with_values(values.with_flat_values(new_values))
+        return self.with_values(new_values)
+
+    def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
+        """The same tensor with splits of another dtype, int32 or int64."""
+        dtype = _splits_dtype(as_dtype(dtype))
+        values = self._values
+        if isinstance(values, RaggedTensor):
+            values = values.with_row_splits_dtype(dtype)
+        splits = wrap(self._splits.astype(dtype.numpy_dtype))
+        return RaggedTensor(values, splits, _SECRET, self._uniform)
+
+    def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
+        """The tensor with the dimensions from outer_axis to inner_axis made one."""
+        rank = self.shape.rank or 0
+        outer = outer_axis + rank if outer_axis < 0 else outer_axis
+        inner = inner_axis + rank if inner_axis < 0 else inner_axis
+        if not 0 <= outer <= inner < rank:
+            raise value_error(
+                "TW202", f"merge_dims: axes {outer_axis} and {inner_axis} for rank {rank}"
+            )
+        if outer == inner:
+            return self
+        if outer > 0:
+            values = self._values
+            if isinstance(values, RaggedTensor):
+                if outer > 1:
+                    return self.with_values(values.merge_dims(outer - 1, inner - 1))
+                splits = array_of(values.row_splits)[self._splits]
+                merged = RaggedTensor(values.values, wrap(splits), _SECRET)
+                return merged if inner == 2 else merged.merge_dims(1, inner - 1)
+            return self._merge_dense(outer, inner)
+        values = self._values
+        if inner == 1:
+            return values
+        if isinstance(values, RaggedTensor):
+            return values.merge_dims(0, inner - 1)
+        return layout.reshape(values, shape=(-1 if 0 in values.dims[inner:] else
+                              int(np.prod(values.dims[:inner])), *values.dims[inner:]))  # fmt: skip
+
+    def _merge_dense(self, outer: int, inner: int) -> Any:
+        """`merge_dims` where the values are a dense tensor."""
+        values, dims = self._values, self._values.dims
+        size = int(np.prod(dims[max(outer - 1, 0) : inner]))
+        flat = layout.reshape(values, shape=(*dims[: outer - 1], size, *dims[inner:]))
+        if outer > 1:
+            return self.with_values(flat)
+        each = size // dims[0] if dims[0] else int(np.prod(dims[1:inner]))
+        return RaggedTensor(flat, self._integers(self._splits * each), _SECRET)
+
+    def consumers(self) -> list:
+        """Operations that use it; none are kept."""
+        return []
+
+    # -- as other things
+
+    def to_list(self) -> list:
+        """Nested lists of Python values."""
+        inner = self._values.to_list() if isinstance(self._values, RaggedTensor) else None
+        inner = self._values.numpy().tolist() if inner is None else inner
+        return [inner[a:b] for a, b in zip(self._splits[:-1], self._splits[1:])]
+
+    def numpy(self) -> np.ndarray:
+        """An array of the rows: of arrays where they differ in length, else with their axes."""
+        inner = self._values.numpy()
+        rows = [inner[a:b] for a, b in zip(self._splits[:-1], self._splits[1:])]
+        if not rows:
+            return np.zeros((0, 0), inner.dtype)
+        if len({row.shape for row in rows}) == 1:
+            return np.stack(rows)
+        result = np.empty(len(rows), object)
+        result[:] = rows
+        return result
+
+    def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Any:
+        """A tensor of all rows, filled up with `default_value` (zero, or an empty string).
+
+        shape: sizes to cut or fill up to, None for as many as are needed.
+        """
+        flat = self.flat_values
+        bounds = self._bounds()
+        if shape is not None:
+            wanted = TensorShape(shape).with_rank(len(bounds)).as_list()
+            bounds = [old if new is None else new for old, new in zip(bounds, wanted)]
+        if default_value is None:
+            zero = b"" if flat.dtype.numpy_dtype == object else 0
+            default_value = wrap(np.asarray(zero, flat.dtype.numpy_dtype))
+        default = convert_to_tensor(default_value, flat.dtype)
+        default = layout.broadcast_to(default, shape=(1, *flat.dims[1:]))
+        inner = np.arange(flat.dims[0], dtype=np.int64)
+        places = self._places(inner, bounds)
+        places = np.where(places < 0, flat.dims[0], places)
+        padded = layout.concat(flat, default, axis=0)
+        return indexing.gather(padded, wrap(places), axis=0, batch_dims=0)
+
+    def _places(self, flat: np.ndarray, bounds: list[int]) -> np.ndarray:
+        """The number of the flat value at each place of the whole; -1 where there is none."""
+        values = self._values
+        if isinstance(values, RaggedTensor):
+            rows = values._splits.shape[0] - 1
+            flat = values._places(flat, [rows, *bounds[2:]])
+        return partition.padded(self._splits, flat, bounds[0], bounds[1])
+
+    def to_sparse(self, name: str | None = None) -> SparseTensor:
+        """The values with their places."""
+        bounds = self._bounds()
+        flat = self.flat_values
+        depth = self.ragged_rank + 1
+        places = self._places(np.arange(flat.dims[0]), bounds)
+        indices = np.argwhere(places >= 0)
+        inner = flat.dims[1:]
+        if inner:
+            tail = np.argwhere(np.ones(inner, bool))
+            indices = np.concatenate(
+                [np.repeat(indices, len(tail), 0), np.tile(tail, (len(indices), 1))], axis=1
+            )
+        values = layout.reshape(flat, shape=(int(np.prod(flat.dims)),))
+        whole = [*bounds[:depth], *inner]
+        return SparseTensor(wrap(indices), values, wrap(np.array(whole, np.int64)))
+
+    # -- rows
+
+    def __getitem__(self, key: Any) -> Any:
+        return get(self, key if isinstance(key, tuple) else (key,))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[row] for row in range(len(self._splits) - 1))
+
+    # -- as a nest
+
+    def _flat_components(self) -> list:
+        return [self.flat_values, *self.nested_row_splits]
+
+    def _with_components(self, parts: list) -> RaggedTensor:
+        values = parts[0]
+        for splits in reversed(parts[1:]):
+            values = RaggedTensor(values, splits, _SECRET)
+        return values
+
+    @property
+    def _type_spec(self) -> RaggedTensorSpec:
+        return RaggedTensorSpec(
+            self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype
+        )
+
+    # -- as an object
+
+    def __bool__(self) -> bool:
+        raise type_error("TW104", "RaggedTensor may not be used as a boolean.")
+
+    def __hash__(self) -> int:
+        raise type_error("TW104", "RaggedTensor is unhashable.")
+
+    def __repr__(self) -> str:
+        with np.printoptions(formatter={"all": _text}):
+            return f"<tf.RaggedTensor {_text(self.numpy())}>"
+
+    __str__ = __repr__
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return str(value)
+    return np.array2string(value, separator=", ") if value.size else repr(value.tolist())
+
+
+def _as(tensor: Any, dtype: Any) -> Any:
+    """`tensor` as an array of another dtype, if one is given."""
+    return tensor if dtype is None else wrap(array_of(tensor).astype(as_dtype(dtype).numpy_dtype))
+
+
+def _splits_dtype(dtype: DType) -> DType:
+    if dtype not in (int32, int64):
+        raise value_error("TW102", f"row_splits must have dtype int32 or int64, got {dtype.name}")
+    return dtype
+
+
+def from_splits(values: Any, splits: Any, uniform: Any = None) -> RaggedTensor:
+    """A ragged tensor of values and valid splits (an array or a tensor)."""
+    tensor = wrap(splits) if isinstance(splits, np.ndarray) else splits
+    return RaggedTensor(values, tensor, _SECRET, uniform)
+
+
+# -- indexing
+
+
+def take(values: Any, places: np.ndarray) -> Any:
+    """The rows `places` of a tensor or ragged tensor."""
+    if isinstance(values, RaggedTensor):
+        splits = values._splits
+        lengths = np.diff(splits)[places]
+        rows = take(values.values, partition.ranges(splits[:-1][places], lengths))
+        new = partition.splits_of_lengths(lengths)
+        return RaggedTensor(rows, values._integers(new), _SECRET, values._uniform)
+    return indexing.gather(values, wrap(np.asarray(places, np.int64)), axis=0, batch_dims=0)
+
+
+def get(x: Any, keys: tuple) -> Any:
+    """x[keys]: integers, slices, one ellipsis, and new axes in front."""
+    if not isinstance(x, RaggedTensor):
+        return x[keys] if keys else x
+    keys = _without_ellipsis(keys, x.shape.rank or 0)
+    if not keys:
+        return x
+    first, rest = keys[0], keys[1:]
+    rows = len(x._splits) - 1
+    if first is None:
+        return from_splits(get(x, rest), x._integers([0, rows]), rows)
+    if isinstance(first, slice):
+        chosen = take(x, np.arange(rows)[_plain_slice(first)])
+        return _inner(chosen, rest) if rest else chosen
+    row = _plain_index(first)
+    if not -rows <= row < rows:
+        raise IndexError(f"Row key {row} out of bounds for {rows} rows  [TW206]")
+    begin, end = x._splits[row % rows], x._splits[row % rows + 1]
+    return get(x.values[int(begin) : int(end)], rest)
+
+
+def _inner(x: Any, keys: tuple) -> Any:
+    """`keys` applied to the dimensions after the first of a ragged tensor."""
+    first, rest = keys[0], keys[1:]
+    if first is None:
+        ones = np.arange(len(x._splits))
+        return from_splits(_inner(x, rest) if rest else x, x._integers(ones), 1)
+    if isinstance(first, slice):
+        cut = _plain_slice(first)
+        lengths = np.diff(x._splits)
+        places = [np.arange(n)[cut] + a for n, a in zip(lengths, x._splits)]
+        flat = np.concatenate([np.zeros(0, np.int64), *places])
+        values = take(x.values, flat)
+        splits = partition.splits_of_lengths([len(row) for row in places])
+        if rest:
+            whole = isinstance(values, RaggedTensor)
+            values = _inner(values, rest) if whole else values[(slice(None), *rest)]
+        return from_splits(values, x._integers(splits))
+    if x._uniform is None:
+        raise value_error("TW206", "Cannot index into an inner ragged dimension.")
+    place = _plain_index(first)
+    if not -x._uniform <= place < x._uniform:
+        raise IndexError(f"key {place} out of bounds for rows of {x._uniform}  [TW206]")
+    values = take(x.values, x._splits[:-1] + place % x._uniform)
+    if not rest:
+        return values
+    return _inner(values, rest) if isinstance(values, RaggedTensor) else values[
+        (slice(None), *rest)]  # fmt: skip
+
+
+def _without_ellipsis(keys: tuple, rank: int) -> tuple:
+    places = [i for i, key in enumerate(keys) if key is Ellipsis]
+    if not places:
+        return keys
+    used = sum(key is not None and key is not Ellipsis for key in keys)
+    place = places[0]
+    filled = (slice(None),) * max(0, rank - used)
+    return tuple(k for k in (*keys[:place], *filled, *keys[place + 1 :]) if k is not Ellipsis)
+
+
+def _plain_index(key: Any) -> int:
+    try:
+        return int(key.__index__())
+    except (AttributeError, TypeError):
+        raise type_error("TW206", f"{key!r} cannot index a RaggedTensor", "an int or a slice") from None
+
+
+def _plain_slice(key: slice) -> slice:
+    parts = [None if k is None else _plain_index(k) for k in (key.start, key.stop, key.step)]
+    return slice(*parts)
+
+
+# -- element by element
+
+
+def map_flat(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """`function` of the flat values of ragged arguments, which must have equal splits."""
+    found = [x for x in (*arguments, *options.values()) if isinstance(x, RaggedTensor)]
+    if not found:
+        return function(*arguments, **options)
+    first = found[0]
+    for other in found[1:]:
+        check_same_rows(first, other)
+
+    def flat(x: Any) -> Any:
+        return x.flat_values if isinstance(x, RaggedTensor) else x
+
+    values = function(*map(flat, arguments), **{name: flat(x) for name, x in options.items()})
+    return first.with_flat_values(values)
+
+
+def check_same_rows(x: RaggedTensor, y: RaggedTensor) -> None:
+    """InvalidArgumentError unless two ragged tensors have rows of equal lengths."""
+    pairs = list(zip(x.nested_row_splits, y.nested_row_splits))
+    same = x.ragged_rank == y.ragged_rank and all(
+        np.array_equal(array_of(a), array_of(b)) for a, b in pairs
+    )
+    if not same:
+        raise invalid(
+            "TW204",
+            f"The rows of the arguments have different lengths: {x!r} and {y!r}",
+            "equal row splits",
+        )
+
+
+def _beside(x: Any, like: RaggedTensor) -> Any:
+    """An operand beside a ragged tensor: a dense [n, 1] is repeated along the rows."""
+    if isinstance(x, RaggedTensor) or like.ragged_rank != 1:
+        return x
+    x = convert_to_tensor(x, dtype_hint=like.dtype)
+    if x.ndim == 2 and x.dims[1] == 1:
+        column = layout.reshape(x, shape=(x.dims[0],))
+        return take(column, partition.row_of_each(like._splits) % max(x.dims[0], 1))
+    return x
+
+
+def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
+    def operate(self: RaggedTensor, *others: Any) -> Any:
+        operands = [self, *(_beside(other, self) for other in others)]
+        return map_flat(OPERATIONS[name], *(operands[::-1] if reflected else operands))
+
+    return operate
+
+
+def _operators() -> None:
+    """Python's operators, but for the items and comparison with None."""
+    own = {"__getitem__": RaggedTensor.__getitem__, "__hash__": RaggedTensor.__hash__}
+    add_operators(RaggedTensor, _operator)
+    for name, method in own.items():
+        setattr(RaggedTensor, name, method)
+
+
+class RaggedTensorSpec(TypeSpec):
+    """The shape, dtype and splits of a RaggedTensor (`tf.RaggedTensorSpec`).
+
+    ValueError if neither ragged_rank nor a shape of known rank is given.
+
+    >>> import talweg as tf
+    >>> tf.RaggedTensorSpec([3, None], tf.int32)
+    RaggedTensorSpec(TensorShape([3, None]), tf.int32, 1, tf.int64)
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = float32,
+        ragged_rank: int | None = None,
+        row_splits_dtype: Any = int64,
+        flat_values_spec: Any = None,
+    ):
+        shape = TensorShape(shape)
+        if ragged_rank is None:
+            if shape.rank is None:
+                raise value_error("TW207", "Must specify ragged_rank or a shape with a known rank.")
+            ragged_rank = shape.rank - 1
+        if flat_values_spec is not None:
+            dtype = flat_values_spec.dtype
+        self._parts = (shape, as_dtype(dtype), ragged_rank, as_dtype(row_splits_dtype))
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, None where rows differ."""
+        return self._parts[0]
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the values."""
+        return self._parts[1]
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of divided dimensions."""
+        return self._parts[2]
+
+    @property
+    def row_splits_dtype(self) -> DType:
+        """The type of the splits."""
+        return self._parts[3]
+
+    @property
+    def value_type(self) -> type:
+        """`tf.RaggedTensor`."""
+        return RaggedTensor
+
+    def _serialize(self) -> tuple:
+        return self._parts
+
+    def _of(self, value: Any) -> RaggedTensorSpec | None:
+        return self.from_value(value) if isinstance(value, RaggedTensor) else None
+
+    @classmethod
+    def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
+        """The spec of a value."""
+        return value._type_spec
+
+
+CONVERTERS.append((RaggedTensor, _no_conversion))
