@@ -155,7 +155,7 @@ def draw_curve(axes, history: History) -> None:
     right.set_ylabel("held-out accuracy (%)")
     right.set_ylim(80, 100.5)
     handles = [*axes.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
-    axes.legend(handles, [h.get_label() for h in handles], loc="center right")
+    axes.legend(handles, [h.get_label() for h in handles], loc="lower left")
 
 
 def draw_wrong(figure, images, labels, guesses, probabilities, wrong) -> None:
@@ -163,7 +163,8 @@ def draw_wrong(figure, images, labels, guesses, probabilities, wrong) -> None:
     figure.suptitle(f"Wrong: {len(wrong)} of {len(labels)} held-out digits")
     if not len(wrong):
         return
-    grid = figure.subplots(3, 4, squeeze=False)
+    shown = min(len(wrong), 12)
+    grid = figure.subplots(-(-shown // 4), min(shown, 4), squeeze=False)
     for axes in grid.flat:
         axes.axis("off")
     for axes, i in zip(grid.flat, wrong):

@@ -27,8 +27,12 @@ matching = operators.matching
 
 def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Any:
     """`value` as a tensor."""
-    if type(value) is EagerTensor and dtype is None:
-        return value
+    if dtype is None:
+        kind = type(value)
+        if kind is EagerTensor:
+            return value
+        if kind is Variable:
+            return value.value()
     return convert_to_tensor(value, dtype, hint)
 
 

@@ -12,7 +12,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from talweg.api import raw_adapters
+from talweg.api import raw_adapters, raw_gradients
 from talweg.api.export import export_value, look_up
 from talweg.api.raw_table import TABLE
 from talweg.core.dtypes import BY_NAME
@@ -40,7 +40,9 @@ class Row:
                 self.required.append(name)
         self.arguments = [*self.required, *self.defaults, "name"]
         self.results = results.split(", ") if results else None
-        self.positional: list[tuple[bool, Any]] = []  # (whether it names an argument, which or what)
+        self.positional: list[
+            tuple[bool, Any]
+        ] = []  # (whether it names an argument, which or what)
         self.keywords: dict[str, str] = {}
         for part in filter(None, call.split(", ")):
             key, equals, value = part.partition("=")
@@ -81,13 +83,14 @@ def _literal(text: str) -> Any:
 
 
 def _find(target: str) -> Callable[..., Any]:
-    own = target.removeprefix("own.")
-    return look_up(target) if own == target else getattr(raw_adapters, own)
+    home, _, name = target.rpartition(".")
+    module = {"own": raw_adapters, "grad": raw_gradients}.get(home)
+    return look_up(target) if module is None else getattr(module, name)
 
 
 def _document(row: Row) -> str:
     arguments = ", ".join(row.required) or "nothing"
-    public = not row.target.startswith(("own.", "raw_ops."))
+    public = not row.target.startswith(("own.", "grad.", "raw_ops."))
     lines = [f"TensorFlow's operation {row.name}, with keyword arguments only.", ""]
     lines.append(f"It takes {arguments}" + (
         f", and optionally {', '.join(row.defaults)}." if row.defaults else "."

@@ -1,10 +1,10 @@
 """The table behind tf.raw_ops: TensorFlow's operations in terms of the public functions.
 
-One line an operation: its name, its arguments with TensorFlow's names and defaults, the names of its
-results if it has several, and the call that does it.  In the call, names are the arguments; other
+One line an operation: its name, its arguments with TensorFlow's names and defaults, the names of
+its results if it has several, and the call that does it.  In the call, names are arguments, other
 words are literals.  `math.add` is the public function tf.math.add, `own.add` the function add of
-`api/raw_adapters.py`.  Arguments that mean nothing here (`use_cudnn_on_gpu`, `grad_x`) are not
-passed on.
+`api/raw_adapters.py`, `grad.add` one of `api/raw_gradients.py`.  Arguments that mean nothing here (`use_cudnn_on_gpu`, `grad_x`) are not passed
+on.
 """
 
 TABLE = """
@@ -304,7 +304,7 @@ ZerosLike(x) = zeros_like(x)
 BandedTriangularSolve(matrix, rhs, lower=True, adjoint=False) =
     linalg.banded_triangular_solve(matrix, rhs, lower, adjoint)
 BatchCholesky(input) = linalg.cholesky(input)
-BatchCholeskyGrad(l, grad) = own.cholesky_grad(l, grad)
+BatchCholeskyGrad(l, grad) = grad.cholesky_grad(l, grad)
 BatchMatMul(x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False) = own.batch_matmul(x, y,
     adj_x, adj_y)
 BatchMatMulV2(x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False) = own.batch_matmul(x, y,
@@ -326,7 +326,7 @@ BatchSelfAdjointEigV2(input, compute_v=True) -> e, v = own.self_adjoint_eig(inpu
 BatchSvd(input, compute_uv=True, full_matrices=False) -> s, u, v = own.svd(input, compute_uv,
     full_matrices)
 Cholesky(input) = linalg.cholesky(input)
-CholeskyGrad(l, grad) = own.cholesky_grad(l, grad)
+CholeskyGrad(l, grad) = grad.cholesky_grad(l, grad)
 Cross(a, b) = linalg.cross(a, b)
 Eig(input, Tout, compute_v=True) -> e, v = own.eig(input, compute_v, Tout)
 Einsum(inputs, equation) = own.einsum(inputs, equation)
@@ -420,36 +420,36 @@ SparseSoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop =
     own.sparse_softmax_cross_entropy(features, labels)
 
 # -- gradients
-BiasAddGrad(out_backprop, data_format='NHWC') = own.bias_add_grad(out_backprop, data_format)
+BiasAddGrad(out_backprop, data_format='NHWC') = grad.bias_add_grad(out_backprop, data_format)
 Dilation2DBackpropFilter(input, filter, out_backprop, strides, rates, padding) =
-    own.dilation_filter_grad(input, filter, out_backprop, strides, rates, padding)
+    grad.dilation_filter_grad(input, filter, out_backprop, strides, rates, padding)
 Dilation2DBackpropInput(input, filter, out_backprop, strides, rates, padding) =
-    own.dilation_input_grad(input, filter, out_backprop, strides, rates, padding)
-EluGrad(gradients, outputs) = own.elu_grad(gradients, outputs)
-InvGrad(y, dy) = own.reciprocal_grad(y, dy)
+    grad.dilation_input_grad(input, filter, out_backprop, strides, rates, padding)
+EluGrad(gradients, outputs) = grad.elu_grad(gradients, outputs)
+InvGrad(y, dy) = grad.reciprocal_grad(y, dy)
 LRNGrad(input_grads, input_image, output_image, depth_radius=5, bias=1, alpha=1, beta=0.5) =
-    own.lrn_grad(input_grads, input_image, depth_radius, bias, alpha, beta)
-LeakyReluGrad(gradients, features, alpha=0.2) = own.leaky_relu_grad(gradients, features, alpha)
+    grad.lrn_grad(input_grads, input_image, depth_radius, bias, alpha, beta)
+LeakyReluGrad(gradients, features, alpha=0.2) = grad.leaky_relu_grad(gradients, features, alpha)
 MaxPoolGradGradV2(orig_input, orig_output, grad, ksize, strides, padding, data_format='NHWC') =
     raw_ops.MaxPoolGradGrad(orig_input=orig_input, orig_output=orig_output, grad=grad, ksize=ksize,
     strides=strides, padding=padding, data_format=data_format)
 MaxPoolGradV2(orig_input, orig_output, grad, ksize, strides, padding, data_format='NHWC') =
     raw_ops.MaxPoolGrad(orig_input=orig_input, orig_output=orig_output, grad=grad, ksize=ksize,
     strides=strides, padding=padding, data_format=data_format)
-MirrorPadGrad(input, paddings, mode) = own.mirror_pad_grad(input, paddings, mode)
-ReciprocalGrad(y, dy) = own.reciprocal_grad(y, dy)
-Relu6Grad(gradients, features) = own.relu6_grad(gradients, features)
-ReluGrad(gradients, features) = own.relu_grad(gradients, features)
-RsqrtGrad(y, dy) = own.rsqrt_grad(y, dy)
-SeluGrad(gradients, outputs) = own.selu_grad(gradients, outputs)
-SigmoidGrad(y, dy) = own.sigmoid_grad(y, dy)
-SoftplusGrad(gradients, features) = own.softplus_grad(gradients, features)
-SoftsignGrad(gradients, features) = own.softsign_grad(gradients, features)
-SqrtGrad(y, dy) = own.sqrt_grad(y, dy)
+MirrorPadGrad(input, paddings, mode) = grad.mirror_pad_grad(input, paddings, mode)
+ReciprocalGrad(y, dy) = grad.reciprocal_grad(y, dy)
+Relu6Grad(gradients, features) = grad.relu6_grad(gradients, features)
+ReluGrad(gradients, features) = grad.relu_grad(gradients, features)
+RsqrtGrad(y, dy) = grad.rsqrt_grad(y, dy)
+SeluGrad(gradients, outputs) = grad.selu_grad(gradients, outputs)
+SigmoidGrad(y, dy) = grad.sigmoid_grad(y, dy)
+SoftplusGrad(gradients, features) = grad.softplus_grad(gradients, features)
+SoftsignGrad(gradients, features) = grad.softsign_grad(gradients, features)
+SqrtGrad(y, dy) = grad.sqrt_grad(y, dy)
 StridedSliceGrad(shape, begin, end, strides, dy, begin_mask=0, end_mask=0, ellipsis_mask=0,
-    new_axis_mask=0, shrink_axis_mask=0) = own.strided_slice_grad(shape, begin, end, strides, dy,
+    new_axis_mask=0, shrink_axis_mask=0) = grad.strided_slice_grad(shape, begin, end, strides, dy,
     begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
-TanhGrad(y, dy) = own.tanh_grad(y, dy)
+TanhGrad(y, dy) = grad.tanh_grad(y, dy)
 
 # -- random numbers
 StatelessRandomBinomial(shape, seed, counts, probs, dtype=int64) = random.stateless_binomial(shape,

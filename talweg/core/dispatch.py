@@ -27,13 +27,14 @@ from typing import Any
 class State:
     """What is shared by all threads; filled in by `eager/evaluate.py`."""
 
-    __slots__ = ("busy", "evaluate", "lock", "plain")
+    __slots__ = ("busy", "evaluate", "lock", "plain", "variable")
 
     def __init__(self) -> None:
         self.busy = 0
         self.lock = threading.Lock()
         self.evaluate: Any = None
         self.plain: Any = None
+        self.variable: Any = None
 
 
 class Context(threading.local):

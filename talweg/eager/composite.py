@@ -215,7 +215,8 @@ class SparseTensorSpec(TypeSpec):
         return cls(value.shape, value.dtype)
 
 
-def _no_conversion(value: Any, dtype: DType | None) -> Any:
+def no_conversion(value: Any, dtype: DType | None) -> Any:
+    """ValueError: a composite does not become a tensor by itself."""
     raise value_error(
         "TW101",
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
@@ -224,4 +225,4 @@ def _no_conversion(value: Any, dtype: DType | None) -> Any:
     )
 
 
-CONVERTERS.append((SparseTensor, _no_conversion))
+CONVERTERS.append((SparseTensor, no_conversion))

@@ -70,7 +70,14 @@ def is_plain(prim: Any, arrays: list) -> bool:
 def check(prim: Any, arrays: list, params: dict) -> None:
     """Run `infer`, which raises for bad operands; shapes and dtypes seen before are known good."""
     try:
-        key = (*[(array.shape, array.dtype) for array in arrays], *params.items())
+        if len(arrays) == 1:
+            (x,) = arrays
+            key: tuple = (x.shape, x.dtype, *params.items())
+        elif len(arrays) == 2:
+            x, y = arrays
+            key = (x.shape, x.dtype, y.shape, y.dtype, *params.items())
+        else:
+            key = (*[(array.shape, array.dtype) for array in arrays], *params.items())
         if key in prim.known:
             return
     except (TypeError, AttributeError):  # an unhashable parameter, a Python number
@@ -94,7 +101,7 @@ def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
     if prim.checked:
         check(prim, arrays, params)
     elif not is_plain(prim, arrays):
-        prim.infer(*avals_of(arrays), **params)
+        check(prim, arrays, params)
     try:
         result = run(prim.numpy, *arrays, **params)
     except Exception as error:  # noqa: BLE001 -- every kind is sorted out there

@@ -37,9 +37,7 @@ def splits_of_rows(rows: np.ndarray, count: int) -> np.ndarray:
 def check_lengths(lengths: np.ndarray, function: str, argument: str) -> None:
     """InvalidArgumentError for negative lengths."""
     if np.any(lengths < 0):
-        raise invalid(
-            "TW207", f"{function}: {argument}={lengths.tolist()} has a negative length"
-        )
+        raise invalid("TW207", f"{function}: {argument}={lengths.tolist()} has a negative length")
 
 
 def check_splits(splits: np.ndarray, count: int, function: str, argument: str) -> None:

@@ -2,31 +2,32 @@
 
 It is a tensor of values (or again a ragged tensor) and the splits that divide these into rows.
 Splits are integers without derivatives, kept as tensors and computed with as arrays; derivatives
-flow through the flat values.  It is no `tf.Tensor`.
+flow through the flat values.  It is no `tf.Tensor`.  Indexing and operators: `ragged_rows.py`;
+the `from_...` methods: `ragged_making.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from talweg.core.dtypes import DType, as_dtype, float32, int32, int64
-from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TypeSpec
-from talweg.core.value import OPERATIONS, add_operators
 from talweg.eager import partition
-from talweg.eager.composite import SparseTensor, _no_conversion
+from talweg.eager.composite import SparseTensor, no_conversion
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
+from talweg.eager.ragged_making import RaggedFactories
 from talweg.eager.tensor import array_of, wrap
 from talweg.prims import indexing, layout
 
 _SECRET = object()
 
 
-class RaggedTensor:
+class RaggedTensor(RaggedFactories):
     """A tensor with rows of different lengths (`tf.RaggedTensor`).
 
     Made by `tf.ragged.constant` and by the `from_...` methods.
@@ -46,6 +47,12 @@ class RaggedTensor:
                 "instead (e.g., RaggedTensor.from_row_lengths())",
             )
         self._values, self._row_splits, self._uniform = values, row_partition, uniform
+
+    @classmethod
+    def _of(cls, values: Any, splits: Any, uniform: Any = None) -> RaggedTensor:
+        """A ragged tensor of values and valid splits (an array or a tensor)."""
+        tensor = wrap(splits) if isinstance(splits, np.ndarray) else splits
+        return cls(values, tensor, _SECRET, uniform)
 
     # -- what it is
 
@@ -129,9 +136,7 @@ class RaggedTensor:
 
     def nested_row_lengths(self, name: str | None = None) -> tuple:
         """The row lengths of every ragged dimension, outermost first."""
-        return tuple(
-            wrap(np.diff(array_of(splits))) for splits in self.nested_row_splits
-        )
+        return tuple(wrap(np.diff(array_of(splits))) for splits in self.nested_row_splits)
 
     def row_starts(self, name: str | None = None) -> Any:
         """Where each row begins in `values`."""
@@ -205,34 +210,10 @@ class RaggedTensor:
             raise value_error(
                 "TW202", f"merge_dims: axes {outer_axis} and {inner_axis} for rank {rank}"
             )
-        if outer == inner:
-            return self
-        if outer > 0:
-            values = self._values
-            if isinstance(values, RaggedTensor):
-                if outer > 1:
-                    return self.with_values(values.merge_dims(outer - 1, inner - 1))
-                splits = array_of(values.row_splits)[self._splits]
-                merged = RaggedTensor(values.values, wrap(splits), _SECRET)
-                return merged if inner == 2 else merged.merge_dims(1, inner - 1)
-            return self._merge_dense(outer, inner)
-        values = self._values
-        if inner == 1:
-            return values
-        if isinstance(values, RaggedTensor):
-            return values.merge_dims(0, inner - 1)
-        return layout.reshape(values, shape=(-1 if 0 in values.dims[inner:] else
-                              int(np.prod(values.dims[:inner])), *values.dims[inner:]))  # fmt: skip
-
-    def _merge_dense(self, outer: int, inner: int) -> Any:
-        """`merge_dims` where the values are a dense tensor."""
-        values, dims = self._values, self._values.dims
-        size = int(np.prod(dims[max(outer - 1, 0) : inner]))
-        flat = layout.reshape(values, shape=(*dims[: outer - 1], size, *dims[inner:]))
-        if outer > 1:
-            return self.with_values(flat)
-        each = size // dims[0] if dims[0] else int(np.prod(dims[1:inner]))
-        return RaggedTensor(flat, self._integers(self._splits * each), _SECRET)
+        result: Any = self
+        for _ in range(inner - outer):
+            result = _merged(result, outer)
+        return result
 
     def consumers(self) -> list:
         """Operations that use it; none are kept."""
@@ -258,7 +239,9 @@ class RaggedTensor:
         result[:] = rows
         return result
 
-    def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Any:
+    def to_tensor(
+        self, default_value: Any = None, name: str | None = None, shape: Any = None
+    ) -> Any:
         """A tensor of all rows, filled up with `default_value` (zero, or an empty string).
 
         shape: sizes to cut or fill up to, None for as many as are needed.
@@ -304,13 +287,8 @@ class RaggedTensor:
         whole = [*bounds[:depth], *inner]
         return SparseTensor(wrap(indices), values, wrap(np.array(whole, np.int64)))
 
-    # -- rows
-
-    def __getitem__(self, key: Any) -> Any:
-        return get(self, key if isinstance(key, tuple) else (key,))
-
     def __iter__(self) -> Iterator[Any]:
-        return (self[row] for row in range(len(self._splits) - 1))
+        return (self[row] for row in range(len(self._splits) - 1))  # type: ignore[index]
 
     # -- as a nest
 
@@ -325,9 +303,7 @@ class RaggedTensor:
 
     @property
     def _type_spec(self) -> RaggedTensorSpec:
-        return RaggedTensorSpec(
-            self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype
-        )
+        return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
 
     # -- as an object
 
@@ -342,6 +318,22 @@ class RaggedTensor:
             return f"<tf.RaggedTensor {_text(self.numpy())}>"
 
     __str__ = __repr__
+
+
+def _merged(x: Any, axis: int) -> Any:
+    """`x` with the dimensions `axis` and `axis + 1` made one."""
+    if not isinstance(x, RaggedTensor):
+        dims = x.dims
+        size = dims[axis] * dims[axis + 1]
+        return layout.reshape(x, shape=(*dims[:axis], size, *dims[axis + 2 :]))
+    values = x.values
+    if axis == 0:
+        return values
+    if axis > 1:
+        return x.with_values(_merged(values, axis - 1))
+    if isinstance(values, RaggedTensor):
+        return x._of(values.values, x._integers(array_of(values.row_splits)[x._splits]))
+    return x._of(_merged(values, 0), x._integers(x._splits * values.dims[1]))
 
 
 def _text(value: Any) -> str:
@@ -359,158 +351,6 @@ def _splits_dtype(dtype: DType) -> DType:
     if dtype not in (int32, int64):
         raise value_error("TW102", f"row_splits must have dtype int32 or int64, got {dtype.name}")
     return dtype
-
-
-def from_splits(values: Any, splits: Any, uniform: Any = None) -> RaggedTensor:
-    """A ragged tensor of values and valid splits (an array or a tensor)."""
-    tensor = wrap(splits) if isinstance(splits, np.ndarray) else splits
-    return RaggedTensor(values, tensor, _SECRET, uniform)
-
-
-# -- indexing
-
-
-def take(values: Any, places: np.ndarray) -> Any:
-    """The rows `places` of a tensor or ragged tensor."""
-    if isinstance(values, RaggedTensor):
-        splits = values._splits
-        lengths = np.diff(splits)[places]
-        rows = take(values.values, partition.ranges(splits[:-1][places], lengths))
-        new = partition.splits_of_lengths(lengths)
-        return RaggedTensor(rows, values._integers(new), _SECRET, values._uniform)
-    return indexing.gather(values, wrap(np.asarray(places, np.int64)), axis=0, batch_dims=0)
-
-
-def get(x: Any, keys: tuple) -> Any:
-    """x[keys]: integers, slices, one ellipsis, and new axes in front."""
-    if not isinstance(x, RaggedTensor):
-        return x[keys] if keys else x
-    keys = _without_ellipsis(keys, x.shape.rank or 0)
-    if not keys:
-        return x
-    first, rest = keys[0], keys[1:]
-    rows = len(x._splits) - 1
-    if first is None:
-        return from_splits(get(x, rest), x._integers([0, rows]), rows)
-    if isinstance(first, slice):
-        chosen = take(x, np.arange(rows)[_plain_slice(first)])
-        return _inner(chosen, rest) if rest else chosen
-    row = _plain_index(first)
-    if not -rows <= row < rows:
-        raise IndexError(f"Row key {row} out of bounds for {rows} rows  [TW206]")
-    begin, end = x._splits[row % rows], x._splits[row % rows + 1]
-    return get(x.values[int(begin) : int(end)], rest)
-
-
-def _inner(x: Any, keys: tuple) -> Any:
-    """`keys` applied to the dimensions after the first of a ragged tensor."""
-    first, rest = keys[0], keys[1:]
-    if first is None:
-        ones = np.arange(len(x._splits))
-        return from_splits(_inner(x, rest) if rest else x, x._integers(ones), 1)
-    if isinstance(first, slice):
-        cut = _plain_slice(first)
-        lengths = np.diff(x._splits)
-        places = [np.arange(n)[cut] + a for n, a in zip(lengths, x._splits)]
-        flat = np.concatenate([np.zeros(0, np.int64), *places])
-        values = take(x.values, flat)
-        splits = partition.splits_of_lengths([len(row) for row in places])
-        if rest:
-            whole = isinstance(values, RaggedTensor)
-            values = _inner(values, rest) if whole else values[(slice(None), *rest)]
-        return from_splits(values, x._integers(splits))
-    if x._uniform is None:
-        raise value_error("TW206", "Cannot index into an inner ragged dimension.")
-    place = _plain_index(first)
-    if not -x._uniform <= place < x._uniform:
-        raise IndexError(f"key {place} out of bounds for rows of {x._uniform}  [TW206]")
-    values = take(x.values, x._splits[:-1] + place % x._uniform)
-    if not rest:
-        return values
-    return _inner(values, rest) if isinstance(values, RaggedTensor) else values[
-        (slice(None), *rest)]  # fmt: skip
-
-
-def _without_ellipsis(keys: tuple, rank: int) -> tuple:
-    places = [i for i, key in enumerate(keys) if key is Ellipsis]
-    if not places:
-        return keys
-    used = sum(key is not None and key is not Ellipsis for key in keys)
-    place = places[0]
-    filled = (slice(None),) * max(0, rank - used)
-    return tuple(k for k in (*keys[:place], *filled, *keys[place + 1 :]) if k is not Ellipsis)
-
-
-def _plain_index(key: Any) -> int:
-    try:
-        return int(key.__index__())
-    except (AttributeError, TypeError):
-        raise type_error("TW206", f"{key!r} cannot index a RaggedTensor", "an int or a slice") from None
-
-
-def _plain_slice(key: slice) -> slice:
-    parts = [None if k is None else _plain_index(k) for k in (key.start, key.stop, key.step)]
-    return slice(*parts)
-
-
-# -- element by element
-
-
-def map_flat(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """`function` of the flat values of ragged arguments, which must have equal splits."""
-    found = [x for x in (*arguments, *options.values()) if isinstance(x, RaggedTensor)]
-    if not found:
-        return function(*arguments, **options)
-    first = found[0]
-    for other in found[1:]:
-        check_same_rows(first, other)
-
-    def flat(x: Any) -> Any:
-        return x.flat_values if isinstance(x, RaggedTensor) else x
-
-    values = function(*map(flat, arguments), **{name: flat(x) for name, x in options.items()})
-    return first.with_flat_values(values)
-
-
-def check_same_rows(x: RaggedTensor, y: RaggedTensor) -> None:
-    """InvalidArgumentError unless two ragged tensors have rows of equal lengths."""
-    pairs = list(zip(x.nested_row_splits, y.nested_row_splits))
-    same = x.ragged_rank == y.ragged_rank and all(
-        np.array_equal(array_of(a), array_of(b)) for a, b in pairs
-    )
-    if not same:
-        raise invalid(
-            "TW204",
-            f"The rows of the arguments have different lengths: {x!r} and {y!r}",
-            "equal row splits",
-        )
-
-
-def _beside(x: Any, like: RaggedTensor) -> Any:
-    """An operand beside a ragged tensor: a dense [n, 1] is repeated along the rows."""
-    if isinstance(x, RaggedTensor) or like.ragged_rank != 1:
-        return x
-    x = convert_to_tensor(x, dtype_hint=like.dtype)
-    if x.ndim == 2 and x.dims[1] == 1:
-        column = layout.reshape(x, shape=(x.dims[0],))
-        return take(column, partition.row_of_each(like._splits) % max(x.dims[0], 1))
-    return x
-
-
-def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
-    def operate(self: RaggedTensor, *others: Any) -> Any:
-        operands = [self, *(_beside(other, self) for other in others)]
-        return map_flat(OPERATIONS[name], *(operands[::-1] if reflected else operands))
-
-    return operate
-
-
-def _operators() -> None:
-    """Python's operators, but for the items and comparison with None."""
-    own = {"__getitem__": RaggedTensor.__getitem__, "__hash__": RaggedTensor.__hash__}
-    add_operators(RaggedTensor, _operator)
-    for name, method in own.items():
-        setattr(RaggedTensor, name, method)
 
 
 class RaggedTensorSpec(TypeSpec):
@@ -579,4 +419,4 @@ class RaggedTensorSpec(TypeSpec):
         return value._type_spec
 
 
-CONVERTERS.append((RaggedTensor, _no_conversion))
+CONVERTERS.append((RaggedTensor, no_conversion))

@@ -48,6 +48,12 @@ def algorithm_number(alg: Any) -> int:
 
     "auto_select" is Philox, as it is on TensorFlow's CPUs.
     """
+    found = algorithm_kind(alg)
+    return PHILOX if found is Algorithm.AUTO_SELECT else found.value
+
+
+def algorithm_kind(alg: Any) -> Algorithm:
+    """An `Algorithm` from itself, its name or its number; ValueError for another."""
     if isinstance(alg, str):
         found = {kind.name.lower(): kind for kind in Algorithm}.get(alg)
     elif isinstance(alg, Algorithm):
@@ -65,7 +71,7 @@ def algorithm_number(alg: Any) -> int:
             f"Argument `alg` got unsupported value {alg!r}.",
             '"philox" or 1, "threefry" or 2, "auto_select" or 3',
         )
-    return PHILOX if found is Algorithm.AUTO_SELECT else found.value
+    return found
 
 
 # -- the global seed

@@ -210,7 +210,8 @@ class GradientTape:
                 "Variables or CompositeTensors to be differentiated, but received None.",
             )  # fmt: skip
         single = type(sources) in _LEAVES
-        flat_sources = [sources] if single else structure.flatten(sources)
+        flat = type(sources) is list and all([type(x) in _LEAVES for x in sources])
+        flat_sources = [sources] if single else sources if flat else structure.flatten(sources)
         flat_targets = [target] if type(target) is EagerTensor else structure.flatten(target)
         targets = [self._target(leaf) for leaf in flat_targets]
         seeds = self._seeds(targets, output_gradients)
@@ -221,7 +222,9 @@ class GradientTape:
                 for source, g in zip(flat_sources, results)
             ]
         self._end_use()
-        return results[0] if single else structure.pack(sources, results)
+        if single:
+            return results[0]
+        return results if flat else structure.pack(sources, results)
 
     def _begin_use(self) -> None:
         if not self._entered:

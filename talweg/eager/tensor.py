@@ -211,6 +211,7 @@ FLOATS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8", "c8", "c16"))
 REALS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8"))
 NUMBERS = FLOATS | frozenset(np.dtype(kind + size) for kind in "iu" for size in "1248")
 _NO_PARAMS: dict = {}
+_COMMON = np.dtype("f4")  # spares the most frequent dtype a look-up
 
 
 def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozenset):
@@ -225,6 +226,10 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
         kind = type(other)
         dtype = x.dtype
         if kind is EagerTensor:
+            y = other._array
+            plain = y.dtype is dtype and (dtype is _COMMON or dtype in dtypes)
+        elif kind is state.variable:
+            other = other.value()
             y = other._array
             plain = y.dtype is dtype and dtype in dtypes
         else:

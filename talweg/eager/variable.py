@@ -400,3 +400,5 @@ def _reflected(apply: Callable[[Any, Any], Any]) -> Callable[[Variable, Any], An
 
 _add_operators()
 CONVERTERS.append((Variable, _read))
+
+dispatch.state.variable = Variable

@@ -99,7 +99,9 @@ def index_shuffle(
     key = np.broadcast_to(key, (*index.shape, 3))
     found = index.copy()
     fits = index < _U(1) << np.minimum(half * _U(2), _U(63))
-    rows = np.flatnonzero(fits | (half == 32))  # an index of 2ᵏ = max_index, beyond the block, stays
+    rows = np.flatnonzero(
+        fits | (half == 32)
+    )  # an index of 2ᵏ = max_index, beyond the block, stays
     while len(rows):
         width = half[rows]
         keys = _key_schedule(key[rows], width, rounds)

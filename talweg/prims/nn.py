@@ -150,13 +150,15 @@ def _wide(x):
 def _shifted(x, axis):
     """x - max x along `axis`, a new array."""
     wide = _wide(x)
-    return wide - np.max(wide, axis, keepdims=True, initial=-np.inf)
+    if not wide.shape[axis]:
+        return wide.copy()
+    return wide - np.maximum.reduce(wide, axis, None, None, True)
 
 
 def _softmax(x, *, axis):
     result = _shifted(x, axis)
     np.exp(result, out=result)
-    result /= np.add.reduce(result, axis, keepdims=True)
+    result /= np.add.reduce(result, axis, None, None, True)
     return result.astype(x.dtype, copy=False)
 
 
@@ -321,8 +323,9 @@ def _infer_classes(labels, logits):
 def _check_classes(labels, logits):
     """InvalidArgumentError unless every label is the number of a class."""
     classes = logits.shape[-1]
-    wrong = (labels < 0) | (labels >= classes)
-    if np.any(wrong):
+    unsigned = labels.view(f"u{labels.itemsize}")  # a negative number is a large one there
+    if labels.size and np.maximum.reduce(unsigned, None) >= classes:
+        wrong = (labels < 0) | (labels >= classes)
         bad = np.asarray(labels)[np.asarray(wrong)].reshape(-1)[0]
         raise invalid(
             "TW206",
@@ -331,9 +334,9 @@ def _check_classes(labels, logits):
         )
 
 
-def _at_labels(x, labels):
-    """x[..., label], with the last axis kept at size 1."""
-    return np.take_along_axis(x, np.asarray(labels)[..., None], -1)
+def _places(labels, classes):
+    """Where x[..., label] stands in the flat x, for each label."""
+    return np.arange(0, labels.size * classes, classes).reshape(labels.shape) + labels
 
 
 @primitive
@@ -352,7 +355,7 @@ class sparse_softmax_cross_entropy:
     def numpy(labels, logits):
         _check_classes(labels, logits)
         x = _shifted(logits, -1)
-        chosen = _at_labels(x, labels)[..., 0]
+        chosen = x.take(_places(labels, x.shape[-1]))
         np.exp(x, out=x)
         result = np.log(np.add.reduce(x, -1)) - chosen
         return result.astype(logits.dtype, copy=False)
@@ -386,8 +389,7 @@ class softmax_minus_one_hot:
 
     def numpy(labels, logits):
         result = _softmax(logits, axis=-1)
-        where = np.asarray(labels)[..., None]
-        np.put_along_axis(result, where, _at_labels(result, labels) - 1, -1)
+        result.reshape(-1)[_places(labels, result.shape[-1]).reshape(-1)] -= 1
         return result
 
     def vjp(g, z, labels, logits):

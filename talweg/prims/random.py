@@ -41,7 +41,8 @@ PHILOX, THREEFRY = 1, 2
 BITS = NoGradient("random bits have no derivative")
 DRAWN = NoGradient("random numbers do not depend on anything", "mean + stddev * noise")
 CHOICE = NoGradient(
-    "a random choice is piecewise constant", "a relaxation such as Gumbel-softmax (Jang et al. 2017)"
+    "a random choice is piecewise constant",
+    "a relaxation such as Gumbel-softmax (Jang et al. 2017)",
 )
 _STATE = np.array([3, 4, 5], np.uint64)
 _SEED_DTYPES = frozenset((int32, int64))
@@ -80,7 +81,9 @@ class seed_stream:
     def infer(seed, *, algorithm):
         check_dtype("stateless random function", "seed", seed.dtype, _SEED_DTYPES)
         if seed.dims not in (None, (2,), (None,)):
-            raise invalid("TW205", f"seed must have shape [2], not {list(seed.dims)}", "two integers")
+            raise invalid(
+                "TW205", f"seed must have shape [2], not {list(seed.dims)}", "two integers"
+            )
         return Aval((3,), uint64)
 
     def numpy(seed, *, algorithm):
@@ -158,7 +161,10 @@ class generator_stream:
 
 @primitive
 class skip_state:
-    """z = a generator's state `blocks` blocks further on; ThreeFry's counter has 64 bits."""
+    """z = a generator's state `blocks` blocks further on, `blocks` taken modulo 2⁶⁴ as TensorFlow does.
+
+    ThreeFry's counter has 64 bits, Philox's 128.
+    """
 
     operands = "state"
 
@@ -168,6 +174,7 @@ class skip_state:
 
     def numpy(state, *, blocks, algorithm):
         words = [int(word) & MASK64 for word in state.tolist()]
+        blocks &= MASK64
         if algorithm == THREEFRY:
             moved = [words[0] + blocks & MASK64, words[1]]
         else:
@@ -196,7 +203,9 @@ class random_numbers:
 
     def infer(stream, *, kind, shape, dtype, algorithm):
         check_stream("random_numbers", stream)
-        check_dtype(f"random {kind.replace('_', ' ')} numbers", "the result", dtype, _KINDS[kind][2])
+        check_dtype(
+            f"random {kind.replace('_', ' ')} numbers", "the result", dtype, _KINDS[kind][2]
+        )
         return Aval(shape, dtype)
 
     def numpy(stream, *, kind, shape, dtype, algorithm):
@@ -388,5 +397,3 @@ class index_shuffle:
         Reject(np.arange(5), np.array([[1, 2]]), np.array([9, 9]), code="TW204"),
         Reject([2], np.array([1, 2]), np.array(9), code="TW102"),
     )
-
-

@@ -22,7 +22,15 @@ from talweg.kernels import random_rejection
 from talweg.kernels.random_bits import stream_of_state
 from talweg.kernels.random_bounded import bounded_normal, standardize
 from talweg.kernels.random_gamma_derivative import gamma_derivative as derivative_of_gamma
-from talweg.prims.arithmetic import cast, maximum, minimum, one_like, select, stop_gradient, zeros_of
+from talweg.prims.arithmetic import (
+    cast,
+    maximum,
+    minimum,
+    one_like,
+    select,
+    stop_gradient,
+    zeros_of,
+)
 from talweg.prims.random import _STATE, BITS, check_stream
 from talweg.prims.reduce import reduce_sum
 from talweg.prims.special import digamma, erfc, gamma_density, igamma_by_a
@@ -214,7 +222,9 @@ def _broadcast(name, *operands):
         return np.broadcast_shapes(*from_dims)
     except ValueError:
         shapes = ", ".join(str(list(dims)) for dims in from_dims)
-        raise invalid("TW201", f"{name}: the parameters' shapes {shapes} do not broadcast") from None
+        raise invalid(
+            "TW201", f"{name}: the parameters' shapes {shapes} do not broadcast"
+        ) from None
 
 
 # -- normal numbers between bounds

@@ -47,7 +47,7 @@ def reduced_dims(dims, axes, keepdims):
 
 def spread(g, dims, axes):
     """`g`, a reduction's result, with the reduced axes back, at full size."""
-    return broadcast_to(kept(g, dims, axes), shape=dims)
+    return broadcast_to(kept(g, dims, axes) if g.dims else g, shape=dims)
 
 
 def kept(g, dims, axes):

@@ -89,7 +89,8 @@ def unbroadcast(g: Any, x: Any) -> Any:
         for position, size in enumerate(wanted)
         if size == 1 and dims[position + extra] != 1
     )
-    return reshape(reduce_sum(g, axes=axes, keepdims=False), shape=wanted)
+    total = reduce_sum(g, axes=axes, keepdims=False)
+    return total if len(axes) == extra else reshape(total, shape=wanted)
 
 
 def _elementwise_vjp(prim: Any) -> Callable[..., list]:

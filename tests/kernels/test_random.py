@@ -202,13 +202,17 @@ def _moments(sample):
 
 @pytest.mark.parametrize("alpha", [0.4, 1.0, 6.0])
 def test_gamma_moments(alpha):
-    mean, variance = _moments(random_rejection.gamma(random_bits.scramble(5, 6), np.full(40_000, alpha)))
+    mean, variance = _moments(
+        random_rejection.gamma(random_bits.scramble(5, 6), np.full(40_000, alpha))
+    )
     assert abs(mean - alpha) < 0.05 * max(alpha, 1) and abs(variance - alpha) < 0.1 * max(alpha, 1)
 
 
 @pytest.mark.parametrize("rate", [0.5, 9.0, 50.0])
 def test_poisson_moments(rate):
-    mean, variance = _moments(random_rejection.poisson(random_bits.scramble(5, 6), np.full(40_000, rate)))
+    mean, variance = _moments(
+        random_rejection.poisson(random_bits.scramble(5, 6), np.full(40_000, rate))
+    )
     assert abs(mean / rate - 1) < 0.03 and abs(variance / rate - 1) < 0.05
 
 

@@ -55,6 +55,10 @@ def matmul(
     >>> tf.matmul([[1.0, 2.0]], [[3.0], [4.0]])
     <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[11.]], dtype=float32)>
     """
+    if type(a) is Variable:
+        a = a.value()
+    if type(b) is Variable:
+        b = b.value()
     if (
         type(a) is EagerTensor
         and type(b) is EagerTensor

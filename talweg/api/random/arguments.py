@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
-from talweg.core.dtypes import DType, as_dtype, int64
+from talweg.api.arguments import integer, tensor
+from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import Tensor
@@ -93,11 +93,11 @@ def sample_shape(shape: tuple[int, ...], *parameters: Any) -> tuple[int, ...]:
     return shape[:count]
 
 
-def seed_tensor(seed: Any) -> Tensor:
-    """A pair of seeds as a tensor; Python integers beyond 32 bits make it int64."""
-    return convert_to_tensor(seed)
-
-
-def is_int64(value: Tensor) -> bool:
-    """Whether a tensor holds 64-bit integers."""
-    return value.dtype is int64
+def scalar_integer(value: Any, function: str, argument: str) -> int:
+    """An int; InvalidArgumentError for an array, TypeError for what is no integer."""
+    if not isinstance(value, int):
+        value = tensor(value)
+        if value.ndim:
+            text = f"{function}: {argument} must be a scalar, got shape {list(value.dims)}"
+            raise invalid("TW203", text)
+    return integer(value, function, argument)

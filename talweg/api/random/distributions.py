@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import integer, tensor
+from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.api.random.arguments import allowed, parameter, sample_shape, shape_of
+from talweg.api.random.arguments import allowed, parameter, sample_shape, scalar_integer, shape_of
 from talweg.api.random.stateless import stream_of
 from talweg.core.dtypes import DType, as_dtype, float32, int32, int64
 from talweg.core.errors import invalid
@@ -154,7 +154,8 @@ def stateless_parameterized_truncated_normal(
     """Normal numbers within [minvals, maxvals].
 
     seed: two integers.  The four parameters have one dtype (float16, float32, float64) and broadcast;
-    one bound may be infinite.  The result is differentiable by all of them.
+    one bound may be infinite.  The result is differentiable by all of them, the bounds being fixed
+    while the mean and deviation move (TensorFlow's derivatives by these two leave that out).
     InvalidArgumentError for stddevs <= 0, minvals >= maxvals, or a `shape` that does not end in
     the parameters' broadcast shape.
 
@@ -190,5 +191,5 @@ def stateless_categorical(
 def classes_of_stream(stream: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Tensor:
     """`num_samples` classes a row from a stream."""
     dtype = allowed(dtype, COUNTS)
-    size = integer(num_samples, "categorical", "num_samples")
+    size = scalar_integer(num_samples, "categorical", "num_samples")
     return prims.random_classes(stream, tensor(logits), size=size, dtype=dtype)

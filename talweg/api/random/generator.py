@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import integer
 from talweg.api.export import export
 from talweg.api.random.arguments import (
     parameter,
     sample_shape,
+    scalar_integer,
     scale_and_shift,
     shape_of,
 )
@@ -28,7 +28,7 @@ from talweg.core.errors import compose, value_error
 from talweg.core.value import Tensor
 from talweg.eager import randomness
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.randomness import Algorithm, algorithm_number
+from talweg.eager.randomness import Algorithm, algorithm_kind, algorithm_number
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable
 from talweg.kernels.random_bits import RESERVED
@@ -81,7 +81,7 @@ class Generator:
             text = "Generator: state and alg must be given"
             hint = "tf.random.Generator.from_seed(1)"
             raise AssertionError(compose("TW104", text, hint=hint))
-        self._alg = algorithm_number(alg)
+        self._kind, self._alg = algorithm_kind(alg), algorithm_number(alg)
         self._state_var = Variable(
             randomness.check_state(state, self._alg), trainable=False, dtype=int64, name="StateVar"
         )
@@ -96,20 +96,19 @@ class Generator:
     @classmethod
     def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
         """A generator from an integer or a vector; see `tf.random.create_rng_state`."""
-        number = algorithm_number("philox" if alg is None else alg)
-        return cls(state=wrap(randomness.rng_state(seed, number)), alg=number)
+        alg = "philox" if alg is None else alg
+        return cls(state=wrap(randomness.rng_state(seed, algorithm_number(alg))), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator nobody can foretell."""
-        number = algorithm_number("philox" if alg is None else alg)
-        return cls(state=wrap(randomness.unforeseeable_state(number)), alg=number)
+        alg = "philox" if alg is None else alg
+        return cls(state=wrap(randomness.unforeseeable_state(algorithm_number(alg))), alg=alg)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
         """A generator from a key and a counter: [2] words for Philox, [1] for ThreeFry."""
-        number = algorithm_number(alg)
-        return cls(state=_state_of(key, counter, number), alg=number)
+        return cls(state=_state_of(key, counter, algorithm_number(alg)), alg=alg)
 
     # -- the state
 
@@ -120,8 +119,8 @@ class Generator:
 
     @property
     def algorithm(self) -> int:
-        """The number of the algorithm: 1 for Philox, 2 for ThreeFry."""
-        return self._alg
+        """The number of the algorithm: 1 for Philox, 2 for ThreeFry, 3 if that was left open."""
+        return self._kind.value
 
     @property
     def key(self) -> Any:
@@ -142,7 +141,7 @@ class Generator:
 
     def skip(self, delta: Any) -> Any:
         """Go on as if `delta` numbers had been drawn; the state before is returned."""
-        return self._advance(integer(delta, "skip", "delta") * RESERVED)
+        return self._advance(scalar_integer(delta, "Generator.skip", "delta") * RESERVED)
 
     def _advance(self, blocks: int) -> Tensor:
         with _lock:
@@ -204,6 +203,8 @@ class Generator:
         dtype = as_dtype(dtype)
         if dtype.is_integer:
             check_bounds(minval, maxval, dtype)
+        elif not dtype.is_floating:
+            minval, maxval = parameter(minval, dtype), parameter(maxval, dtype)
         dims = shape_of(shape, "Generator.uniform")
         return uniform_of_stream(self._stream(dims), dims, minval, maxval, dtype, self._alg)
 
@@ -242,7 +243,7 @@ class Generator:
         keys = self.uniform_full_int([count], int64).numpy()
         rest = np.zeros(randomness.STATE_SIZE[self._alg] - 1, np.int64)
         states = [np.append(rest, key) for key in keys]
-        return [type(self)(state=wrap(state), alg=self._alg) for state in states]
+        return [type(self)(state=wrap(state), alg=self._kind) for state in states]
 
 
 def _state_of(key: Any, counter: Any, algorithm: int) -> Tensor:

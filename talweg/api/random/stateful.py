@@ -10,9 +10,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from talweg.api.arguments import integer, tensor
+from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.api.random.arguments import allowed, parameter, scale_and_shift, shape_and_kind
+from talweg.api.random.arguments import (
+    allowed,
+    parameter,
+    scalar_integer,
+    scale_and_shift,
+    shape_and_kind,
+)
 from talweg.api.random.distributions import (
     COUNTS,
     classes_of_stream,
@@ -20,7 +26,7 @@ from talweg.api.random.distributions import (
     gamma_parameters,
 )
 from talweg.api.random.stateless import FLOATS, numbers, reorder, uniform_of_stream
-from talweg.core.dtypes import DType, as_dtype, float32, int32, int64
+from talweg.core.dtypes import DType, as_dtype, float32, int64
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 from talweg.eager import randomness
@@ -178,8 +184,7 @@ def categorical(
     """
     dtype = allowed(int64 if dtype is None else dtype, COUNTS)
     logits = tensor(logits)
-    size = integer(tensor(num_samples, int32) if isinstance(num_samples, float) else num_samples,
-                   "categorical", "num_samples")  # fmt: skip
+    size = scalar_integer(num_samples, "categorical", "num_samples")
     rows = logits.dims[0] if logits.dims else 0
     blocks = rows * -(-max(size, 0) // BLOCK) * BLOCK * 2 * RESERVED
     operation = ("categorical", logits.dtype.name, dtype.name)

@@ -13,7 +13,7 @@ from talweg.api.arguments import integer, tensor
 from talweg.api.array.gathering import gather
 from talweg.api.array.joining import stack
 from talweg.api.export import export
-from talweg.api.random.arguments import allowed, parameter, scale_and_shift, seed_tensor, shape_of
+from talweg.api.random.arguments import allowed, parameter, scale_and_shift, shape_of
 from talweg.core.dtypes import (
     DType,
     as_dtype,
@@ -37,7 +37,7 @@ FLOATS = (float16, bfloat16, float32, float64)
 def stream_of(seed: Any, alg: Any) -> tuple[Tensor, int]:
     """The stream of a pair of seeds, and the number of the algorithm."""
     algorithm = algorithm_number(alg)
-    return prims.seed_stream(seed_tensor(seed), algorithm=algorithm), algorithm
+    return prims.seed_stream(tensor(seed), algorithm=algorithm), algorithm
 
 
 def numbers(kind: str, stream: Tensor, dims: tuple, dtype: DType, algorithm: int) -> Tensor:

@@ -1,0 +1,240 @@
+"""tf.ragged: making ragged tensors, and functions of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.core.dtypes import as_dtype, bool_, int64
+from talweg.core.errors import type_error, value_error
+from talweg.eager import partition, ragged_rows
+from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
+from talweg.eager.tensor import array_of, wrap
+from talweg.prims import layout
+
+export("RaggedTensor")(RaggedTensor)
+export("RaggedTensorSpec")(RaggedTensorSpec)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _depths(value: Any) -> tuple[int | None, int]:
+    """The depth of the scalars (None if there is none) and that of the deepest list."""
+    if not _is_list(value):
+        return 0, 0
+    scalar, deepest = None, 1
+    for item in value:
+        found, depth = _depths(item)
+        if found is not None:
+            if scalar is not None and scalar != found + 1:
+                raise value_error(
+                    "TW208", "all scalar values must have the same nesting depth", "equal depths"
+                )
+            scalar = found + 1
+        deepest = max(deepest, depth + 1)
+    if scalar is not None and scalar < deepest:
+        raise value_error(
+            "TW208", "all scalar values must have the same nesting depth", "equal depths"
+        )
+    return scalar, deepest
+
+
+@export("ragged.constant")
+def constant(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: int | None = None,
+    inner_shape: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = int64,
+) -> Any:
+    """Nested lists, whose lengths may differ, as a ragged tensor.
+
+    ragged_rank: how many dimensions are divided, by default all but one.  inner_shape: the shape of
+    what is inside.  A list of scalars gives a tensor.  ValueError for scalars at different depths
+    and for types that do not go together.
+
+    >>> import talweg as tf
+    >>> tf.ragged.constant([[1, 2], [], [3]])
+    <tf.RaggedTensor [[1, 2], [], [3]]>
+    """
+    scalar, deepest = _depths(pylist)
+    inner = None if inner_shape is None else tuple(inner_shape) if hasattr(
+        inner_shape, "__iter__") else (inner_shape,)  # fmt: skip
+    if ragged_rank is None:
+        ragged_rank = max(deepest - 1 - len(inner or ()), 0)
+    if scalar is not None and scalar <= ragged_rank and ragged_rank > 0:
+        raise value_error(
+            "TW207",
+            f"pylist has scalar values depth {scalar}, but ragged_rank={ragged_rank} requires "
+            f"scalar value depth greater than {ragged_rank}",
+        )
+    rows, nested = pylist, []
+    if ragged_rank == 0:
+        return tensor(pylist, dtype)
+    for _ in range(ragged_rank):
+        nested.append([len(row) for row in rows])
+        rows = [item for row in rows for item in row]
+    if inner is None and not rows and dtype is None:
+        values = tensor([])
+    else:
+        values = tensor(rows, dtype)
+    if inner is not None:
+        values = layout.reshape(values, shape=(len(rows), *inner))
+    splits_dtype = as_dtype(row_splits_dtype).numpy_dtype
+    lengths = [np.asarray(level, splits_dtype) for level in nested]
+    return RaggedTensor.from_nested_row_lengths(values, lengths, validate=False)
+
+
+@export("ragged.range")
+def range_(
+    starts: Any,
+    limits: Any = None,
+    deltas: Any = 1,
+    dtype: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = int64,
+) -> RaggedTensor:
+    """Row i: starts[i], starts[i] + deltas[i], ... below limits[i]; from 0 if limits is None.
+
+    >>> import talweg as tf
+    >>> tf.ragged.range([2, 0, 3])
+    <tf.RaggedTensor [[0, 1], [], [0, 1, 2]]>
+    """
+    if limits is None:
+        starts, limits = 0, starts
+    given = [array_of(tensor(x, dtype)) for x in (starts, limits, deltas)]
+    kind = np.result_type(*given)
+    columns = np.broadcast_arrays(*(np.atleast_1d(x.astype(kind)) for x in given))
+    if np.any(columns[2] == 0):
+        raise value_error("TW207", "ragged.range: deltas has a 0")
+    rows = [np.arange(a, b, c, kind) for a, b, c in zip(*columns)]
+    values = wrap(np.concatenate([np.zeros(0, kind), *rows]).astype(kind))
+    lengths = np.array([len(row) for row in rows], as_dtype(row_splits_dtype).numpy_dtype)
+    return RaggedTensor.from_row_lengths(values, lengths)
+
+
+@export("ragged.stack")
+def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
+    """Tensors or ragged tensors of one rank, along a new axis 0 or 1.
+
+    ValueError for an empty list, for ranks that differ, or another axis.
+
+    >>> import talweg as tf
+    >>> tf.ragged.stack([[1, 2], [3]])
+    <tf.RaggedTensor [[1, 2], [3]]>
+    """
+    parts = [x if isinstance(x, RaggedTensor) else tensor(x) for x in values]
+    if not parts:
+        raise value_error("TW207", "ragged.stack: values is empty")
+    ranks = {x.shape.rank for x in parts}
+    if len(ranks) > 1:
+        raise value_error("TW203", f"ragged.stack: the ranks {sorted(ranks)} differ", "one rank")
+    rank = ranks.pop()
+    axis = axis + rank + 1 if axis < 0 else axis
+    if axis not in (0, 1) or rank == 0:
+        raise value_error("TW202", f"ragged.stack: axis={axis} for rank {rank}", "axis 0 or 1")
+    joined = _joined(parts)
+    counts = np.array([x.shape[0] for x in parts])
+    splits = partition.splits_of_lengths(counts)
+    if axis == 0:
+        return RaggedTensor._of(joined, wrap(splits))
+    order = np.arange(counts.sum()).reshape(len(parts), -1).T.reshape(-1)
+    rows = ragged_rows.take(joined, order)
+    return RaggedTensor._of(rows, wrap(np.arange(counts[0] + 1) * len(parts)))
+
+
+def _joined(parts: list) -> Any:
+    """Tensors or ragged tensors one after the other along the first axis."""
+    if not any(isinstance(x, RaggedTensor) for x in parts):
+        if len({x.dims[1:] for x in parts}) == 1:
+            return layout.concat(*parts, axis=0)
+    ragged = [x if isinstance(x, RaggedTensor) else RaggedTensor.from_tensor(x) for x in parts]
+    lengths = [np.diff(array_of(x.row_splits)) for x in ragged]
+    values = _joined([x.values for x in ragged])
+    return RaggedTensor._of(values, wrap(partition.splits_of_lengths(np.concatenate(lengths))))
+
+
+@export("ragged.boolean_mask")
+def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
+    """The elements of `data` where `mask` is true, row by row.
+
+    mask: truth values; a matrix gives a ragged tensor.  ValueError where shapes do not fit.
+
+    >>> import talweg as tf
+    >>> tf.ragged.boolean_mask([[1, 2], [3, 4]], [[True, False], [True, True]])
+    <tf.RaggedTensor [[1], [3, 4]]>
+    """
+    data = data if isinstance(data, RaggedTensor) else tensor(data)
+    mask = mask if isinstance(mask, RaggedTensor) else tensor(mask, bool_)
+    rank = mask.shape.rank
+    if rank == 0:
+        raise value_error("TW203", "ragged.boolean_mask: mask is a scalar")
+    if rank == 1:
+        kept = array_of(mask)
+        if kept.shape[0] != data.shape[0]:
+            raise value_error("TW204", f"mask has {kept.shape[0]} elements, data {data.shape[0]}")
+        return ragged_rows.take(data, np.flatnonzero(kept))
+    data = data if isinstance(data, RaggedTensor) else RaggedTensor.from_tensor(data)
+    mask = mask if isinstance(mask, RaggedTensor) else RaggedTensor.from_tensor(mask)
+    splits = array_of(mask.row_splits)
+    if not np.array_equal(splits, array_of(data.row_splits)):
+        raise value_error("TW204", "ragged.boolean_mask: data and mask have different rows")
+    values = boolean_mask(data.values, mask.values)
+    if isinstance(mask.values, RaggedTensor):
+        return data.with_values(values)
+    counts = np.concatenate([[0], np.cumsum(array_of(mask.values))])
+    return RaggedTensor._of(values, wrap(counts[splits].astype(splits.dtype)))
+
+
+@export("ragged.map_flat_values")
+def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`op` of the flat values of the ragged arguments, with their rows.
+
+    InvalidArgumentError where the rows of the ragged arguments differ.
+
+    >>> import talweg as tf
+    >>> tf.ragged.map_flat_values(tf.square, tf.ragged.constant([[1, 2], [3]]))
+    <tf.RaggedTensor [[1, 4], [9]]>
+    """
+    return ragged_rows.map_flat(op, *args, **kwargs)
+
+
+@export("ragged.row_splits_to_segment_ids")
+def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Any:
+    """The row of each element, for rows divided by `splits`.
+
+    >>> import talweg as tf
+    >>> tf.ragged.row_splits_to_segment_ids([0, 2, 2, 3]).numpy()
+    array([0, 0, 2])
+    """
+    given = array_of(tensor(splits, hint=int64))
+    if given.ndim != 1 or not given.size:
+        raise value_error("TW207", "splits must be a vector that is not empty")
+    dtype = as_dtype(out_type).numpy_dtype if out_type is not None else given.dtype
+    return wrap(partition.row_of_each(given).astype(dtype))
+
+
+@export("ragged.segment_ids_to_row_splits")
+def segment_ids_to_row_splits(
+    segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
+) -> Any:
+    """Where each row begins and ends, for elements in the rows `segment_ids`, in order.
+
+    >>> import talweg as tf
+    >>> tf.ragged.segment_ids_to_row_splits([0, 0, 2]).numpy()
+    array([0, 2, 2, 3])
+    """
+    rows = array_of(tensor(segment_ids, hint=int64))
+    if rows.dtype.kind != "i":
+        raise type_error("TW102", f"segment_ids has dtype {rows.dtype}", "int32 or int64")
+    count = None if num_segments is None else int(array_of(tensor(num_segments)))
+    count = partition.check_rows(rows, count, "segment_ids_to_row_splits")
+    dtype = as_dtype(out_type).numpy_dtype if out_type is not None else rows.dtype
+    return wrap(partition.splits_of_rows(rows, count).astype(dtype))

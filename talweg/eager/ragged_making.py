@@ -1,0 +1,286 @@
+"""The `from_...` methods of RaggedTensor: the ways to say where rows begin and end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import int32, int64
+from talweg.core.errors import invalid, value_error
+from talweg.eager import partition
+from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.tensor import array_of, wrap
+from talweg.prims import indexing, layout
+
+
+class RaggedFactories:
+    """Class methods; RaggedTensor inherits them."""
+
+    @classmethod
+    def _of(cls, values: Any, splits: Any, uniform: Any = None) -> Any:
+        raise NotImplementedError
+
+    @classmethod
+    def _built(cls, values: Any, splits: np.ndarray, dtype: Any, uniform: Any = None) -> Any:
+        return cls._of(values, wrap(splits.astype(dtype)), uniform)
+
+    @classmethod
+    def from_row_splits(
+        cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Row i holds values[row_splits[i]] .. values[row_splits[i + 1]].
+
+        row_splits: int32 or int64, from 0 to the number of values.  InvalidArgumentError if they
+        are not, ValueError if empty or of another dtype.
+        """
+        values = _values(values)
+        splits = _integers(row_splits, "row_splits")
+        if splits.size == 0:
+            raise value_error("TW207", "row_splits tensor may not be empty.")
+        if validate:
+            partition.check_splits(splits, _count(values), "from_row_splits", "row_splits")
+        return cls._built(values, splits, splits.dtype)
+
+    @classmethod
+    def from_row_lengths(
+        cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Row i holds the next row_lengths[i] values; InvalidArgumentError unless all are used."""
+        values = _values(values)
+        lengths = _integers(row_lengths, "row_lengths")
+        splits = partition.splits_of_lengths(lengths)
+        if validate:
+            partition.check_lengths(lengths, "from_row_lengths", "row_lengths")
+            partition.check_splits(splits, _count(values), "from_row_lengths", "row_lengths")
+        return cls._built(values, splits, lengths.dtype)
+
+    @classmethod
+    def from_row_starts(
+        cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Row i begins at values[row_starts[i]] and ends where the next begins."""
+        values = _values(values)
+        starts = _integers(row_starts, "row_starts")
+        splits = np.concatenate([starts, [_count(values)]])
+        if validate:
+            partition.check_splits(splits, _count(values), "from_row_starts", "row_starts")
+        return cls._built(values, splits, starts.dtype)
+
+    @classmethod
+    def from_row_limits(
+        cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Row i ends before values[row_limits[i]] and begins where the one before ends."""
+        values = _values(values)
+        limits = _integers(row_limits, "row_limits")
+        splits = np.concatenate([[0], limits])
+        if validate:
+            partition.check_splits(splits, _count(values), "from_row_limits", "row_limits")
+        return cls._built(values, splits, limits.dtype)
+
+    @classmethod
+    def from_value_rowids(
+        cls,
+        values: Any,
+        value_rowids: Any,
+        nrows: Any = None,
+        name: str | None = None,
+        validate: bool = True,
+    ) -> Any:
+        """values[k] is in row value_rowids[k]; the row ids do not fall.
+
+        nrows: the number of rows, by default one more than the last row id.  ValueError where
+        there are not as many values as row ids, or nrows is too small.
+        """
+        values = _values(values)
+        rows = _integers(value_rowids, "value_rowids")
+        if len(rows) != _count(values):
+            raise value_error(
+                "TW204", f"from_value_rowids: {len(rows)} row ids for {_count(values)} values"
+            )
+        given = None if nrows is None else int(_integers(nrows, "nrows", rank=0))
+        count = partition.check_rows(rows, given, "from_value_rowids")
+        return cls._built(values, partition.splits_of_rows(rows, count), rows.dtype)
+
+    @classmethod
+    def from_uniform_row_length(
+        cls,
+        values: Any,
+        uniform_row_length: Any,
+        nrows: Any = None,
+        validate: bool = True,
+        name: str | None = None,
+    ) -> Any:
+        """All rows hold uniform_row_length values; ValueError unless that divides their number."""
+        values = _values(values)
+        length = int(_integers(uniform_row_length, "uniform_row_length", rank=0))
+        if length < 0:
+            raise value_error("TW207", f"uniform_row_length={length} is negative")
+        count = _count(values)
+        rows = count // length if length else 0
+        if nrows is not None:
+            rows = int(_integers(nrows, "nrows", rank=0))
+        if rows * length != count:
+            raise value_error(
+                "TW204",
+                f"uniform_row_length={length} times nrows={rows} must equal nvals={count}",
+            )
+        return cls._built(values, np.arange(rows + 1) * length, np.int64, length)
+
+    @classmethod
+    def from_nested_row_splits(
+        cls,
+        flat_values: Any,
+        nested_row_splits: Any,
+        name: str | None = None,
+        validate: bool = True,
+    ) -> Any:
+        """`from_row_splits` for every ragged dimension, outermost first."""
+        result = flat_values
+        for splits in reversed(_listed(nested_row_splits)):
+            result = cls.from_row_splits(result, splits, validate=validate)
+        return result
+
+    @classmethod
+    def from_nested_row_lengths(
+        cls,
+        flat_values: Any,
+        nested_row_lengths: Any,
+        name: str | None = None,
+        validate: bool = True,
+    ) -> Any:
+        """`from_row_lengths` for every ragged dimension, outermost first."""
+        result = flat_values
+        for lengths in reversed(_listed(nested_row_lengths)):
+            result = cls.from_row_lengths(result, lengths, validate=validate)
+        return result
+
+    @classmethod
+    def from_nested_value_rowids(
+        cls,
+        flat_values: Any,
+        nested_value_rowids: Any,
+        nested_nrows: Any = None,
+        name: str | None = None,
+        validate: bool = True,
+    ) -> Any:
+        """`from_value_rowids` for every ragged dimension, outermost first."""
+        nested = _listed(nested_value_rowids)
+        counts = [None] * len(nested) if nested_nrows is None else _listed(nested_nrows)
+        result = flat_values
+        for rows, count in zip(reversed(nested), reversed(counts)):
+            result = cls.from_value_rowids(result, rows, count, validate=validate)
+        return result
+
+    @classmethod
+    def from_tensor(
+        cls,
+        tensor: Any,
+        lengths: Any = None,
+        padding: Any = None,
+        ragged_rank: int = 1,
+        name: str | None = None,
+        row_splits_dtype: Any = int64,
+    ) -> Any:
+        """The rows of a tensor, [n, m, ...], without what fills them up.
+
+        lengths: how much of each row counts.  padding: the value that fills rows up, cut off at
+        their ends.  Not both.  ragged_rank: how many dimensions to divide.
+        """
+        x = convert_to_tensor(tensor)
+        if x.ndim < 2:
+            raise value_error(
+                "TW203",
+                f"from_tensor: the rank of a RaggedTensor must be greater than 1, got {x.ndim}",
+            )
+        if lengths is not None and padding is not None:
+            raise value_error("TW207", "from_tensor: only one of lengths and padding can be given")
+        dtype = row_splits_dtype.numpy_dtype
+        if ragged_rank > 1:
+            if lengths is not None or padding is not None:
+                raise value_error("TW207", "from_tensor: lengths and padding need ragged_rank=1")
+            merged = layout.reshape(x, shape=(x.dims[0] * x.dims[1], *x.dims[2:]))
+            inner = cls.from_tensor(merged, ragged_rank=ragged_rank - 1,
+                                    row_splits_dtype=row_splits_dtype)  # fmt: skip
+            return cls._built(inner, np.arange(x.dims[0] + 1) * x.dims[1], dtype, x.dims[1])
+        rows, columns = x.dims[:2]
+        flat = layout.reshape(x, shape=(rows * columns, *x.dims[2:]))
+        if lengths is None and padding is None:
+            return cls._built(flat, np.arange(rows + 1) * columns, dtype, columns)
+        if lengths is not None:
+            kept = np.clip(_integers(lengths, "lengths"), 0, columns)
+        else:
+            kept = _lengths_without(x, convert_to_tensor(padding, x.dtype))
+        places = partition.ranges(np.arange(rows) * columns, kept)
+        values = indexing.gather(flat, wrap(places), axis=0, batch_dims=0)
+        return cls._built(values, partition.splits_of_lengths(kept), dtype)
+
+    @classmethod
+    def from_sparse(
+        cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = int64
+    ) -> Any:
+        """The values of a sparse matrix whose rows are filled from the left.
+
+        TypeError for what is not sparse, ValueError unless it is a matrix, InvalidArgumentError if
+        a row has a gap.
+        """
+        if not hasattr(st_input, "dense_shape") or not hasattr(st_input, "indices"):
+            raise TypeError(f"Expected SparseTensor, got {type(st_input).__name__}  [TW104]")
+        if st_input.shape.rank != 2:
+            raise value_error("TW203", f"from_sparse: shape {st_input.shape}", "a matrix")
+        indices = array_of(st_input.indices)
+        lengths = np.bincount(indices[:, 0], minlength=st_input.shape[0])
+        expected = partition.ranges(np.zeros(len(lengths)), lengths)
+        ordered = not np.any(np.diff(indices[:, 0]) < 0)
+        if not ordered or not np.array_equal(indices[:, 1], expected):
+            raise invalid(
+                "TW207", f"SparseTensor is not right-ragged: indices {indices.tolist()}",
+                "rows filled from the left, without gaps",
+            )  # fmt: skip
+        splits = partition.splits_of_lengths(lengths)
+        return cls._built(st_input.values, splits, row_splits_dtype.numpy_dtype)
+
+
+def _values(values: Any) -> Any:
+    """Values as a tensor of rank 1 or more, unless they are ragged."""
+    if isinstance(values, RaggedFactories):
+        return values
+    found = convert_to_tensor(values)
+    if found.ndim == 0:
+        raise invalid("TW203", "RaggedTensor: values is a scalar", "a rank of at least 1")
+    return found
+
+
+def _count(values: Any) -> int:
+    return values.shape[0]
+
+
+def _integers(value: Any, argument: str, rank: int = 1) -> np.ndarray:
+    """An array of int32 or int64; int64 if the value has no dtype of its own."""
+    hint = None if is_tensor_like(value) or isinstance(value, np.ndarray) else int64
+    found = convert_to_tensor(value, dtype_hint=hint)
+    if found.dims == (0,) and found.dtype not in (int32, int64):
+        return np.zeros(0, np.int64)
+    if found.dtype not in (int32, int64):
+        raise value_error("TW102", f"{argument} must have dtype int32 or int64, got {found.dtype}")
+    if found.ndim != rank:
+        raise value_error(
+            "TW203", f"{argument} has shape {found.shape}, which must have rank {rank}"
+        )
+    return np.asarray(array_of(found))
+
+
+def _listed(nested: Any) -> list:
+    if is_tensor_like(nested):
+        raise TypeError("The splits, lengths or row ids must be a list of tensors  [TW104]")
+    return list(nested)
+
+
+def _lengths_without(x: Any, padding: Any) -> np.ndarray:
+    """How long each row is without the padding at its end."""
+    array, filler = array_of(x), array_of(padding)
+    counts = array != filler
+    counts = counts.reshape(*array.shape[:2], -1).any(axis=2)
+    columns = np.arange(1, array.shape[1] + 1)
+    return np.max(counts * columns, axis=1, initial=0)

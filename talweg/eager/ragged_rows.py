@@ -1,0 +1,172 @@
+"""RaggedTensor: indexing, functions of the flat values, and Python's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.value import BINARY, COMPARISON, OPERATIONS, UNARY
+from talweg.eager import partition
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.ragged import RaggedTensor
+from talweg.eager.tensor import array_of, wrap
+from talweg.prims import indexing, layout
+
+# -- indexing
+
+
+def take(values: Any, places: np.ndarray) -> Any:
+    """The rows `places` of a tensor or ragged tensor."""
+    if isinstance(values, RaggedTensor):
+        splits = values._splits
+        lengths = np.diff(splits)[places]
+        rows = take(values.values, partition.ranges(splits[:-1][places], lengths))
+        new = partition.splits_of_lengths(lengths)
+        return RaggedTensor._of(rows, values._integers(new), values._uniform)
+    return indexing.gather(values, wrap(np.asarray(places, np.int64)), axis=0, batch_dims=0)
+
+
+def get(x: Any, keys: tuple) -> Any:
+    """x[keys]: integers, slices, one ellipsis, and new axes in front."""
+    if not isinstance(x, RaggedTensor):
+        return x[keys] if keys else x
+    keys = _without_ellipsis(keys, x.shape.rank or 0)
+    if not keys:
+        return x
+    first, rest = keys[0], keys[1:]
+    rows = len(x._splits) - 1
+    if first is None:
+        return RaggedTensor._of(get(x, rest), x._integers([0, rows]), rows)
+    if isinstance(first, slice):
+        chosen = take(x, np.arange(rows)[_plain_slice(first)])
+        return _inner(chosen, rest) if rest else chosen
+    row = _plain_index(first)
+    if not -rows <= row < rows:
+        raise IndexError(f"Row key {row} out of bounds for {rows} rows  [TW206]")
+    begin, end = x._splits[row % rows], x._splits[row % rows + 1]
+    return get(x.values[int(begin) : int(end)], rest)
+
+
+def _inner(x: Any, keys: tuple) -> Any:
+    """`keys` applied to the dimensions after the first of a ragged tensor."""
+    first, rest = keys[0], keys[1:]
+    if first is None:
+        ones = np.arange(len(x._splits))
+        return RaggedTensor._of(_inner(x, rest) if rest else x, x._integers(ones), 1)
+    if isinstance(first, slice):
+        cut = _plain_slice(first)
+        lengths = np.diff(x._splits)
+        places = [np.arange(n)[cut] + a for n, a in zip(lengths, x._splits)]
+        flat = np.concatenate([np.zeros(0, np.int64), *places])
+        values = take(x.values, flat)
+        splits = partition.splits_of_lengths([len(row) for row in places])
+        if rest:
+            whole = isinstance(values, RaggedTensor)
+            values = _inner(values, rest) if whole else values[(slice(None), *rest)]
+        return RaggedTensor._of(values, x._integers(splits))
+    if x._uniform is None:
+        raise value_error("TW206", "Cannot index into an inner ragged dimension.")
+    place = _plain_index(first)
+    if not -x._uniform <= place < x._uniform:
+        raise IndexError(f"key {place} out of bounds for rows of {x._uniform}  [TW206]")
+    values = take(x.values, x._splits[:-1] + place % x._uniform)
+    if not rest:
+        return values
+    return _inner(values, rest) if isinstance(values, RaggedTensor) else values[
+        (slice(None), *rest)]  # fmt: skip
+
+
+def _without_ellipsis(keys: tuple, rank: int) -> tuple:
+    places = [i for i, key in enumerate(keys) if key is Ellipsis]
+    if not places:
+        return keys
+    used = sum(key is not None and key is not Ellipsis for key in keys)
+    place = places[0]
+    filled = (slice(None),) * max(0, rank - used)
+    return tuple(k for k in (*keys[:place], *filled, *keys[place + 1 :]) if k is not Ellipsis)
+
+
+def _plain_index(key: Any) -> int:
+    try:
+        return int(key.__index__())
+    except (AttributeError, TypeError):
+        raise type_error(
+            "TW206", f"{key!r} cannot index a RaggedTensor", "an int or a slice"
+        ) from None
+
+
+def _plain_slice(key: slice) -> slice:
+    parts = [None if k is None else _plain_index(k) for k in (key.start, key.stop, key.step)]
+    return slice(*parts)
+
+
+# -- element by element
+
+
+def map_flat(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """`function` of the flat values of ragged arguments, which must have equal splits."""
+    found = [x for x in (*arguments, *options.values()) if isinstance(x, RaggedTensor)]
+    if not found:
+        return function(*arguments, **options)
+    first = found[0]
+    for other in found[1:]:
+        check_same_rows(first, other)
+
+    def flat(x: Any) -> Any:
+        return x.flat_values if isinstance(x, RaggedTensor) else x
+
+    values = function(*map(flat, arguments), **{name: flat(x) for name, x in options.items()})
+    return first.with_flat_values(values)
+
+
+def check_same_rows(x: RaggedTensor, y: RaggedTensor) -> None:
+    """InvalidArgumentError unless two ragged tensors have rows of equal lengths."""
+    pairs = list(zip(x.nested_row_splits, y.nested_row_splits))
+    same = x.ragged_rank == y.ragged_rank and all(
+        np.array_equal(array_of(a), array_of(b)) for a, b in pairs
+    )
+    if not same:
+        raise invalid(
+            "TW204",
+            f"The rows of the arguments have different lengths: {x!r} and {y!r}",
+            "equal row splits",
+        )
+
+
+def _beside(x: Any, like: RaggedTensor) -> Any:
+    """An operand beside a ragged tensor: a dense [n, 1] is repeated along the rows."""
+    if isinstance(x, RaggedTensor) or like.ragged_rank != 1:
+        return x
+    x = convert_to_tensor(x, dtype_hint=like.dtype)
+    if x.ndim == 2 and x.dims[1] == 1:
+        column = layout.reshape(x, shape=(x.dims[0],))
+        return take(column, partition.row_of_each(like._splits) % max(x.dims[0], 1))
+    return x
+
+
+def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
+    def operate(self: RaggedTensor, *others: Any) -> Any:
+        operands = [self, *(_beside(other, self) for other in others)]
+        return map_flat(OPERATIONS[name], *(operands[::-1] if reflected else operands))
+
+    return operate
+
+
+def _getitem(self: RaggedTensor, key: Any) -> Any:
+    return get(self, key if isinstance(key, tuple) else (key,))
+
+
+def _install() -> None:
+    """Indexing and Python's operators, as methods."""
+    for method, operation in (*UNARY.items(), *COMPARISON.items()):
+        setattr(RaggedTensor, method, _operator(operation))
+    for stem, operation in BINARY.items():
+        setattr(RaggedTensor, f"__{stem}__", _operator(operation))
+        setattr(RaggedTensor, f"__r{stem}__", _operator(operation, reflected=True))
+    RaggedTensor.__getitem__ = _getitem  # type: ignore[attr-defined]
+
+
+_install()
