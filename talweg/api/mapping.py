@@ -30,7 +30,7 @@ class _Elements:
             raise value_error(
                 "TW207", f"{function}: elems={elems!r} has no tensors", "at least one"
             )
-        self.leaves = [leaf if _is_ragged(leaf) else tensor(leaf) for leaf in leaves]
+        self.leaves = [leaf if _is_composite(leaf) else tensor(leaf) for leaf in leaves]
         for leaf in self.leaves:
             if leaf.shape.rank == 0:
                 raise value_error(
@@ -44,10 +44,7 @@ class _Elements:
                 "TW204", f"{function}: the first dimensions of elems are {sizes}", "equal sizes"
             )
         self.size = sizes[0]
-        self._parts = [
-            [leaf[i] for i in range(self.size)] if _is_ragged(leaf) else unstack(leaf)
-            for leaf in self.leaves
-        ]
+        self._parts = [_slices(leaf, self.size) for leaf in self.leaves]
 
     def __getitem__(self, position: int) -> Any:
         return structure.pack(self.structure, [parts[position] for parts in self._parts])
@@ -55,6 +52,27 @@ class _Elements:
 
 def _is_ragged(leaf: Any) -> bool:
     return hasattr(leaf, "ragged_rank")
+
+
+def _is_composite(leaf: Any) -> bool:
+    return structure.kind_of(leaf) == structure.COMPOSITE
+
+
+def _slices(leaf: Any, size: int) -> list:
+    """The slices of a tensor, ragged or sparse tensor along its first axis."""
+    if not _is_composite(leaf):
+        return unstack(leaf)
+    if _is_ragged(leaf):
+        return [leaf[position] for position in range(size)]
+    dims = [int(length) for length in leaf.shape]
+    rest = [0] * (len(dims) - 1)
+    rows = [look_up("sparse.slice")(leaf, [i, *rest], [1, *dims[1:]]) for i in range(size)]
+    return [look_up("sparse.reshape")(row, dims[1:]) for row in rows]
+
+
+def _stacked_sparse(values: list) -> Any:
+    spread = [look_up("sparse.expand_dims")(value, 0) for value in values]
+    return look_up("sparse.concat")(0, spread)
 
 
 def _gather(
@@ -132,6 +150,9 @@ def map_fn(
         values = [row[position] for row in rows]
         if _is_ragged(kind):
             gathered.append(look_up("ragged.stack")(values))
+            continue
+        if values and _is_composite(values[0]):
+            gathered.append(_stacked_sparse(values))
             continue
         shape = getattr(kind, "shape", None) if signature is not None else None
         shape = None if shape is None else TensorShape(shape)

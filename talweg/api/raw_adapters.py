@@ -35,7 +35,9 @@ def div(x: Any, y: Any) -> Any:
 
 def igamma_grad_a(a: Any, x: Any) -> Any:
     """The derivative of the lower incomplete gamma function by a."""
-    return special.igamma_by_a(*matching_tensors(a, x))
+    a, x = matching_tensors(a, x)
+    a, x = a + arithmetic.zero_like(x), x + arithmetic.zero_like(a)
+    return special.igamma_by_a(a, x, order=1)
 
 
 def approximate_equal(x: Any, y: Any, tolerance: float) -> Any:
@@ -100,7 +102,7 @@ def prevent_gradient(input: Any, message: str) -> Any:
 
 def bincount(arr: Any, size: Any, weights: Any) -> Any:
     """How often (or with which weight) each number below `size` occurs."""
-    return dense_bincount(layout.reshape(tensor(arr), shape=(-1,)), size, weights, False)
+    return dense_bincount(shapes.reshape(arr, [-1]), size, weights, False)
 
 
 def dense_bincount(input: Any, size: Any, weights: Any, binary_output: bool) -> Any:
@@ -162,9 +164,9 @@ def broadcast_gradient_args(s0: Any, s1: Any) -> tuple:
     for axis, (a, b) in enumerate(zip(left, right)):
         if a != b and 1 not in (a, b):
             raise invalid("TW201", f"BroadcastGradientArgs: {first} and {second} do not broadcast")
-        if a == 1:
+        if a == 1 and first != second:
             axes[0].append(axis)
-        if b == 1:
+        if b == 1 and first != second:
             axes[1].append(axis)
     return tuple(wrap(np.array(found, dtype=dtype)) for found in axes)
 

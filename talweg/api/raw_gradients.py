@@ -1,7 +1,7 @@
 """The gradients among tf.raw_ops; `api/raw_table.py` calls them `grad.*`.
 
-Those of functions y = f(x) are written by their formulas, those of larger functions are the pullback
-of the function itself, so that they can be differentiated again.
+Those of functions y = f(x) are written by their formulas, those of larger functions are the
+pullback of the function itself, so that they can be differentiated again.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from talweg.api import raw_adapters, raw_gradients
+from talweg.api import raw_adapters, raw_gradients, raw_sparse
 from talweg.api.export import export_value, look_up
 from talweg.api.raw_table import TABLE
 from talweg.core.dtypes import BY_NAME
@@ -84,13 +84,13 @@ def _literal(text: str) -> Any:
 
 def _find(target: str) -> Callable[..., Any]:
     home, _, name = target.rpartition(".")
-    module = {"own": raw_adapters, "grad": raw_gradients}.get(home)
+    module = {"own": raw_adapters, "grad": raw_gradients, "parts": raw_sparse}.get(home)
     return look_up(target) if module is None else getattr(module, name)
 
 
 def _document(row: Row) -> str:
     arguments = ", ".join(row.required) or "nothing"
-    public = not row.target.startswith(("own.", "grad.", "raw_ops."))
+    public = not row.target.startswith(("own.", "grad.", "parts.", "raw_ops."))
     lines = [f"TensorFlow's operation {row.name}, with keyword arguments only.", ""]
     lines.append(f"It takes {arguments}" + (
         f", and optionally {', '.join(row.defaults)}." if row.defaults else "."

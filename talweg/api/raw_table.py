@@ -2,9 +2,10 @@
 
 One line an operation: its name, its arguments with TensorFlow's names and defaults, the names of
 its results if it has several, and the call that does it.  In the call, names are arguments, other
-words are literals.  `math.add` is the public function tf.math.add, `own.add` the function add of
-`api/raw_adapters.py`, `grad.add` one of `api/raw_gradients.py`.  Arguments that mean nothing here (`use_cudnn_on_gpu`, `grad_x`) are not passed
-on.
+words are literals; `math.add` is the public function tf.math.add, `own.add` a function of
+`api/raw_adapters.py`, `grad.add` one of `api/raw_gradients.py`, `parts.add` one of
+`api/raw_sparse.py`.  Arguments that mean nothing here (`grad_x`) are not passed on.
+Operations that TensorFlow 2.21 lists but cannot run (BatchMatrixSolve, ...) are left out.
 """
 
 TABLE = """
@@ -205,7 +206,6 @@ SparseSegmentSum(data, indices, segment_ids, sparse_gradient=False) = sparse.seg
     indices, segment_ids)
 SparseSegmentSumWithNumSegments(data, indices, segment_ids, num_segments, sparse_gradient=False) =
     sparse.segment_sum(data, indices, segment_ids, num_segments)
-TopK(input, k, sorted=True) -> values, indices = math.top_k(input, k, sorted)
 TopKV2(input, k, sorted=True, index_type=int32) -> values, indices = math.top_k(input, k, sorted,
     index_type)
 Unique(x, out_idx=int32) -> y, idx = unique(x, out_idx)
@@ -300,31 +300,51 @@ Unpack(value, num, axis=0) = unstack(value, num, axis)
 UnravelIndex(indices, dims) = unravel_index(indices, dims)
 ZerosLike(x) = zeros_like(x)
 
+# -- sparse tensors
+SparseAdd(a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh) -> sum_indices,
+    sum_values, sum_shape = parts.add(a_indices, a_values, a_shape, b_indices, b_values, b_shape,
+    thresh)
+SparseConcat(indices, values, shapes, concat_dim) -> output_indices, output_values, output_shape =
+    parts.concat(indices, values, shapes, concat_dim)
+SparseDenseCwiseAdd(sp_indices, sp_values, sp_shape, dense) = parts.increase_dense(sp_indices,
+    sp_values, sp_shape, dense)
+SparseDenseCwiseDiv(sp_indices, sp_values, sp_shape, dense) = parts.divide_dense(sp_indices,
+    sp_values, sp_shape, dense)
+SparseDenseCwiseMul(sp_indices, sp_values, sp_shape, dense) = parts.multiply_dense(sp_indices,
+    sp_values, sp_shape, dense)
+SparseReduceMax(input_indices, input_values, input_shape, reduction_axes, keep_dims=False) =
+    parts.reduce_max(input_indices, input_values, input_shape, reduction_axes, keep_dims)
+SparseReduceSum(input_indices, input_values, input_shape, reduction_axes, keep_dims=False) =
+    parts.reduce_sum(input_indices, input_values, input_shape, reduction_axes, keep_dims)
+SparseReorder(input_indices, input_values, input_shape) -> output_indices, output_values =
+    parts.reorder(input_indices, input_values, input_shape)
+SparseReshape(input_indices, input_shape, new_shape) -> output_indices, output_shape =
+    parts.reshape(input_indices, input_shape, new_shape)
+SparseSlice(indices, values, shape, start, size) -> output_indices, output_values, output_shape =
+    parts.cut(indices, values, shape, start, size)
+SparseSoftmax(sp_indices, sp_values, sp_shape) = parts.softmax(sp_indices, sp_values, sp_shape)
+SparseSparseMaximum(a_indices, a_values, a_shape, b_indices, b_values, b_shape) -> output_indices,
+    output_values = parts.maximum(a_indices, a_values, a_shape, b_indices, b_values, b_shape)
+SparseSparseMinimum(a_indices, a_values, a_shape, b_indices, b_values, b_shape) -> output_indices,
+    output_values = parts.minimum(a_indices, a_values, a_shape, b_indices, b_values, b_shape)
+SparseSplit(split_dim, indices, values, shape, num_split) -> output_indices, output_values,
+    output_shape = parts.split(split_dim, indices, values, shape, num_split)
+SparseTensorDenseAdd(a_indices, a_values, a_shape, b) = parts.add_dense(a_indices, a_values,
+    a_shape, b)
+SparseTensorDenseMatMul(a_indices, a_values, a_shape, b, adjoint_a=False, adjoint_b=False) =
+    parts.matmul(a_indices, a_values, a_shape, b, adjoint_a, adjoint_b)
+SparseToDense(sparse_indices, output_shape, sparse_values, default_value, validate_indices=True) =
+    parts.to_dense(sparse_indices, output_shape, sparse_values, default_value, validate_indices)
+
 # -- linear algebra
 BandedTriangularSolve(matrix, rhs, lower=True, adjoint=False) =
     linalg.banded_triangular_solve(matrix, rhs, lower, adjoint)
-BatchCholesky(input) = linalg.cholesky(input)
-BatchCholeskyGrad(l, grad) = grad.cholesky_grad(l, grad)
 BatchMatMul(x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False) = own.batch_matmul(x, y,
     adj_x, adj_y)
 BatchMatMulV2(x, y, adj_x=False, adj_y=False, grad_x=False, grad_y=False) = own.batch_matmul(x, y,
     adj_x, adj_y)
 BatchMatMulV3(x, y, Tout, adj_x=False, adj_y=False, grad_x=False, grad_y=False) =
     own.batch_matmul(x, y, adj_x, adj_y, Tout)
-BatchMatrixBandPart(input, num_lower, num_upper) = linalg.band_part(input, num_lower, num_upper)
-BatchMatrixDeterminant(input) = linalg.det(input)
-BatchMatrixDiag(diagonal) = linalg.diag(diagonal)
-BatchMatrixDiagPart(input) = linalg.diag_part(input)
-BatchMatrixInverse(input, adjoint=False) = linalg.inv(input, adjoint)
-BatchMatrixSetDiag(input, diagonal) = linalg.set_diag(input, diagonal)
-BatchMatrixSolve(matrix, rhs, adjoint=False) = linalg.solve(matrix, rhs, adjoint)
-BatchMatrixSolveLs(matrix, rhs, l2_regularizer, fast=True) = linalg.lstsq(matrix, rhs,
-    l2_regularizer, fast)
-BatchMatrixTriangularSolve(matrix, rhs, lower=True, adjoint=False) = linalg.triangular_solve(matrix,
-    rhs, lower, adjoint)
-BatchSelfAdjointEigV2(input, compute_v=True) -> e, v = own.self_adjoint_eig(input, compute_v)
-BatchSvd(input, compute_uv=True, full_matrices=False) -> s, u, v = own.svd(input, compute_uv,
-    full_matrices)
 Cholesky(input) = linalg.cholesky(input)
 CholeskyGrad(l, grad) = grad.cholesky_grad(l, grad)
 Cross(a, b) = linalg.cross(a, b)
@@ -345,7 +365,6 @@ MatrixDiagV2(diagonal, k, num_rows, num_cols, padding_value) = own.diag(diagonal
     num_cols, padding_value, 'LEFT_LEFT')
 MatrixDiagV3(diagonal, k, num_rows, num_cols, padding_value, align='RIGHT_LEFT') =
     own.diag(diagonal, k, num_rows, num_cols, padding_value, align)
-MatrixExponential(input) = linalg.expm(input)
 MatrixInverse(input, adjoint=False) = linalg.inv(input, adjoint)
 MatrixLogarithm(input) = linalg.logm(input)
 MatrixSetDiag(input, diagonal) = linalg.set_diag(input, diagonal)
@@ -367,12 +386,6 @@ TridiagonalSolve(diagonals, rhs, partial_pivoting=True, perturb_singular=False) 
     own.tridiagonal_solve(diagonals, rhs, partial_pivoting)
 
 # -- Fourier transforms
-BatchFFT(input) = signal.fft(input)
-BatchFFT2D(input) = signal.fft2d(input)
-BatchFFT3D(input) = signal.fft3d(input)
-BatchIFFT(input) = signal.ifft(input)
-BatchIFFT2D(input) = signal.ifft2d(input)
-BatchIFFT3D(input) = signal.ifft3d(input)
 FFT(input) = signal.fft(input)
 FFT2D(input) = signal.fft2d(input)
 FFT3D(input) = signal.fft3d(input)

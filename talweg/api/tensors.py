@@ -14,6 +14,7 @@ from talweg.core.errors import UnimplementedError, compose, type_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager import convert
+from talweg.eager.evaluate import quiet
 from talweg.eager.tape import GradientTape, UnconnectedGradients
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
@@ -91,8 +92,42 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     dtype = as_dtype(dtype)
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
+    if hasattr(x, "with_values"):  # a sparse tensor
+        return x.with_values(cast(x.values, dtype))
     x = tensor(x)
     if (x.dtype is dtypes.string) != (dtype is dtypes.string):
         text = f"Cast {x.dtype.name} to {dtype.name} is not supported"
         raise UnimplementedError(None, None, compose("TW102", text, hint="tf.strings functions"))
     return x if x.dtype is dtype else arithmetic.cast(x, dtype=dtype)
+
+
+@export("saturate_cast", "dtypes.saturate_cast")
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
+    """`value` as `dtype`, clipped to what `dtype` can hold.
+
+    Numbers of any shape and numeric dtype; complex numbers lose their imaginary part where `dtype`
+    is real.
+
+    >>> import talweg as tf
+    >>> tf.saturate_cast([300, -1, 7], tf.uint8).numpy()
+    array([255,   0,   7], dtype=uint8)
+    """
+    dtype, x = as_dtype(dtype), tensor(value)
+    if x.dtype is dtype or dtype.is_complex or dtype.is_bool:
+        return cast(x, dtype)
+    if x.dtype.is_complex:
+        x = cast(x, x.dtype.real_dtype)
+    kind = x.dtype.numpy_dtype
+    low, high = _limit_in(dtype.min, kind), _limit_in(dtype.max, kind)
+    return cast(arithmetic.minimum(arithmetic.maximum(x, wrap(low)), wrap(high)), dtype)
+
+
+def _limit_in(limit: Any, kind: np.dtype) -> Any:
+    """The value of NumPy dtype `kind` nearest to a limit, from within."""
+    if kind.kind in "iu":
+        info = np.iinfo(kind)
+        return kind.type(min(max(int(limit), info.min), info.max))
+    found = quiet(kind.type, limit)
+    if np.isfinite(found) and found > limit:
+        return np.nextafter(found, kind.type(0))
+    return found

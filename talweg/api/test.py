@@ -179,12 +179,12 @@ def is_cpu_target_available(target: str) -> bool:
 
 
 @export("test.disable_with_predicate")
-def disable_with_predicate(pred: Callable[[Any], bool], skip_message: str) -> Callable[..., Any]:
-    """A decorator of test methods: skipped with this message where `pred(self)` is true.
+def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Callable[..., Any]:
+    """A decorator of test methods: skipped with this message where `pred()` is true.
 
     >>> import talweg as tf
     >>> class Example(tf.test.TestCase):
-    ...     @tf.test.disable_with_predicate(lambda self: True, "not today")
+    ...     @tf.test.disable_with_predicate(lambda: True, "not today")
     ...     def test(self):
     ...         self.fail()
     """
@@ -192,7 +192,7 @@ def disable_with_predicate(pred: Callable[[Any], bool], skip_message: str) -> Ca
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if pred(self):
+            if pred():
                 self.skipTest(skip_message)
             return method(self, *args, **kwargs)
 

@@ -135,7 +135,12 @@ class TestCase(AbslAsserts, unittest.TestCase):
         yield EagerSession()
 
     cached_session = session
-    test_session = session
+
+    def test_session(self, *args: Any, **kwargs: Any) -> Any:
+        """The older name of `session`; a runner that takes it for a test skips it."""
+        if self._testMethodName == "test_session":
+            self.skipTest("a context, not a test")
+        return self.session(*args, **kwargs)
 
     def get_temp_dir(self) -> str:
         """A directory for this test, the same at every call, removed after it."""

@@ -6,12 +6,9 @@ import threading
 
 
 class _Scope(threading.local):
+    """`prefix`: the scopes entered, each with a slash behind it."""
+
     prefix = ""
 
 
 current = _Scope()
-
-
-def prefix() -> str:
-    """The scopes entered, each with a slash behind it."""
-    return current.prefix

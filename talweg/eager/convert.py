@@ -68,6 +68,12 @@ def _convert(value: Any, dtype: DType | None) -> Tensor:
         if isinstance(value, kind):
             return converter(value, dtype)
     if isinstance(value, IndexedSlices):
+        if dtype not in (None, value.dtype):
+            raise value_error(
+                "TW102",
+                f"Incompatible tensor conversion requested to dtype {dtype!r} for IndexedSlices of "
+                f"dtype {value.dtype!r}",
+            )
         return OPERATIONS["dense"](value)
     if hasattr(value, "__tf_tensor__"):
         return value.__tf_tensor__(dtype, None)

@@ -77,7 +77,7 @@ def _is_plain_number(value: Any, dtype: DType) -> bool:
 
 def _hinted(x: Any, y: Any) -> tuple[Any, Any]:
     """As `matching`, but what stands right of a tensor only tries its dtype (`+` and `@`)."""
-    if is_tensor_like(x) and not is_tensor_like(y):
+    if not is_tensor_like(y):
         x = convert_to_tensor(x)
         if not _is_plain_number(y, x.dtype):
             y = convert_to_tensor(y, dtype_hint=x.dtype)

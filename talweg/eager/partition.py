@@ -13,7 +13,7 @@ from talweg.core.errors import invalid, value_error
 
 
 def ranges(starts: Any, lengths: Any) -> np.ndarray:
-    """The numbers starts[0], starts[0] + 1, ... (lengths[0] of them), then those of starts[1], ..."""
+    """lengths[0] numbers from starts[0] on, then lengths[1] numbers from starts[1] on, ..."""
     starts, lengths = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(lengths.sum(), dtype=np.int64)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dtypes import DType, as_dtype, float32, int32, int64
+from talweg.core.dtypes import DType, as_dtype, float32, int32, int64, string
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TypeSpec
@@ -252,7 +252,7 @@ class RaggedTensor(RaggedFactories):
             wanted = TensorShape(shape).with_rank(len(bounds)).as_list()
             bounds = [old if new is None else new for old, new in zip(bounds, wanted)]
         if default_value is None:
-            zero = b"" if flat.dtype.numpy_dtype == object else 0
+            zero = b"" if flat.dtype is string else 0
             default_value = wrap(np.asarray(zero, flat.dtype.numpy_dtype))
         default = convert_to_tensor(default_value, flat.dtype)
         default = layout.broadcast_to(default, shape=(1, *flat.dims[1:]))
@@ -300,6 +300,10 @@ class RaggedTensor(RaggedFactories):
         for splits in reversed(parts[1:]):
             values = RaggedTensor(values, splits, _SECRET)
         return values
+
+    def _with_gradient(self, g: Any) -> RaggedTensor:
+        """A gradient of the flat values, in this tensor's rows (called by tapes)."""
+        return self.with_flat_values(g)
 
     @property
     def _type_spec(self) -> RaggedTensorSpec:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import int32, int64
-from talweg.core.errors import invalid, value_error
+from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager import partition
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import array_of, wrap
@@ -226,7 +226,7 @@ class RaggedFactories:
         a row has a gap.
         """
         if not hasattr(st_input, "dense_shape") or not hasattr(st_input, "indices"):
-            raise TypeError(f"Expected SparseTensor, got {type(st_input).__name__}  [TW104]")
+            raise type_error("TW104", f"from_sparse: {st_input!r} is not sparse", "a SparseTensor")
         if st_input.shape.rank != 2:
             raise value_error("TW203", f"from_sparse: shape {st_input.shape}", "a matrix")
         indices = array_of(st_input.indices)
@@ -273,7 +273,9 @@ def _integers(value: Any, argument: str, rank: int = 1) -> np.ndarray:
 
 def _listed(nested: Any) -> list:
     if is_tensor_like(nested):
-        raise TypeError("The splits, lengths or row ids must be a list of tensors  [TW104]")
+        raise type_error(
+            "TW104", f"The splits, lengths or row ids are {nested!r}", "a list of tensors"
+        )
     return list(nested)
 
 

@@ -1,9 +1,9 @@
 """Seeds: the global one, what it makes of the seeds of single calls, and generators' states.
 
-`tf.random.set_seed(s)` starts Python's own `random.Random(s)`; each call of a random function without
-a seed of its own takes the next number of it.  The two numbers, global and own, name a hidden
-stream (`kernels/random_streams.py`), which goes on when the same call is made again.  These are
-TensorFlow's rules for eager programs, and its numbers.
+`tf.random.set_seed(s)` starts Python's own `random.Random(s)`; each call of a random function
+without a seed of its own takes the next number of it.  The two numbers, global and own, name a
+hidden stream (`kernels/random_streams.py`), which goes on when the same call is made again.  These
+are TensorFlow's rules for eager programs, and its numbers.
 
     global seed  own seed
     none         none      not reproducible
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import enum
 import random
-import threading
 from typing import Any
 
 import numpy as np
@@ -77,8 +76,8 @@ def algorithm_kind(alg: Any) -> Algorithm:
 # -- the global seed
 
 
-class _Global(threading.local):
-    """The global seed of a thread, as in TensorFlow, and the numbers made of it."""
+class _Global:
+    """The global seed of the process, as in TensorFlow, and the numbers made of it."""
 
     seed: Any = None
     numbers: Any = None
@@ -101,7 +100,7 @@ def set_seed(seed: Any) -> None:
 
 
 def get_seed(own: Any) -> tuple[int, int]:
-    """The two seeds of a call, whose own seed is given or None; (0, 0) asks for no reproducibility."""
+    """The two seeds of a call, whose own seed is given or None; (0, 0) if nothing was seeded."""
     if own is not None:
         own = _integer_seed(own)
     if _global.seed is not None:

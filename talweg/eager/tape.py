@@ -224,7 +224,13 @@ class GradientTape:
         self._end_use()
         if single:
             return results[0]
-        return results if flat else structure.pack(sources, results)
+        if flat:
+            return results
+        results = [
+            source._with_gradient(g) if g is not None and hasattr(source, "_with_gradient") else g
+            for source, g in zip(flat_sources, results)
+        ]
+        return structure.pack(sources, results)
 
     def _begin_use(self) -> None:
         if not self._entered:
@@ -255,6 +261,8 @@ class GradientTape:
             return tensor
         if isinstance(leaf, IndexedSlices):
             return leaf.values
+        if hasattr(leaf, "_with_gradient"):  # a ragged tensor: its values
+            return leaf.flat_values
         if leaf is None:
             raise type_error("TW303", "Argument `target` contains None; it must hold tensors.")
         raise type_error(
@@ -297,6 +305,8 @@ class GradientTape:
             return self._reads.get(id(source), [])
         if isinstance(source, IndexedSlices):
             return [source.values]
+        if hasattr(source, "_with_gradient"):
+            return [source.flat_values]
         raise type_error(
             "TW303", f"source {source!r} of type {type(source).__name__} is not a tensor",
             "a tf.Tensor or tf.Variable",

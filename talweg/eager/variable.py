@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core import dispatch
+from talweg.core import dispatch, scope
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OutOfRangeError, compose, invalid, type_error, value_error
 from talweg.core.shapes import TensorShape
@@ -94,7 +94,7 @@ class Variable(ScatterUpdates):
         self._trainable = (
             synchronization != VariableSynchronization.ON_READ if trainable is None else trainable
         )
-        self._name = f"{name or 'Variable'}:0"
+        self._name = f"{scope.current.prefix}{name or 'Variable'}:0"
         self._constraint = constraint
         self._synchronization, self._aggregation = synchronization, aggregation
 

@@ -51,8 +51,8 @@ def categorical(stream: Stream, logits: np.ndarray, size: int, dtype: np.dtype) 
 
     A class is where u times the total first lies below the running sum of exp(logit - largest), u a
     float64.  Logits that are not finite count as probability 0, infinity too.
-    Rows use the stream one after the other; TensorFlow does so where it keeps them in one thread, else
-    its numbers depend on the number of cores.
+    Rows use the stream one after the other; TensorFlow does so where it keeps them in one thread,
+    else its numbers depend on the number of cores.
     """
     rows, classes = logits.shape
     values = logits.astype(np.float64)

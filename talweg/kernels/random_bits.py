@@ -2,8 +2,8 @@
 
 A counter-based generator is a keyed bijection: block number c under key k is always the same four
 words, so any part of a sequence is computed directly, in any order, and a vector of counters
-is a vector of blocks.  Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-SC 2011.
+is a vector of blocks.  Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
+3", SC 2011.
 
 ThreeFry, of the same paper, is in `random_threefry`.
 
@@ -89,11 +89,11 @@ def _one_block(counter: int, key: int) -> tuple[int, int, int, int]:
 
 
 def _rounds(even: np.ndarray, odd: np.ndarray, key: int) -> tuple[np.ndarray, np.ndarray]:
-    """All rounds on words 0 and 2 (`even` [2, n]) and 1 and 3 (`odd`), as uint64; both are consumed.
+    """All rounds on words 0 and 2 (`even` [2, n]) and 1 and 3 (`odd`), uint64; both are consumed.
 
-    A round takes the product of the even words with the multipliers.  Its upper halves, crossed over,
-    with the odd words and the key, are the new even words; its lower halves, crossed over, the
-    new odd ones.
+    A round takes the product of the even words with the multipliers.  Its upper halves, crossed
+    over, with the odd words and the key, are the new even words; its lower halves, crossed over,
+    the new odd ones.
     """
     product = np.empty_like(even)
     keys = np.array(list(_round_keys(key)), np.uint64).reshape(_ROUNDS, 2, 1)
@@ -152,7 +152,7 @@ def to_float32(words: np.ndarray) -> np.ndarray:
 
 
 def to_float64(words: np.ndarray) -> np.ndarray:
-    """Pairs of words [n, 2 m] as float64 [n, m]: 20 bits of the first above the 32 of the second."""
+    """Pairs of words [n, 2 m] as float64 [n, m]: 20 bits of the first above 32 of the second."""
     pairs = np.ascontiguousarray(words).view(np.uint64)
     bits = pairs << _32
     bits |= pairs >> _32

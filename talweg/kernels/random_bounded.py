@@ -5,7 +5,8 @@ a < b in standard deviations from the mean (reflected so that a is finite and b 
 mean):
 
 - from the normal distribution itself, if a < -1.3 and b >= 0, or b > 1.3 and a <= 0;
-- from the uniform distribution on [a, b], accepted with exp((max(a, 0)² - z²) / 2), if b - a is small;
+- from the uniform distribution on [a, b], accepted with exp((max(a, 0)² - z²) / 2), if that is
+  short;
 - else from a + an exponential of rate α = (a + √(a² + 4)) / 2, accepted with exp(-(α - z)² / 2).
 
 Values are drawn one set of bounds after the other from one stream, so the position depends on

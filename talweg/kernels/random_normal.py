@@ -1,4 +1,4 @@
-"""Normal numbers by Box and Muller, bit for bit TensorFlow's, and their truncation at two deviations.
+"""Normal numbers by Box and Muller, bit for bit TensorFlow's, and their truncation.
 
 z₀ = √(-2 log u) sin 2πv,  z₁ = √(-2 log u) cos 2πv  (Box and Muller 1958).
 
@@ -160,8 +160,8 @@ def normal(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
 def truncated_normal(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
     """`size` standard normal numbers, those beyond two deviations drawn again.
 
-    Numbers come in groups as large as a block gives (4, of float64 2).  Each group has blocks of its
-    own, enough for `RESERVED` words a number, and takes the first numbers within the bounds.
+    Numbers come in groups as large as a block gives (4, of float64 2).  Each group has blocks of
+    its own, enough for `RESERVED` words a number, and takes the first numbers within the bounds.
     """
     transform, computed, group = _form(dtype)
     room = group * RESERVED // BLOCK

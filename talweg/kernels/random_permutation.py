@@ -10,8 +10,8 @@ from talweg.kernels.random_bits import BLOCK, Stream, blocks
 def permutation(stream: Stream, size: int) -> np.ndarray:
     """A random order of range(size), int64: Fisher and Yates with one 32-bit word a step.
 
-    Step i exchanges places i and p(i) = i + w mod (size - i), w the i-th word of the stream.  The last
-    place has no choice and uses no word.
+    Step i exchanges places i and p(i) = i + w mod (size - i), w the i-th word of the stream.  The
+    last place has no choice and uses no word.
     """
     if size < 2:
         return np.arange(size)
@@ -24,11 +24,11 @@ def permutation(stream: Stream, size: int) -> np.ndarray:
 def _exchange(partner: np.ndarray) -> np.ndarray:
     """What steps i = 0, 1, ... that exchange places i and partner[i] >= i make of 0, 1, 2, ...
 
-    Step i leaves at place i what was at p = partner[i], and nothing touches place i later.  What is at
-    p before step i came from place k at the last step k < i with partner[k] = p, or is p itself if
-    there was none.  So let before[k] be the last such step for p = k, i = k: following these
-    pointers, which only lead downward, ends at the element found at place k before step k.
-    All pointers are followed at once, doubling (Hillis and Steele 1986).
+    Step i leaves at place i what was at p = partner[i], and nothing touches place i later.  What is
+    at p before step i came from place k at the last step k < i with partner[k] = p, or is p itself
+    if there was none.  So let before[k] be the last such step for p = k, i = k: following these
+    pointers, which only lead downward, ends at the element found at place k before step k.  All
+    pointers are followed at once, doubling (Hillis and Steele 1986).
     """
     size = len(partner)
     order = np.argsort(partner, kind="stable")  # steps by partner, then by time
@@ -90,8 +90,9 @@ def index_shuffle(
 
     The permutation is the block cipher Simon (Beaulieu, Shors, Smith, Treatman-Clark, Weeks and
     Wingers, "The SIMON and SPECK families of lightweight block ciphers", 2013) with `key`
-    (uint32 [n, 3] or [3]) on blocks of an even number of bits, at least 16, that hold max_index; a result
-    above max_index is encrypted again until it is not (cycle walking; Black and Rogaway 2002).
+    (uint32 [n, 3] or [3]) on blocks of an even number of bits, at least 16, that hold max_index; a
+    result above max_index is encrypted again until it is not (cycle walking; Black and Rogaway
+    2002).
     """
     index, max_index = np.broadcast_arrays(index.astype(_U), max_index.astype(_U))
     bits = np.array([max(int(limit) - 1, 0).bit_length() for limit in max_index.reshape(-1)], _U)

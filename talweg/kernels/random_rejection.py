@@ -180,8 +180,8 @@ def binomial(stream: Stream, count: np.ndarray, probability: np.ndarray) -> np.n
     For a mean below 10 geometric gaps between successes are summed until they exceed the count
     (Devroye, "Non-uniform random variate generation", 1986, X.4); above, Hörmann, "The generation
     of binomial random variates", 1993, algorithm BTRS.  A probability above 1/2 is replaced by its
-    complement.  A negative count is taken as 0, probabilities outside [0, 1] as the nearer bound; NaN
-    gives NaN.
+    complement.  A negative count is taken as 0, probabilities outside [0, 1] as the nearer bound;
+    NaN gives NaN.
     """
     return _each(_binomial, stream, count, probability)
 

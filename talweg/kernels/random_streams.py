@@ -1,7 +1,7 @@
 """The hidden generators of the functions that take no stream: one for each kernel TensorFlow keeps.
 
-TensorFlow caches a kernel for each operation with its attributes; a random kernel starts from its two
-seeds and goes on from call to call.  So `tf.random.uniform([2], seed=1)` called twice gives two
+TensorFlow caches a kernel for each operation with its attributes; a random kernel starts from its
+two seeds and goes on from call to call.  So `tf.random.uniform([2], seed=1)` called twice gives two
 results, and an equal `normal` has numbers of its own.  Here each (operation, seeds, dtypes) has a
 stream, and `forget` (called by `tf.random.set_seed`) starts all of them anew.
 """

@@ -1,13 +1,14 @@
 """ThreeFry 2x32-20 and what TensorFlow's compiler (XLA) makes of it.
 
-TensorFlow offers this algorithm on its compiled path only; here it works everywhere, with the numbers
-of that path: integers and uniform numbers exactly, normal ones to a few units in the last place
-(XLA approximates log, sin and erf⁻¹ by polynomials of its own; truncated halves to 5 percent).
+TensorFlow offers this algorithm on its compiled path only; here it works everywhere, with the
+numbers of that path: integers and uniform numbers exactly, normal ones to a few units in the last
+place (XLA approximates log, sin and erf⁻¹ by polynomials of its own; truncated halves to 5
+percent).
 
-A block is two words, and XLA makes a tensor from pairs of halves: an axis of even length is taken as
-pairs, of which the first words fill the first places and the second words the second.  It
-is the first even axis, or, if all are odd, the longest, with one more place that is cut off again.
-Pairs of normal numbers lie the same way.
+A block is two words, and XLA makes a tensor from pairs of halves: an axis of even length is taken
+as pairs, of which the first words fill the first places and the second words the second.  It is the
+first even axis, or, if all are odd, the longest, with one more place that is cut off again.  Pairs
+of normal numbers lie the same way.
 
 Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
@@ -58,7 +59,7 @@ def _pairs(shape: Shape) -> tuple[int, Shape]:
 
 
 def _join(paired: np.ndarray, axis: int, shape: Shape) -> np.ndarray:
-    """An array of `shape` from one whose axis `axis` is split in (half, 2); the excess is cut off."""
+    """An array of `shape` from one whose axis `axis` is split in (half, 2), the excess cut."""
     whole = (*paired.shape[:axis], paired.shape[axis] * 2, *paired.shape[axis + 2 :])
     cut = (slice(None),) * axis + (slice(shape[axis]),)
     return paired.reshape(whole)[cut]

@@ -1,9 +1,9 @@
 """Random streams, and the numbers that are independent of other tensors.
 
 A stream is a tensor of three 64-bit integers: the number of the next block (low, high) and the key.
-All distributions are *pure functions of a stream*, so they can be traced, merged and tested like any
-other primitive; the one primitive with an effect is `reserve_stream`, which takes the next part of a
-hidden generator.  What the numbers are stands in `kernels/random*.py`: TensorFlow's own.
+All distributions are *pure functions of a stream*, so they can be traced, merged and tested like
+any other primitive; the one primitive with an effect is `reserve_stream`, which takes the next part
+of a hidden generator.  What the numbers are stands in `kernels/random*.py`: TensorFlow's own.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def check_stream(name, stream):
 
 @primitive
 class seed_stream:
-    """z = the stream of two seeds.   seed [2] -> z [3].   TensorFlow's `StatelessRandomGetKeyCounter`"""
+    """z = the stream of two seeds.   seed [2] -> z [3]."""
 
     operands = "seed"
 
@@ -161,9 +161,9 @@ class generator_stream:
 
 @primitive
 class skip_state:
-    """z = a generator's state `blocks` blocks further on, `blocks` taken modulo 2⁶⁴ as TensorFlow does.
+    """z = a generator's state `blocks` blocks further on.
 
-    ThreeFry's counter has 64 bits, Philox's 128.
+    Modulo 2⁶⁴, as TensorFlow does.  ThreeFry's counter has 64 bits, Philox's 128.
     """
 
     operands = "state"
@@ -197,7 +197,7 @@ class skip_state:
 
 @primitive
 class random_numbers:
-    """z = numbers of `kind`: uniform on [0, 1), normal, truncated_normal (at 2 deviations), bits."""
+    """z = numbers of `kind`: uniform on [0, 1), normal, truncated_normal (within 2), bits."""
 
     operands = "stream"
 
@@ -344,37 +344,42 @@ class random_order:
 _INTEGERS = frozenset((int32, int64, uint32, uint64))
 
 
-def _shuffled(index, seed, limit):
+def _shuffled(index, seed, limit, *, rounds):
     if np.any(index > limit):
         worst = index[index > limit].reshape(-1)[0] if np.ndim(index) else index
         raise invalid("TW206", f"index_shuffle: max_index must be >= index, but {limit} < {worst}")
     if np.any(index < 0):
         raise invalid("TW206", f"index_shuffle: index must be >= 0, got {np.min(index)}")
-    first, second = (np.asarray(seed[..., n]).astype(np.uint32) for n in (0, 1))
-    key = np.stack([np.full(np.shape(first), PADDING, np.uint32), first, second], axis=-1)
-    dims = np.broadcast_shapes(np.shape(index), np.shape(limit), np.shape(first))
+    key = seed.astype(np.uint32)
+    if key.shape[-1] == 2:
+        key = np.insert(key, 0, PADDING, axis=-1)
+    dims = np.broadcast_shapes(np.shape(index), np.shape(limit), key.shape[:-1])
     numbers = [np.broadcast_to(v, dims).reshape(-1) for v in (index, limit)]
     keys = np.broadcast_to(key, (*dims, 3)).reshape(-1, 3)
-    return shuffle_index(numbers[0], keys, numbers[1]).astype(index.dtype).reshape(dims)
+    found = shuffle_index(numbers[0], keys, numbers[1], rounds)
+    return found.astype(index.dtype).reshape(dims)
 
 
 @primitive
 class index_shuffle:
     """z = the image of each index under a random permutation of 0 ... limit.
 
-    index [] or [n], seed [2] or [n, 2], limit [] or [n] -> z [] or [n].
+    index [] or [n], seed [2] or [n, 2], limit [] or [n] -> z [] or [n].  A seed may have three
+    words; `rounds` of the cipher are even, at least 4.
     """
 
     operands = "index seed limit"
 
-    def infer(index, seed, limit):
+    def infer(index, seed, limit, *, rounds):
         check_dtype("index_shuffle", "index", index.dtype, _INTEGERS)
         check_dtype("index_shuffle", "seed", seed.dtype, _INTEGERS)
         check_dtype("index_shuffle", "max_index", limit.dtype, {index.dtype})
-        if not seed.dims or len(seed.dims) > 2 or seed.dims[-1] != 2:
+        if not seed.dims or len(seed.dims) > 2 or seed.dims[-1] not in (2, 3):
             raise invalid(
                 "TW205", f"index_shuffle: seed must have shape [2] or [n, 2], got {list(seed.dims)}"
             )
+        if rounds < 4 or rounds % 2:
+            raise invalid("TW207", f"index_shuffle: rounds={rounds}", "an even number, at least 4")
         sizes = {dims for dims in (index.dims, limit.dims, seed.dims[:-1]) if dims != ()}
         if any(len(dims) > 1 for dims in sizes):
             raise invalid("TW203", "index_shuffle: index and max_index must be scalars or vectors")
@@ -387,13 +392,15 @@ class index_shuffle:
     batch = LOOP
     memory = "map"
     samples = (
-        Sample(np.arange(5), np.array([1, 2]), np.array(9)),
-        Sample(np.int32(3), np.array([1, 2], np.int32), np.int32(9)),
-        Sample(np.arange(2), np.array([[1, 2], [3, 4]]), np.array([5, 9])),
+        Sample(np.arange(5), np.array([1, 2]), np.array(9), rounds=4),
+        Sample(np.int32(3), np.array([1, 2], np.int32), np.int32(9), rounds=4),
+        Sample(np.arange(2), np.array([[1, 2], [3, 4]]), np.array([5, 9]), rounds=6),
+        Sample(np.arange(2), np.array([1, 2, 3]), np.array(5), rounds=4),
     )
     rejects = (
-        Reject(np.arange(5), np.array([1, 2]), np.array(3), code="TW206"),
-        Reject(np.arange(5), np.array([1, 2, 3]), np.array(9), code="TW205"),
-        Reject(np.arange(5), np.array([[1, 2]]), np.array([9, 9]), code="TW204"),
-        Reject([2], np.array([1, 2]), np.array(9), code="TW102"),
+        Reject(np.arange(5), np.array([1, 2]), np.array(3), rounds=4, code="TW206"),
+        Reject(np.arange(5), np.array([1]), np.array(9), rounds=4, code="TW205"),
+        Reject(np.arange(5), np.array([1, 2]), np.array(9), rounds=5, code="TW207"),
+        Reject(np.arange(5), np.array([[1, 2]]), np.array([9, 9]), rounds=4, code="TW204"),
+        Reject([2], np.array([1, 2]), np.array(9), rounds=4, code="TW102"),
     )

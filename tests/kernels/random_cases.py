@@ -30,8 +30,20 @@ def _rejections():
     for rate in (0.0, 0.3, 5.0, 9.99, 10.0, 33.0, 1e6):
         for dtype in ("float32", "float64"):
             yield "poisson", SEEDS[2], [50], dtype, {"rate": rate}
-    for count, chance in ((10, 0.3), (10, 0.8), (100, 0.1), (100, 0.9), (20, 0.5), (3000, 0.4),
-                          (0, 0.5), (5, 0.0), (5, 1.0), (5, -0.1), (5, 1.5), (-1, 0.5)):  # fmt: skip
+    for count, chance in (
+        (10, 0.3),
+        (10, 0.8),
+        (100, 0.1),
+        (100, 0.9),
+        (20, 0.5),
+        (3000, 0.4),
+        (0, 0.5),
+        (5, 0.0),
+        (5, 1.0),
+        (5, -0.1),
+        (5, 1.5),
+        (-1, 0.5),
+    ):
         for dtype in ("float16", "float32", "float64"):
             yield "binomial", SEEDS[1], [50], dtype, {"count": count, "chance": chance}
 

@@ -56,7 +56,8 @@ TWICE = [
 
 SEEDS = [
     f"r.set_seed({seed}); r.uniform([2])"
-    for seed in ("0", "-1", "2**31 - 1", "2**31 + 5", "2**64", "2**70", "2.7", "True", "tf.constant(5)")
+    for seed in ("0", "-1", "2**31 - 1", "2**31 + 5", "2**64", "2**70", "2.7", "True",
+                 "tf.constant(5)")
 ] + [
     f"r.set_seed(5); r.uniform([2], seed={seed})"
     for seed in ("0", "-1", "2**31 - 1", "2**40", "tf.constant(3)", "2.0")
@@ -148,8 +149,9 @@ STATELESS = [
 
 STATES = [
     f"r.create_rng_state({seed}, 'philox')"
-    for seed in ("5", "-5", "2**63 + 5", "2**80 + 5", "-2**70", "2**130 + 7", "2**200", "[1]", "[1, 2]",
-                 "[1, 2, 3, 4]", "[]", "1.5", "True", "tf.constant(5)", "[[1, 2], [3, 4]]")
+    for seed in ("5", "-5", "2**63 + 5", "2**80 + 5", "-2**70", "2**130 + 7", "2**200", "[1]",
+                 "[1, 2]", "[1, 2, 3, 4]", "[]", "1.5", "True", "tf.constant(5)",
+                 "[[1, 2], [3, 4]]")
 ] + [
     "r.create_rng_state(2**70, 'threefry')", "r.create_rng_state([1, 2, 3], 2)",
     "r.create_rng_state(5, None)", "r.create_rng_state([2**70], 'philox')",
@@ -162,7 +164,7 @@ GENERATOR = [
         "g.binomial([3, 2], [5.0, 100.0], [0.3, 0.4]); g.state.numpy()",
         "g.binomial([3, 2], [5.0, 100.0], [0.3, 0.4])",
         "g.binomial([2], 10.0, 0.5, tf.float32)",
-        "g.uniform([3]); g.uniform([5, 2]); g.normal([7]); g.truncated_normal([2]); g.state.numpy()",
+        "g.uniform([3]); g.uniform([5, 2]); g.normal([7]); g.truncated_normal([2]); g.state + 0",
         "g.skip(3)", "g.skip(-3); g.state.numpy()", "g.skip([1])",
         "g.make_seeds(2)", "g.make_seeds()", "g.make_seeds(0)", "g.make_seeds([2])",
         "[h.state.numpy() for h in g.split(3)]", "g.split(0)", "g.split(-1)",
@@ -188,7 +190,7 @@ GENERATOR = [
 ]  # fmt: skip
 
 _BOUNDED = (
-    "def f(m, s, l, h):\n return r.stateless_parameterized_truncated_normal([4], [1, 2], m, s, l, h)\n"
+    "def f(*p):\n return r.stateless_parameterized_truncated_normal([4], [1, 2], *p)\n"
     "p = [tf.constant(v, tf.float64) for v in {values}]\n"
     "with tf.GradientTape() as t:\n t.watch(p)\n y = f(*p)\n"
     "\nt.gradient(y, p)"

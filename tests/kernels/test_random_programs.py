@@ -22,7 +22,7 @@ RECORDED = json.loads((HERE / "random_programs.json").read_text())
 BETTER = {
     "g = r.Generator.from_seed(1); g.binomial([2], 10.0, tf.constant(0.5, tf.float64))",
 }
-# TensorFlow's derivatives by mean and deviation forget that the bounds stay: only these are compared
+# TensorFlow's derivatives by mean and deviation forget that the bounds stay
 BOUNDS = slice(2, 4)
 
 

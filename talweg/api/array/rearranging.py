@@ -203,19 +203,26 @@ def _mirrored(x: Any, low: tuple, high: tuple, symmetric: bool) -> Any:
 # -- blocks of pixels
 
 
-def _check_image(function: str, x: Any, block_size: Any, data_format: str) -> tuple:
-    """Batch, height, width and depth of an NHWC image."""
+def _check_image(function: str, x: Any, block_size: Any, data_format: str) -> None:
+    """Errors unless `x` is a batch of images in a layout that is there."""
     formats = ("NHWC", "NCHW", "NCHW_VECT_C")
     if not isinstance(data_format, str) or data_format not in formats:
-        raise invalid("TW207", f"{function}: data_format={data_format!r}", '"NHWC"')
+        raise invalid("TW207", f"{function}: data_format={data_format!r}", '"NHWC" or "NCHW"')
     if integer(block_size, function, "block_size") < 2:
         raise invalid("TW207", f"{function}: block_size={block_size}", "at least 2")
-    if data_format != "NHWC":
+    if data_format == "NCHW_VECT_C":
         text = compose("TW402", f"{function}: data_format={data_format!r} on a CPU", '"NHWC"')
         raise NotFoundError(None, None, text)
     if len(x.dims) != 4:
         raise invalid("TW203", f"{function}: input has shape {x.dims}", "rank 4")
-    return x.dims
+
+
+def _channels_last(x: Any, data_format: str) -> Any:
+    return layout.transpose(x, perm=(0, 2, 3, 1)) if data_format == "NCHW" else x
+
+
+def _channels_back(x: Any, data_format: str) -> Any:
+    return layout.transpose(x, perm=(0, 3, 1, 2)) if data_format == "NCHW" else x
 
 
 @export("nn.space_to_depth")
@@ -230,7 +237,9 @@ def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name:
     array([[[[1, 2, 3, 4]]]], dtype=int32)
     """
     x = tensor(input)
-    b, h, w, c = _check_image("space_to_depth", x, block_size, data_format)
+    _check_image("space_to_depth", x, block_size, data_format)
+    x = _channels_last(x, data_format)
+    b, h, w, c = x.dims
     n = int(block_size)
     if h % n or w % n:
         raise invalid(
@@ -238,7 +247,8 @@ def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name:
         )
     blocks = layout.reshape(x, shape=(b, h // n, n, w // n, n, c))
     blocks = layout.transpose(blocks, perm=(0, 1, 3, 2, 4, 5))
-    return layout.reshape(blocks, shape=(b, h // n, w // n, n * n * c))
+    deep = layout.reshape(blocks, shape=(b, h // n, w // n, n * n * c))
+    return _channels_back(deep, data_format)
 
 
 @export("nn.depth_to_space")
@@ -253,13 +263,16 @@ def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name:
     [[[[1], [2]], [[3], [4]]]]
     """
     x = tensor(input)
-    b, h, w, c = _check_image("depth_to_space", x, block_size, data_format)
+    _check_image("depth_to_space", x, block_size, data_format)
+    x = _channels_last(x, data_format)
+    b, h, w, c = x.dims
     n = int(block_size)
     if c % (n * n):
         raise invalid("TW204", f"depth_to_space: depth {c} must be divisible by {n * n}")
     blocks = layout.reshape(x, shape=(b, h, w, n, n, c // (n * n)))
     blocks = layout.transpose(blocks, perm=(0, 1, 3, 2, 4, 5))
-    return layout.reshape(blocks, shape=(b, h * n, w * n, c // (n * n)))
+    wide = layout.reshape(blocks, shape=(b, h * n, w * n, c // (n * n)))
+    return _channels_back(wide, data_format)
 
 
 def _block_arguments(function: str, x: Any, block_shape: Any, pads: Any, word: str) -> tuple:

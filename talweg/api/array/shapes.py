@@ -229,6 +229,8 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     >>> tf.shape([[1, 2, 3]])
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>
     """
+    if hasattr(input, "with_values"):  # a sparse tensor
+        return arithmetic.cast(input.dense_shape, dtype=int32 if out_type is None else as_dtype(out_type))
     return _integers(dims_of(input), out_type, "shape")
 
 

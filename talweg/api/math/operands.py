@@ -22,7 +22,7 @@ def keeping_zeros(function: Callable[[Any], Any], x: Any) -> Any:
     """`function`, which is 0 at 0, of `x` as a tensor, or of the values of a sparse tensor."""
     if type(x) is not EagerTensor:
         if hasattr(x, "with_values"):
-            return x.with_values(function(x.values))
+            return x.with_values(keeping_zeros(function, x.values))
         x = convert_to_tensor(x)
     return function(x)
 

@@ -145,7 +145,7 @@ def silu(features: Any, beta: Any = 1.0) -> Any:
     return x * sigmoid(cast(tensor(beta), dtype=x.dtype) * x)
 
 
-@export("nn.softmax")
+@export("nn.softmax", "math.softmax")
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     """exp(logits) / sum(exp(logits)) along `axis`, the last by default, without overflow.
 
@@ -161,7 +161,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     return nn.softmax(x, axis=axis_argument(-1 if axis is None else axis, x.ndim, "softmax"))
 
 
-@export("nn.log_softmax")
+@export("nn.log_softmax", "math.log_softmax")
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     """logits - log(sum(exp(logits))) along `axis`, the last by default.
 

@@ -7,21 +7,38 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.array.clipping import clip_by_norm
 from talweg.api.array.gathering import gather
+from talweg.api.array.joining import stack_tensors
 from talweg.api.export import export
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.prims import layout
+
+
+def _table(params: Any) -> Any:
+    """One table: `params`, or the parts of one that a list holds, one after the other."""
+    if not isinstance(params, (list, tuple)):
+        return params
+    if not params:
+        raise value_error("TW207", "embedding_lookup: params is empty", "at least one table")
+    if len(params) == 1:
+        return params[0]
+    parts = [tensor(part) for part in params]
+    if all(part.ndim == 0 for part in parts):
+        return stack_tensors(parts)
+    return layout.concat(*parts, axis=0)
 
 
 @export("nn.embedding_lookup")
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
     """The rows of `params` that `ids` name.
 
-    params [n, ...], ids [...] of int32 or int64 -> [*ids.shape, ...].  With `max_norm`, rows of a
-    larger Euclidean norm are scaled down to it.  The gradient by `params` is an IndexedSlices.
-    InvalidArgumentError for ids outside [0, n); ValueError for None.
+    params [n, ...], ids [...] of int32 or int64 -> [*ids.shape, ...].  A list of params holds the
+    parts of one table, which are joined along their first axis.  With `max_norm`, rows of a larger
+    Euclidean norm are scaled down to it.  The gradient by `params` is an IndexedSlices.
+    InvalidArgumentError for ids outside [0, n); ValueError for None or an empty list.
 
     >>> import talweg as tf
-    >>> tf.nn.embedding_lookup([[1.0, 2.0], [3.0, 4.0]], [1, 0]).numpy()
+    >>> tf.nn.embedding_lookup(tf.constant([[1.0, 2.0], [3.0, 4.0]]), [1, 0]).numpy()
     array([[3., 4.],
            [1., 2.]], dtype=float32)
     """
@@ -29,8 +46,7 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | No
         raise value_error("TW101", "embedding_lookup: params is None", "a tensor of rows")
     if ids is None:
         raise value_error("TW101", "embedding_lookup: ids is None", "a tensor of row numbers")
-    if isinstance(params, (list, tuple)) and len(params) == 1 and hasattr(params[0], "dtype"):
-        params = params[0]
+    params = _table(params)
     ids = tensor(ids)
     if ids.dtype not in (int32, int64):
         raise invalid(

@@ -152,9 +152,9 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
 
 def _joined(parts: list) -> Any:
     """Tensors or ragged tensors one after the other along the first axis."""
-    if not any(isinstance(x, RaggedTensor) for x in parts):
-        if len({x.dims[1:] for x in parts}) == 1:
-            return layout.concat(*parts, axis=0)
+    dense = not any(isinstance(x, RaggedTensor) for x in parts)
+    if dense and len({x.dims[1:] for x in parts}) == 1:
+        return layout.concat(*parts, axis=0)
     ragged = [x if isinstance(x, RaggedTensor) else RaggedTensor.from_tensor(x) for x in parts]
     lengths = [np.diff(array_of(x.row_splits)) for x in ragged]
     values = _joined([x.values for x in ragged])

@@ -10,9 +10,7 @@ from talweg.api.arguments import integer, tensor
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import TensorShape
-from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.variable import Variable
 
 
 def shape_and_kind(shape: Any, function: str) -> tuple[tuple[int, ...], str]:
@@ -34,11 +32,8 @@ def shape_and_kind(shape: Any, function: str) -> tuple[tuple[int, ...], str]:
 def _converted_shape(shape: Any, function: str) -> tuple[tuple[int, ...], str]:
     if isinstance(shape, TensorShape) and shape.is_fully_defined():
         return shape.as_tuple(), "int32"
-    if isinstance(shape, (list, tuple)):
-        if not any(isinstance(size, (Tensor, Variable)) for size in shape):
-            numbers = [int(s) if isinstance(s, (int, np.integer)) and not isinstance(s, bool) else s
-                       for s in shape]  # fmt: skip
-            shape = convert_to_tensor(numbers)
+    if isinstance(shape, (list, tuple)):  # NumPy's integers count as Python's
+        shape = [int(size) if isinstance(size, np.integer) else size for size in shape]
     found = tensor(shape)
     if found.ndim != 1:
         raise invalid(
@@ -81,7 +76,7 @@ def parameter(value: Any, dtype: DType) -> Any:
 
 
 def sample_shape(shape: tuple[int, ...], *parameters: Any) -> tuple[int, ...]:
-    """What stands before the parameters' (broadcast) shape in `shape`; InvalidArgumentError else."""
+    """What stands in `shape` before the parameters' shape; InvalidArgumentError if it ends else."""
     dims = np.broadcast_shapes(*(p.dims for p in parameters))
     count = len(shape) - len(dims)
     if count < 0 or shape[count:] != dims:

@@ -51,7 +51,7 @@ def gamma_of_stream(stream: Tensor, alpha: Tensor, beta: Tensor | None, shape: t
     return maximum(drawn if beta is None else drawn / beta, tiny)
 
 
-@export("random.stateless_gamma")
+@export("random.stateless_gamma", "compat.v1.random.stateless_gamma")
 def stateless_gamma(
     shape: Any,
     seed: Any,
@@ -62,9 +62,9 @@ def stateless_gamma(
 ) -> Any:
     """Gamma numbers of shape parameter `alpha` and rate `beta` (1 if None).
 
-    seed: two integers.  dtype: float16, float32 or float64, to which the parameters are converted.  The
-    result is differentiable by both parameters (Figurnov, Mohamed and Mnih 2018).
-    NaN for alpha < 0; InvalidArgumentError if `shape` does not end in the parameters' shape.
+    seed: two integers.  dtype: float16, float32 or float64, to which the parameters are converted.
+    The result is differentiable by both parameters (Figurnov, Mohamed and Mnih 2018).  NaN for
+    alpha < 0; InvalidArgumentError if `shape` does not end in the shape of the parameters.
 
     >>> import talweg as tf
     >>> tf.random.stateless_gamma([2, 2], seed=[12, 34], alpha=[0.5, 3.0]).shape
@@ -77,7 +77,7 @@ def stateless_gamma(
     return gamma_of_stream(stream, alpha, beta, sample_shape(dims, alpha))
 
 
-@export("random.stateless_poisson")
+@export("random.stateless_poisson", "compat.v1.random.stateless_poisson")
 def stateless_poisson(
     shape: Any, seed: Any, lam: Any, dtype: Any = int32, name: str | None = None
 ) -> Any:
@@ -102,7 +102,7 @@ def old_stream(seed: Any) -> tuple[Tensor, int]:
     return stream_of(seed, "philox")
 
 
-@export("random.stateless_binomial")
+@export("random.stateless_binomial", "compat.v1.random.stateless_binomial")
 def stateless_binomial(
     shape: Any,
     seed: Any,
@@ -135,13 +135,16 @@ def stateless_binomial(
 
 
 def binomial_parameters(counts: Any, probs: Any) -> tuple[Tensor, Tensor]:
-    """Counts and probabilities of one float dtype; integer counts take that of the probabilities."""
+    """Counts and probabilities of one float dtype; integer counts take the probabilities' dtype."""
     probs = tensor(probs, hint=getattr(counts, "dtype", None))
     counts = tensor(counts, hint=probs.dtype)
     return (cast(counts, dtype=probs.dtype) if counts.dtype.is_integer else counts), probs
 
 
-@export("random.stateless_parameterized_truncated_normal")
+@export(
+    "random.stateless_parameterized_truncated_normal",
+    "compat.v1.random.stateless_parameterized_truncated_normal",
+)
 def stateless_parameterized_truncated_normal(
     shape: Any,
     seed: Any,
@@ -153,11 +156,11 @@ def stateless_parameterized_truncated_normal(
 ) -> Any:
     """Normal numbers within [minvals, maxvals].
 
-    seed: two integers.  The four parameters have one dtype (float16, float32, float64) and broadcast;
-    one bound may be infinite.  The result is differentiable by all of them, the bounds being fixed
-    while the mean and deviation move (TensorFlow's derivatives by these two leave that out).
-    InvalidArgumentError for stddevs <= 0, minvals >= maxvals, or a `shape` that does not end in
-    the parameters' broadcast shape.
+    seed: two integers.  The four parameters have one dtype (float16, float32, float64) and
+    broadcast; one bound may be infinite.  The result is differentiable by all of them, the bounds
+    being fixed while the mean and deviation move (TensorFlow's derivatives by these two leave that
+    out).  InvalidArgumentError for stddevs <= 0, minvals >= maxvals, or a `shape` that does not end
+    in the parameters' broadcast shape.
 
     >>> import talweg as tf
     >>> x = tf.random.stateless_parameterized_truncated_normal([1000], [1, 2], minvals=1.0)
@@ -172,7 +175,7 @@ def stateless_parameterized_truncated_normal(
     return distributions.random_bounded_normal(stream, *parameters, shape=samples)
 
 
-@export("random.stateless_categorical")
+@export("random.stateless_categorical", "compat.v1.random.stateless_categorical")
 def stateless_categorical(
     logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
 ) -> Any:
@@ -186,6 +189,19 @@ def stateless_categorical(
     """
     stream, _ = old_stream(seed)
     return classes_of_stream(stream, logits, num_samples, dtype)
+
+
+@export("compat.v1.random.stateless_multinomial")
+def stateless_multinomial(
+    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = int64, name: str | None = None
+) -> Any:
+    """`tf.random.stateless_categorical` under its first name.
+
+    >>> import talweg as tf
+    >>> tf.compat.v1.random.stateless_multinomial([[0.5, 0.5]], 10, seed=[1, 2]).shape
+    TensorShape([1, 10])
+    """
+    return stateless_categorical(logits, num_samples, seed, output_dtype)
 
 
 def classes_of_stream(stream: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Tensor:

@@ -1,8 +1,8 @@
 """tf.random.Generator: random numbers whose state is an object of the program.
 
 The state is a variable of 64-bit integers: a counter, of two words for Philox and one for
-ThreeFry, and a key.  Each value drawn moves the counter on by 256, whatever the value needed, so the
-state after a call depends on shapes only.
+ThreeFry, and a key.  Each value drawn moves the counter on by 256, whatever the value needed, so
+the state after a call depends on shapes only.
 """
 
 from __future__ import annotations
@@ -39,10 +39,20 @@ from talweg.prims.random_distributions import random_binomial
 _BINOMIAL_WORDS = 2 * 100  # words that are set aside for a binomial number
 _lock = threading.Lock()  # no two calls may take the same numbers
 
-export("random.Algorithm", "random.experimental.Algorithm")(Algorithm)
+export(
+    "random.Algorithm",
+    "random.experimental.Algorithm",
+    "compat.v1.random.Algorithm",
+    "compat.v1.random.experimental.Algorithm",
+)(Algorithm)
 
 
-@export("random.create_rng_state", "random.experimental.create_rng_state")
+@export(
+    "random.create_rng_state",
+    "random.experimental.create_rng_state",
+    "compat.v1.random.create_rng_state",
+    "compat.v1.random.experimental.create_rng_state",
+)
 def create_rng_state(seed: Any, alg: Any) -> Any:
     """The state of a generator for a seed: int64, [3] for Philox, [2] for ThreeFry.
 
@@ -55,7 +65,12 @@ def create_rng_state(seed: Any, alg: Any) -> Any:
     return wrap(randomness.rng_state(seed, algorithm_number(alg)))
 
 
-@export("random.Generator", "random.experimental.Generator")
+@export(
+    "random.Generator",
+    "random.experimental.Generator",
+    "compat.v1.random.Generator",
+    "compat.v1.random.experimental.Generator",
+)
 class Generator:
     """A generator of random numbers that keeps its own state.
 
@@ -266,7 +281,12 @@ class _Holder:
     generator: Any = None
 
 
-@export("random.get_global_generator", "random.experimental.get_global_generator")
+@export(
+    "random.get_global_generator",
+    "random.experimental.get_global_generator",
+    "compat.v1.random.get_global_generator",
+    "compat.v1.random.experimental.get_global_generator",
+)
 def get_global_generator() -> Any:
     """The generator that is shared by the program; made unforeseeable on first use.
 
@@ -282,7 +302,12 @@ def get_global_generator() -> Any:
     return _Holder.generator
 
 
-@export("random.set_global_generator", "random.experimental.set_global_generator")
+@export(
+    "random.set_global_generator",
+    "random.experimental.set_global_generator",
+    "compat.v1.random.set_global_generator",
+    "compat.v1.random.experimental.set_global_generator",
+)
 def set_global_generator(generator: Any) -> None:
     """Replace the generator that is shared by the program."""
     _Holder.generator = generator

@@ -1,4 +1,4 @@
-"""tf.random.normal and relatives: numbers from hidden streams, reproducible by `tf.random.set_seed`.
+"""tf.random.normal and relatives: numbers from hidden streams, repeated by `tf.random.set_seed`.
 
 The numbers are TensorFlow's for the same global seed, own seeds and order of calls, in eager
 programs.  A call with an own seed goes on where the last call of the same function with the same
@@ -125,9 +125,9 @@ def uniform(
 ) -> Any:
     """Numbers of [minval, maxval), in `shape`.
 
-    maxval: 1 for floats if None; integers (int32, int64) need it.  For floats the bounds broadcast and the
-    result is differentiable by them.  ValueError for another dtype or an integer without maxval,
-    InvalidArgumentError for a bad shape or integers with minval >= maxval.
+    maxval: 1 for floats if None; integers (int32, int64) need it.  For floats the bounds broadcast
+    and the result is differentiable by them.  ValueError for another dtype or an integer without
+    maxval, InvalidArgumentError for a bad shape or integers with minval >= maxval.
 
     >>> import talweg as tf
     >>> tf.random.uniform([4], 0, 10, tf.int32).dtype

@@ -26,7 +26,7 @@ from talweg.core.dtypes import (
     uint32,
     uint64,
 )
-from talweg.core.errors import value_error
+from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.randomness import algorithm_number
 from talweg.prims import random as prims
@@ -72,7 +72,7 @@ def uniform_of_stream(
     return numbers("uniform", stream, dims, dtype, algorithm) * (high - low) + low
 
 
-@export("random.stateless_uniform")
+@export("random.stateless_uniform", "compat.v1.random.stateless_uniform")
 def stateless_uniform(
     shape: Any,
     seed: Any,
@@ -84,17 +84,17 @@ def stateless_uniform(
 ) -> Any:
     """Numbers of [minval, maxval), in `shape`.
 
-    seed: two integers.  maxval: 1 for floats if None; integers need both bounds, or None for both and
-    then cover their whole range.  dtype: a float, int32, int64; uint32 and uint64 without bounds.
-    ValueError for other dtypes or one bound, InvalidArgumentError for a seed of another shape or
-    minval >= maxval.
+    seed: two integers.  maxval: 1 for floats if None; integers need both bounds, or None for both
+    and then cover their whole range.  dtype: a float, int32, int64; uint32 and uint64 without
+    bounds.  ValueError for other dtypes or one bound, InvalidArgumentError for a seed of another
+    shape or minval >= maxval.
 
     >>> import talweg as tf
-    >>> tf.random.stateless_uniform([3], seed=[1, 2])
-    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0.8440604 , 0.19204533, 0.9962232 ], dtype=float32)>
+    >>> tf.random.stateless_uniform([2], seed=[1, 2])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.8440604 , 0.19204533], dtype=float32)>
     >>> tf.random.stateless_uniform([3], [1, 2], 0, 10, tf.int32).numpy()
     array([0, 9, 4], dtype=int32)
-    """  # fmt: skip
+    """
     dtype = allowed(dtype, (*FLOATS, int32, int64, uint32, uint64))
     if dtype.is_integer:
         check_bounds(minval, maxval, dtype)
@@ -109,7 +109,7 @@ def stateless_uniform(
     return uniform_of_stream(stream, dims, minval, maxval, dtype, algorithm)
 
 
-@export("random.stateless_normal")
+@export("random.stateless_normal", "compat.v1.random.stateless_normal")
 def stateless_normal(
     shape: Any,
     seed: Any,
@@ -125,12 +125,12 @@ def stateless_normal(
 
     >>> import talweg as tf
     >>> tf.random.stateless_normal([3], seed=[1, 2], mean=10.0).numpy()
-    array([10.54411 , 10.20738 , 10.073564], dtype=float32)
+    array([10.54411 , 10.20738 , 10.073565], dtype=float32)
     """
     return _scaled("normal", shape, seed, mean, stddev, dtype, alg)
 
 
-@export("random.stateless_truncated_normal")
+@export("random.stateless_truncated_normal", "compat.v1.random.stateless_truncated_normal")
 def stateless_truncated_normal(
     shape: Any,
     seed: Any,
@@ -164,9 +164,14 @@ def _scaled(kind, shape, seed, mean, stddev, dtype, alg):
 # -- seeds from seeds
 
 
-@export("random.split", "random.experimental.stateless_split")
+@export(
+    "random.split",
+    "random.experimental.stateless_split",
+    "compat.v1.random.split",
+    "compat.v1.random.experimental.stateless_split",
+)
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
-    """`num` new pairs of seeds [num, 2], of the dtype of `seed`, that are independent of each other.
+    """`num` new, independent pairs of seeds [num, 2], of the dtype of `seed`.
 
     >>> import talweg as tf
     >>> tf.random.split([1, 2]).numpy()
@@ -179,7 +184,12 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
     return numbers("bits", stream, dims, seed.dtype, algorithm)
 
 
-@export("random.fold_in", "random.experimental.stateless_fold_in")
+@export(
+    "random.fold_in",
+    "random.experimental.stateless_fold_in",
+    "compat.v1.random.fold_in",
+    "compat.v1.random.experimental.stateless_fold_in",
+)
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
     """A new pair of seeds from a pair and an integer, such as the number of a step.
 
@@ -197,7 +207,7 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
 # -- orders
 
 
-@export("random.experimental.stateless_shuffle")
+@export("random.experimental.stateless_shuffle", "compat.v1.random.experimental.stateless_shuffle")
 def stateless_shuffle(
     value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None
 ) -> Any:
@@ -205,7 +215,7 @@ def stateless_shuffle(
 
     >>> import talweg as tf
     >>> tf.random.experimental.stateless_shuffle(tf.range(5), seed=[1, 2]).numpy()
-    array([0, 3, 1, 4, 2], dtype=int32)
+    array([0, 2, 1, 4, 3], dtype=int32)
     """
     value = tensor(value)
     stream, _ = stream_of(seed, alg)
@@ -219,7 +229,7 @@ def reorder(value: Tensor, stream: Tensor) -> Tensor:
     return gather(value, prims.random_order(stream, size=value.dims[0]))
 
 
-@export("random.experimental.index_shuffle")
+@export("random.experimental.index_shuffle", "compat.v1.random.experimental.index_shuffle")
 def index_shuffle(index: Any, seed: Any, max_index: Any) -> Any:
     """Where `index` comes to lie in a random permutation of 0, 1, ..., max_index.
 
@@ -230,5 +240,26 @@ def index_shuffle(index: Any, seed: Any, max_index: Any) -> Any:
     >>> tf.random.experimental.index_shuffle(tf.range(10), [1, 2], 9).numpy()
     array([5, 0, 1, 4, 3, 6, 9, 8, 7, 2], dtype=int32)
     """
-    index = tensor(index)
-    return prims.index_shuffle(index, tensor(seed), parameter(max_index, index.dtype))
+    return _shuffled_index(index, seed, 2, max_index, 4)
+
+
+@export("random_index_shuffle")
+def random_index_shuffle(
+    index: Any, seed: Any, max_index: Any, rounds: int = 4, name: str | None = None
+) -> Any:
+    """`tf.random.experimental.index_shuffle` with three words of seed and a number of rounds.
+
+    >>> import talweg as tf
+    >>> sorted(tf.random_index_shuffle(tf.range(4), [1, 2, 3], 3, rounds=8).numpy().tolist())
+    [0, 1, 2, 3]
+    """
+    return _shuffled_index(index, seed, 3, max_index, rounds)
+
+
+def _shuffled_index(index: Any, seed: Any, words: int, max_index: Any, rounds: int) -> Tensor:
+    index, seed = tensor(index), tensor(seed)
+    if seed.dims[-1:] != (words,):
+        text = f"index_shuffle: seed must have shape [{words}] or [n, {words}]"
+        raise invalid("TW205", f"{text}, got {list(seed.dims)}")
+    limit = parameter(max_index, index.dtype)
+    return prims.index_shuffle(index, seed, limit, rounds=rounds)

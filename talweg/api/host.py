@@ -1,0 +1,196 @@
+"""Functions in Python and NumPy as operations, and exchange of memory with other packages."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export, export_value
+from talweg.core.dtypes import as_dtype
+from talweg.core.errors import (
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+    compose,
+    invalid,
+)
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import EagerTensor, wrap
+
+_CLASSES = (
+    ((TypeError, ValueError), InvalidArgumentError),
+    (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError),
+    (NotImplementedError, UnimplementedError),
+)
+
+
+def _as_operation_error(error: Exception) -> OpError:
+    """The error an operation raises for one raised by the user's function."""
+    cls = next((found for kinds, found in _CLASSES if isinstance(error, kinds)), UnknownError)
+    return cls(None, None, compose("TW209", f"{type(error).__name__}: {error}"))
+
+
+@export("py_function")
+def py_function(
+    func: Callable[..., Any] = None, inp: Any = None, Tout: Any = None, name: str | None = None
+) -> Any:  # fmt: skip
+    """func(*inp) on tensors, its results as tensors of the dtypes `Tout`.
+
+    Tapes see what happens inside, so it has a gradient.  Tout: a dtype, or a list of as many as
+    there are results ([] for none).  InvalidArgumentError if their number or dtypes differ; errors
+    in `func` come as operation errors, the original as their cause.
+
+    >>> import talweg as tf
+    >>> tf.py_function(lambda x: x * 2, [tf.constant([1.0])], tf.float32).numpy()
+    array([2.], dtype=float32)
+    """
+    operands = [tensor(x) for x in (inp or [])]
+    several = isinstance(Tout, (list, tuple))
+    dtypes = [as_dtype(t) for t in (Tout if several else [Tout])]
+    try:
+        results = func(*operands)
+        found = _results(results, several)
+        if len(found) != len(dtypes):
+            raise invalid(
+                "TW204",
+                f"py_function returns {len(found)} values, but expects to see {len(dtypes)}",
+                "a result for each dtype in Tout",
+            )
+        converted = [convert_to_tensor(x, dtype) for x, dtype in zip(found, dtypes)]
+    except OpError:
+        raise
+    except Exception as error:
+        raise _as_operation_error(error) from error
+    return converted if several else converted[0]
+
+
+def _results(results: Any, several: bool) -> list:
+    if results is None:
+        return []
+    if isinstance(results, (list, tuple)):
+        return list(results) if several else list(results[:1])
+    return [results]
+
+
+@export("numpy_function")
+def numpy_function(
+    func: Callable[..., Any] = None,
+    inp: Any = None,
+    Tout: Any = None,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """func(*inp) on NumPy arrays; its results as tensors.  There is no gradient.
+
+    A list or tuple of results gives a list of tensors, no result None.
+
+    >>> import talweg as tf
+    >>> tf.numpy_function(lambda x: x * 2, [tf.constant([1.0])], tf.float32).numpy()
+    array([2.], dtype=float32)
+    """
+    results = func(*(np.array(x) for x in (inp or [])))
+    if results is None:
+        return None
+    if isinstance(results, (list, tuple)):
+        return [convert_to_tensor(x) for x in results]
+    return convert_to_tensor(results)
+
+
+@export("experimental.dlpack.to_dlpack")
+def to_dlpack(tf_tensor: Any) -> Any:
+    """A DLPack capsule of a tensor's value.
+
+    InvalidArgumentError for what is no tensor, or has a dtype that DLPack lacks (strings).
+
+    >>> import talweg as tf
+    >>> type(tf.experimental.dlpack.to_dlpack(tf.constant([1.0]))).__name__
+    'PyCapsule'
+    """
+    if not isinstance(tf_tensor, EagerTensor):
+        raise invalid("TW104", f"to_dlpack: {tf_tensor!r} is no tensor", "an eager tensor")
+    if not tf_tensor.dtype.is_numeric and not tf_tensor.dtype.is_bool:
+        raise invalid("TW102", f"to_dlpack: dtype {tf_tensor.dtype.name} is not in DLPack")
+    return tf_tensor.__dlpack__()
+
+
+class _Capsule:
+    """What NumPy wants: an object that gives a capsule and says where it is."""
+
+    def __init__(self, capsule: Any):
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple:
+        return (1, 0)
+
+
+@export("experimental.dlpack.from_dlpack")
+def from_dlpack(dlcapsule: Any) -> Any:
+    """A tensor of a DLPack capsule, or of an object with `__dlpack__`; the memory is shared.
+
+    >>> import talweg as tf
+    >>> x = tf.constant([1.0, 2.0])
+    >>> tf.experimental.dlpack.from_dlpack(tf.experimental.dlpack.to_dlpack(x)).numpy()
+    array([1., 2.], dtype=float32)
+    """
+    given = dlcapsule if hasattr(dlcapsule, "__dlpack__") else _Capsule(dlcapsule)
+    try:
+        return wrap(np.from_dlpack(given))
+    except (TypeError, ValueError, BufferError, RuntimeError, AttributeError) as error:
+        raise invalid("TW104", f"from_dlpack: {error}", "a DLPack capsule on the CPU") from None
+
+
+# -- tf.sysconfig
+
+export_value(1, "sysconfig.CXX11_ABI_FLAG")
+export_value(201703, "sysconfig.CXX_VERSION")
+export_value(0, "sysconfig.MONOLITHIC_BUILD")
+
+
+@export("sysconfig.get_build_info")
+def get_build_info() -> dict:
+    """How this package was built: without CUDA, ROCm and TensorRT.
+
+    >>> import talweg as tf
+    >>> tf.sysconfig.get_build_info()["is_cuda_build"]
+    False
+    """
+    return {"is_cuda_build": False, "is_rocm_build": False, "is_tensorrt_build": False}
+
+
+@export("sysconfig.get_compile_flags")
+def get_compile_flags() -> list:
+    """Compiler flags for extensions in C++: none, as there is nothing to build against.
+
+    >>> import talweg as tf
+    >>> tf.sysconfig.get_compile_flags()
+    []
+    """
+    return []
+
+
+@export("sysconfig.get_link_flags")
+def get_link_flags() -> list:
+    """Linker flags for extensions in C++: none; see `get_compile_flags`."""
+    return []
+
+
+@export("sysconfig.get_lib")
+def get_lib() -> str:
+    """The folder of this package.
+
+    >>> import talweg as tf
+    >>> tf.sysconfig.get_lib().endswith("talweg")
+    True
+    """
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -1,0 +1,129 @@
+"""tf.nn: rows of a table that sparse matrices of ids name, combined row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.export import export
+from talweg.api.nn.embedding import embedding_lookup
+from talweg.api.sparse.form import dims_of, sparse
+from talweg.core.errors import type_error, value_error
+from talweg.core.value import OPERATIONS
+from talweg.eager.composite import SparseTensor
+from talweg.eager.tensor import array_of, wrap
+from talweg.prims import arithmetic, layout, segment
+from talweg.prims.guarded import div_no_nan
+
+
+def _weights(sp_weights: Any, ids: SparseTensor, function: str) -> Any:
+    if sp_weights is None:
+        return None
+    weights = sparse(sp_weights, function, "sp_weights")
+    if weights.values.dims != ids.values.dims:
+        raise value_error(
+            "TW204",
+            f"{function}: {weights.values.dims[0]} weights for {ids.values.dims[0]} ids",
+            "a weight for each id",
+        )
+    return weights.values
+
+
+@export("nn.embedding_lookup_sparse")
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    combiner: str | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Any:
+    """For each row of `sp_ids`, the rows of the table that its ids name, combined.
+
+    sp_ids: a sparse matrix of int32 or int64.  sp_weights: a sparse matrix of weights at the same
+    places, or None.  combiner: "sum"; "mean" (the default), divided by the sum of weights; "sqrtn",
+    divided by the root of the sum of their squares.  ValueError for another combiner.
+
+    >>> import talweg as tf
+    >>> ids = tf.SparseTensor([[0, 0], [0, 1]], [0, 1], [1, 2])
+    >>> tf.nn.embedding_lookup_sparse(tf.constant([[1.0], [3.0]]), ids, None).numpy()
+    array([[2.]], dtype=float32)
+    """
+    function = "embedding_lookup_sparse"
+    combiner = combiner or "mean"
+    if combiner not in ("mean", "sqrtn", "sum"):
+        raise value_error("TW207", f"combiner={combiner!r}", "one of 'mean', 'sqrtn', 'sum'")
+    if not isinstance(sp_ids, SparseTensor):
+        raise type_error("TW104", f"{function}: sp_ids must be SparseTensor, got {sp_ids!r}")
+    weights = _weights(sp_weights, sp_ids, function)
+    rows = embedding_lookup(params, sp_ids.values, max_norm)
+    segments = array_of(sp_ids.indices)[:, 0]
+    count = int(segments[-1]) + 1 if len(segments) else 0
+    ids = wrap(np.ascontiguousarray(segments))
+    if weights is None:
+        ones = np.ones(len(segments), rows.dtype.numpy_dtype)
+        weights = wrap(ones)
+    elif weights.dtype is not rows.dtype:
+        weights = arithmetic.cast(weights, dtype=rows.dtype)
+    column = layout.reshape(weights, shape=(len(segments), *(1,) * (rows.ndim - 1)))
+    total = segment.segment_sum(rows * column, ids, count=count)
+    if combiner == "sum":
+        return total
+    size = column if combiner == "mean" else arithmetic.square(column)
+    size = segment.segment_sum(size, ids, count=count)
+    size = size if combiner == "mean" else arithmetic.sqrt(size)
+    return div_no_nan(total, size) if _has_zero(size) else total / size
+
+
+def _has_zero(x: Any) -> bool:
+    return not np.all(array_of(x))
+
+
+@export("nn.safe_embedding_lookup_sparse")
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: int | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Any:
+    """`embedding_lookup_sparse` that leaves out negative ids and weights of 0 or less.
+
+    Rows without ids get the row `default_id` of the table, or zeros.
+
+    >>> import talweg as tf
+    >>> ids = tf.SparseTensor([[0, 0], [1, 0]], [1, -1], [2, 1])
+    >>> tf.nn.safe_embedding_lookup_sparse(tf.constant([[1.0], [3.0]]), ids).numpy()
+    array([[3.],
+           [0.]], dtype=float32)
+    """
+    x = sparse(sparse_ids, "safe_embedding_lookup_sparse", "sparse_ids")
+    kept = array_of(x.values) >= 0
+    weights = _weights(sparse_weights, x, "safe_embedding_lookup_sparse")
+    if weights is not None and combiner != "sum":
+        kept = kept & (array_of(weights) > 0)
+    places = np.flatnonzero(kept)
+    indices, ids = array_of(x.indices)[places], array_of(x.values)[places]
+    empty = np.setdiff1d(np.arange(dims_of(x)[0]), indices[:, 0])
+    order = np.argsort(np.concatenate([indices[:, 0], empty]), kind="stable")
+    column = np.stack([empty, np.zeros_like(empty)], axis=1)
+    indices = np.concatenate([indices[:, :2], column])[order]
+    ids = np.concatenate([ids, np.full(len(empty), default_id or 0, ids.dtype)])[order]
+    dims = wrap(np.array(dims_of(x)[:2]))
+    filled = SparseTensor(wrap(indices), wrap(ids), dims)
+    sp_weights = None
+    if weights is not None:
+        chosen = OPERATIONS["gather"](weights, wrap(np.concatenate([places, empty * 0])[order]))
+        ones = np.concatenate([np.zeros(len(places), bool), np.ones(len(empty), bool)])[order]
+        chosen = arithmetic.select(wrap(ones), arithmetic.one_like(chosen), chosen)
+        sp_weights = SparseTensor(wrap(indices), chosen, dims)
+    found = embedding_lookup_sparse(embedding_weights, filled, sp_weights, combiner, max_norm)
+    if default_id is not None or not len(empty):
+        return found
+    present = np.isin(np.arange(found.dims[0]), empty, invert=True)
+    return arithmetic.gate(wrap(present.reshape(-1, *(1,) * (found.ndim - 1))), found)

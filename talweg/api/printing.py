@@ -1,0 +1,148 @@
+"""tf.print: tensors as TensorFlow's runtime prints them, `[0 1 2 ... 7 8 9]`."""
+
+from __future__ import annotations
+
+import logging
+import pprint
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from talweg.api.export import export
+from talweg.core.errors import value_error
+from talweg.core.value import Tensor
+from talweg.eager.composite import SparseTensor
+from talweg.eager.ragged import RaggedTensor
+from talweg.eager.variable import Variable
+from talweg.graph import structure
+
+_DIGITS = {2: ("%.6g", "%.9g"), 4: ("%.6g", "%.9g"), 8: ("%.15g", "%.17g")}
+
+
+def _float(value: Any) -> str:
+    """The fewer digits if they give the number back, else the more."""
+    short, long = _DIGITS[value.dtype.itemsize]
+    number = float(value)
+    text = short % number
+    narrow = np.float64 if value.dtype.itemsize == 8 else np.float32
+    if np.isfinite(number) and narrow(float(text)) != narrow(number):
+        text = long % number
+    return text
+
+
+def element(value: Any, quoted: bool = False) -> str:
+    """One element of a tensor."""
+    if isinstance(value, bytes):
+        text = value.decode("utf-8", "backslashreplace")
+        return f'"{text}"' if quoted else text
+    if isinstance(value, (bool, np.bool_)):
+        return "1" if value else "0"
+    if value.dtype.kind == "c":
+        return f"({_float(value.real)},{_float(value.imag)})"
+    if value.dtype.kind in "iu":
+        return str(value)
+    if value.dtype.kind == "f":
+        return _float(value)
+    return _float(np.float32(value))
+
+
+def array_text(array: Any, summarize: int) -> str:
+    """An array in brackets, with `summarize` elements at either end of each axis."""
+    array = np.asarray(array)
+    if array.ndim == 0:
+        return element(array[()])
+    return _nested(array, summarize, 1)
+
+
+def _nested(array: np.ndarray, summarize: int, depth: int) -> str:
+    size = len(array)
+    places = list(range(size))
+    if summarize >= 0 and size > 2 * summarize:
+        places = [*places[:summarize], -1, *places[size - summarize :]]
+    if array.ndim == 1:
+        parts = ["..." if i < 0 else element(array[i], quoted=True) for i in places]
+        return "[" + " ".join(parts) + "]"
+    parts = ["..." if i < 0 else _nested(array[i], summarize, depth + 1) for i in places]
+    return "[" + ("\n" * (array.ndim - 1) + " " * depth).join(parts) + "]"
+
+
+class _Text:
+    """Text that is its own representation, to stand in a structure."""
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _leaf(value: Any, summarize: int) -> Any:
+    """A tensor as text; other values as they are."""
+    if isinstance(value, (Tensor, Variable)):
+        return _Text(array_text(np.asarray(value.numpy()), summarize))
+    if isinstance(value, SparseTensor):
+        parts = ("indices", "values", "dense_shape")
+        texts = [array_text(getattr(value, part).numpy(), summarize) for part in parts]
+        return _Text("'SparseTensor(indices={}, values={}, shape={})'".format(*texts))
+    if isinstance(value, RaggedTensor):
+        return _Text(repr(value.to_list()))
+    return value
+
+
+def describe(value: Any, summarize: int) -> str:
+    """One argument of `tf.print` as text."""
+    if isinstance(value, str):
+        return value
+    if not structure.is_nested(value):
+        return repr(_leaf(value, summarize))
+    leaves = [_leaf(leaf, summarize) for leaf in structure.flatten(value)]
+    return pprint.pformat(structure.pack(value, leaves))
+
+
+def _writer(stream: Any) -> Callable[[str], Any]:
+    if stream is sys.stdout or stream is sys.stderr or stream is None:
+        return (stream or sys.stderr).write
+    if isinstance(stream, str) and stream.startswith("file://"):
+        path = Path(stream[len("file://") :])
+
+        def append(text: str) -> None:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(text)
+
+        return append
+    levels = (logging.info, logging.warning, logging.error)
+    if stream in levels:
+        return lambda text: stream(text.rstrip("\n"))
+    raise value_error(
+        "TW207",
+        f"print: output_stream={stream!r}",
+        "sys.stdout, sys.stderr, a function of `logging`, or 'file://' and a path",
+    )
+
+
+@export("print")
+def print_(*inputs: Any, **kwargs: Any) -> None:
+    """Prints tensors and other values, to the standard error by default.
+
+    output_stream: sys.stdout, sys.stderr, logging.info / warning / error, or "file://path".
+    summarize=3: how many elements to print at either end of each axis, -1 for all.  sep=" ",
+    end="\\n".  Nested structures are printed with their tensors.  ValueError for other keywords or
+    streams.
+
+    >>> import sys
+    >>> import talweg as tf
+    >>> tf.print("x:", tf.range(8), [tf.constant(0.5)], output_stream=sys.stdout)
+    x: [0 1 2 ... 5 6 7] [0.5]
+    """
+    stream = kwargs.pop("output_stream", sys.stderr)
+    summarize = kwargs.pop("summarize", 3)
+    sep, end = kwargs.pop("sep", " "), kwargs.pop("end", "\n")
+    kwargs.pop("name", None)
+    if kwargs:
+        raise value_error("TW104", f"Unrecognized keyword arguments for tf.print: {kwargs}")
+    write = _writer(stream)
+    summarize = 3 if summarize is None else int(summarize)
+    write(sep.join(describe(value, summarize) for value in inputs) + end)

@@ -1,0 +1,201 @@
+"""Contexts and helpers that matter inside graphs; in eager execution most of them do nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from talweg.api.export import export
+from talweg.core import dispatch, scope
+from talweg.core.errors import type_error, value_error
+from talweg.eager.convert import CONVERTERS, convert_to_tensor
+from talweg.eager.tensor import wrap
+
+
+@export("executing_eagerly")
+def executing_eagerly() -> bool:
+    """Whether operations run at once.
+
+    >>> import talweg as tf
+    >>> tf.executing_eagerly()
+    True
+    """
+    return dispatch.context.base is None
+
+
+@export("inside_function")
+def inside_function() -> bool:
+    """Whether a function is being traced.
+
+    >>> import talweg as tf
+    >>> tf.inside_function()
+    False
+    """
+    return dispatch.context.base is not None
+
+
+@export("name_scope")
+class name_scope:
+    """A context that puts its name and a slash before the names of variables made inside.
+
+    name: a string; one that ends in a slash is taken as a whole, "" leaves all scopes.  ValueError
+    for what is no string.
+
+    >>> import talweg as tf
+    >>> with tf.name_scope("layer"):
+    ...     tf.Variable(1.0, name="w").name
+    'layer/w:0'
+    """
+
+    def __init__(self, name: str):
+        if not isinstance(name, str):
+            raise value_error("TW104", f"name for name_scope must be a string, got {name!r}")
+        self._name = name
+        self._before: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    def __enter__(self) -> str:
+        self._before.append(scope.current.prefix)
+        if self._name.endswith("/") or not self._name:
+            scope.current.prefix = self._name
+        else:
+            scope.current.prefix = f"{scope.current.prefix}{self._name}/"
+        return scope.current.prefix
+
+    def __exit__(self, *error: Any) -> None:
+        scope.current.prefix = self._before.pop()
+
+
+@export("control_dependencies")
+@contextmanager
+def control_dependencies(control_inputs: Any) -> Iterator[None]:
+    """A context whose operations run after `control_inputs`, as they do anyway.
+
+    Functions among the inputs are called.
+
+    >>> import talweg as tf
+    >>> with tf.control_dependencies([tf.constant(1)]):
+    ...     int(tf.constant(2))
+    2
+    """
+    for one in control_inputs or ():
+        if callable(one):
+            one()
+    yield
+
+
+@export("init_scope")
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """A context outside of any function that is being traced, and of any name scope.
+
+    >>> import talweg as tf
+    >>> with tf.init_scope():
+    ...     tf.executing_eagerly()
+    True
+    """
+    base, prefix = dispatch.context.base, scope.current.prefix
+    dispatch.context.base, scope.current.prefix = None, ""
+    try:
+        yield
+    finally:
+        dispatch.context.base, scope.current.prefix = base, prefix
+
+
+@export("no_op")
+def no_op(name: str | None = None) -> None:
+    """Nothing.
+
+    >>> import talweg as tf
+    >>> tf.no_op()
+    """
+
+
+@export("group")
+def group(*inputs: Any, **kwargs: Any) -> None:
+    """Nothing: all `inputs` have run already.  ValueError for keywords other than name.
+
+    >>> import talweg as tf
+    >>> tf.group(tf.constant(1), tf.constant(2))
+    """
+    kwargs.pop("name", None)
+    if kwargs:
+        raise value_error("TW104", f"group: unknown keyword arguments {sorted(kwargs)}")
+
+
+@export("tuple")
+def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list:
+    """`tensors` as a list; all of them have run already.
+
+    >>> import talweg as tf
+    >>> tf.tuple([1, 2])
+    [1, 2]
+    """
+    return list(tensors)
+
+
+@export("timestamp")
+def timestamp(name: str | None = None) -> Any:
+    """The seconds since 1970 began, as a float64 scalar.
+
+    >>> import talweg as tf
+    >>> bool(tf.timestamp() > 1e9)
+    True
+    """
+    return wrap(np.float64(time.time()))
+
+
+@export("register_tensor_conversion_function")
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: Any, priority: int = 100
+) -> None:
+    """Let values of `base_type` become tensors by conversion_func(value, dtype, name, as_ref).
+
+    It may return NotImplemented.  base_type: a class or a tuple of classes.  TypeError if it is
+    none or conversion_func cannot be called.  Functions of a lower priority number come first.
+
+    >>> import talweg as tf
+    >>> class Celsius:
+    ...     degrees = 20.0
+    >>> tf.register_tensor_conversion_function(
+    ...     Celsius, lambda value, dtype=None, name=None, as_ref=False: tf.constant(value.degrees))
+    >>> float(tf.convert_to_tensor(Celsius()))
+    20.0
+    """
+    kinds = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not all(isinstance(kind, type) for kind in kinds):
+        raise type_error(
+            "TW104", f"base_type must be a type or a tuple of types, got {base_type!r}"
+        )
+    if not callable(conversion_func):
+        raise type_error("TW104", f"conversion_func must be callable, got {conversion_func!r}")
+
+    def converter(value: Any, dtype: Any) -> Any:
+        found = conversion_func(value, dtype=dtype, name=None, as_ref=False)
+        return convert_to_tensor(found, dtype)
+
+    for kind in kinds:
+        CONVERTERS.insert(0, (kind, converter))
+
+
+@export("AggregationMethod")
+class AggregationMethod:
+    """How gradients were summed in TensorFlow 1; accepted, there is one way here.
+
+    >>> import talweg as tf
+    >>> tf.AggregationMethod.ADD_N
+    0
+    """
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
