@@ -1,8 +1,8 @@
 """Record where talweg departs from TensorFlow on purpose: tests/recorded/differences.json.
 
 Each entry is a recorded case, the reason, and what talweg gives instead.  ``--add CASE REASON``
-adds one; without arguments every entry's value is taken again and cases flagged `tf-wrong` that have no
-entry are added, with an empty reason to be written by hand (a test fails until it is).
+adds one; without arguments every entry's value is taken again and cases flagged `tf-wrong` that
+have no entry are added, with an empty reason to be written by hand (a test fails until it is).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.export import export
+from talweg.core.errors import type_error
 from talweg.core.spec import IndexedSlicesSpec, TensorSpec, TypeSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
@@ -75,7 +76,7 @@ class VariableSpec(TensorSpec):
 def type_spec_from_value(value: Any) -> TypeSpec:
     """The spec of a tensor, a variable, a sparse or ragged tensor, or what converts to a tensor.
 
-    TypeError or ValueError for other values.
+    TypeError for other values.
 
     >>> import talweg as tf
     >>> tf.type_spec_from_value([1, 2])
@@ -92,5 +93,10 @@ def type_spec_from_value(value: Any) -> TypeSpec:
     if hasattr(value, "_flat_components"):
         return IndexedSlicesSpec.from_value(value)
     if not isinstance(value, Tensor):
-        value = convert_to_tensor(value)
+        try:
+            value = convert_to_tensor(value)
+        except (TypeError, ValueError):
+            raise type_error(
+                "TW104", f"Could not build a TypeSpec for {value!r} of type {type(value).__name__}"
+            ) from None
     return TensorSpec(value.shape, value.dtype)

@@ -128,6 +128,6 @@ def _limit_in(limit: Any, kind: np.dtype) -> Any:
         info = np.iinfo(kind)
         return kind.type(min(max(int(limit), info.min), info.max))
     found = quiet(kind.type, limit)
-    if np.isfinite(found) and found > limit:
+    if np.isfinite(found) and isinstance(limit, int) and int(found) > limit:
         return np.nextafter(found, kind.type(0))
     return found

@@ -143,7 +143,8 @@ def _elementwise_infer(prim: Any, result: Any, same: list[str]) -> Callable[...,
         dims = broadcast_dims(prim.name, *(aval.dims for aval in avals))
         if callable(result):
             return Aval(dims, result(*avals, **params))
-        return Aval(dims, result or dtype)
+        own: Any = result or dtype
+        return Aval(dims, own)
 
     return infer
 

@@ -67,8 +67,9 @@ class Primitive:
 
     __slots__ = (
         "accepts", "batch", "checked", "derivative", "doc", "domain", "effect", "elementwise",
-        "guarded", "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "known", "linear", "lowering",
-        "memory", "multiple", "name", "no_gradient", "numpy", "operands", "partials", "rejects",
+        "guarded", "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "known", "linear",
+        "lowering", "memory", "multiple", "name", "no_gradient", "numpy", "operands", "partials",
+        "rejects",
         "samples", "singular",
         "transposes", "variadic", "vjp", "vjp_rule", "wants_sparse",
     )  # fmt: skip

@@ -142,7 +142,7 @@ class TensorSpec(TypeSpec):
 
     def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None):
         self._shape, self._dtype = TensorShape(shape), as_dtype(dtype)
-        self._name = name
+        self._name = None if name is None else str(name)
 
     @property
     def shape(self) -> TensorShape:

@@ -98,9 +98,7 @@ def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
     """Run `prim` on eager tensors (and, beside them, Python scalars)."""
     plain = dispatch.state.plain
     arrays = [x._array if type(x) is plain else x for x in operands]
-    if prim.checked:
-        check(prim, arrays, params)
-    elif not is_plain(prim, arrays):
+    if prim.checked or not is_plain(prim, arrays):
         check(prim, arrays, params)
     try:
         result = run(prim.numpy, *arrays, **params)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from typing import Any
 
 from talweg.kernels.random_bits import Stream
 
 _streams: dict[Hashable, Stream] = {}
+_kept: dict[Hashable, Any] = {}
 _lock = threading.Lock()
 
 
@@ -39,7 +41,16 @@ def unforeseeable() -> Stream:
     return Stream(int.from_bytes(bits[:8], "little"), int.from_bytes(bits[8:], "little"))
 
 
+def kept(key: Hashable, make: Callable[[], Any]) -> Any:
+    """What a hidden kernel keeps from call to call beside its stream; made on first use."""
+    with _lock:
+        if key not in _kept:
+            _kept[key] = make()
+        return _kept[key]
+
+
 def forget() -> None:
     """Start every hidden stream anew."""
     with _lock:
         _streams.clear()
+        _kept.clear()

@@ -93,3 +93,14 @@ def test_nothing_to_fold():
 
 def test_fold_passes_the_initializer_as_it_is():
     assert float(tf.foldl(lambda a, x: a + x, tf.constant([1.0, 2.0]), initializer=1)) == 4.0
+
+
+def test_map_fn_over_ragged_and_sparse_tensors_and_inside_a_batch():
+    ragged = tf.ragged.constant([[1], [2, 3]])
+    assert tf.map_fn(lambda row: row * 2, ragged).to_list() == [[2], [4, 6]]
+    sparse = tf.sparse.from_dense([[1, 0], [0, 2]])
+    dense = tf.map_fn(tf.sparse.to_dense, sparse, fn_output_signature=tf.int32)
+    assert dense.numpy().tolist() == [[1, 0], [0, 2]]
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    sums = tf.vectorized_map(lambda row: tf.scan(lambda a, v: a + v, row), x)
+    assert sums.numpy().tolist() == [[1.0, 3.0], [3.0, 7.0]]

@@ -94,3 +94,25 @@ def test_prevent_gradient():
         y = tf.raw_ops.PreventGradient(input=X, message="not here")
     with pytest.raises(LookupError, match="not here"):
         tape.gradient(y, X)
+
+
+def test_sparse_operations_take_parts():
+    parts = {"a_indices": [[0, 1], [1, 0]], "a_values": [1.0, 2.0], "a_shape": [2, 3]}
+    product = tf.raw_ops.SparseTensorDenseMatMul(**parts, b=tf.ones([3, 1]))
+    assert product.numpy().tolist() == [[1.0], [2.0]]
+    dense = tf.raw_ops.SparseToDense(
+        sparse_indices=[1, 3], output_shape=[4], sparse_values=7, default_value=0
+    )
+    assert dense.numpy().tolist() == [0, 7, 0, 7]
+
+
+def test_batch_norm_in_training_and_after():
+    x = tf.reshape(tf.range(8.0), [2, 2, 2, 1])
+    training = tf.raw_ops.FusedBatchNormV3(x=x, scale=[2.0], offset=[1.0], mean=[], variance=[])
+    np.testing.assert_allclose(training.batch_mean, [3.5])
+    np.testing.assert_allclose(training.batch_variance, [6.0])  # n / (n - 1) times that of x
+    np.testing.assert_allclose(tf.reduce_mean(training.y), 1.0, atol=1e-6)
+    after = tf.raw_ops.FusedBatchNormV3(
+        x=x, scale=[2.0], offset=[1.0], mean=[3.5], variance=[5.25], is_training=False
+    )
+    np.testing.assert_allclose(after.y, training.y, rtol=1e-5)

@@ -189,6 +189,31 @@ GENERATOR = [
     "r.Generator.from_state([1, 2, 3, 4], 'philox')", "[kind.value for kind in r.Algorithm]",
 ]  # fmt: skip
 
+_TRUE = "t = tf.constant([[1, 2], [3, 0]], tf.int64); r.set_seed(7); "
+CANDIDATES = [
+    _TRUE + f"f = lambda: r.{call}; [f(), f()]"
+    for call in (
+        "uniform_candidate_sampler(t, 2, 4, True, 10, seed=3)",
+        "uniform_candidate_sampler(t, 2, 40, False, 10, seed=3)",
+        "uniform_candidate_sampler(t, 2, 5, True, 2**40, seed=3)",
+        "uniform_candidate_sampler(t, 2, 60, True, 64)",
+        "log_uniform_candidate_sampler(t, 2, 4, True, 10, seed=3)",
+        "log_uniform_candidate_sampler(t, 2, 50, False, 1000, seed=3)",
+        "all_candidate_sampler(t, 2, 4, True, seed=3)",
+        "fixed_unigram_candidate_sampler(t, 2, 4, True, 5, unigrams=(1., 2., 3., 4., 5.), seed=3)",
+        "fixed_unigram_candidate_sampler(t, 2, 30, False, 5, unigrams=(1., 2., 3., 4.),"
+        " num_reserved_ids=1, distortion=.5, seed=3)",
+        "learned_unigram_candidate_sampler(t, 2, 4, True, 5, seed=3)",
+        "learned_unigram_candidate_sampler(t, 2, 9, False, 6, seed=3)",
+        "uniform_candidate_sampler(t, 2, 11, True, 10)",
+        "uniform_candidate_sampler(t, 3, 4, True, 10)",
+        "uniform_candidate_sampler([1, 2], 2, 4, True, 10)",
+        "uniform_candidate_sampler(t, 2, 0, True, 10)",
+        "uniform_candidate_sampler(t + 20, 2, 2, True, 10)",
+        "uniform_candidate_sampler(tf.cast(t, tf.int32), 2, 2, True, 10)",
+    )
+]
+
 _BOUNDED = (
     "def f(*p):\n return r.stateless_parameterized_truncated_normal([4], [1, 2], *p)\n"
     "p = [tf.constant(v, tf.float64) for v in {values}]\n"
@@ -214,7 +239,7 @@ GRADIENTS = [
 def programs():
     """All programs, in the order of the recorded results."""
     exact = SHARING + TWICE + SEEDS + PARAMETERS + STATELESS + STATES + GENERATOR
-    return [*exact, *GRADIENTS]
+    return [*exact, *CANDIDATES, *GRADIENTS]
 
 
 def run(program, tf, np):

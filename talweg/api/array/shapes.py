@@ -230,7 +230,8 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>
     """
     if hasattr(input, "with_values"):  # a sparse tensor
-        return arithmetic.cast(input.dense_shape, dtype=int32 if out_type is None else as_dtype(out_type))
+        wanted = int32 if out_type is None else as_dtype(out_type)
+        return arithmetic.cast(input.dense_shape, dtype=wanted)
     return _integers(dims_of(input), out_type, "shape")
 
 

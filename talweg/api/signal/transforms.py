@@ -174,7 +174,7 @@ def _natural_lengths(x: Tensor, axes: tuple) -> tuple[int, ...]:
     return (*sizes[:-1], max(0, 2 * (sizes[-1] - 1)))
 
 
-def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: tuple[int, ...]) -> Tensor:
+def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: Any) -> Tensor:
     last = lengths[-1]
     sizes = (*lengths[:-1], last // 2 + 1 if last else 0)
     for axis, size in zip(axes, sizes):
