@@ -89,7 +89,8 @@ class AbslAsserts:
         """At least one of the regular expressions is found in the text."""
         if isinstance(regexes, (str, bytes)):
             self.fail("regexes must be a list of regular expressions")
-        if not any(re.search(regex, actual_str) for regex in regexes):
+        patterns: list[Any] = list(regexes)
+        if not any(re.search(pattern, actual_str) for pattern in patterns):
             self.fail(self._formatMessage(message, f"{actual_str!r} matches none of {regexes!r}"))
 
     def assertSequenceAlmostEqual(

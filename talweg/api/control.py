@@ -48,8 +48,8 @@ def _truth(value: Any, function: str, argument: str) -> bool:
 @export("cond")
 def cond(
     pred: Any,
-    true_fn: Callable[[], Any] | None = None,
-    false_fn: Callable[[], Any] | None = None,
+    true_fn: Any = None,
+    false_fn: Any = None,
     name: str | None = None,
 ) -> Any:
     """`true_fn()` if `pred` is true, `false_fn()` if not; only one of them is called.
@@ -86,7 +86,7 @@ def _pairs(function: str, argument: str, given: Any) -> list:
 @export("case")
 def case(
     pred_fn_pairs: Any,
-    default: Callable[[], Any] | None = None,
+    default: Any = None,
     exclusive: bool = False,
     strict: bool = False,
     name: str = "case",
@@ -121,9 +121,9 @@ def case(
     for predicate, function in pairs:
         if _truth(predicate, "case", "pred"):
             return function()
-    if default is None:
-        assert_true(False, "case: none of the conditions is true and there is no default")
-    return default()
+    if default is not None:
+        return default()
+    return assert_true(False, "case: none of the conditions is true and there is no default")
 
 
 @export("switch_case")

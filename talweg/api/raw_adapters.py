@@ -345,7 +345,8 @@ def batch_norm(
     else:
         (center, width), running = given, given
     parts = [layout.reshape(tensor(part), shape=spread) for part in (center, width, offset, scale)]
-    y = normalization.batch_normalization(x, *parts, epsilon)
+    center_, width_, offset_, scale_ = parts
+    y = normalization.batch_normalization(x, center_, width_, offset_, scale_, epsilon)
     rest = [center, width, tensor(0.0)][:reserves]
     return (y, *running, *rest)
 

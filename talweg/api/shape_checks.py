@@ -204,7 +204,7 @@ def assert_shapes(
         entries = _entries(spec)
         if x is not None and hasattr(x, "deref"):
             x = x.deref()
-        shape = tuple(int(size) for size in _shape_of(x))
+        shape = _shape_of(x).as_tuple()
         label = f"tensor {position}, of shape {shape},"
         many = bool(entries) and any(entries[0] is mark or entries[0] == mark for mark in _MANY)
         _check_rank(label, shape, entries, many, message)

@@ -141,10 +141,9 @@ def _elementwise_infer(prim: Any, result: Any, same: list[str]) -> Callable[...,
                     f"tf.cast({prim.operands[position]}, tf.{dtype.name})",
                 )
         dims = broadcast_dims(prim.name, *(aval.dims for aval in avals))
-        if callable(result):
-            return Aval(dims, result(*avals, **params))
-        own: Any = result or dtype
-        return Aval(dims, own)
+        if isinstance(result, DType):
+            return Aval(dims, result)
+        return Aval(dims, dtype if result is None else result(*avals, **params))
 
     return infer
 

@@ -2,8 +2,8 @@
 
 A sampler draws class after class from one stream of words; with `unique` a class that is there
 already is drawn again.  The expected count of a class of probability p is p n for n draws, and with
-`unique`, where t draws were needed, its chance to be among them, 1 - (1 - p)ᵗ.  Samplers and their use
-of the words are TensorFlow's, so the classes are too.
+`unique`, where t draws were needed, its chance to be among them, 1 - (1 - p)ᵗ.  Samplers and their
+use of the words are TensorFlow's, so the classes are too.
 
 Python's integers do: a few thousand classes are drawn a call.
 """
@@ -35,9 +35,11 @@ class Words:
         self.words = _words(stream)
 
     def below(self, bound: int) -> int:
-        """An integer of [0, bound): a word modulo the bound, those above its last multiple refused."""
-        if bound <= MASK32:
-            return self._fair(bound, MASK32, self.words.__next__)
+        """A word modulo `bound`; words above its last multiple are refused."""
+        return self._fair(bound, MASK32, self.words.__next__)
+
+    def long_below(self, bound: int) -> int:
+        """Two words, as one number, modulo `bound`; refused likewise."""
         return self._fair(bound, MASK64, self._long)
 
     def _long(self) -> int:
@@ -72,7 +74,7 @@ class Uniform:
 
     def sample(self, words: Words) -> int:
         """A class."""
-        return words.below(self.range_max)
+        return words.long_below(self.range_max)
 
     def probability(self, classes: np.ndarray) -> np.ndarray:
         """The probability of each class."""
@@ -80,7 +82,7 @@ class Uniform:
 
 
 class LogUniform(Uniform):
-    """P(k) = log((k + 2) / (k + 1)) / log(range + 1): Zipf's law, for classes sorted by frequency."""
+    """P(k) = log((k + 2) / (k + 1)) / log(range + 1): for classes sorted by frequency (Zipf)."""
 
     def sample(self, words: Words) -> int:
         """A class."""

@@ -11,6 +11,7 @@ from talweg.core.declare import check_dtype, primitive
 from talweg.core.dtypes import FLOATING, NUMERIC, REAL, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.kernels.sums import leading_sum, sums_leading
 from talweg.prims.arithmetic import cast, equal, zeros_of
 from talweg.prims.complex import conj
 from talweg.prims.layout import (
@@ -82,6 +83,8 @@ class reduce_sum:
     def numpy(x, *, axes, keepdims):
         if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
             return np.sum(x.astype(np.float32), axes, keepdims=keepdims).astype(x.dtype)
+        if sums_leading(x, axes):
+            return leading_sum(x, axes).reshape(reduced_dims(x.shape, axes, keepdims))
         return np.add.reduce(x, axes, x.dtype, None, keepdims)
 
     def transpose_x(g, x, *, axes, keepdims):

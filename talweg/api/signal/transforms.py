@@ -179,9 +179,10 @@ def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: Any) -> Tensor:
     sizes = (*lengths[:-1], last // 2 + 1 if last else 0)
     for axis, size in zip(axes, sizes):
         x = resized(x, axis, size)
-    if len(axes) > 1:
-        x = fourier.fft(x, axes=axes[:-1], inverse=True)
-    return fourier.irfft(x, axis=axes[-1], length=last, halved=False)
+    *others, final = axes
+    if others:
+        x = fourier.fft(x, axes=tuple(others), inverse=True)
+    return fourier.irfft(x, axis=final, length=last, halved=False)
 
 
 @export("signal.rfft")
