@@ -15,7 +15,7 @@ import numpy as np
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
 from talweg.core.dtypes import int64
-from talweg.core.errors import invalid, value_error
+from talweg.core.errors import invalid
 from talweg.eager import randomness
 from talweg.eager.tensor import wrap
 from talweg.prims.random_candidates import random_candidates
@@ -152,7 +152,8 @@ def fixed_unigram_candidate_sampler(
     vocab_file: a file with one class a line, the weight after the last comma; or `unigrams`, the
     weights themselves.  num_reserved_ids: classes in front that are never drawn.  Of several shards
     this one draws the classes k with k mod num_shards = shard.  Other arguments as
-    `uniform_candidate_sampler`.  ValueError unless exactly one source of weights is given.
+    `uniform_candidate_sampler`.  InvalidArgumentError also unless exactly one source of weights is
+    given.
 
     >>> import talweg as tf
     >>> drawn = tf.random.fixed_unigram_candidate_sampler(
@@ -162,7 +163,9 @@ def fixed_unigram_candidate_sampler(
     """
     if bool(vocab_file) == bool(len(unigrams)):
         text = "fixed_unigram_candidate_sampler: Must provide either vocab_file or unigrams"
-        raise value_error("TW207", text, "exactly one of them")
+        raise invalid("TW207", text, "exactly one of them")
+    if num_shards < 1:
+        raise invalid("TW207", f"fixed_unigram_candidate_sampler: num_shards={num_shards}")
     weights = _weights_of_file(vocab_file) if vocab_file else [float(w) for w in unigrams]
     weights = [0.0] * num_reserved_ids + [np.float32(w) ** np.float32(distortion) for w in weights]
     if num_shards != 1:
