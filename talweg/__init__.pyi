@@ -4,13 +4,22 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.scopes import AggregationMethod as AggregationMethod
 from talweg.api.debugging import assert_ as Assert
 from talweg.core.dtypes import DType as DType
 from talweg.api.device import DeviceSpec as DeviceSpec
 from talweg.eager.tape import GradientTape as GradientTape
 from talweg.core.value import IndexedSlices as IndexedSlices
+from talweg.core.spec import IndexedSlicesSpec as IndexedSlicesSpec
+from talweg.api.specs import NoneTensorSpec as NoneTensorSpec
+from talweg.eager.ragged import RaggedTensor as RaggedTensor
+from talweg.eager.ragged import RaggedTensorSpec as RaggedTensorSpec
+from talweg.eager.composite import SparseTensor as SparseTensor
+from talweg.eager.composite import SparseTensorSpec as SparseTensorSpec
 from talweg.core.value import Tensor as Tensor
 from talweg.core.shapes import TensorShape as TensorShape
+from talweg.core.spec import TensorSpec as TensorSpec
+from talweg.core.spec import TypeSpec as TypeSpec
 from talweg.eager.tape import UnconnectedGradients as UnconnectedGradients
 from talweg.eager.variable import Variable as Variable
 from talweg.eager.variable import VariableAggregation as VariableAggregation
@@ -53,6 +62,7 @@ complex64: DType
 from talweg.api.array.joining import concat as concat
 from talweg.api.control import cond as cond
 from talweg.api.tensors import constant as constant
+from talweg.api.scopes import control_dependencies as control_dependencies
 from talweg.api.tensors import convert_to_tensor as convert_to_tensor
 from talweg.api.math.trigonometry import cos as cos
 from talweg.api.math.trigonometry import cosh as cosh
@@ -68,6 +78,7 @@ from talweg.api.linalg.decompositions import eigvals as eigvals
 from talweg.api.linalg.einsum import einsum as einsum
 from talweg.api.array.shapes import ensure_shape as ensure_shape
 from talweg.api.math.comparison import equal as equal
+from talweg.api.scopes import executing_eagerly as executing_eagerly
 from talweg.api.math.exponential import exp as exp
 from talweg.api.array.shapes import expand_dims as expand_dims
 from talweg.api.image.patches import extract_volume_patches as extract_volume_patches
@@ -83,16 +94,22 @@ from talweg.api.mapping import foldl as foldl
 from talweg.api.mapping import foldr as foldr
 from talweg.api.array.gathering import gather as gather
 from talweg.api.array.gathering import gather_nd as gather_nd
+from talweg.api.compat import get_logger as get_logger
 from talweg.api.array.passing import get_static_value as get_static_value
 from talweg.eager.custom import grad_pass_through as grad_pass_through
+from talweg.api.autodiff import gradients as gradients
 from talweg.api.math.comparison import greater as greater
 from talweg.api.math.comparison import greater_equal as greater_equal
+from talweg.api.scopes import group as group
 from talweg.api.array.passing import guarantee_const as guarantee_const
 half: DType
+from talweg.api.autodiff import hessians as hessians
 from talweg.api.array.counting import histogram_fixed_width as histogram_fixed_width
 from talweg.api.array.counting import histogram_fixed_width_bins as histogram_fixed_width_bins
 from talweg.api.array.passing import identity as identity
 from talweg.api.array.passing import identity_n as identity_n
+from talweg.api.scopes import init_scope as init_scope
+from talweg.api.scopes import inside_function as inside_function
 int16: DType
 int32: DType
 int4: DType
@@ -113,21 +130,27 @@ from talweg.api.math.comparison import maximum as maximum
 from talweg.api.array.joining import meshgrid as meshgrid
 from talweg.api.math.comparison import minimum as minimum
 from talweg.api.math.arithmetic import multiply as multiply
+from talweg.api.scopes import name_scope as name_scope
 from talweg.api.math.arithmetic import negative as negative
 newaxis: Any
+from talweg.api.scopes import no_op as no_op
 from talweg.api.linalg.norms import norm as norm
 from talweg.api.math.comparison import not_equal as not_equal
+from talweg.api.host import numpy_function as numpy_function
 from talweg.api.array.creating import one_hot as one_hot
 from talweg.api.array.creating import ones as ones
 from talweg.api.array.creating import ones_like as ones_like
 from talweg.api.array.rearranging import pad as pad
 from talweg.api.array.joining import parallel_stack as parallel_stack
 from talweg.api.math.arithmetic import power as pow
+from talweg.api.printing import print_ as print
+from talweg.api.host import py_function as py_function
 qint16: DType
 qint32: DType
 qint8: DType
 quint16: DType
 quint8: DType
+from talweg.api.random.stateless import random_index_shuffle as random_index_shuffle
 from talweg.api.array.creating import range_ as range
 from talweg.api.array.shapes import rank as rank
 from talweg.api.math.arithmetic import realdiv as realdiv
@@ -140,6 +163,7 @@ from talweg.api.math.reductions import reduce_mean as reduce_mean
 from talweg.api.math.reductions import reduce_min as reduce_min
 from talweg.api.math.reductions import reduce_prod as reduce_prod
 from talweg.api.math.reductions import reduce_sum as reduce_sum
+from talweg.api.scopes import register_tensor_conversion_function as register_tensor_conversion_function
 from talweg.api.array.joining import repeat as repeat
 from talweg.api.array.rearranging import required_space_to_batch_paddings as required_space_to_batch_paddings
 from talweg.api.array.shapes import reshape as reshape
@@ -148,6 +172,7 @@ from talweg.api.array.rearranging import reverse as reverse
 from talweg.api.array.rearranging import reverse_sequence as reverse_sequence
 from talweg.api.array.rearranging import roll as roll
 from talweg.api.math.rounding import round as round
+from talweg.api.tensors import saturate_cast as saturate_cast
 from talweg.api.math.arithmetic import scalar_mul as scalar_mul
 from talweg.api.mapping import scan as scan
 from talweg.api.array.scattering import scatter_nd as scatter_nd
@@ -183,10 +208,13 @@ from talweg.api.array.scattering import tensor_scatter_nd_sub as tensor_scatter_
 from talweg.api.array.scattering import tensor_scatter_nd_update as tensor_scatter_nd_update
 from talweg.api.linalg.products import tensordot as tensordot
 from talweg.api.array.joining import tile as tile
+from talweg.api.scopes import timestamp as timestamp
 from talweg.api.array.shapes import transpose as transpose
 from talweg.api.math.arithmetic import truediv as truediv
 from talweg.api.math.arithmetic import truncatediv as truncatediv
 from talweg.api.math.arithmetic import truncatemod as truncatemod
+from talweg.api.scopes import tuple_ as tuple
+from talweg.api.specs import type_spec_from_value as type_spec_from_value
 uint16: DType
 uint32: DType
 uint4: DType
@@ -209,13 +237,18 @@ from talweg import config as config
 from talweg import debugging as debugging
 from talweg import dtypes as dtypes
 from talweg import errors as errors
+from talweg import experimental as experimental
 from talweg import image as image
 from talweg import linalg as linalg
 from talweg import math as math
 from talweg import nest as nest
 from talweg import nn as nn
+from talweg import ragged as ragged
+from talweg import random as random
 from talweg import raw_ops as raw_ops
 from talweg import signal as signal
 from talweg import sparse as sparse
+from talweg import sysconfig as sysconfig
+from talweg import test as test
 from talweg import version as version
 __version__: str

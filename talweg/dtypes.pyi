@@ -30,6 +30,7 @@ qint8: DType
 quint16: DType
 quint8: DType
 resource: DType
+from talweg.api.tensors import saturate_cast as saturate_cast
 string: DType
 uint16: DType
 uint32: DType

@@ -4,6 +4,31 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.eager.composite import SparseTensor as SparseTensor
+from talweg.api.sparse.arithmetic import add as add
+from talweg.api.sparse.arithmetic import bincount as bincount
+from talweg.api.sparse.form import concat as concat
+from talweg.api.sparse.form import expand_dims as expand_dims
+from talweg.api.sparse.form import eye as eye
+from talweg.api.sparse.arithmetic import fill_empty_rows as fill_empty_rows
+from talweg.api.sparse.form import from_dense as from_dense
+from talweg.api.sparse.arithmetic import map_values as map_values
+from talweg.api.sparse.form import mask as mask
+from talweg.api.sparse.arithmetic import maximum as maximum
+from talweg.api.sparse.arithmetic import minimum as minimum
+from talweg.api.sparse.arithmetic import reduce_max as reduce_max
+from talweg.api.sparse.arithmetic import reduce_sum_ as reduce_sum
+from talweg.api.sparse.form import reorder as reorder
+from talweg.api.sparse.form import reset_shape as reset_shape
+from talweg.api.sparse.form import reshape as reshape
+from talweg.api.sparse.form import retain as retain
 from talweg.api.math.sparse_segments import segment_mean as segment_mean
 from talweg.api.math.sparse_segments import segment_sqrt_n as segment_sqrt_n
 from talweg.api.math.sparse_segments import segment_sum as segment_sum
+from talweg.api.sparse.form import slice_ as slice
+from talweg.api.sparse.arithmetic import softmax as softmax
+from talweg.api.sparse.arithmetic import sparse_dense_matmul as sparse_dense_matmul
+from talweg.api.sparse.form import split as split
+from talweg.api.sparse.form import to_dense as to_dense
+from talweg.api.sparse.form import to_indicator as to_indicator
+from talweg.api.sparse.form import transpose as transpose

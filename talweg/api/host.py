@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ def _as_operation_error(error: Exception) -> OpError:
 
 @export("py_function")
 def py_function(
-    func: Callable[..., Any] = None, inp: Any = None, Tout: Any = None, name: str | None = None
+    func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None
 ) -> Any:  # fmt: skip
     """func(*inp) on tensors, its results as tensors of the dtypes `Tout`.
 
@@ -82,7 +81,7 @@ def _results(results: Any, several: bool) -> list:
 
 @export("numpy_function")
 def numpy_function(
-    func: Callable[..., Any] = None,
+    func: Any = None,
     inp: Any = None,
     Tout: Any = None,
     stateful: bool = True,

@@ -113,9 +113,9 @@ def _writer(stream: Any) -> Callable[[str], Any]:
                 file.write(text)
 
         return append
-    levels = (logging.info, logging.warning, logging.error)
-    if stream in levels:
-        return lambda text: stream(text.rstrip("\n"))
+    for log in (logging.info, logging.warning, logging.error):
+        if stream == log:
+            return lambda text, log=log: log(text.rstrip("\n"))
     raise value_error(
         "TW207",
         f"print: output_stream={stream!r}",

@@ -4,4 +4,15 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.compat import as_bytes as as_bytes
+from talweg.api.compat import as_text as as_str
+from talweg.api.compat import as_str_any as as_str_any
+from talweg.api.compat import as_text as as_text
+bytes_or_text_types: Any
+complex_types: Any
+from talweg.api.compat import dimension_value as dimension_value
+from talweg.api.compat import forward_compatible as forward_compatible
+integral_types: Any
+from talweg.api.compat import path_to_str as path_to_str
+real_types: Any
 from talweg.compat import v1 as v1

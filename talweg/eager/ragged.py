@@ -384,7 +384,8 @@ class RaggedTensorSpec(TypeSpec):
             ragged_rank = shape.rank - 1
         if flat_values_spec is not None:
             dtype = flat_values_spec.dtype
-        self._parts = (shape, as_dtype(dtype), ragged_rank, as_dtype(row_splits_dtype))
+        parts = (shape, as_dtype(dtype), ragged_rank, as_dtype(row_splits_dtype))
+        self._parts: tuple[Any, ...] = parts
 
     @property
     def shape(self) -> TensorShape:

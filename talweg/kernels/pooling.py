@@ -18,7 +18,6 @@ Choices are multiplied in as integers 0 and 1 on the bit patterns: exact for inf
 cotangents, where a floating-point product with 0 would make NaN, and one vectorised pass.
 """
 
-
 import numpy as np
 
 from talweg.kernels import window as windows

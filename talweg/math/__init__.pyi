@@ -68,6 +68,7 @@ from talweg.api.math.special import lgamma as lgamma
 from talweg.api.math.exponential import log as log
 from talweg.api.math.exponential import log1p as log1p
 from talweg.api.math.exponential import log_sigmoid as log_sigmoid
+from talweg.api.nn.activation import log_softmax as log_softmax
 from talweg.api.math.comparison import logical_and as logical_and
 from talweg.api.math.comparison import logical_not as logical_not
 from talweg.api.math.comparison import logical_or as logical_or
@@ -112,6 +113,7 @@ from talweg.api.math.arithmetic import sign as sign
 from talweg.api.math.trigonometry import sin as sin
 from talweg.api.math.trigonometry import sinh as sinh
 from talweg.api.math.sampling import sobol_sample as sobol_sample
+from talweg.api.nn.activation import softmax as softmax
 from talweg.api.math.exponential import softplus as softplus
 from talweg.api.math.exponential import softsign as softsign
 from talweg.api.math.arithmetic import sqrt as sqrt

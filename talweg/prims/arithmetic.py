@@ -271,9 +271,7 @@ def square(y, x):
     return 2 * x
 
 
-@elementwise(
-    numpy=np.sqrt, accepts=INEXACT, domain={"x": (0.2, 3)}, singular="x = 0", guarded=True
-)
+@elementwise(numpy=np.sqrt, accepts=INEXACT, domain={"x": (0.2, 3)}, singular="x = 0", guarded=True)
 def sqrt(y, x):
     """y = √x.   dy/dx = 1 / (2 y)."""
     return 0.5 / y
@@ -305,9 +303,7 @@ class stop_gradient:
 # -- two operands, piecewise
 
 
-@elementwise(
-    numpy=np.maximum, accepts=REAL, kinks={"x": "where x = y the derivative goes to x"}
-)
+@elementwise(numpy=np.maximum, accepts=REAL, kinks={"x": "where x = y the derivative goes to x"})
 class maximum:
     """z = max(x, y)."""
 
@@ -320,9 +316,7 @@ class maximum:
         return logical_not(greater_equal(x, y))
 
 
-@elementwise(
-    numpy=np.minimum, accepts=REAL, kinks={"x": "where x = y the derivative goes to x"}
-)
+@elementwise(numpy=np.minimum, accepts=REAL, kinks={"x": "where x = y the derivative goes to x"})
 class minimum:
     """z = min(x, y)."""
 

@@ -114,7 +114,7 @@ def range_(
     columns = np.broadcast_arrays(*(np.atleast_1d(x.astype(kind)) for x in given))
     if np.any(columns[2] == 0):
         raise value_error("TW207", "ragged.range: deltas has a 0")
-    rows = [np.arange(a, b, c, kind) for a, b, c in zip(*columns)]
+    rows = [np.arange(a, b, c).astype(kind) for a, b, c in zip(*columns)]
     values = wrap(np.concatenate([np.zeros(0, kind), *rows]).astype(kind))
     lengths = np.array([len(row) for row in rows], as_dtype(row_splits_dtype).numpy_dtype)
     return RaggedTensor.from_row_lengths(values, lengths)
@@ -133,7 +133,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
     parts = [x if isinstance(x, RaggedTensor) else tensor(x) for x in values]
     if not parts:
         raise value_error("TW207", "ragged.stack: values is empty")
-    ranks = {x.shape.rank for x in parts}
+    ranks: set[Any] = {x.shape.rank for x in parts}
     if len(ranks) > 1:
         raise value_error("TW203", f"ragged.stack: the ranks {sorted(ranks)} differ", "one rank")
     rank = ranks.pop()

@@ -4,6 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.random.candidates import all_candidate_sampler as all_candidate_sampler
 from talweg.api.array.sorting import approx_max_k as approx_max_k
 from talweg.api.array.sorting import approx_min_k as approx_min_k
 from talweg.api.nn.convolution import atrous_conv2d as atrous_conv2d
@@ -30,18 +31,25 @@ from talweg.api.nn.convolution import depthwise_conv2d as depthwise_conv2d
 from talweg.api.nn.convolution import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
 from talweg.api.nn.convolution import depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input
 from talweg.api.nn.morphology import dilation2d as dilation2d
+from talweg.api.nn.dropout import dropout as dropout
 from talweg.api.nn.activation import elu as elu
+from talweg.api.nn.embedding import embedding_lookup as embedding_lookup
+from talweg.api.nn.embedding_sparse import embedding_lookup_sparse as embedding_lookup_sparse
 from talweg.api.nn.morphology import erosion2d as erosion2d
+from talweg.api.random.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from talweg.api.nn.fractional import fractional_avg_pool as fractional_avg_pool
 from talweg.api.nn.fractional import fractional_max_pool as fractional_max_pool
 from talweg.api.nn.activation import gelu as gelu
 from talweg.api.array.sorting import in_top_k as in_top_k
+from talweg.api.nn.isotonic import isotonic_regression as isotonic_regression
 from talweg.api.nn.loss import l2_loss as l2_loss
 from talweg.api.math.reductions import l2_normalize as l2_normalize
 from talweg.api.nn.activation import leaky_relu as leaky_relu
+from talweg.api.random.candidates import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
 from talweg.api.nn.normalization import local_response_normalization as local_response_normalization
 from talweg.api.nn.loss import log_poisson_loss as log_poisson_loss
 from talweg.api.nn.activation import log_softmax as log_softmax
+from talweg.api.random.candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
 from talweg.api.nn.normalization import local_response_normalization as lrn
 from talweg.api.nn.pooling import max_pool as max_pool
 from talweg.api.nn.pooling import max_pool1d as max_pool1d
@@ -53,6 +61,7 @@ from talweg.api.nn.normalization import normalize_moments as normalize_moments
 from talweg.api.nn.pooling import pool as pool
 from talweg.api.nn.activation import relu as relu
 from talweg.api.nn.activation import relu6 as relu6
+from talweg.api.nn.embedding_sparse import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from talweg.api.nn.loss import scale_regularization_loss as scale_regularization_loss
 from talweg.api.nn.activation import selu as selu
 from talweg.api.nn.convolution import separable_conv2d as separable_conv2d
@@ -70,7 +79,9 @@ from talweg.api.nn.normalization import sufficient_statistics as sufficient_stat
 from talweg.api.nn.activation import silu as swish
 from talweg.api.math.trigonometry import tanh as tanh
 from talweg.api.array.sorting import top_k as top_k
+from talweg.api.random.candidates import uniform_candidate_sampler as uniform_candidate_sampler
 from talweg.api.nn.loss import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
 from talweg.api.nn.normalization import weighted_moments as weighted_moments
 from talweg.api.nn.fractional import with_space_to_batch as with_space_to_batch
 from talweg.api.math.reductions import zero_fraction as zero_fraction
+from talweg.nn import experimental as experimental
