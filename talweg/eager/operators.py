@@ -60,6 +60,23 @@ def matching_tensors(x: Any, y: Any, hint: DType | None = None) -> tuple[Tensor,
     return x, y
 
 
+def matching_list(values: Any, hint: DType | None = None) -> list[Tensor]:
+    """Several operands as tensors; those without a dtype of their own take the first one there is.
+
+    Tensors stay as they are, so that the primitive reports two that differ.  `hint` is the dtype to
+    try where no value is a tensor; TypeError for a value that the common dtype cannot hold.
+    """
+    dtype = next((value.dtype for value in values if is_tensor_like(value)), None)
+    found = []
+    for value in values:
+        if is_tensor_like(value):
+            found.append(convert_to_tensor(value))
+        else:
+            found.append(convert_to_tensor(value, dtype, None if dtype else hint))
+        dtype = dtype or found[0].dtype
+    return found
+
+
 def _beside(value: Any, dtype: DType) -> Any:
     if _is_plain_number(value, dtype):
         return value

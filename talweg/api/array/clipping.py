@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.arguments import axes_argument, tensor
-from talweg.api.array.operands import matching
 from talweg.api.export import export
 from talweg.core.dtypes import INEXACT
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.operators import matching_list
 from talweg.prims import arithmetic, joining, reduce
 
 
@@ -47,10 +47,10 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = 
     array([0. , 0.5, 1. ], dtype=float32)
     """
     given = t.values if isinstance(t, IndexedSlices) else t
-    x, high = matching((given, clip_value_max))
+    x, high = matching_list((given, clip_value_max))
     below = arithmetic.minimum(x, high)
     _same_shape("clip_by_value", x, below)
-    result = arithmetic.maximum(below, matching((below, clip_value_min))[1])
+    result = arithmetic.maximum(below, matching_list((below, clip_value_min))[1])
     _same_shape("clip_by_value", x, result)
     return _like(t, result)
 
@@ -68,7 +68,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     x = _values(t)
     if x.dtype not in INEXACT:
         raise invalid("TW102", f"clip_by_norm: t has dtype {x.dtype.name}", "floats")
-    bound = matching((x, clip_norm))[1]
+    bound = matching_list((x, clip_norm))[1]
     bound = arithmetic.maximum(bound, arithmetic.zeros_of(bound))
     chosen = axes_argument(axes, len(x.dims), "clip_by_norm", "axes")
     total = reduce.reduce_sum(x * x, axes=chosen, keepdims=True)
@@ -131,7 +131,7 @@ def clip_by_global_norm(
     """
     given = _check_list(t_list, "clip_by_global_norm")
     norm = global_norm(given) if use_norm is None else tensor(use_norm)
-    bound = matching((norm, clip_norm))[1]
+    bound = matching_list((norm, clip_norm))[1]
     scale = bound * arithmetic.minimum(1.0 / norm, 1.0 / bound)
     scale = scale + (norm - norm)  # NaN for a norm that is not finite
     clipped = [None if t is None else _like(t, _values(t) * scale) for t in given]

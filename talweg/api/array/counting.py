@@ -14,13 +14,13 @@ from talweg.api.array.operands import (
     integer_array,
     integer_scalar,
     integer_vector,
-    matching,
     numbers,
 )
 from talweg.api.export import export
 from talweg.core.dtypes import ANY, REAL, as_dtype, int32, int64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.operators import matching_list
 from talweg.eager.tensor import array_of
 from talweg.prims import arithmetic, indexing, joining, layout, scattering
 
@@ -177,7 +177,7 @@ def _squeezed_pair(x: Any, y: Any) -> tuple:
 
 
 def _histogram_arguments(function: str, values: Any, value_range: Any, nbins: Any) -> tuple:
-    tensors = matching((values, value_range))
+    tensors = matching_list((values, value_range))
     for part in tensors:
         if part.dtype not in REAL:
             raise invalid("TW102", f"{function}: dtype {part.dtype.name}", "real numbers")
@@ -300,7 +300,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     if not len(data):
         raise invalid("TW207", "dynamic_stitch: no data", "at least one tensor")
     places = [convert_to_tensor(item, int32) for item in indices]
-    parts = matching(data)
+    parts = matching_list(data)
     rest = parts[0].dims[len(places[0].dims) :]
     rows, lines = [], []
     for position, (i, x) in enumerate(zip(places, parts)):

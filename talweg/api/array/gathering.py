@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.operands import constant, integer_scalar, matching
+from talweg.api.array.operands import constant, integer_scalar
 from talweg.api.export import export, operation
 from talweg.core.dtypes import ANY, bool_
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.operators import matching_list
 from talweg.eager.tensor import array_of
 from talweg.prims import arithmetic, indexing, layout, search
 
@@ -215,7 +216,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     c = tensor(condition)
     if c.dtype is not bool_:
         raise invalid("TW102", f"where: condition has dtype {c.dtype.name}", "bool")
-    return arithmetic.select(c, *matching((x, y)))
+    return arithmetic.select(c, *matching_list((x, y)))
 
 
 @export("compat.v1.where")
@@ -230,7 +231,7 @@ def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = No
     if x is None or y is None:
         return where(condition, x, y)
     c = convert_to_tensor(condition, None if hasattr(condition, "dtype") else bool_)
-    x, y = matching((x, y))
+    x, y = matching_list((x, y))
     fits = c.dims == x.dims or not c.dims or (len(c.dims) == 1 and c.dims == x.dims[:1])
     if x.dims != y.dims or not fits:
         raise invalid(

@@ -15,13 +15,13 @@ from talweg.api.array.operands import (
     demanded_integer,
     integer_scalar,
     integer_vector,
-    matching,
 )
 from talweg.api.export import export, operation
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import normalize_axis
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.operators import matching_list
 from talweg.eager.tensor import array_of
 from talweg.eager.variable import Variable
 from talweg.prims import arithmetic, indexing, joining, layout
@@ -46,7 +46,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     place = integer_scalar(axis, "concat", "axis")
     if len(values) == 1:
         return values[0] if isinstance(values[0], IndexedSlices) else _copy(tensor(values[0]))
-    tensors = matching(values)
+    tensors = matching_list(values)
     rank = max(len(x.dims) for x in tensors)
     if rank == 0:
         raise invalid("TW203", "concat: can't concatenate scalars", hint="tf.stack")
@@ -90,7 +90,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
             return convert_to_tensor(values)
         except (TypeError, ValueError):
             pass  # the general path says what is wrong
-    tensors = matching(values)
+    tensors = matching_list(values)
     if not tensors:
         return convert_to_tensor([])
     return joining.stack(*tensors, axis=axis_in_range(axis, len(tensors[0].dims) + 1))

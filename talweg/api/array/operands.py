@@ -22,21 +22,6 @@ from talweg.eager.tensor import EagerTensor, array_of
 INTEGERS = frozenset((int8, int16, int32, int64))
 
 
-def matching(values: Any) -> list:
-    """Tensors of the `values`; those without a dtype of their own take the first one there is.
-
-    Tensors stay as they are, so the primitive reports two that differ.  TypeError for a value that
-    the common dtype cannot hold.
-    """
-    dtype = next((v.dtype for v in values if is_tensor_like(v)), None)
-    found = []
-    for value in values:
-        converted = convert_to_tensor(value, None if is_tensor_like(value) else dtype)
-        dtype = dtype or converted.dtype
-        found.append(converted)
-    return found
-
-
 def integer_array(value: Any, function: str, argument: str, empty: bool = True) -> np.ndarray:
     """An integer array from anything convertible; InvalidArgumentError for other dtypes.
 

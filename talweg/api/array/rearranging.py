@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import integer, tensor
-from talweg.api.array.operands import constant, integer_array, integer_vector, matching
+from talweg.api.array.operands import constant, integer_array, integer_vector
 from talweg.api.export import export
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import NotFoundError, compose, invalid, type_error, value_error
 from talweg.core.shapes import normalize_axis
+from talweg.eager.operators import matching_list
 from talweg.prims import arithmetic, indexing, joining, layout
 
 
@@ -26,7 +27,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     array([[2, 1],
            [4, 3]], dtype=int32)
     """
-    (x,) = matching([tensor])
+    (x,) = matching_list([tensor])
     rank = len(x.dims)
     given = integer_vector(axis, "reverse", "axis")
     if rank == 0:
@@ -140,14 +141,14 @@ def pad(
     if not isinstance(mode, str) or kind not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
         raise value_error("TW207", f"pad: mode={mode!r}", '"CONSTANT", "REFLECT" or "SYMMETRIC"')
     if kind != "CONSTANT":
-        (x,) = matching([tensor])
+        (x,) = matching_list([tensor])
         low, high = _paddings(paddings, x.dims)
         return _mirrored(x, low, high, kind == "SYMMETRIC")
     if isinstance(constant_values, int) and constant_values == 0:
-        (x,) = matching([tensor])
+        (x,) = matching_list([tensor])
         value = constant(_nothing(x.dtype))
     else:
-        x, value = matching([tensor, constant_values])
+        x, value = matching_list([tensor, constant_values])
     low, high = _paddings(paddings, x.dims)
     if value.dims:
         raise invalid("TW203", f"pad: constant_values has shape {value.dims}", "a scalar")

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.operands import constant, integer_vector, matching
+from talweg.api.array.operands import constant, integer_vector
 from talweg.api.export import export, operation
 from talweg.core.errors import invalid
 from talweg.core.value import IndexedSlices, Tensor
+from talweg.eager.operators import matching_list
 from talweg.eager.tensor import array_of
 from talweg.prims import arithmetic, indexing, layout, scattering
 
@@ -90,7 +91,7 @@ def _inside_only(i: Any, u: Any, dims: tuple) -> tuple:
 
 
 def _scatter(kind: str, x: Any, indices: Any, updates: Any, bad_indices_policy: str = "") -> Any:
-    x, u = matching((x, updates))
+    x, u = matching_list((x, updates))
     i = tensor(indices)
     _check_rank(f"tensor_scatter_nd_{kind}", u)
     if bad_indices_policy == "IGNORE":
@@ -140,7 +141,7 @@ def tensor_scatter_nd_sub(
     >>> tf.tensor_scatter_nd_sub([1, 2, 3], [[0], [0]], [10, 20]).numpy()
     array([-29,   2,   3], dtype=int32)
     """
-    x, u = matching((tensor, updates))
+    x, u = matching_list((tensor, updates))
     return _scatter("add", x, indices, arithmetic.neg(u), bad_indices_policy)
 
 

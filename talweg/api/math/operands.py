@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.core.dtypes import DType
 from talweg.core.errors import type_error
 from talweg.core.value import Tensor
-from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching, matching_tensors
 from talweg.eager.tensor import EagerTensor
 
@@ -25,19 +24,6 @@ def keeping_zeros(function: Callable[[Any], Any], x: Any) -> Any:
             return x.with_values(keeping_zeros(function, x.values))
         x = convert_to_tensor(x)
     return function(x)
-
-
-def all_matching(*values: Any, hint: DType | None = None) -> list[Tensor]:
-    """Several operands as tensors of one dtype: that of the first tensor, or first value."""
-    dtype = next((value.dtype for value in values if is_tensor_like(value)), None)
-    found = []
-    for value in values:
-        if is_tensor_like(value):
-            found.append(convert_to_tensor(value))
-        else:
-            found.append(convert_to_tensor(value, dtype, None if dtype else hint))
-        dtype = dtype or found[0].dtype
-    return found
 
 
 def flag(value: Any, function: str, argument: str) -> bool:
@@ -60,5 +46,5 @@ def numeric(x: Any, function: str, argument: str) -> Tensor:
     return x
 
 
-__all__ = ["all_matching", "elementwise", "flag", "keeping_zeros", "matching", "matching_tensors",
+__all__ = ["elementwise", "flag", "keeping_zeros", "matching", "matching_tensors",
            "numeric"]  # fmt: skip

@@ -6,10 +6,11 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.api.math.operands import all_matching, elementwise, keeping_zeros, matching_tensors
+from talweg.api.math.operands import elementwise, keeping_zeros, matching_tensors
 from talweg.core.declare import check_dtype
 from talweg.core.dtypes import INEXACT
 from talweg.core.errors import invalid, type_error
+from talweg.eager.operators import matching_list
 from talweg.prims import reduce, special
 
 # -- gamma and zeta
@@ -114,7 +115,7 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Any:
     >>> tf.math.betainc(2.0, 3.0, [0.0, 0.5, 1.0])
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0.    , 0.6875, 1.    ], dtype=float32)>
     """
-    operands = all_matching(a, b, x)
+    operands = matching_list([a, b, x])
     shapes = {operand.dims for operand in operands if operand.dims}
     if len(shapes) > 1:
         raise invalid(
