@@ -43,6 +43,7 @@ class Context(threading.local):
     recorders: tuple = ()  # tapes, then forward accumulators; inner after outer
     base: Any = None  # None: eager
     batch_level: int = 0  # how many batchings are nested
+    mapped: tuple = ()  # interpreters of the `vectorized_map`s we are inside, inner after outer
 
 
 state = State()

@@ -28,6 +28,7 @@ from talweg.eager.variable import Variable
 from talweg.kernels import random_streams
 from talweg.kernels.random_bits import MASK64, state_of_stream
 from talweg.prims.random import PHILOX, THREEFRY, reserve_stream
+from talweg.transform.batch import for_each_slice
 
 _LARGEST = 2**31 - 1
 _DEFAULT_GRAPH_SEED = 87654321
@@ -124,8 +125,12 @@ def _integer_seed(seed: Any) -> int:
 
 
 def reserve(operation: tuple, seed: Any, blocks: int) -> Tensor:
-    """A stream of `blocks` blocks for one call of an operation with an own seed or None."""
-    return reserve_stream(operation=operation, seeds=get_seed(seed), blocks=blocks)
+    """A stream of `blocks` blocks for one call of an operation with an own seed or None.
+
+    Inside `vectorized_map` each slice gets a stream of its own.
+    """
+    seeds = get_seed(seed)
+    return for_each_slice(lambda: reserve_stream(operation=operation, seeds=seeds, blocks=blocks))
 
 
 # -- states of generators

@@ -199,6 +199,25 @@ def vectorize(function: Callable[..., Any], slices: list, size: int) -> tuple[li
 
     `function` takes the list of slices and returns (leaves, rebuild).
     """
+    context = dispatch.context
+    before = context.mapped
     with batching(size) as interpreter:
-        leaves, rebuild = function([BatchTensor(part, interpreter) for part in slices])
+        context.mapped = (*before, interpreter)
+        try:
+            leaves, rebuild = function([BatchTensor(part, interpreter) for part in slices])
+        finally:
+            context.mapped = before
         return [unwrap(leaf, interpreter) for leaf in leaves], rebuild
+
+
+def for_each_slice(make: Callable[[], Any]) -> Any:
+    """`make()`, called anew for each slice of the `vectorized_map`s in force (random streams)."""
+
+    def nested(interpreters: tuple) -> Any:
+        if not interpreters:
+            return make()
+        inner = interpreters[-1]
+        parts = [nested(interpreters[:-1]) for _ in range(inner.size)]
+        return BatchTensor(stack(parts), inner) if parts else make()
+
+    return nested(dispatch.context.mapped)

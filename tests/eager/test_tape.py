@@ -306,3 +306,15 @@ def test_custom_gradient_with_variables():
     with tf.GradientTape() as tape:
         y = scaled(x)
     assert [float(g) for g in tape.gradient(y, [x, w])] == [10.0, 100.0]
+
+
+def test_each_slice_of_a_vectorized_map_draws_its_own_numbers():
+    tf.random.set_seed(3)
+    rows = tf.vectorized_map(lambda x: x + tf.random.uniform([2]), tf.zeros([4, 2])).numpy()
+    assert len({tuple(row) for row in rows}) == 4
+    nested = tf.vectorized_map(
+        lambda row: tf.vectorized_map(lambda x: x + tf.random.normal([]), row), tf.zeros([2, 3])
+    ).numpy()
+    assert len(set(nested.reshape(-1).tolist())) == 6
+    constant = tf.vectorized_map(lambda x: tf.random.uniform([2]), tf.zeros([3]))
+    assert constant.shape == (3, 2)
