@@ -97,7 +97,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     x = tensor(x)
     if (x.dtype is dtypes.string) != (dtype is dtypes.string):
         text = f"Cast {x.dtype.name} to {dtype.name} is not supported"
-        raise UnimplementedError(None, None, compose("TW102", text, hint="tf.strings functions"))
+        raise UnimplementedError(None, None, compose("TW102", text))
     return x if x.dtype is dtype else arithmetic.cast(x, dtype=dtype)
 
 

@@ -138,7 +138,9 @@ def _elementwise_infer(prim: Any, result: Any, same: list[str]) -> Callable[...,
                     f"{prim.name}: {prim.operands[position]} has dtype {other.name} but "
                     f"{prim.operands[positions[0]]} has dtype {dtype.name}",
                     "operands of one dtype",
-                    f"tf.cast({prim.operands[position]}, tf.{dtype.name})",
+                    f"tf.cast({prim.operands[position]}, tf.{dtype.name})"
+                    if other.is_numeric and dtype.is_numeric
+                    else "",
                 )
         dims = broadcast_dims(prim.name, *(aval.dims for aval in avals))
         if isinstance(result, DType):
