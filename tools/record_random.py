@@ -2,7 +2,7 @@
 
 Run with a Python that has TensorFlow 2.21, on a CPU::
 
-    /opt/envs/tf/bin/python tools/record_random.py
+    python tools/record_random.py
 """
 
 from __future__ import annotations

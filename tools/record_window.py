@@ -1,6 +1,6 @@
 """Record TensorFlow's convolutions, poolings and patches for tests/kernels/test_window_recorded.py.
 
-    /opt/envs/tf/bin/python tools/record_window.py
+    python tools/record_window.py
 
 writes tests/kernels/window_values.json. Run it again after a change in window_cases.py.
 """
