@@ -12,12 +12,15 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.debugging import assert_true
-from talweg.api.export import export
-from talweg.core import dtypes
+from talweg.api.export import export, operation
+from talweg.core import dispatch, dtypes
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.graph import structure
+from talweg.trace import control
+
+state = dispatch.state
 
 
 def callable_or_error(value: Any, function: str, argument: str) -> Any:
@@ -45,6 +48,7 @@ def _truth(value: Any, function: str, argument: str) -> bool:
     return bool(value)
 
 
+@operation("cond")
 @export("cond")
 def cond(
     pred: Any,
@@ -64,6 +68,8 @@ def cond(
     """
     callable_or_error(true_fn, "cond", "true_fn")
     callable_or_error(false_fn, "cond", "false_fn")
+    if state.in_graph is not None and control.in_graph(pred):
+        return control.cond(pred, true_fn, false_fn)
     return true_fn() if _truth(pred, "cond", "pred") else false_fn()
 
 
@@ -215,6 +221,8 @@ def while_loop(
         raise value_error(
             "TW207", f"while_loop: loop_vars={loop_vars!r}", "a list or tuple, not empty"
         )
+    if state.in_graph is not None and control.in_graph(*structure.flatten(loop_vars)):
+        return control.while_loop(cond, body, loop_vars, shape_invariants, maximum_iterations)
     limit = _limit(maximum_iterations)
     first, steps = list(loop_vars), 0
     while (limit is None or steps < limit) and _truth(cond(*loop_vars), "while_loop", "cond(...)"):

@@ -7,25 +7,46 @@ defines which name, so `import talweg` imports none of them.
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import pkgutil
 import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar
 
+from talweg.core import dispatch
 from talweg.core.value import OPERATIONS
 
 EXPORTS: dict[str, Any] = {}
 ORIGINS: dict[str, str] = {}  # public name -> module that exports it
 
 T = TypeVar("T")
+state = dispatch.state
+
+
+def graph_aware(function: Any) -> Any:
+    """`function`; in a graph, its results get the name asked for, and a call that needs sizes or
+    values the graph does not know is kept whole (`trace/whole.py`)."""
+    if not inspect.isfunction(function) or hasattr(function, "in_eager_mode"):
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if state.busy and state.in_graph is not None:
+            return state.in_graph(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    call.in_eager_mode = function  # type: ignore[attr-defined]
+    return call
 
 
 def export(*names: str) -> Callable[[T], T]:
     """Give the decorated object these public names, relative to `tf`: ``"math.add", "add"``."""
 
     def register(value: T) -> T:
+        value = graph_aware(value)
         for name in names:
             if name in EXPORTS and EXPORTS[name] is not value:
                 raise AssertionError(f"tf.{name} is exported twice")
@@ -48,6 +69,7 @@ def operation(*names: str) -> Callable[[T], T]:
     """Register the decorated function in `OPERATIONS`, where lower layers find it by name."""
 
     def register(value: T) -> T:
+        value = graph_aware(value)
         for name in names:
             OPERATIONS[name] = value  # type: ignore[assignment]
             ORIGINS[f"operation:{name}"] = sys._getframe(1).f_globals["__name__"]

@@ -14,10 +14,10 @@ from talweg.core.errors import UnimplementedError, compose, type_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager import convert
-from talweg.eager.evaluate import quiet
 from talweg.eager.tape import GradientTape, UnconnectedGradients
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
+from talweg.execute.call import quiet
 from talweg.prims import arithmetic
 
 for _name, _dtype in dtypes.BY_NAME.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from talweg.core.dtypes import DType
-from talweg.core.shapes import TensorShape
+from talweg.core.shapes import TensorShape, static
 
 
 class Aval:
@@ -21,8 +21,8 @@ class Aval:
 
     @property
     def shape(self) -> TensorShape:
-        """The dimensions as a TensorShape."""
-        return TensorShape(self.dims)
+        """The dimensions as a TensorShape, None where one is symbolic."""
+        return static(self.dims)
 
     def __eq__(self, other) -> bool:
         return isinstance(other, Aval) and (self.dims, self.dtype) == (other.dims, other.dtype)

@@ -27,7 +27,7 @@ from typing import Any
 class State:
     """What is shared by all threads; filled in by `eager/evaluate.py`."""
 
-    __slots__ = ("busy", "evaluate", "lock", "plain", "variable")
+    __slots__ = ("busy", "evaluate", "in_graph", "lock", "plain", "variable")
 
     def __init__(self) -> None:
         self.busy = 0
@@ -35,6 +35,7 @@ class State:
         self.evaluate: Any = None
         self.plain: Any = None
         self.variable: Any = None
+        self.in_graph: Any = None  # how API functions are called once graphs are in use
 
 
 class Context(threading.local):
@@ -52,7 +53,8 @@ context = Context()
 
 def bind(prim: Any, operands: tuple, params: dict) -> Any:
     """Apply `prim`: interpret, then show the application to every recorder."""
-    interpreter, level, plain = context.base, 0, state.plain
+    interpreter, plain = context.base, state.plain
+    level = 0 if interpreter is None else interpreter.level
     for operand in operands:
         if type(operand) is not plain:
             own = getattr(operand, "level", 0)

@@ -44,7 +44,7 @@ class DType:
         self.is_bool = name == "bool"
         self.is_numeric = not self.is_bool and name not in ("string", "resource", "variant")
         self.is_numpy_compatible = name not in ("resource", "variant")
-        self.is_differentiable = self.is_floating or self.is_complex
+        self.is_differentiable = self.is_floating or self.is_complex or name == "variant"
 
     @property
     def numpy_dtype(self) -> np.dtype:

@@ -28,6 +28,11 @@ CATALOGUE = {
     "TW304": "a custom gradient broke its contract",
     "TW401": "a variable was used in a way it does not allow",
     "TW402": "a feature is not there",
+    "TW501": "a graph was used in a way it does not allow",
+    "TW502": "a tensor of one trace was used in another",
+    "TW503": "a session was used in a way it does not allow",
+    "TW504": "a placeholder was not fed, or was fed a value that does not fit",
+    "TW505": "a variable has no value in this session",
 }
 
 
@@ -102,6 +107,10 @@ class InaccessibleTensorError(ValueError):
 
 class OperatorNotAllowedInGraphError(TypeError):
     """A Python operation needs a value that a symbolic tensor does not have."""
+
+
+class NeedsStatic(ValueError):
+    """Building a graph needs a number that only running it gives: a size, a rank, a value."""
 
 
 def compose(code: str, happened: str, expected: str = "", hint: str = "") -> str:

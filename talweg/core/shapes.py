@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from talweg.core.dims import Dim, broadcast
 from talweg.core.errors import invalid, type_error, value_error
 
 Dims = tuple  # a tuple of ints, None where a dimension is not known
@@ -248,6 +249,13 @@ def known(dims: tuple) -> TensorShape:
     return shape
 
 
+def static(dims: tuple | None) -> TensorShape:
+    """The shape of dimensions of which some may be symbolic: None in their place."""
+    if dims is None:
+        return TensorShape(None)
+    return known(tuple([None if type(size) is Dim else size for size in dims]))
+
+
 def unknown_shape(rank: int | None = None) -> TensorShape:
     """A shape of unknown dimensions, of unknown rank too if `rank` is None."""
     return TensorShape(None if rank is None else [None] * rank)
@@ -272,7 +280,9 @@ def broadcast_dims(name: str, *shapes: tuple | None) -> Any:
         left, right = (1,) * (rank - len(result)) + result, (1,) * (rank - len(dims)) + dims
         merged = []
         for position, (a, b) in enumerate(zip(left, right)):
-            if a == 1 or a == b:
+            if type(a) is Dim or type(b) is Dim:
+                merged.append(broadcast(a, b))
+            elif a == 1 or a == b:
                 merged.append(b)
             elif b == 1:
                 merged.append(a)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core import dispatch
 from talweg.core.dtypes import (
     EXTENDED,
     DType,
@@ -22,8 +23,8 @@ from talweg.core.dtypes import (
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
-from talweg.eager.evaluate import quiet
 from talweg.eager.tensor import EagerTensor, wrap
+from talweg.execute.call import quiet
 
 CONVERTERS: list[tuple[type, Any]] = []  # (type, function(value, dtype) -> Tensor), by later layers
 
@@ -79,7 +80,9 @@ def _convert(value: Any, dtype: DType | None) -> Tensor:
         return value.__tf_tensor__(dtype, None)
     if isinstance(value, (list, tuple)) and _holds_tensor(value):
         return _pack(value, dtype)
-    return wrap(to_array(value, dtype))
+    base = dispatch.context.base
+    array = to_array(value, dtype)
+    return wrap(array) if base is None else base.constant(array)
 
 
 def _holds_tensor(value: Any) -> bool:

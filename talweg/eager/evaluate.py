@@ -1,13 +1,7 @@
-"""The eager interpreter: check, run the NumPy kernel, wrap.
-
-Kernels run in a private `contextvars` context in which NumPy reports no floating-point conditions:
-1/0 is inf here, without a warning, whatever the user has set for NumPy.
-"""
+"""The eager interpreter: check, run the NumPy kernel, wrap."""
 
 from __future__ import annotations
 
-import contextvars
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,81 +9,9 @@ import numpy as np
 from talweg.core import dispatch, settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
-from talweg.core.errors import InternalError, OpError, ResourceExhaustedError, compose
+from talweg.core.errors import InternalError
+from talweg.execute.call import avals_of, check, is_plain, run, sort_out
 
-_quiet = contextvars.Context()
-_quiet.run(np.seterr, all="ignore")
-run = _quiet.run
-
-
-def run_anywhere(kernel: Callable[..., Any], *arrays: Any, **params: Any) -> Any:
-    """Like `run`, also while another thread is inside it."""
-    with np.errstate(all="ignore"):
-        return kernel(*arrays, **params)
-
-
-def quiet(kernel: Callable[..., Any], *arrays: Any, **params: Any) -> Any:
-    """Run a pure function of arrays without NumPy's floating-point warnings."""
-    try:
-        return run(kernel, *arrays, **params)
-    except RuntimeError as error:
-        if "cannot enter context" not in str(error):
-            raise
-        return run_anywhere(kernel, *arrays, **params)
-
-
-_PYTHON_NUMBERS = frozenset((int, float, complex, bool))
-
-
-def avals_of(arrays: list) -> list[Aval]:
-    """The abstract values of all operands; a Python number takes the first array's dtype."""
-    try:
-        return [Aval(array.shape, of_numpy(array.dtype)) for array in arrays]
-    except AttributeError:
-        dtype = next(of_numpy(array.dtype) for array in arrays if hasattr(array, "dtype"))
-        return [
-            Aval((), dtype) if type(array) in _PYTHON_NUMBERS
-            else Aval(array.shape, of_numpy(array.dtype))
-            for array in arrays
-        ]  # fmt: skip
-
-
-def is_plain(prim: Any, arrays: list) -> bool:
-    """Whether all operands of an elementwise primitive have one dtype that it accepts."""
-    dtype = None
-    for array in arrays:
-        if type(array) in _PYTHON_NUMBERS:
-            continue
-        if dtype is None:
-            dtype = array.dtype
-        elif array.dtype is not dtype:
-            return False
-    return of_numpy(dtype) in prim.accepts  # type: ignore[arg-type]
-
-
-def check(prim: Any, arrays: list, params: dict) -> None:
-    """Run `infer`, which raises for bad operands; shapes and dtypes seen before are known good."""
-    try:
-        if len(arrays) == 1:
-            (x,) = arrays
-            key: tuple = (x.shape, x.dtype, *params.items())
-        elif len(arrays) == 2:
-            x, y = arrays
-            key = (x.shape, x.dtype, y.shape, y.dtype, *params.items())
-        else:
-            key = (*[(array.shape, array.dtype) for array in arrays], *params.items())
-        if key in prim.known:
-            return
-    except (TypeError, AttributeError):  # an unhashable parameter, a Python number
-        prim.infer(*avals_of(arrays), **params)
-        return
-    prim.infer(*avals_of(arrays), **params)
-    if len(prim.known) >= KNOWN_LIMIT:
-        prim.known.clear()
-    prim.known.add(key)
-
-
-KNOWN_LIMIT = 1024  # operand signatures remembered for a primitive
 verifying = settings.check
 verifying.get()
 
@@ -103,7 +25,7 @@ def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
     try:
         result = run(prim.numpy, *arrays, **params)
     except Exception as error:  # noqa: BLE001 -- every kind is sorted out there
-        result = _again(prim, arrays, params, error)
+        result = sort_out(prim, arrays, params, error)
     if verifying.value:
         _verify(prim, arrays, params, result)
     if prim.multiple:
@@ -116,21 +38,6 @@ def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
 _new = object.__new__
 
 
-def _again(prim: Any, arrays: list, params: dict, error: Exception) -> Any:
-    """Sort out why a kernel failed: another thread, a bad operand, no memory, or our own fault."""
-    if isinstance(error, RuntimeError) and "cannot enter context" in str(error):
-        return run_anywhere(prim.numpy, *arrays, **params)
-    if isinstance(error, OpError):
-        raise error
-    if isinstance(error, MemoryError):
-        text = compose("TW209", f"{prim.name}: not enough memory: {error}")
-        raise ResourceExhaustedError(None, None, text) from None
-    prim.infer(*avals_of(arrays), **params)
-    described = ", ".join(repr(aval) for aval in avals_of(arrays))
-    text = compose("TW209", f"{prim.name}({described}) failed: {type(error).__name__}: {error}")
-    raise InternalError(None, None, text) from error
-
-
 def _verify(prim: Any, arrays: list, params: dict, result: Any) -> None:
     """Under `settings.check`: the kernel's results are what `infer` promised."""
     promised = prim.infer(*avals_of(arrays), **params)
@@ -140,6 +47,3 @@ def _verify(prim: Any, arrays: list, params: dict, result: Any) -> None:
         fits = aval.dims is None or aval.shape.is_compatible_with(found.dims)
         if not fits or aval.dtype is not found.dtype:
             raise InternalError(None, None, f"{prim.name}: infer said {aval}, kernel gave {found}")
-
-
-dispatch.state.evaluate = evaluate

@@ -10,6 +10,7 @@ from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, type_error
 from talweg.core.value import OPERATIONS, IndexedSlices, Operators
 from talweg.eager.convert import convert_to_tensor
+from talweg.kernels.scatter import scatter_rows
 
 
 class ScatterUpdates(Operators):
@@ -115,13 +116,3 @@ class ScatterUpdates(Operators):
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """The smaller of old value and update."""
         return self._scatter_nd("min", indices, updates)
-
-
-def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: Any) -> None:
-    """Combine `updates` [*indices.shape, ...] into rows of `array`, in place."""
-    if kind == "update":
-        array[indices] = updates
-        return
-    kernel = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum,
-              "mul": np.multiply, "div": np.divide}[kind]  # fmt: skip
-    kernel.at(array, indices, updates)

@@ -18,8 +18,9 @@ from talweg.core.dtypes import DType, of_numpy
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.primitive import REGISTRY
 from talweg.core.value import OPERATIONS, Tensor
-from talweg.eager.evaluate import run
+from talweg.eager.evaluate import evaluate
 from talweg.eager.format import format_tensor, represent_tensor
+from talweg.execute.call import run
 from talweg.kernels.products import plain_product
 from talweg.prims import arithmetic, contract  # noqa: F401 -- declare what the operators use
 
@@ -290,7 +291,7 @@ def _install_fast_operators() -> None:
 _install_fast_operators()
 
 
-state.plain = EagerTensor
+state.plain, state.evaluate = EagerTensor, evaluate
 
 
 def array_of(value: Any) -> Any:

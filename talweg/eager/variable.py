@@ -22,6 +22,8 @@ from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.format import represent_variable
 from talweg.eager.scatter import ScatterUpdates
 from talweg.eager.tensor import EagerTensor, wrap
+from talweg.graph.handle import Handle
+from talweg.prims.state import update_variable
 
 
 class VariableSynchronization(enum.Enum):
@@ -55,6 +57,12 @@ class Variable(ScatterUpdates):
     """
 
     __array_priority__ = 100
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        base = dispatch.context.base
+        if cls is Variable and base is not None:
+            cls = OPERATIONS["variable_class"](base)
+        return object.__new__(cls)
 
     def __init__(
         self,
@@ -97,6 +105,7 @@ class Variable(ScatterUpdates):
         self._name = f"{scope.current.prefix}{name or 'Variable'}:0"
         self._constraint = constraint
         self._synchronization, self._aggregation = synchronization, aggregation
+        self._handle: Any = None
 
     # -- what it is
 
@@ -151,9 +160,11 @@ class Variable(ScatterUpdates):
         return self._tensor.device
 
     @property
-    def handle(self) -> Any:
-        """This variable (there are no separate handles)."""
-        return self
+    def handle(self) -> Handle:
+        """What graphs know of this variable."""
+        if self._handle is None:
+            self._handle = Handle(self, self._name, self._shape, self._dtype)
+        return self._handle
 
     @property
     def _shared_name(self) -> str:
@@ -181,6 +192,8 @@ class Variable(ScatterUpdates):
         """The present value; while a tape records, it is told of the reading."""
         tensor = self._tensor
         if dispatch.state.busy:
+            if dispatch.context.base is not None:
+                tensor = dispatch.context.base.read_variable(self.handle)
             for recorder in dispatch.context.recorders:
                 recorder.note_read(self, tensor)
         return tensor
@@ -252,6 +265,10 @@ class Variable(ScatterUpdates):
     def _accept(self, value: Any, what: str) -> Any:
         """`value` as a tensor of this variable's dtype, checked against its shape."""
         tensor = convert_to_tensor(value, dtype=self._dtype)
+        self._check_assigned(tensor, what)
+        return tensor
+
+    def _check_assigned(self, tensor: Any, what: str = "assign to") -> None:
         if not self._shape.is_compatible_with(tensor.shape):
             raise value_error(
                 "TW204",
@@ -259,7 +276,6 @@ class Variable(ScatterUpdates):
                 f"shape {tensor.shape}",
                 f"a value of shape {self._shape}",
             )
-        return tensor
 
     def _replace(self, array: Any) -> None:
         self._tensor = wrap(array)
@@ -272,7 +288,17 @@ class Variable(ScatterUpdates):
         read_value: bool = True,
     ) -> Any:
         """Set the value; ValueError if its shape does not fit.  Returns the variable."""
+        if dispatch.context.base is not None:
+            return self._trace_update("assign", value, read_value)
         self._replace(self._accept(value, "assign to")._array)
+        return self if read_value else None
+
+    def _trace_update(self, rule: str, value: Any, read_value: bool = True) -> Any:
+        """A change of the variable inside a trace."""
+        value = convert_to_tensor(value, dtype=self._dtype)
+        if rule == "assign":
+            self._check_assigned(value)
+        OPERATIONS["update_variable"](value, variable=self.handle, rule=rule)
         return self if read_value else None
 
     def _update(self, delta: Any, kernel: Callable[[Any, Any], Any], what: str) -> None:
@@ -298,6 +324,8 @@ class Variable(ScatterUpdates):
         read_value: bool = True,
     ) -> Any:
         """Add `delta`.  Returns the variable."""
+        if dispatch.context.base is not None:
+            return self._trace_update("add", delta, read_value)
         self._update(delta, np.add, "add")
         return self if read_value else None
 
@@ -309,6 +337,8 @@ class Variable(ScatterUpdates):
         read_value: bool = True,
     ) -> Any:
         """Subtract `delta`.  Returns the variable."""
+        if dispatch.context.base is not None:
+            return self._trace_update("sub", delta, read_value)
         self._update(delta, np.subtract, "subtract")
         return self if read_value else None
 
@@ -402,3 +432,4 @@ _add_operators()
 CONVERTERS.append((Variable, _read))
 
 dispatch.state.variable = Variable
+OPERATIONS["update_variable"] = update_variable

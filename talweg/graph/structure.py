@@ -141,9 +141,10 @@ def pack(structure: Any, leaves: list, composites: bool = False) -> Any:
     return build(structure)
 
 
-def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
+def map_leaves(function: Callable[[Any], Any], structure: Any, composites: bool = False) -> Any:
     """`function` applied to each leaf."""
-    return pack(structure, [function(leaf) for leaf in flatten(structure)])
+    leaves = [function(leaf) for leaf in flatten(structure, composites)]
+    return pack(structure, leaves, composites)
 
 
 # -- comparison

@@ -57,3 +57,13 @@ def _sums(updates: np.ndarray, starts: np.ndarray) -> Any:
     if updates.dtype.itemsize == 2 and updates.dtype.kind not in "iu":
         return np.add.reduceat(updates.astype(np.float32), starts, axis=0).astype(updates.dtype)
     return np.add.reduceat(updates, starts, axis=0)
+
+
+def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: Any) -> None:
+    """Combine `updates` [*indices.shape, ...] into rows of `array`, in place."""
+    if kind == "update":
+        array[indices] = updates
+        return
+    kernel = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum,
+              "mul": np.multiply, "div": np.divide}[kind]  # fmt: skip
+    kernel.at(array, indices, updates)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.declare import check_dtype, primitive
+from talweg.core.declare import LOOP, check_dtype, primitive
 from talweg.core.dtypes import FLOATING, NUMERIC, REAL, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
@@ -94,6 +94,50 @@ class reduce_sum:
     memory = "reduce"
     samples = (*SAMPLES, EMPTY)
     rejects = (Reject(np.array([True]), axes=(0,), keepdims=False, code="TW102"),)
+
+
+@primitive
+class sum_like:
+    """y = Σ g over the axes along which x was broadcast to the shape of g."""
+
+    operands = "g x"
+    no_gradient = {"x": NoGradient("only its shape is used")}
+
+    def infer(g, x):
+        return Aval(x.dims, g.dtype)
+
+    def numpy(g, x):
+        lead = g.ndim - x.ndim
+        axes = tuple(i for i in range(g.ndim) if i < lead or x.shape[i - lead] == 1 != g.shape[i])
+        return reduce_sum.numpy(g, axes=axes, keepdims=False).reshape(x.shape)
+
+    def transpose_g(h, g, x):
+        return broadcast_like(h, g)
+
+    batch = LOOP
+    memory = "reduce"
+    samples = (Sample([2, 3], [3]), Sample([2, 3], [2, 1]), Sample([3], [3]), Sample([2], []))
+
+
+@primitive
+class broadcast_like:
+    """y = x repeated to the shape of z."""
+
+    operands = "x z"
+    no_gradient = {"z": NoGradient("only its shape is used")}
+
+    def infer(x, z):
+        return Aval(z.dims, x.dtype)
+
+    def numpy(x, z):
+        return np.broadcast_to(x, z.shape)
+
+    def transpose_x(g, x, z):
+        return sum_like(g, x)
+
+    batch = LOOP
+    memory = "view"
+    samples = (Sample([3], [2, 3]), Sample([2, 1], [2, 3]), Sample([], [2]))
 
 
 @primitive

@@ -138,13 +138,14 @@ def _loop(prim: Any, size: int, batched: tuple, operands: list, params: dict) ->
 def batching(size: int) -> Iterator[BatchInterpreter]:
     """A new level of batching for the block."""
     context = dispatch.context
-    context.batch_level += 1
+    before = context.batch_level
+    context.batch_level = 1 + max(before, 0 if context.base is None else context.base.level)
     dispatch.enter()
     try:
         yield BatchInterpreter(context.batch_level, size)
     finally:
         dispatch.leave()
-        context.batch_level -= 1
+        context.batch_level = before
 
 
 def unwrap(value: Any, interpreter: BatchInterpreter) -> Any:

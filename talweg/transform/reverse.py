@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.core.value import IndexedSlices
+from talweg.graph.node import BODY
 from talweg.prims.arithmetic import zeros_of
 from talweg.transform.rules import accumulate, densify, vjp_of
 
@@ -46,7 +47,7 @@ def pullback(records: list[Record], targets: list, seeds: list, sources: list) -
             cotangents[id(target)] = accumulate(cotangents.get(id(target)), seed)
     for (prim, operands, results, params, _), wanted in reversed(kept):
         if type(results) is tuple:
-            g = _gather(results, cotangents, own)
+            g = _gather(results, cotangents, own, prim.effect == BODY)
         else:
             key = id(results)
             g = cotangents.get(key) if key in own else cotangents.pop(key, None)
@@ -63,13 +64,20 @@ def pullback(records: list[Record], targets: list, seeds: list, sources: list) -
     return [cotangents.get(id(source)) for source in sources]
 
 
-def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple | None:
-    """The cotangents of several results, zeros for absent ones; None if all are absent."""
+def _gather(
+    results: tuple, cotangents: dict[int, Any], own: set[int], sparse: bool
+) -> tuple | None:
+    """The cotangents of several results; None if all are absent, zeros for absent ones.
+
+    With `sparse`, absent ones stay None.
+    """
     found = [
         cotangents.get(id(z)) if id(z) in own else cotangents.pop(id(z), None) for z in results
     ]
     if all(g is None for g in found):
         return None
+    if sparse:
+        return tuple(found)
     return tuple(
         densify(g) if g is not None else zeros_of(z) if z.dtype.is_differentiable else None
         for g, z in zip(found, results)

@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.core.errors import InternalError
+from talweg.core.dims import same, same_dims
+from talweg.core.dtypes import variant
+from talweg.core.errors import InternalError, NeedsStatic
 from talweg.core.primitive import later
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.graph.node import BODY, GRAPH
 from talweg.prims.arithmetic import gate, neg, zeros_of
 from talweg.prims.complex import conj
-from talweg.prims.layout import broadcast_to, reshape
-from talweg.prims.reduce import reduce_sum
+from talweg.prims.layout import reshape
+from talweg.prims.reduce import reduce_sum, sum_like
 
 
 def vjp_of(prim: Any) -> Callable[..., list]:
@@ -82,15 +85,26 @@ def conjugated(partial: Any) -> Any:
 
 def unbroadcast(g: Any, x: Any) -> Any:
     """The sum of `g` over the axes along which `x` was broadcast to its shape."""
-    wanted, dims = x.dims, g.dims
-    extra = len(dims) - len(wanted)
-    axes = tuple(range(extra)) + tuple(
-        position + extra
-        for position, size in enumerate(wanted)
-        if size == 1 and dims[position + extra] != 1
-    )
-    total = reduce_sum(g, axes=axes, keepdims=False)
+    try:
+        wanted, dims = x.dims, g.dims
+        extra = len(dims) - len(wanted)
+        axes = tuple(range(extra)) + tuple(
+            position + extra
+            for position, size in enumerate(wanted)
+            if not same(size, dims[position + extra]) and size == 1
+        )
+    except NeedsStatic:
+        return sum_like(g, x)
+    total = reduce_sum(g, axes=axes, keepdims=False) if axes else g
     return total if len(axes) == extra else reshape(total, shape=wanted)
+
+
+def fits(g: Any, x: Any) -> bool:
+    """Whether a cotangent certainly has the shape of its operand."""
+    try:
+        return same_dims(g.dims, x.dims)
+    except NeedsStatic:
+        return False
 
 
 def _elementwise_vjp(prim: Any) -> Callable[..., list]:
@@ -140,7 +154,7 @@ def _pull(prim: Any, name: str) -> Callable[[Any, Any, tuple, int], Any]:
         else:
             part = times(g, partial(z, *operands), True)
         x = operands[i]
-        return part if part.dims == x.dims else unbroadcast(part, x)
+        return part if fits(part, x) else unbroadcast(part, x)
 
     return pull
 
@@ -164,8 +178,8 @@ def _elementwise_jvp(prim: Any) -> Callable[..., Any]:
                 p = partial(z, *operands)
                 part = guarded(p, t) if prim.guarded else times(t, p, False)
                 total = accumulate(total, part)
-        if total is not None and total.dims != z.dims:
-            total = broadcast_to(total, shape=z.dims)
+        if total is not None and not fits(total, z):
+            total = total + zeros_of(z)
         return total
 
     return jvp
@@ -252,10 +266,11 @@ def _explicit_vjp(prim: Any) -> Callable[..., list]:
 
 def _explicit_jvp(prim: Any) -> Callable[..., Any]:
     rule = prim.jvp_rule
+    dense = prim.effect not in (BODY, GRAPH)  # those take absent tangents as None
 
     def jvp(tangents: list, z: Any, operands: tuple, params: dict) -> Any:
         filled = tuple(
-            zeros_of(x) if t is None and x.dtype.is_differentiable else t
+            zeros_of(x) if t is None and x.dtype.is_differentiable and dense else t
             for t, x in zip(tangents, operands)
         )
         return rule(filled if len(filled) != 1 else filled[0], z, *operands, **params)
@@ -274,6 +289,8 @@ def accumulate(total: Any, part: Any) -> Any:
         return total
     if type(total) is IndexedSlices or type(part) is IndexedSlices:
         return OPERATIONS["add_slices"](total, part)
+    if getattr(total, "dtype", None) is variant:
+        return later("list_add")(total, part)
     return total + part
 
 

@@ -244,7 +244,7 @@ def check_shapes(case: Case) -> None:
     """`infer` says what the kernel gives, and operands are not changed."""
     arrays = case.arrays()
     before = [a.copy() for a in arrays]
-    from talweg.eager.evaluate import avals_of
+    from talweg.execute.call import avals_of
 
     promised = case.prim.infer(*avals_of(arrays), **case.params())
     promised = promised if isinstance(promised, (list, tuple)) else [promised]

@@ -14,9 +14,9 @@ from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, bfloat16, float32, int8, int16, uint8
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
-from talweg.eager.evaluate import run
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.eager.variable import Variable
+from talweg.execute.call import run
 from talweg.prims.arithmetic import cast
 from talweg.prims.contract import adjoint
 from talweg.prims.contract import matmul as product

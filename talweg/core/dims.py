@@ -1,0 +1,418 @@
+"""Symbolic dimensions: sizes that are known only when a graph runs.
+
+A `Dim` is a polynomial with integer coefficients over atoms.  An atom is the size of one axis of a
+tensor, one element of an integer tensor that is used as a size, or a function of other dimensions
+(`//`, `%`, the larger, the smaller, what two dimensions broadcast to).  Arithmetic keeps the normal
+form, so sizes that are equal whatever the atoms are, are equal objects: `(4 * n + 4) // 4 - 1 == n`.
+
+A comparison that the polynomials do not decide raises `NeedsStatic`, and so does using a `Dim` as a
+Python integer.  Code that only wants to reject what is certainly wrong asks `differ`.  Symbolic
+shapes as polynomials: as in JAX's shape polymorphism and TVM's arithmetic simplifier.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from talweg.core.errors import NeedsStatic
+
+_serials = itertools.count()
+
+
+class Atom:
+    """An unknown non-negative integer (of any sign for kind "value").
+
+    `kind` is "size" (axis `place` of the tensor `source`), "value" (element `place` of the integer
+    tensor `source`) or the name of a function of `arguments`.  It does not keep its source alive,
+    since the source's own dimensions name it; nodes that use it do.
+    """
+
+    __slots__ = ("_source", "arguments", "key", "kind", "place", "serial")
+
+    def __init__(self, kind: str, source: Any = None, place: int = 0, arguments: tuple = ()):
+        self.kind, self.place, self.arguments = kind, place, arguments
+        self.serial = next(_serials)
+        self._source = None if source is None else weakref.ref(source)
+        self.key = (kind, arguments) if arguments else self.serial
+
+    @property
+    def source(self) -> Any:
+        """The tensor whose size or value it is; None for functions, and for a tensor that died."""
+        return None if self._source is None else self._source()
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Atom) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        if self.arguments:
+            return f"{self.kind}({', '.join(map(repr, self.arguments))})"
+        return f"{'v' if self.kind == 'value' else 'd'}{self.serial}"
+
+
+Size = Any  # an int or a Dim
+
+
+class Dim:
+    """A symbolic size; see this module's docstring."""
+
+    __slots__ = ("constant", "terms")
+
+    def __init__(self, terms: tuple, constant: int):
+        self.terms, self.constant = terms, constant  # ((atoms in order), coefficient), ...
+
+    # -- arithmetic
+
+    def __add__(self, other: Size) -> Size:
+        if type(other) is int:
+            return Dim(self.terms, self.constant + other)
+        if not isinstance(other, Dim):
+            other = _number(other)
+            return NotImplemented if other is None else self + other
+        total = dict(self.terms)
+        for atoms, factor in other.terms:
+            total[atoms] = total.get(atoms, 0) + factor
+        return _normal(total, self.constant + other.constant)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Size:
+        return self * -1
+
+    def __sub__(self, other: Size) -> Size:
+        return self + -other
+
+    def __rsub__(self, other: Size) -> Size:
+        return -self + other
+
+    def __mul__(self, other: Size) -> Size:
+        if not isinstance(other, Dim):
+            other = _number(other)
+            if other is None:
+                return NotImplemented
+            return _normal({a: f * other for a, f in self.terms}, self.constant * other)
+        total: dict[tuple, int] = {}
+        for left, a in _all_terms(self):
+            for right, b in _all_terms(other):
+                atoms = tuple(sorted(left + right, key=lambda atom: atom.serial))
+                total[atoms] = total.get(atoms, 0) + a * b
+        return _normal(total, 0)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Size) -> Size:
+        other = _number(other)
+        if other is None:
+            return NotImplemented
+        quotient = _exact(self, other)
+        return _function("floordiv", self, other) if quotient is None else quotient
+
+    def __rfloordiv__(self, other: Size) -> Size:
+        return 0 if other == 0 else _function("floordiv", other, self)
+
+    def __mod__(self, other: Size) -> Size:
+        other = _number(other)
+        if other is None:
+            return NotImplemented
+        return 0 if _exact(self, other) is not None else _function("mod", self, other)
+
+    def __rmod__(self, other: Size) -> Size:
+        return 0 if other == 0 else _function("mod", other, self)
+
+    # -- comparison: decided, or NeedsStatic
+
+    def __eq__(self, other: Any) -> bool:
+        if other is self:
+            return True
+        if not isinstance(other, Dim):
+            number = _number(other)
+            if number is None:
+                return False
+            if not _may_be(self - number):
+                return False
+            raise undecided(self, "==", other)
+        gap = self - other
+        if type(gap) is int:
+            return gap == 0
+        if not _may_be(gap):
+            return False
+        raise undecided(self, "==", other)
+
+    def __ne__(self, other: Any) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.terms, self.constant))
+
+    def __lt__(self, other: Size) -> bool:
+        return _less(self - other, 0, self, "<", other)
+
+    def __le__(self, other: Size) -> bool:
+        return _less(self - other, 1, self, "<=", other)
+
+    def __gt__(self, other: Size) -> bool:
+        return _less(other - self, 0, self, ">", other)
+
+    def __ge__(self, other: Size) -> bool:
+        return _less(other - self, 1, self, ">=", other)
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __index__(self) -> int:
+        raise NeedsStatic(f"the dimension {self!r} is not known while the graph is built")
+
+    __int__ = __float__ = __index__
+
+    def __repr__(self) -> str:
+        parts = []
+        for atoms, factor in self.terms:
+            text = "*".join(map(repr, atoms))
+            parts.append(text if factor == 1 else f"{factor}*{text}")
+        if self.constant:
+            parts.append(str(self.constant))
+        return "+".join(parts).replace("+-", "-")
+
+
+def _number(value: Any) -> Any:
+    """`value` as an int or a Dim; None if it is neither."""
+    if isinstance(value, Dim) or type(value) is int:
+        return value
+    try:
+        return value.__index__()
+    except AttributeError:
+        return None
+
+
+def _all_terms(dim: Dim) -> list:
+    return [*dim.terms, ((), dim.constant)] if dim.constant else list(dim.terms)
+
+
+def _normal(total: dict, constant: int) -> Size:
+    constant += total.pop((), 0)
+    terms = tuple(
+        sorted(
+            ((atoms, factor) for atoms, factor in total.items() if factor),
+            key=lambda term: [atom.serial for atom in term[0]],
+        )
+    )
+    return Dim(terms, constant) if terms else constant
+
+
+def _exact(dim: Dim, divisor: Size) -> Size | None:
+    """dim / divisor where that is a polynomial; else None."""
+    if type(divisor) is int:
+        if divisor and all(f % divisor == 0 for _, f in _all_terms(dim)):
+            return _normal({a: f // divisor for a, f in dim.terms}, dim.constant // divisor)
+        return None
+    if len(divisor.terms) != 1 or divisor.constant:
+        return 1 if dim.terms == divisor.terms and dim.constant == divisor.constant else None
+    (by, factor) = divisor.terms[0]
+    quotient: dict[tuple, int] = {}
+    for atoms, coefficient in _all_terms(dim):
+        rest = list(atoms)
+        for atom in by:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if coefficient % factor:
+            return None
+        quotient[tuple(rest)] = coefficient // factor
+    return _normal(quotient, 0)
+
+
+def _bounds(dim: Dim) -> tuple[int | None, int | None]:
+    """The least and the greatest value `dim` can have; None where there is no bound."""
+    low: int | None = dim.constant
+    high: int | None = dim.constant
+    for atoms, factor in dim.terms:
+        if any(atom.kind == "value" for atom in atoms):
+            return None, None
+        if factor > 0:
+            high = None
+        else:
+            low = None
+    return low, high
+
+
+def _may_be(gap: Dim) -> bool:
+    """Whether `gap` may be 0."""
+    low, high = _bounds(gap)
+    if (low is not None and low > 0) or (high is not None and high < 0):
+        return False
+    divisor = 0
+    for _, factor in gap.terms:
+        divisor = factor if not divisor else _gcd(divisor, factor)
+    return gap.constant % divisor == 0
+
+
+def _gcd(a: int, b: int) -> int:
+    while b:
+        a, b = b, a % b
+    return abs(a)
+
+
+def _less(gap: Size, limit: int, left: Any, sign: str, right: Any) -> bool:
+    """Whether gap < limit."""
+    if type(gap) is int:
+        return gap < limit
+    low, high = _bounds(gap)
+    if high is not None and high < limit:
+        return True
+    if low is not None and low >= limit:
+        return False
+    raise undecided(left, sign, right)
+
+
+def undecided(left: Any, sign: str, right: Any) -> NeedsStatic:
+    """The error of a comparison that depends on sizes that are not known."""
+    return NeedsStatic(f"whether {left!r} {sign} {right!r} is not known while the graph is built")
+
+
+def _function(name: str, *arguments: Size) -> Dim:
+    return Dim((((Atom(name, arguments=arguments),), 1),), 0)
+
+
+# -- what other modules use
+
+
+def of_atom(atom: Atom) -> Dim:
+    """The dimension that is just this atom."""
+    return Dim((((atom,), 1),), 0)
+
+
+def is_symbolic(dims: Any) -> bool:
+    """Whether a tuple of dimensions holds one that is not a plain number."""
+    return any(type(size) is Dim for size in dims)
+
+
+def differ(a: Size, b: Size) -> bool:
+    """Whether two sizes certainly differ."""
+    try:
+        return a != b
+    except NeedsStatic:
+        return False
+
+
+def same(a: Size, b: Size) -> bool:
+    """Whether two sizes are certainly equal."""
+    try:
+        return a == b
+    except NeedsStatic:
+        return False
+
+
+def same_dims(left: tuple, right: tuple) -> bool:
+    """Whether two shapes are certainly equal."""
+    return left is right or (len(left) == len(right) and all(map(same, left, right)))
+
+
+def dims_differ(left: tuple, right: tuple) -> bool:
+    """Whether two shapes certainly differ."""
+    return len(left) != len(right) or any(map(differ, left, right))
+
+
+def largest(a: Size, b: Size) -> Size:
+    """max(a, b)."""
+    return _chosen("max", a, b)
+
+
+def smallest(a: Size, b: Size) -> Size:
+    """min(a, b)."""
+    return _chosen("min", b, a)
+
+
+def _chosen(name: str, a: Size, b: Size) -> Size:
+    """`a` if a >= b, `b` if b >= a, else what decides it when the graph runs."""
+    for left, right in ((a, b), (b, a)):
+        try:
+            if left >= right:
+                return left
+            return right
+        except NeedsStatic:
+            continue
+    return _function(name, a, b)
+
+
+def broadcast(a: Size, b: Size) -> Size:
+    """What sizes a and b broadcast to, if they do."""
+    if same(a, b) or same(b, 1):
+        return a
+    if same(a, 1):
+        return b
+    if type(a) is int or type(b) is int:
+        return a if type(a) is int else b  # the other one is 1 or equal to it
+    first, second = sorted((a, b), key=lambda dim: dim.terms[0][0][0].serial)
+    return _function("broadcast", first, second)
+
+
+_FUNCTIONS: dict[str, Callable[[int, int], int]] = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "max": max,
+    "min": min,
+    "broadcast": lambda a, b: b if a == 1 else a,
+}
+
+
+def evaluate(size: Size, value_of: Callable[[Atom], int]) -> int:
+    """The number a size stands for, given the numbers of its atoms."""
+    if type(size) is not Dim:
+        return size
+    total = size.constant
+    for atoms, factor in size.terms:
+        for atom in atoms:
+            if atom.arguments:
+                parts = [evaluate(argument, value_of) for argument in atom.arguments]
+                factor *= _FUNCTIONS[atom.kind](*parts)
+            else:
+                factor *= value_of(atom)
+        total += factor
+    return total
+
+
+def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size | None:
+    """`size` with every atom replaced; None if one has no replacement."""
+    if type(size) is not Dim:
+        return size
+    total: Any = size.constant
+    for atoms, factor in size.terms:
+        product: Any = factor
+        for atom in atoms:
+            if atom.arguments:
+                parts = [substitute(argument, replace) for argument in atom.arguments]
+                by = None if any(p is None for p in parts) else _apply(atom.kind, *parts)
+            else:
+                by = replace(atom)
+            if by is None:
+                return None
+            product = by * product
+        total = product + total
+    return total
+
+
+def _apply(kind: str, a: Size, b: Size) -> Size:
+    if kind == "floordiv":
+        return a // b
+    if kind == "mod":
+        return a % b
+    return {"max": largest, "min": smallest, "broadcast": broadcast}[kind](a, b)
+
+
+def atoms_of(value: Any) -> Iterator[Atom]:
+    """The sizes and values that a size, or a nest of tuples with sizes in it, depends on."""
+    if type(value) is Dim:
+        for atoms, _ in value.terms:
+            for atom in atoms:
+                if atom.arguments:
+                    yield from atoms_of(atom.arguments)
+                else:
+                    yield atom
+    elif type(value) in (tuple, list):
+        for item in value:
+            yield from atoms_of(item)

@@ -1,0 +1,168 @@
+"""The interpreter: runs a program step by step with the NumPy kernels.
+
+It is the meaning of every primitive, the executor of first calls and one-shot runs, and the oracle
+of the compiler.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dims import Atom, Dim, evaluate
+from talweg.core.errors import FailedPreconditionError, OpError, compose
+from talweg.core.provenance import describe
+from talweg.execute.call import check, sort_out
+from talweg.graph.subgraph import Body
+from talweg.passes.functionalize import Program, Step, program_of
+
+
+class Missing:
+    """What a variable holds before it has a value."""
+
+    def __repr__(self) -> str:
+        return "<no value>"
+
+
+MISSING: Any = Missing()
+
+
+def run(program: Program, arguments: list, state: dict) -> list:
+    """The outputs of a program; `state` (variable -> array or MISSING) is changed by its writes."""
+    with np.errstate(all="ignore"):
+        return _run(program, arguments, state)
+
+
+def _run(program: Program, arguments: list, state: dict) -> list:
+    values: list = [None] * program.size
+    for slot, array in program.constants:
+        values[slot] = array
+    for slot, array in zip(program.inputs, arguments):
+        values[slot] = array
+    if program.starts:
+        for variable, slot in program.starts.items():
+            values[slot] = state.get(variable, MISSING)
+        if program.needs:
+            _check_needs(program, state)
+    for step in program.steps:
+        inputs, params = step.inputs, step.params
+        if step.dynamic:
+            params = fill_in(params, program, values)
+        kind = step.kind
+        if kind == "body":
+            _run_body(step, values, params)
+            continue
+        arrays = [values[slot] for slot in inputs] if kind != "state" else _present(step, values)
+        for slot in step.free:
+            values[slot] = None
+        try:
+            if kind == "checked":
+                check(step.prim, arrays, params)
+            values[step.out] = step.prim.numpy(*arrays, **params)
+        except Exception as error:  # noqa: BLE001 -- sorted out, and told where the node was made
+            values[step.out] = _failed(step, arrays, params, error)
+        if step.out in step.free:
+            values[step.out] = None
+    for variable, slot in program.writes.items():
+        state[variable] = values[slot]
+    return [values[slot] for slot in program.outputs]
+
+
+def _present(step: Step, values: list) -> list:
+    """The operands of a read or write, the variable's present value first."""
+    first, *rest = step.inputs
+    if step.prim.name == "is_initialized":
+        return [values[first] is not MISSING]
+    return [None if first < 0 else values[first], *[values[slot] for slot in rest]]
+
+
+def _check_needs(program: Program, state: dict) -> None:
+    absent = [v for v in program.needs if state.get(v, MISSING) is MISSING]
+    if absent:
+        raise uninitialized(absent)
+
+
+def uninitialized(variables: list) -> OpError:
+    """The error of reading variables that have no value."""
+    names = ", ".join(repr(variable.name.split(":")[0]) for variable in variables)
+    text = compose(
+        "TW505",
+        f"Attempting to use uninitialized value: no value in this session for {names}",
+        hint="session.run(tf.global_variables_initializer()) first",
+    )
+    return FailedPreconditionError(None, None, text)
+
+
+def fill_in(params: dict, program: Program, values: list) -> dict:
+    """Parameters with every symbolic size replaced by its number."""
+
+    def value_of(atom: Atom) -> int:
+        slot, kind, place = program.places[atom]
+        array = values[slot]
+        if kind == "size":
+            return array.shape[place]
+        return int(array.reshape(-1)[place]) if array.ndim else int(array)
+
+    def number(value: Any) -> Any:
+        if type(value) is Dim:
+            return evaluate(value, value_of)
+        if type(value) is tuple:
+            return tuple([number(item) for item in value])
+        return value
+
+    return {key: number(value) for key, value in params.items()}
+
+
+def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:
+    """Say which operation failed, and where it was made; or the result after all."""
+    if getattr(error, "talweg_located", False) or step.prim.effect == "host":
+        raise error
+    try:
+        if step.kind == "state":
+            raise error
+        return sort_out(step.prim, arrays, params, error)
+    except OpError as found:
+        found.talweg_located = True  # type: ignore[attr-defined]
+        if step.node.origin is not None:
+            place = f"\n  operation {step.prim.name!r} was made at {describe(step.node.origin)}"
+            found._message += place
+        raise found from None
+
+
+class BodyRunner:
+    """What a kernel with bodies runs them with: it passes variables in and out."""
+
+    def __init__(self, step: Step, state: dict):
+        self.state = state
+        self.remembers = step.remembers
+
+    def inner(self, body: Body) -> tuple:
+        """The inner nodes of `body` whose values are asked for."""
+        return body.requested() if self.remembers else ()
+
+    def __call__(self, body: Body, arrays: list) -> list:
+        """The outputs of `body`."""
+        return _run(program_of(body), arrays, self.state)
+
+    def with_inner(self, body: Body, arrays: list, inner: tuple) -> tuple[list, list]:
+        """The outputs of `body`, and the values of the inner nodes."""
+        values = _run(program_of(body, inner), arrays, self.state)
+        count = len(body.outputs)
+        return values[:count], values[count:]
+
+
+def _run_body(step: Step, values: list, params: dict) -> None:
+    state = {variable: values[before] for variable, before, _ in step.states}
+    arrays = [values[slot] for slot in step.inputs]
+    for slot in step.free:
+        values[slot] = None
+    try:
+        result = step.prim.numpy(BodyRunner(step, state), *arrays, **params)
+    except OpError as error:
+        error.talweg_located = True  # type: ignore[attr-defined]
+        raise
+    for variable, before, after in step.states:
+        if after != before:
+            values[after] = state[variable]
+    values[step.out] = result

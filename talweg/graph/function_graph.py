@@ -1,0 +1,206 @@
+"""FunctionGraph: the graph of a function, branch or loop body under construction.
+
+It captures what it uses from outside as inputs of its own, keeps the operations with effects in
+program order, and knows which variables they wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.dims import Dim, atoms_of, is_symbolic, of_atom, substitute
+from talweg.core.errors import InaccessibleTensorError, NeedsStatic, compose, type_error
+from talweg.core.primitive import later
+from talweg.core.provenance import describe
+from talweg.core.value import Tensor
+from talweg.graph.contents import element
+from talweg.graph.graph import Graph, variable_dims
+from talweg.graph.handle import Handle
+from talweg.graph.node import INPUT, READ, WRITE, Node
+from talweg.graph.symbol import Symbol
+
+
+class FunctionGraph(Graph):
+    """The body of a function, branch or loop: `inputs`, then what it captured, then results."""
+
+    building_function = True
+
+    def __init__(self, name: str = "function", as_v1: bool = False):
+        self.outer = dispatch.context.base
+        super().__init__()
+        self.function_name = name
+        self.building_function = not as_v1
+        self.inputs: list[Node] = []
+        self.captured: dict[int, tuple[Any, Node]] = {}  # by id: what is outside, what is inside
+        self.sizes: dict[Any, Any] = {}  # sizes outside -> sizes inside
+        self.effects: list[Node] = []  # in program order; all of them run
+        self.writes: dict[Any, Node] = {}  # variable -> what wrote it last
+        self.pending_writes: dict[Any, None] = {}  # variables that the next operation writes
+        self.inside: frozenset = frozenset()  # variables that must be read here
+        self.closed = False
+
+    def add_input(self, aval: Aval) -> Symbol:
+        """One more input."""
+        symbol = self._input(aval)
+        self.inputs.append(symbol.node)
+        return symbol
+
+    def _input(self, aval: Aval) -> Symbol:
+        """A placeholder for a value from outside; equal sizes outside are equal inside."""
+        dims = aval.dims
+        if dims is None or not is_symbolic(dims):
+            return self.placeholder(dims, aval.dtype)
+        wanted = tuple([self.sizes.get(size) if type(size) is Dim else size for size in dims])
+        symbol = self.placeholder(wanted, aval.dtype)
+        for outside, inside in zip(dims, symbol.dims):
+            if type(outside) is Dim:
+                self.sizes.setdefault(outside, inside)
+        self.table.symbolic = True
+        return symbol
+
+    def bring_in(self, value: Any) -> Symbol:
+        """What `value` (a tensor from outside) is inside; captured on first use."""
+        found = self.captured.get(id(value))
+        if found is not None:
+            return self.symbol(found[1])
+        if self.closed:
+            raise InaccessibleTensorError(
+                compose(
+                    "TW502",
+                    f"a tensor of the function {self.function_name!r} was used after the function "
+                    "had been traced",
+                    hint="return it from the function",
+                )
+            )
+        if type(value) is Symbol:
+            self._check_scope(value)
+            if value.node.prim.name == "constant" and not value.node.params["value"].captured:
+                return self.constant(value.node.params["value"].array)
+            aval = value.aval
+        elif isinstance(value, Tensor):
+            aval = Aval(value.dims, value.dtype)
+        else:
+            raise type_error("TW104", f"{value!r} is not a tensor")
+        symbol = self._input(aval)
+        self.captured[id(value)] = (value, symbol.node)
+        symbol.node.holders += 1
+        return symbol
+
+    def _check_scope(self, symbol: Symbol) -> None:
+        graph = self.outer
+        while graph is not None:
+            if graph.table is symbol.node.table:
+                return
+            graph = getattr(graph, "outer", None)
+        owner = symbol.graph
+        name = getattr(owner, "function_name", "another graph")
+        raise InaccessibleTensorError(
+            compose(
+                "TW502",
+                f"{symbol!r} is out of scope: it belongs to {name!r}, where it was made at "
+                f"{describe(symbol.node.origin)}, and cannot be used in {self.function_name!r}",
+                "a tensor made inside the function, or passed to it",
+                "return the tensor from the function that makes it",
+            )
+        )
+
+    def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Any = None) -> Any:
+        if params and (self.sizes or self.outer is not None):
+            params = tuple([(key, self.size_inside(value)) for key, value in params])
+        if prim.effect is None:
+            return super().apply(prim, params, nodes, aval)
+        results = super().apply(prim, params, nodes, aval)
+        self._note_effect(results[0].node.inputs[0] if prim.multiple else results.node)
+        return results
+
+    def _note_effect(self, node: Node) -> None:
+        """Keep the order of effects, and which variables they write."""
+        if node.serial is None or node.prim.effect in (READ, INPUT):
+            return
+        if not self.effects or self.effects[-1] is not node:
+            self.effects.append(node)
+            node.holders += 1
+        if node.prim.effect == WRITE:
+            self.writes[node.params["variable"]] = node
+        for variable in self.pending_writes:
+            self.writes[variable] = node
+        self.pending_writes = {}
+
+    @contextmanager
+    def outer_context(self) -> Iterator[None]:
+        """Build in the graph around, inside the block."""
+        before = dispatch.context.base
+        dispatch.context.base = self.outer
+        try:
+            yield
+        finally:
+            dispatch.context.base = before
+
+    def forced(self) -> tuple:
+        """The operations that run whether or not a result needs them."""
+        return tuple(self.effects)
+
+    def read_variable(self, handle: Handle) -> Symbol:
+        """A variable's value: read outside and captured, unless it is written in here."""
+        key = handle
+        written = self.writes.get(key)
+        if written is None and key not in self.inside:
+            if self.outer is None:
+                return self.capture_variable(handle)
+            return self.bring_in(self.outer.read_variable(handle))
+        nodes = (written,) if written is not None else ()
+        aval = Aval(variable_dims(handle), handle.dtype)
+        node = self.table.intern(later("read_variable"), (("variable", key),), nodes, aval)
+        return self.symbol(node)
+
+    def capture_variable(self, handle: Handle) -> Symbol:
+        """The value a variable has when the function is called, as an input."""
+        found = self.captured.get(id(handle))
+        if found is not None:
+            return self.symbol(found[1])
+        symbol = self._input(Aval(variable_dims(handle), handle.dtype))
+        self.captured[id(handle)] = (handle, symbol.node)
+        symbol.node.holders += 1
+        return symbol
+
+    def size_inside(self, value: Any) -> Any:
+        """A parameter in which every size that belongs outside is replaced by one inside."""
+        if type(value) is tuple:
+            return tuple([self.size_inside(item) for item in value])
+        if type(value) is not Dim:
+            return value
+        found = self.sizes.get(value)
+        if found is not None:
+            return found
+        if all(self._is_inside(atom) for atom in atoms_of(value)):
+            return value
+        inside = substitute(value, self._atom_inside)
+        if inside is None:
+            raise NeedsStatic(f"the size {value!r} is not known in {self.function_name!r}")
+        return inside
+
+    def _is_inside(self, atom: Any) -> bool:
+        source = atom.source
+        return source is not None and source.table is self.table
+
+    def _atom_inside(self, atom: Any) -> Any:
+        outside = of_atom(atom)
+        if self._is_inside(atom):
+            return outside
+        found = self.sizes.get(outside)
+        if found is None:
+            source = atom.source
+            graph = None if source is None else source.table.owner()
+            if graph is None:
+                return None
+            inner = self.bring_in(graph.symbol(source))
+            if atom.kind == "size":
+                found = inner.dims[atom.place]
+            else:
+                found = element(inner.node, atom.place)
+            self.sizes[outside] = found
+        return found

@@ -1,0 +1,336 @@
+"""Graph: what users hold of a graph under construction; it interprets primitives as new nodes.
+
+Two kinds: the graph of TensorFlow 1 (`tf.Graph`), and `FunctionGraph`, the body of a function, a
+branch or a loop, which captures what it uses from outside as inputs of its own.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.errors import (
+    compose,
+    type_error,
+    value_error,
+)
+from talweg.core.primitive import later
+from talweg.core.value import Tensor
+from talweg.graph.handle import Handle
+from talweg.graph.names import Names
+from talweg.graph.node import Content, Node, NodeTable, aval_of_array
+from talweg.graph.operation import Operation, consumers_of, operation_of
+from talweg.graph.symbol import Symbol
+
+GLOBAL_VARIABLES, TRAINABLE_VARIABLES = "variables", "trainable_variables"
+_NUMBERS = frozenset((int, float, complex, bool))
+
+
+def freeze(value: Any) -> Any:
+    """A parameter in a form that can be hashed."""
+    if type(value) is list:
+        return tuple(map(freeze, value))
+    return value
+
+
+class Graph(Names):
+    """A computation under construction (`tf.Graph`).
+
+    Equal operations are one node, and what nothing refers to any more is gone; see `stats`.
+
+    >>> import talweg.compat.v1 as tf
+    >>> graph = tf.Graph()
+    >>> with graph.as_default():
+    ...     x = tf.placeholder(tf.float32, [None, 3])
+    ...     a, b = x + 1.0, x + 1.0
+    >>> a is b, a.shape.as_list()
+    (True, [None, 3])
+    """
+
+    building_function = False
+
+    def __init__(self) -> None:
+        base = dispatch.context.base
+        outer = base.level if base is not None and self.building_function else 0
+        self.level = 1 + max(outer, dispatch.context.batch_level)
+        self.table = NodeTable(self)
+        self.frozen = False
+        self.collections: dict[Any, list] = {}
+        self.controls: tuple[Node, ...] = ()
+        self.extras: dict[str, Any] = {}  # what upper layers keep with a graph
+        self._scalars: dict[tuple, Node] = {}
+        self.start_names()
+
+    def __del__(self) -> None:
+        self.forget_names()
+        self.table.clear()
+
+    # -- building
+
+    def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
+        """The node(s) of `prim` on `operands`, as tensors."""
+        nodes = self.nodes_of(operands)
+        items = tuple([(key, freeze(value)) for key, value in params.items()])
+        return self.apply(prim, items, nodes)
+
+    def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Any = None) -> Any:
+        """Like `bind`, with nodes of this graph and frozen parameters."""
+        table = self.table
+        node = table.intern(prim, params, nodes, aval)
+        if self.controls:
+            node = self._after_controls(node)
+        if prim.name == "inner_value":
+            inner = node.params["inner"]
+            inner.table.requested[node] = inner
+        if prim.multiple:
+            item = later("item")
+            return tuple(
+                [
+                    self.symbol(table.intern(item, (("index", index),), (node,), part))
+                    for index, part in enumerate(node.aval)
+                ]
+            )
+        handle = node.handle
+        symbol = handle() if handle is not None else None
+        return Symbol(node, self) if symbol is None else symbol
+
+    def _after_controls(self, node: Node) -> Node:
+        """`node`, to be computed after the operations of the enclosing `control_dependencies`."""
+        prim = node.prim
+        if prim.name in _FREE or prim.multiple:
+            self._tie(node)
+            return node
+        if prim.effect is not None:
+            self._tie(node)
+            return node
+        members = self.extras.setdefault("controlled", weakref.WeakKeyDictionary())
+        tied = members.get(node)
+        if any(members.get(source) == self.controls for source in node.inputs):
+            members[node] = self.controls
+            return node
+        if tied == self.controls:
+            return node
+        after = self.table.intern(later("after"), (), (node, *self.controls), node.aval)
+        members[after] = self.controls
+        return after
+
+    def _tie(self, node: Node) -> None:
+        """Note that a node with an effect runs after the present controls."""
+        if node.prim.effect is not None:
+            self.tie(node, self.controls)
+
+    def tie(self, node: Node, controls: tuple) -> None:
+        """Make `node` run after `controls`."""
+        present = self.table.controls.get(node, ())
+        fresh = tuple([control for control in controls if control not in present])
+        if fresh:
+            for control in fresh:
+                control.holders += 1
+            self.table.controls[node] = present + fresh
+
+    def symbol(self, node: Node) -> Symbol:
+        """The handle of a node."""
+        handle = node.handle
+        found = handle() if handle is not None else None
+        return Symbol(node, self) if found is None else found
+
+    def nodes_of(self, operands: tuple) -> tuple:
+        """The operands as nodes of this graph."""
+        table = self.table
+        nodes = []
+        for operand in operands:
+            if type(operand) is Symbol and operand.node.table is table:
+                nodes.append(operand.node)
+            elif type(operand) in _NUMBERS:
+                nodes.append(None)
+            else:
+                nodes.append(self.bring_in(operand).node)
+        if None in nodes:
+            dtype = next(node.aval.dtype for node in nodes if node is not None)
+            nodes = [
+                self.scalar(operand, dtype) if node is None else node
+                for node, operand in zip(nodes, operands)
+            ]
+        return tuple(nodes)
+
+    def scalar(self, value: Any, dtype: Any) -> Node:
+        """A constant node of a Python number."""
+        return self.constant_node(dtype.numpy_dtype.type(value))
+
+    def constant_node(self, array: Any) -> Node:
+        """The node of a constant array."""
+        if array.ndim == 0 and array.dtype != object:
+            key = (array.dtype, array.tobytes())
+            node = self._scalars.get(key)
+            if node is not None and node.holders > 0:
+                return node
+            node = self._new_constant(array)
+            if len(self._scalars) > 1000:
+                self._scalars.clear()
+            self._scalars[key] = node
+            return node
+        return self._new_constant(array)
+
+    def _new_constant(self, array: Any) -> Node:
+        params = (("value", Content(array)),)
+        return self.table.intern(later("constant"), params, (), aval_of_array(array))
+
+    def constant(self, array: Any) -> Symbol:
+        """A constant as a tensor of this graph."""
+        return self.symbol(self.constant_node(array))
+
+    def bring_in(self, value: Any) -> Symbol:
+        """A tensor from outside as one of this graph; ValueError for one of another graph."""
+        if type(value) is dispatch.state.plain:
+            return self.constant(value._array)
+        if type(value) is Symbol:
+            raise value_error(
+                "TW501",
+                f"{value!r} must be from the same graph as the other operands "
+                f"(it was made at {value.where_made()})",
+                "tensors of one tf.Graph",
+            )
+        if isinstance(value, Tensor):
+            raise value_error("TW501", f"{value!r} cannot be used in a graph")
+        raise type_error("TW104", f"{value!r} is not a tensor")
+
+    def placeholder(self, dims: tuple | None, dtype: Any, **params: Any) -> Symbol:
+        """An input; unknown dimensions (None) get symbols of their own."""
+        items = tuple(params.items())
+        node = self.table.intern(later("placeholder"), items, (), Aval(dims, dtype))
+        return self.symbol(node)
+
+    def check_mutable(self) -> None:
+        """RuntimeError if the graph is finalized."""
+        if self.frozen:
+            raise RuntimeError(compose("TW501", "Graph is finalized and cannot be modified."))
+
+    def finalize(self) -> None:
+        """Let nothing be added any more; equal nodes can still be asked for."""
+        self.frozen = True
+
+    @property
+    def finalized(self) -> bool:
+        """Whether `finalize` was called."""
+        return self.frozen
+
+    # -- state
+
+    def read_variable(self, handle: Handle) -> Symbol:
+        """The value of a variable, as of the present control dependencies."""
+        params = (("variable", handle),)
+        nodes = tuple(dict.fromkeys(self.controls))
+        aval = Aval(variable_dims(handle), handle.dtype)
+        node = self.table.intern(later("read_variable"), params, nodes, aval)
+        return self.symbol(node)
+
+    # -- in force
+
+    @contextmanager
+    def as_default(self) -> Iterator[Any]:
+        """Make operations without a graph of their own go here, inside the block."""
+        before = dispatch.context.base
+        dispatch.context.base = self
+        dispatch.enter()
+        try:
+            yield self
+        finally:
+            dispatch.context.base = before
+            dispatch.leave()
+
+    @contextmanager
+    def control_dependencies(self, controls: Any) -> Iterator[None]:
+        """Run what is made in the block after `controls` (operations, tensors, variables).
+
+        None clears the dependencies of enclosing blocks.
+        """
+        before = self.controls
+        if controls is None:
+            self.controls = ()
+        else:
+            fresh = [self.control_node(control) for control in controls]
+            self.controls = tuple(dict.fromkeys((*before, *[f for f in fresh if f is not None])))
+        try:
+            yield
+        finally:
+            self.controls = before
+
+    def control_node(self, control: Any) -> Node | None:
+        """The node to wait for."""
+        if isinstance(control, Node):
+            return control
+        if type(control) is Symbol:
+            return control.node if control.node.table is self.table else self.bring_in(control).node
+        if hasattr(control, "control_node"):
+            return control.control_node
+        if isinstance(control, Tensor):
+            return None  # it has a value already
+        if hasattr(control, "handle_read"):
+            return self.read_variable(control.handle).node
+        if hasattr(control, "_flat_components"):
+            return self.control_node(control._flat_components()[0])
+        raise type_error(
+            "TW104", f"control_dependencies: {control!r} is no operation, tensor or variable"
+        )
+
+    def truth_of(self, symbol: Symbol) -> bool:
+        """OperatorNotAllowedInGraphError: a tensor of a graph is no Python bool."""
+        raise symbol._refuse(
+            "Using a symbolic tensor as a Python bool is not allowed",
+            "tf.cond(x, ...), tf.where(x, a, b), or a tf.function, where `if` and `while` work",
+        )
+
+    def operation_of(self, node: Node) -> Operation:
+        """The operation that makes a node's result."""
+        return operation_of(self, node)
+
+    def consumers_of(self, node: Node) -> list:
+        """The live operations that use a node's result."""
+        return consumers_of(self, node)
+
+    def add_variable(self, variable: Any, collections: Any) -> None:
+        """Note a new variable in the collections asked for."""
+        names = list(collections or [GLOBAL_VARIABLES])
+        if variable.trainable and TRAINABLE_VARIABLES not in names:
+            names.append(TRAINABLE_VARIABLES)
+        for name in names:
+            self.collections.setdefault(name, []).append(variable)
+
+    def stats(self) -> dict:
+        """How many nodes there are, were, were shared and were let go, and bytes of constants.
+
+        >>> import talweg.compat.v1 as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     a = tf.constant([1.0, 2.0])
+        ...     b = a * a
+        ...     c = a * a
+        >>> graph.stats()["live"], graph.stats()["merged"]
+        (2, 1)
+        """
+        table = self.table
+        live = len(table.nodes)
+        contents = [
+            node.params["value"] for node in table.nodes.values() if node.prim.name == "constant"
+        ]
+        return {
+            "live": live,
+            "merged": table.merged,
+            "collected": table.built - live,
+            "peak": max(table.peak, live),
+            "built": table.built,
+            "literal_bytes": sum(c.array.nbytes for c in contents if not c.captured),
+            "captured_bytes": sum(c.array.nbytes for c in contents if c.captured),
+        }
+
+
+_FREE = frozenset(("constant", "placeholder", "item", "read_variable", "after"))
+
+
+def variable_dims(variable: Any) -> tuple | None:
+    """The dimensions every value of a variable has, None where they may change."""
+    shape = variable.shape
+    return None if shape.rank is None else shape.as_tuple()

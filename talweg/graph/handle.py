@@ -1,0 +1,37 @@
+"""Handle: what graphs know of a variable; nodes that read or write it have it as a parameter."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from talweg.core.dtypes import DType
+from talweg.core.errors import FailedPreconditionError, compose
+from talweg.core.shapes import TensorShape
+
+
+class Handle:
+    """Name, shape and dtype of a variable, compared by identity.  It does not keep the variable."""
+
+    __slots__ = ("__weakref__", "_owner", "dtype", "name", "shape")
+
+    def __init__(self, owner: Any, name: str, shape: TensorShape, dtype: DType):
+        self._owner = weakref.ref(owner)
+        self.name, self.shape, self.dtype = name, shape, dtype
+
+    @property
+    def variable(self) -> Any:
+        """The variable; FailedPreconditionError if it is gone."""
+        found = self._owner()
+        if found is None:
+            text = f"the variable '{self.name}' that a function uses does not exist any more"
+            raise FailedPreconditionError(None, None, compose("TW401", text))
+        return found
+
+    @property
+    def handle(self) -> Handle:
+        """Itself."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<variable {self.name}>"

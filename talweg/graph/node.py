@@ -1,0 +1,244 @@
+"""Nodes, and the table in which equal ones are the same (hash-consing).
+
+A `Node` is a primitive applied to nodes, with parameters.  Building an equal pure node gives the
+node that is there; a node with an effect has a serial number, so it equals no other.  Nodes never
+change, so inputs are always older than what uses them and no cycle can arise.
+
+Lifetime.  `NodeTable` holds what is interned.  A node stays in it while a user's `Symbol` (a
+handle), a younger node in the table, or a name holds it: `Node.holders` counts these, and at 0 the
+node leaves the table and lets go of its inputs at once, in a loop, however long the chain.  The
+count decides what the graph contains; Python's own references decide about memory, so a body or a
+plan that still needs a node just keeps it.  Nodes know the table, not the `Graph` that users hold:
+when the last handle and the last session are gone the graph goes, and the table is emptied.
+
+Filliâtre and Conchon, "Type-safe modular hash-consing", 2006.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.dims import Atom, atoms_of, of_atom
+from talweg.core.dtypes import of_numpy
+from talweg.core.provenance import Origin, user_origin
+
+GRAPH = "graph"  # not an effect: the primitive exists only in graphs
+READ = "read"  # reading a variable: merged, but ordered among effects
+WRITE = "write"  # changing a variable
+INPUT = "input"  # a value from outside
+BODY = "body"  # whatever the bodies among its parameters do
+MERGED = frozenset((None, GRAPH, READ))
+INFERRED_LIMIT = 100_000  # results of `infer` remembered by a graph
+
+
+class Node:
+    """A primitive applied to nodes.
+
+    `key` is (primitive, parameters as a tuple of pairs, *inputs); inputs beyond the operands are
+    what parameters take their sizes from.  `aval` is what is known of the result, a tuple of these
+    for a primitive with several results.
+    """
+
+    __slots__ = ("__weakref__", "aval", "handle", "holders", "key", "origin", "serial", "table")
+
+    def __init__(self, key: tuple, aval: Any, table: NodeTable):
+        self.key, self.aval, self.table = key, aval, table
+        self.serial: int | None = None  # place in the order of effects
+        self.holders = 0
+        self.origin: Origin | None = None
+        self.handle: Any = None  # a weak reference to the user's handle, while there is one
+
+    @property
+    def prim(self) -> Any:
+        """The primitive."""
+        return self.key[0]
+
+    @property
+    def params(self) -> dict:
+        """The parameters."""
+        return dict(self.key[1])
+
+    @property
+    def inputs(self) -> tuple:
+        """Every node that must be computed before this one."""
+        return self.key[2:]
+
+    @property
+    def operands(self) -> tuple:
+        """The inputs that the primitive is applied to (not those that only give sizes)."""
+        key = self.key
+        count = self.table.extra.get(self, 0)
+        return key[2 : len(key) - count] if count else key[2:]
+
+    def __repr__(self) -> str:
+        return f"<node {self.key[0].name} {self.aval!r}>"
+
+
+class Content:
+    """An array as a parameter: equal where shape, dtype and every bit are equal.
+
+    Arrays up to `EMBEDDED` bytes are literals of the graph; larger ones are captured: shared, and
+    written into a serialised graph only on request.
+    """
+
+    __slots__ = ("array", "digest")
+    EMBEDDED = 1024
+
+    def __init__(self, array: Any):
+        array = np.asarray(array)
+        self.array = array
+        if array.dtype == object:
+            self.digest = hash((array.shape, tuple(array.reshape(-1).tolist())))
+        else:
+            self.digest = hash((array.shape, array.dtype.str, array.tobytes()))
+
+    @property
+    def captured(self) -> bool:
+        """Whether it is too large to be a literal."""
+        return self.array.nbytes > self.EMBEDDED
+
+    def __eq__(self, other: Any) -> bool:
+        if not isinstance(other, Content) or self.digest != other.digest:
+            return False
+        a, b = self.array, other.array
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return False
+        if a.dtype == object:
+            return a.tolist() == b.tolist()
+        return a is b or a.tobytes() == b.tobytes()
+
+    def __hash__(self) -> int:
+        return self.digest
+
+    def __repr__(self) -> str:
+        array = self.array
+        return repr(array.tolist()) if array.size <= 8 else f"{array.dtype}{list(array.shape)}"
+
+
+class NodeTable:
+    """The interned nodes of one graph."""
+
+    def __init__(self, owner: Any):
+        self.nodes: dict[tuple, Node] = {}
+        self.extra: Any = weakref.WeakKeyDictionary()  # nodes whose last inputs only give sizes
+        self.controls: Any = weakref.WeakKeyDictionary()  # effects -> what they wait for
+        self.requested: Any = weakref.WeakKeyDictionary()  # who asks from outside -> node inside
+        self.contents: Any = weakref.WeakKeyDictionary()  # elements known, see contents.py
+        self.avals: dict[Any, Aval] = {}
+        self.inferred: dict[tuple, Any] = {}
+        self.owner = weakref.ref(owner)
+        self.merged = self.built = self.peak = self.serials = 0
+        self.symbolic = False  # whether any size is unknown
+
+    def canonical(self, aval: Aval) -> Aval:
+        """The one object for abstract values equal to `aval`."""
+        return self.avals.setdefault((aval.dims, aval.dtype), aval)
+
+    def infer(self, prim: Any, params: tuple, operands: tuple) -> Any:
+        """What is known of the result(s), remembered by primitive, parameters and operands."""
+        avals = [node.aval for node in operands]
+        key = (prim, params, *map(id, avals))
+        found = self.inferred.get(key)
+        if found is None:
+            found = prim.infer(*avals, **dict(params))
+            found = tuple(map(self.canonical, found)) if prim.multiple else self.canonical(found)
+            if len(self.inferred) >= INFERRED_LIMIT:
+                self.inferred.clear()
+            self.inferred[key] = found
+        return found
+
+    def intern(self, prim: Any, params: tuple, operands: tuple, aval: Any = None) -> Node:
+        """The node of `prim` on `operands`: the one that is there, or a new one."""
+        key = (prim, params, *operands)
+        sizes: tuple = ()
+        if params and self.symbolic:
+            sizes = self._sources(params, operands)
+            key += sizes
+        effect = prim.effect if prim.effect != BODY else effect_of_bodies(params)
+        merges = effect in MERGED
+        if merges:
+            node = self.nodes.get(key)
+            if node is not None:
+                self.merged += 1
+                return node
+        owner = self.owner()
+        if owner is not None and owner.frozen:
+            owner.check_mutable()
+        if aval is None:
+            aval = self.infer(prim, params, operands)
+        node = Node(key, aval, self)
+        if effect is not None and effect != GRAPH:
+            node.serial = self.serials = self.serials + 1
+        if sizes:
+            self.extra[node] = len(sizes)
+        if type(aval) is tuple:
+            node.aval = tuple([self._named(part, node) for part in aval])
+        elif aval.dims is not None and None in aval.dims:
+            node.aval = self._named(aval, node)
+        node.origin = user_origin(3)
+        for source in key[2:]:
+            source.holders += 1
+        self.nodes[key if merges else node.serial] = node
+        self.built += 1
+        return node
+
+    def _sources(self, params: tuple, operands: tuple) -> tuple:
+        """The nodes that sizes in the parameters come from, operands aside."""
+        found = dict.fromkeys(atom.source for _, value in params for atom in atoms_of(value))
+        return tuple([node for node in found if node is not None and node not in operands])
+
+    def _named(self, aval: Aval, node: Node) -> Aval:
+        """`aval` with every unknown dimension named after `node`."""
+        if aval.dims is None or None not in aval.dims:
+            return aval
+        self.symbolic = True
+        dims = tuple(
+            of_atom(Atom("size", node, axis)) if size is None else size
+            for axis, size in enumerate(aval.dims)
+        )
+        return Aval(dims, aval.dtype)
+
+    def release(self, node: Node) -> None:
+        """One holder of `node` is gone; what nobody holds leaves the table."""
+        node.holders -= 1
+        if node.holders > 0:
+            return
+        self.peak = max(self.peak, len(self.nodes))
+        pending = [node]
+        nodes = self.nodes
+        while pending:
+            node = pending.pop()
+            key = node.key
+            if nodes.pop(key if key in nodes else node.serial, None) is None:
+                continue
+            for source in (*key[2:], *self.controls.pop(node, ())):
+                source.holders -= 1
+                if source.holders <= 0:
+                    pending.append(source)
+
+    def refine(self, node: Node, aval: Aval) -> None:
+        """Add to what is known of a node's result."""
+        node.aval = self._named(self.canonical(aval), node)
+
+    def clear(self) -> None:
+        """Let go of everything; the graph is gone."""
+        self.nodes.clear()
+        self.inferred.clear()
+
+
+def effect_of_bodies(params: tuple) -> str | None:
+    """WRITE if a body among the parameters has an effect."""
+    for _, value in params:
+        for body in value if type(value) is tuple else (value,):
+            if getattr(body, "has_effects", False):
+                return WRITE
+    return None
+
+
+def aval_of_array(array: Any) -> Aval:
+    """The abstract value of an array."""
+    return Aval(array.shape, of_numpy(array.dtype))

@@ -1,0 +1,229 @@
+"""Symbol: the handle of one result in a graph, which is what users hold as a `tf.Tensor`.
+
+There is at most one handle for a node at a time, so handles can be compared by identity.  A handle
+keeps its node in the graph, and the graph alive; nothing inside a graph keeps a handle.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from talweg.core.aval import Aval
+from talweg.core.dims import Dim
+from talweg.core.dtypes import DType
+from talweg.core.errors import (
+    NeedsStatic,
+    OperatorNotAllowedInGraphError,
+    compose,
+    type_error,
+)
+from talweg.core.provenance import describe
+from talweg.core.shapes import TensorShape, as_shape, static
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.graph.node import Node
+
+
+class Symbol(Tensor):
+    """A tensor of a graph: it has a dtype and what is known of its shape, and no value."""
+
+    __slots__ = ("graph", "node")
+
+    def __init__(self, node: Node, graph: Any):
+        self.node, self.graph = node, graph
+        node.holders += 1
+        node.handle = weakref.ref(self)
+
+    def __del__(self) -> None:
+        node = self.node
+        node.handle = None
+        node.table.release(node)
+
+    @property
+    def level(self) -> int:  # type: ignore[override]
+        """How many traces and batches it is inside."""
+        return self.graph.level
+
+    @property
+    def interpreter(self) -> Any:  # type: ignore[override]
+        """The graph it belongs to."""
+        return self.graph
+
+    # -- what is known
+
+    @property
+    def aval(self) -> Aval:
+        """Dimensions, some symbolic, and dtype."""
+        return self.node.aval
+
+    @property
+    def dims(self) -> tuple:
+        dims = self.node.aval.dims
+        if dims is None:
+            raise NeedsStatic(compose("TW203", f"the rank of {self!r} is not known in the graph"))
+        return dims
+
+    @property
+    def dtype(self) -> DType:
+        return self.node.aval.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return static(self.node.aval.dims)
+
+    def set_shape(self, shape: Any) -> None:
+        """Add what is known of the shape; ValueError if it contradicts."""
+        shape = as_shape(shape)
+        merged = self.shape.merge_with(shape)
+        if merged.rank is None:
+            return
+        own = self.node.aval.dims or (None,) * merged.rank
+        dims = tuple([b if b is not None else a for a, b in zip(own, merged.as_list())])
+        self.node.table.refine(self.node, Aval(dims, self.dtype))
+
+    @property
+    def _array(self) -> Any:
+        """The value of a constant; NeedsStatic for everything else."""
+        content = constant_of(self.node)
+        if content is None:
+            raise NeedsStatic(
+                compose("TW104", f"the value of {self!r} is only known when the graph runs")
+            )
+        return content.array
+
+    # -- names and the graph around it
+
+    @property
+    def name(self) -> str:
+        """``operation:0``, as in `graph.get_tensor_by_name`."""
+        return self.graph.tensor_name(self.node)
+
+    @property
+    def op(self) -> Any:
+        """The operation that makes it."""
+        return self.graph.operation_of(self.node)
+
+    @property
+    def value_index(self) -> int:
+        """Which of its operation's results it is."""
+        return self.node.params["index"] if self.node.prim.name == "item" else 0
+
+    @property
+    def device(self) -> str:
+        """The device asked for, '' if none."""
+        return self.op.device
+
+    def consumers(self) -> list:
+        """The operations of the graph that use it."""
+        return self.graph.consumers_of(self.node)
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value, computed by `session` or the default session."""
+        return OPERATIONS["evaluate_in_session"](self, feed_dict, session)
+
+    # -- what a graph cannot do
+
+    def _refuse(self, what: str, hint: str = "") -> Exception:
+        text = f"{what}: {self!r} is symbolic, it has no value while the graph is built"
+        return OperatorNotAllowedInGraphError(compose("TW104", text, hint=hint))
+
+    def __bool__(self) -> bool:
+        return self.graph.truth_of(self)
+
+    def __iter__(self) -> Any:
+        dims = self.node.aval.dims
+        if dims is None or (dims and type(dims[0]) is Dim):
+            raise self._refuse("Iterating over a tensor", "tf.map_fn, or a loop in a tf.function")
+        if not dims:
+            raise type_error("TW203", "Cannot iterate over a scalar tensor.")
+        return iter([self[position] for position in range(dims[0])])
+
+    def __len__(self) -> int:
+        raise type_error(
+            "TW104", f"len is not well defined for the symbolic tensor {self!r}",
+            hint="x.shape, or tf.shape(x)[0]",
+        )  # fmt: skip
+
+    def numpy(self) -> Any:
+        """NotImplementedError: there is no value."""
+        raise NotImplementedError(
+            compose("TW104", f"numpy() is only available when eager execution is enabled: {self!r}")
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise NotImplementedError(
+            compose(
+                "TW104",
+                f"Cannot convert a symbolic tensor ({self!r}) to a NumPy array.",
+                hint="keep to tf functions, or wrap the NumPy code in tf.numpy_function",
+            )  # fmt: skip
+        )
+
+    def _no_number(self) -> Any:
+        raise type_error("TW104", f"{self!r} is symbolic: it cannot be turned into a Python number")
+
+    def __index__(self) -> int:
+        content = constant_of(self.node)
+        if content is None:
+            return self._no_number()
+        return content.array.__index__()
+
+    __int__ = __float__ = __complex__ = _no_number  # type: ignore[assignment]
+
+    # -- equality: identity in a graph of TensorFlow 1, elementwise in a trace
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: Any) -> Any:
+        if self is other:
+            return True if not self.graph.building_function else self._compare(other, "equal")
+        if self.graph.building_function:
+            return self._compare(other, "equal")
+        return False
+
+    def __ne__(self, other: Any) -> Any:
+        if self.graph.building_function:
+            return self._compare(other, "not_equal")
+        return self is not other
+
+    def _compare(self, other: Any, which: str) -> Any:
+        return OPERATIONS[f"{which}_operator"](self, other)
+
+    def __repr__(self) -> str:
+        shape = self.shape
+        text = "<unknown>" if shape.rank is None else repr(shape.as_tuple())
+        return f"<tf.Tensor '{self.name}' shape={text} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = self.shape
+        text = "" if shape.rank is None else f", shape={_compact(shape)}"
+        return f'Tensor("{self.name}"{text}, dtype={self.dtype.name})'
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+    def __copy__(self) -> Symbol:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Symbol:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise type_error("TW104", f"{self!r} belongs to a graph and cannot be pickled")
+
+    def where_made(self) -> str:
+        """The user's line that made it."""
+        return describe(self.node.origin)
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        return OPERATIONS["convert_to_tensor"](self, dtype)
+
+
+def _compact(shape: TensorShape) -> str:
+    sizes = ["?" if size is None else str(size) for size in shape.as_list()]
+    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def constant_of(node: Node) -> Any:
+    """The content of a constant node; None for any other."""
+    return node.params["value"] if node.prim.name == "constant" else None

@@ -1,0 +1,1 @@
+"""Graph to graph and graph to program: named steps that keep the meaning."""

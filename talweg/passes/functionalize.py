@@ -1,0 +1,281 @@
+"""From nodes to a pure program: (inputs, state) -> (results, new state).
+
+A `Program` is a list of steps over numbered slots.  Every variable that the nodes read or write has
+a slot for the value it starts with; a write makes a new slot, and a read takes the slot of the value
+it must see: the one at the start, unless it waits for something (`control_dependencies`, a write
+before it in a function), then the one in force at its place.  Executors see programs only.
+
+Slots are let go after their last use, so kernels of lists can tell whether they own a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from talweg.core.dims import Atom, Dim, atoms_of
+from talweg.core.errors import invalid
+from talweg.core.provenance import describe
+from talweg.graph.node import BODY, READ, WRITE, Node
+from talweg.graph.subgraph import Body
+from talweg.graph.walk import postorder, sources_of
+
+
+class Step:
+    """One kernel call: arguments from slots, the result (or results) into a slot."""
+
+    __slots__ = ("dynamic", "free", "inputs", "kind", "node", "out", "params", "prim",
+                 "remembers", "states")  # fmt: skip
+
+    def __init__(self, node: Node, inputs: tuple, out: int, kind: str, params: dict):
+        self.node, self.prim, self.inputs, self.out = node, node.prim, inputs, out
+        self.kind, self.params = kind, params  # kind: "plain", "checked", "state", "body"
+        self.dynamic = False  # whether a parameter holds sizes to be filled in
+        self.free: tuple = ()
+        self.states: tuple = ()  # ((variable, slot before, slot after), ...) for bodies
+        self.remembers = False  # whether the history of its bodies is used
+
+
+class Program:
+    """What an executor runs; see this module's docstring."""
+
+    __slots__ = ("constants", "inputs", "needs", "outputs", "places", "size", "starts", "steps",
+                 "writes")  # fmt: skip
+
+    def __init__(self) -> None:
+        self.inputs: list[int] = []
+        self.constants: list[tuple[int, Any]] = []
+        self.starts: dict[Any, int] = {}  # variable -> slot of its value at the start
+        self.needs: list[Any] = []  # variables that must have a value
+        self.steps: list[Step] = []
+        self.outputs: list[int] = []
+        self.writes: dict[Any, int] = {}  # variable -> slot of its value at the end
+        self.places: dict[Atom, tuple[int, str, int]] = {}  # sizes: slot, kind, axis or element
+        self.size = 0
+
+
+class Unfed(Exception):
+    """A placeholder is needed that nothing is given for."""
+
+    def __init__(self, node: Node):
+        super().__init__(node)
+        self.node = node
+
+
+def functionalize(
+    outputs: Iterable[Node], inputs: Iterable[Node] = (), effects: Iterable[Node] = ()
+) -> Program:
+    """The program that computes `outputs` and runs `effects`, given values of `inputs`."""
+    return _Builder(tuple(inputs)).build(tuple(outputs), tuple(effects))
+
+
+def program_of(body: Body, kept: tuple = ()) -> Program:
+    """The program of a body, which also gives the values of the inner nodes `kept`; made once."""
+    found = body.programs.get(kept)
+    if found is None:
+        found = functionalize((*body.outputs, *kept), body.inputs, body.effects)
+        body.programs[kept] = found
+    return found
+
+
+class _Builder:
+    def __init__(self, inputs: tuple):
+        self.program = Program()
+        self.slots: dict[Node, int] = {}
+        self.now: dict[Any, int] = {}  # variable -> slot of its value at this place
+        self.fed = inputs
+        self.fed_sizes: set[Atom] = set()
+        self.remembered: set[Node] = set()  # operations with bodies whose history is used
+        for node in inputs:
+            slot = self.new_slot()
+            self.slots[node] = slot
+            self.program.inputs.append(slot)
+            self._learn_sizes(node, slot)
+
+    def new_slot(self) -> int:
+        self.program.size += 1
+        return self.program.size - 1
+
+    def _learn_sizes(self, node: Node, slot: int) -> None:
+        """Sizes that the value of a fed node tells."""
+        dims = getattr(node.aval, "dims", None) or ()
+        for axis, size in enumerate(dims):
+            if type(size) is Dim and not size.constant and len(size.terms) == 1:
+                atoms, factor = size.terms[0]
+                if factor == 1 and len(atoms) == 1 and not atoms[0].arguments:
+                    self.fed_sizes.add(atoms[0])
+                    self.program.places.setdefault(atoms[0], (slot, "size", axis))
+
+    def before(self, node: Node) -> tuple:
+        """What must be there before `node`: nothing for what is fed; sizes only if not fed."""
+        if node in self.slots:
+            return ()
+        sources = sources_of(node)
+        if not self.fed_sizes or not node.table.extra.get(node):
+            return sources
+        operands = node.operands
+        missing = {
+            atom.source for _, value in node.key[1] for atom in atoms_of(value)
+            if atom not in self.fed_sizes
+        }  # fmt: skip
+        return tuple([s for s in sources if s in operands or s in missing])
+
+    def build(self, outputs: tuple, effects: tuple) -> Program:
+        needed: dict[Node, None] = {}
+        postorder((*effects, *outputs), needed, self.before)
+        ordered = [node for node in needed if node.serial is not None and node not in self.slots]
+        ordered.sort(key=lambda node: node.serial)  # type: ignore[arg-type, return-value]
+        order: dict[Node, None] = {}
+        if len(ordered) > 1:
+            postorder(ordered, order, self.before)
+            postorder((*effects, *outputs), order, self.before)
+        else:
+            order = needed
+        for node in order:
+            if node.prim.name == "item" and node.params["index"] == len(node.inputs[0].aval) - 1:
+                self.remembered.add(node.inputs[0])
+        for node in order:
+            if node not in self.slots:
+                self.add(node)
+        program = self.program
+        program.outputs = [self.slots[node] for node in outputs]
+        program.writes = {v: s for v, s in self.now.items() if s != program.starts.get(v)}
+        self._set_free()
+        return program
+
+    def start_of(self, variable: Any) -> int:
+        """The slot of a variable's value at the start."""
+        slot = self.program.starts.get(variable)
+        if slot is None:
+            slot = self.program.starts[variable] = self.new_slot()
+            self.now.setdefault(variable, slot)
+        return slot
+
+    def add(self, node: Node) -> None:
+        """The step(s) of one node."""
+        prim, effect = node.prim, node.prim.effect
+        if effect == READ:
+            self._read(node)
+        elif effect == WRITE:
+            self._write(node)
+        elif prim.name == "constant":
+            slot = self.new_slot()
+            self.program.constants.append((slot, node.params["value"].array))
+            self.slots[node] = slot
+        elif prim.name == "placeholder":
+            raise Unfed(node)
+        elif prim.name == "after":
+            self.slots[node] = self.slots[node.inputs[0]]
+        elif prim.name == "group":
+            self._step(node, (), "plain")
+        elif effect == BODY:
+            self._bodies(node)
+        else:
+            kind = "checked" if prim.checked and _has_unknown(node) else "plain"
+            self._step(node, tuple([self.slots[x] for x in node.operands]), kind)
+
+    def _step(self, node: Node, inputs: tuple, kind: str) -> Step:
+        out = self.new_slot()
+        step = Step(node, inputs, out, kind, node.params)
+        self.slots[node] = out
+        for _, value in node.key[1]:
+            for atom in atoms_of(value):
+                step.dynamic = True
+                self._place(atom, node)
+        self.program.steps.append(step)
+        return step
+
+    def _place(self, atom: Atom, node: Node) -> None:
+        """Note where the value of a size is found when the program runs."""
+        if atom in self.program.places:
+            return
+        source = atom.source
+        if source is None or source not in self.slots:
+            raise invalid(
+                "TW205", f"{node.prim.name}: the size {atom!r} is not known here; the operation "
+                f"was made at {describe(node.origin)}",
+            )  # fmt: skip
+        self.program.places[atom] = (self.slots[source], atom.kind, atom.place)
+
+    def _read(self, node: Node) -> None:
+        variable = node.params["variable"]
+        start = self.start_of(variable)
+        if node.prim.name == "is_initialized":
+            slot = self.now[variable] if node.inputs else start
+            self._step(node, (slot,), "state")
+            return
+        slot = self.now[variable] if node.inputs else start
+        if slot == start and variable not in self.program.needs:
+            self.program.needs.append(variable)
+        self.slots[node] = slot
+
+    def _write(self, node: Node) -> None:
+        variable = node.params["variable"]
+        if node.params["rule"] == "assign":
+            self.start_of(variable)
+            present: int = -1
+        else:
+            start = self.start_of(variable)
+            present = self.now[variable]
+            if present == start and variable not in self.program.needs:
+                self.program.needs.append(variable)
+        operands = tuple([self.slots[x] for x in node.operands])
+        step = self._step(node, (present, *operands), "state")
+        self.now[variable] = step.out
+
+    def _bodies(self, node: Node) -> None:
+        """An operation with bodies: their variables go in, and come out changed."""
+        used: dict[Any, bool] = {}
+        for body in bodies_of(node):
+            inner = program_of(body)
+            for variable in inner.starts:
+                used[variable] = used.get(variable, False) or variable in inner.writes
+            for variable in inner.writes:
+                used[variable] = True
+        for variable in used:
+            self.start_of(variable)
+        before = {variable: self.now[variable] for variable in used}
+        step = self._step(node, tuple([self.slots[x] for x in node.operands]), "body")
+        states = []
+        for variable, written in used.items():
+            after = self.new_slot() if written else before[variable]
+            states.append((variable, before[variable], after))
+            self.now[variable] = after
+        step.states = tuple(states)
+        step.remembers = node in self.remembered
+
+    def _set_free(self) -> None:
+        """Let every slot go after the step that uses it last."""
+        program = self.program
+        last: dict[int, int] = {}
+        sized = {slot for slot, _, _ in program.places.values()}
+        keep = {*program.outputs, *program.writes.values(), *sized}
+        keep.update(slot for slot, _ in program.constants)
+        for number, step in enumerate(program.steps):
+            for slot in (*step.inputs, *[before for _, before, _ in step.states], step.out):
+                last[slot] = number
+        free: dict[int, list] = {}
+        for slot, number in last.items():
+            if slot not in keep and slot >= 0:
+                free.setdefault(number, []).append(slot)
+        for number, slots in free.items():
+            program.steps[number].free = tuple(slots)
+
+
+def bodies_of(node: Node) -> list[Body]:
+    """The bodies among a node's parameters."""
+    found = []
+    for _, value in node.key[1]:
+        for item in value if type(value) is tuple else (value,):
+            if isinstance(item, Body):
+                found.append(item)
+    return found
+
+
+def _has_unknown(node: Node) -> bool:
+    """Whether an operand's shape was not fully known when the node was checked."""
+    for operand in node.operands:
+        dims = getattr(operand.aval, "dims", ())
+        if dims is None or any(type(size) is Dim for size in dims):
+            return True
+    return False

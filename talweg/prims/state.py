@@ -1,0 +1,272 @@
+"""What exists only in graphs: constants, inputs, order, and the reading and writing of variables.
+
+Their kernels act on arrays like any other; where a variable's value comes from and goes to is
+decided when a graph is made into a program (`passes/functionalize.py`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import LOOP, primitive
+from talweg.core.dtypes import as_dtype, bool_, int32, int64
+from talweg.core.errors import OutOfRangeError, compose, invalid
+from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.graph.node import GRAPH, INPUT, READ, WRITE
+from talweg.kernels.scatter import scatter_rows
+
+ORDER = NoGradient("waiting for an operation has no derivative")
+STATE = NoGradient("a variable's new value is state", "the gradient by the variable itself")
+
+
+@primitive
+class constant:
+    """y = an array that is part of the graph."""
+
+    operands = ""
+    effect = GRAPH
+    no_gradient = NoGradient("a constant depends on nothing")
+    batch = LOOP
+    memory = "none"
+
+    def infer(*, value):
+        return Aval(value.array.shape, as_dtype(value.array.dtype))
+
+    def numpy(*, value):
+        return value.array
+
+
+@primitive
+class placeholder:
+    """y = a value that is given when the graph runs."""
+
+    operands = ""
+    effect = INPUT
+    no_gradient = NoGradient("an input depends on nothing")
+    batch = LOOP
+    memory = "none"
+
+    def infer(**params):
+        raise AssertionError("placeholders are made with their shape and dtype")
+
+    def numpy(**params):
+        raise AssertionError("placeholders are fed")
+
+
+@primitive
+class item:
+    """y = result number `index` of an operation with several results."""
+
+    operands = "x"
+    effect = GRAPH
+    no_gradient = NoGradient("part of its operation")
+    batch = LOOP
+    memory = "view"
+
+    def infer(x, *, index):
+        return x[index]
+
+    def numpy(x, *, index):
+        return x[index]
+
+
+@primitive
+class after:
+    """y = x, computed after the other operands."""
+
+    operands = "x *controls"
+    effect = GRAPH
+    memory = "view"
+
+    def infer(x, *controls):
+        return x
+
+    def numpy(x, *controls):
+        return x
+
+    def vjp(g, z, x, *controls):
+        return [g, *[None] * len(controls)]
+
+    def jvp(t, z, x, *controls):
+        return t[0] if isinstance(t, tuple) else t
+
+    def batch(size, batched, x, *controls):
+        return x
+
+
+@primitive
+class group:
+    """Nothing, after all operands (`tf.group`, `tf.no_op`)."""
+
+    operands = "*controls"
+    effect = GRAPH
+    no_gradient = ORDER
+    batch = LOOP
+    memory = "none"
+
+    def infer(*controls):
+        return Aval((), bool_)
+
+    def numpy(*controls):
+        return np.True_
+
+
+@primitive
+class shape_of:
+    """y = the sizes of x along its axes."""
+
+    operands = "x"
+    no_gradient = NoGradient("a size is an integer")
+    memory = "none"
+    samples = (Sample([2, 3], dtype_=int32), Sample([], dtype_=int64))
+
+    def infer(x, *, dtype):
+        return Aval((None if x.dims is None else len(x.dims),), dtype)
+
+    def numpy(x, *, dtype):
+        return np.array(x.shape, dtype.numpy_dtype)
+
+    batch = LOOP
+
+
+@primitive
+class size_value:
+    """y = a size (a polynomial of sizes) as a scalar."""
+
+    operands = ""
+    effect = GRAPH
+    no_gradient = NoGradient("a size is an integer")
+    batch = LOOP
+    memory = "none"
+
+    def infer(*, size, dtype):
+        return Aval((), dtype)
+
+    def numpy(*, size, dtype):
+        return dtype.numpy_dtype.type(size)
+
+
+@primitive
+class ensure_dims:
+    """y = x; InvalidArgumentError unless its shape fits `shape` (None: any size)."""
+
+    operands = "x"
+    memory = "view"
+    samples = (Sample([2, 3], shape=(2, None)), Sample([3], shape=(3,)))
+    rejects = (Reject([2], shape=(3,), code="TW204"),)
+
+    def infer(x, *, shape):
+        if x.dims is None:
+            return Aval(shape, x.dtype)
+        if not x.shape.is_compatible_with(shape):
+            raise invalid(
+                "TW204", f"tensor of shape {x.shape} is not compatible with the shape {shape}"
+            )
+        dims = tuple([a if b is None else b for a, b in zip(x.dims, shape)])
+        return Aval(dims, x.dtype)
+
+    def numpy(x, *, shape):
+        return x
+
+    def transpose_x(g, x, *, shape):
+        return g
+
+    def batch(size, batched, x, *, shape):
+        return ensure_dims(x, shape=(size, *shape))
+
+
+# -- variables
+
+
+@primitive
+class read_variable:
+    """y = the value of a variable: the one at the start, or after `controls`."""
+
+    operands = "*controls"
+    effect = READ
+    no_gradient = ORDER
+    batch = LOOP
+    memory = "view"
+
+    def infer(*controls, variable):
+        raise AssertionError("reads are made with the variable's shape and dtype")
+
+    def numpy(*controls, variable):
+        raise AssertionError("the executor knows the value")
+
+
+@primitive
+class is_initialized:
+    """y = whether a variable has a value."""
+
+    operands = "*controls"
+    effect = READ
+    no_gradient = ORDER
+    batch = LOOP
+    memory = "none"
+
+    def infer(*controls, variable):
+        return Aval((), bool_)
+
+    def numpy(*controls, variable):
+        raise AssertionError("the executor knows the answer")
+
+
+def _scattered(kind):
+    def update(present, indices, values):
+        result = np.array(present)
+        scatter_rows(kind, result, indices, values)
+        return result
+
+    return update
+
+
+def _count(present, limit):
+    if present >= limit:
+        text = compose("TW206", f"Reached limit of {limit}")
+        raise OutOfRangeError(None, None, text)
+    return present + present.dtype.type(1)
+
+
+UPDATES = {
+    "assign": lambda present, value: value,
+    "add": lambda present, delta: np.add(present, delta),
+    "sub": lambda present, delta: np.subtract(present, delta),
+    "count_up_to": _count,
+    **{f"scatter_{kind}": _scattered(kind)
+       for kind in ("update", "add", "sub", "mul", "div", "min", "max")},
+}  # fmt: skip
+
+
+@primitive
+class update_variable:
+    """y = the new value of a variable, made of the present one and the operands by `rule`."""
+
+    operands = "*values"
+    effect = WRITE
+    no_gradient = STATE
+    batch = LOOP
+    memory = "map"
+
+    def infer(*values, variable, rule, strict=True):
+        dims = variable.shape._dims
+        if rule == "assign" and values[0].dims is not None:
+            dims = values[0].dims
+        return Aval(dims, variable.dtype)
+
+    def numpy(present, *values, variable, rule, strict=True):
+        if rule in ("add", "sub") and present.shape != values[0].shape:
+            raise invalid(
+                "TW204",
+                f"assign_{rule}: variable '{variable.name}' has shape {list(present.shape)}, the "
+                f"value {list(values[0].shape)}",
+                "equal shapes",
+            )
+        if rule == "assign" and strict and not variable.shape.is_compatible_with(values[0].shape):
+            raise invalid(
+                "TW204",
+                f"cannot assign a value of shape {list(values[0].shape)} to variable "
+                f"'{variable.name}' of shape {variable.shape}",
+            )
+        return UPDATES[rule](present, *values)

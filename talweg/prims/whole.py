@@ -1,0 +1,36 @@
+"""Operations that are kept whole in a graph, to be carried out when sizes and values are known.
+
+Where a function of the API needs a rank, a size or a value that a graph does not know, the call
+itself becomes a node.  When the graph runs, the function is called with tensors that have values;
+its derivative is the same, of the function's pullback.
+"""
+
+from __future__ import annotations
+
+from talweg.core.aval import Aval
+from talweg.core.declare import LOOP, primitive
+from talweg.core.value import OPERATIONS
+from talweg.graph.node import GRAPH
+
+
+@primitive
+class whole:
+    """z = call(operands), a function of the API that runs eagerly when the graph runs."""
+
+    operands = "*operands"
+    multiple = True
+    effect = GRAPH
+    batch = LOOP
+    memory = "host"
+
+    def infer(*operands, call, avals):
+        return tuple([Aval(dims, dtype) for dims, dtype in avals])
+
+    def numpy(*operands, call, avals):
+        return call.arrays(operands)
+
+    def vjp(g, z, *operands, call, avals):
+        return OPERATIONS["whole_vjp"](g, z, operands, call)
+
+    def jvp(t, z, *operands, call, avals):
+        return OPERATIONS["whole_jvp"](t, z, operands, call)

@@ -1,0 +1,1 @@
+"""Python to graphs: bodies of branches, loops and functions."""

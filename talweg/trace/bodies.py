@@ -1,0 +1,243 @@
+"""Tracing Python functions into bodies, and applying branches and loops made of them.
+
+A body's inputs are what it captured: the bodies of one operation get the union of their captures,
+in the order of first use.  Reads of variables are captured too, so gradients by them flow; a loop
+that writes a variable reads it inside.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.dims import Dim, same
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.graph.function_graph import FunctionGraph
+from talweg.graph.node import Node
+from talweg.graph.subgraph import Body
+from talweg.graph.symbol import Symbol
+from talweg.prims import control
+
+_bodies: Any = weakref.WeakValueDictionary()
+
+
+def canonical(body: Body) -> Body:
+    """The first body equal to `body` that is still there."""
+    return _bodies.setdefault(body.key, body)
+
+
+class BodyGraph(FunctionGraph):
+    """A body under construction; `translate` says what tensors of another body stand for here."""
+
+    def __init__(
+        self,
+        name: str,
+        translate: Callable[[Symbol], Any] | None = None,
+        inside: frozenset = frozenset(),
+    ):
+        base = dispatch.context.base
+        super().__init__(name, as_v1=base is not None and not base.building_function)
+        self.translate = translate
+        self.inside = inside  # variables that must be read here, not outside
+        self.results: list[Symbol | None] = []
+        self._translated: dict[Node, Any] = {}
+
+    def bring_in(self, value: Any) -> Symbol:
+        if type(value) is not Symbol:
+            return super().bring_in(value)
+        found = self._translated.get(value.node)
+        if found is None:
+            found = None if self.translate is None else self.translate(value)
+            found = value if found is None else found
+            if type(found) is Symbol and found.node.table is not self.table:
+                outer = self.outer
+                if isinstance(outer, FunctionGraph) and found.node.table is not outer.table:
+                    found = outer.bring_in(found)
+            self._translated[value.node] = found
+        if type(found) is Symbol and found.node.table is self.table:
+            return found
+        return super().bring_in(found)
+
+    def run(self, function: Callable[[], list]) -> None:
+        """Trace `function`, which gives tensors and Nones."""
+        with dispatch.only(()), self.as_default():
+            self.results = [None if x is None else self.own(x) for x in function()]
+
+    def own(self, value: Any) -> Symbol:
+        """`value` as a tensor of this graph."""
+        if type(value) is not Symbol and not isinstance(value, Tensor):
+            value = OPERATIONS["convert_to_tensor"](value)
+        if type(value) is Symbol and value.node.table is self.table:
+            return value
+        return self.bring_in(value)
+
+    def body(self, captures: list) -> Body:
+        """The closed body, with one input for each of its own and each outer value captured."""
+        inputs = list(self.inputs)
+        for value in captures:
+            found = self.captured.get(id(value))
+            inputs.append(self._input(_aval_of(value)).node if found is None else found[1])
+        outputs = [x.node for x in self.results if x is not None]
+        self.closed = True
+        return canonical(Body(self.function_name, tuple(inputs), tuple(outputs), self.forced()))
+
+
+def _aval_of(value: Any) -> Aval:
+    return value.aval if type(value) is Symbol else Aval(value.dims, value.dtype)
+
+
+def captures_of(graphs: list) -> list:
+    """Everything the graphs captured, each once."""
+    found: dict[int, Any] = {}
+    for graph in graphs:
+        for key, (value, _) in graph.captured.items():
+            found.setdefault(key, value)
+    return list(found.values())
+
+
+def apply_branch(index: Any, graphs: list) -> list:
+    """`branch` of traced graphs, whose results have equal dtypes; the results, history last."""
+    captures = captures_of(graphs)
+    bodies = tuple([graph.body(captures) for graph in graphs])
+    note_writes(graphs)
+    return list(control.branch(index, *captures, bodies=bodies))
+
+
+def trace_all(
+    functions: list, name: str, translate: list | None = None, inside: frozenset = frozenset()
+) -> list:
+    """A traced graph for each function of no arguments."""
+    graphs = []
+    for number, function in enumerate(functions):
+        by = None if translate is None else translate[number]
+        graph = BodyGraph(f"{name}_{number}", by, inside)
+        graph.run(function)
+        graphs.append(graph)
+    return graphs
+
+
+def note_writes(graphs: list) -> None:
+    """Tell the graph around that operations with these bodies write variables."""
+    base = dispatch.context.base
+    if base is None or not isinstance(base, FunctionGraph):
+        return
+    for graph in graphs:
+        base.pending_writes.update(dict.fromkeys(graph.writes))
+
+
+def apply_loop(
+    condition: Callable[[list], Any],
+    body: Callable[[list], list],
+    initial: list,
+    avals: list,
+    check: Callable[[Any], None] | None = None,
+) -> list:
+    """`loop`: the variables at the end, history last.
+
+    `avals` is what is known of each variable in every iteration (None dimensions may change); it
+    is loosened until the body keeps it.  `check` is shown the traced body.
+    """
+    inside: frozenset = frozenset()
+    avals = list(avals)
+    while True:
+        graphs = [_trace_loop(function, avals, inside, name)
+                  for function, name in ((condition, "condition"), (body, "body"))]  # fmt: skip
+        if check is not None:
+            check(graphs[1])
+        written = frozenset(variable for graph in graphs for variable in graph.writes)
+        loosened = [common(aval, node.aval, result.node.aval) for aval, node, result in
+                    zip(avals, graphs[1].inputs, graphs[1].results)]  # fmt: skip
+        if written <= inside and all(a is b for a, b in zip(avals, loosened)):
+            break
+        inside |= written
+        avals = loosened
+    captures = captures_of(graphs)
+    bodies = [graph.body(captures) for graph in graphs]
+    note_writes(graphs)
+    known = tuple([(aval.dims, aval.dtype) for aval in avals])
+    return list(
+        control.loop(
+            *initial, *captures, cond=bodies[0], body=bodies[1], count=len(initial), avals=known
+        )
+    )
+
+
+def _trace_loop(function: Callable[[list], Any], avals: list, inside: frozenset, name: str) -> Any:
+    graph = BodyGraph(name, None, inside)
+    arguments = [graph.add_input(aval) for aval in avals]
+
+    def call() -> list:
+        found = function(arguments)
+        return found if isinstance(found, list) else [found]
+
+    graph.run(call)
+    return graph
+
+
+def common(aval: Aval, before: Aval, after: Aval) -> Aval:
+    """`aval` of a loop variable, without what an iteration does not keep."""
+    if aval.dims is None:
+        return aval
+    if before.dims is None or after.dims is None or len(before.dims) != len(after.dims):
+        return Aval(None, aval.dtype)
+    kept = [same(a, b) for a, b in zip(before.dims, after.dims)]
+    loose = [size is None for size in aval.dims]
+    if all(keep or free for keep, free in zip(kept, loose)):
+        return aval
+    return Aval(tuple([d if keep else None for d, keep in zip(aval.dims, kept)]), aval.dtype)
+
+
+def inline(body: Body, operands: list) -> list:
+    """The outputs of `body` applied to `operands`, its operations made again here."""
+    values: dict[Node, Any] = dict(zip(body.inputs, operands))
+    replace_sizes = _SizeMap(body, operands, values)
+    for node in body.nodes:
+        if node in values:
+            continue
+        prim = node.prim
+        sources = [values[source] for source in node.operands]
+        if prim.name == "item":
+            values[node] = sources[0][node.params["index"]]
+        else:
+            values[node] = apply_node(node, sources, replace_sizes(node.params))
+    return [values[node] for node in body.outputs]
+
+
+def apply_node(node: Node, sources: list, params: dict) -> Any:
+    """The operation of a node on other operands, in the interpreter in force."""
+    prim = node.prim
+    if prim.name == "constant":
+        base = dispatch.context.base
+        array = params["value"].array
+        return dispatch.state.plain(array) if base is None else base.constant(array)
+    if prim.name == "read_variable":
+        base = dispatch.context.base
+        variable = params["variable"]
+        return variable.value() if base is None else base.read_variable(variable)
+    if prim.name == "update_variable":
+        return OPERATIONS["update_variable"](*sources, **params)
+    if prim.name == "after":
+        return sources[0]
+    if prim.name == "group":
+        return prim(*sources) if dispatch.context.base is not None else None
+    return prim(*sources, **params)
+
+
+class _SizeMap:
+    """Parameters of inner nodes with sizes of outside."""
+
+    def __init__(self, body: Body, operands: list, values: dict):
+        self.values = values
+
+    def __call__(self, params: dict) -> dict:
+        return {key: self._outside(value) for key, value in params.items()}
+
+    def _outside(self, value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple([self._outside(item) for item in value])
+        if type(value) is Dim:
+            return OPERATIONS["size_outside"](value, self.values)
+        return value

@@ -1,0 +1,279 @@
+"""Calls of API functions in graphs: names, and calls that are kept whole until sizes are known.
+
+`call_in_graph` is what every exported function goes through while a graph is in force.  If the
+function raises `NeedsStatic`, the call becomes one node (`prims/whole.py`); what is known of its
+results is found by calling it with made-up values of the right ranks and dtypes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.errors import NeedsStatic
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.forward import ForwardAccumulator
+from talweg.eager.tape import GradientTape
+from talweg.eager.tensor import EagerTensor, wrap
+from talweg.graph import structure
+from talweg.graph.symbol import Symbol
+from talweg.prims.arithmetic import zeros_of
+from talweg.prims.whole import whole
+from talweg.transform.rules import densify
+
+RANKS = (2, 1, 0, 3, 4, 5)  # tried for an operand of unknown rank
+UNKNOWN_SIZE = 2  # what stands for an unknown dimension in a trial
+
+
+class Hole:
+    """The place of an operand in the arguments of a call."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int):
+        self.number = number
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Hole) and self.number == other.number
+
+    def __hash__(self) -> int:
+        return hash(("hole", self.number))
+
+    def __repr__(self) -> str:
+        return f"<operand {self.number}>"
+
+
+class Call:
+    """A function with its arguments, tensors left out."""
+
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: dict):
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.template: Any = None  # the structure of the result, once it is known
+
+    def eager(self, tensors: Any) -> list:
+        """The results, flat, for eager operands."""
+
+        def fill(leaf: Any) -> Any:
+            return tensors[leaf.number] if type(leaf) is Hole else leaf
+
+        args = structure.map_leaves(fill, self.args, composites=True)
+        kwargs = structure.map_leaves(fill, self.kwargs, composites=True)
+        result = self.function(*args, **kwargs)
+        if self.template is None:
+            self.template = result
+        return [convert_to_tensor(x) for x in structure.flatten(result, composites=True)]
+
+    def arrays(self, operands: tuple) -> tuple:
+        """The results as arrays, for operands as arrays."""
+        context = dispatch.context
+        before = context.base, context.recorders
+        context.base, context.recorders = None, ()
+        try:
+            return tuple([x._array for x in self.eager([wrap(array) for array in operands])])
+        finally:
+            context.base, context.recorders = before
+
+    def key(self) -> tuple:
+        """What makes two calls equal."""
+        return self.function, _frozen(self.args), _frozen(self.kwargs)
+
+    def __eq__(self, other: Any) -> bool:
+        if type(self) is not type(other):
+            return False
+        return self is other or self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def __repr__(self) -> str:
+        return f"<call of {getattr(self.function, '__name__', self.function)}>"
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple([(key, _frozen(item)) for key, item in value.items()])
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, *map(_frozen, value))
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
+
+
+class Pull:
+    """The pullback of a call: operands, then cotangents of results, to cotangents of operands."""
+
+    def __init__(self, call: Any, count: int, given: tuple, wanted: tuple):
+        self.call, self.count, self.given, self.wanted = call, count, given, wanted
+
+    def eager(self, tensors: Any) -> list:
+        """The cotangents of the wanted operands."""
+        operands = list(tensors[: self.count])
+        sources = [operands[i] for i in self.wanted]
+        with GradientTape() as tape:
+            tape.watch(sources)
+            results = self.call.eager(operands)
+        targets = [results[i] for i in self.given]
+        found = tape.gradient(targets, sources, output_gradients=list(tensors[self.count :]))
+        return [zeros_of(x) if g is None else densify(g) for g, x in zip(found, sources)]
+
+    arrays = Call.arrays
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Pull and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.call, self.count, self.given, self.wanted))
+
+
+class Push:
+    """The pushforward of a call: operands, then tangents of some, to tangents of results."""
+
+    def __init__(self, call: Any, count: int, given: tuple, results: tuple):
+        self.call, self.count, self.given, self.results = call, count, given, results
+
+    def eager(self, tensors: Any) -> list:
+        """The tangents of the results that are wanted."""
+        operands = list(tensors[: self.count])
+        primals = [operands[i] for i in self.given]
+        with ForwardAccumulator(primals, list(tensors[self.count :])) as accumulator:
+            found = self.call.eager(operands)
+        tangents = [accumulator.jvp(found[i]) for i in self.results]
+        return [zeros_of(found[i]) if t is None else t for i, t in zip(self.results, tangents)]
+
+    arrays = Call.arrays
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Push and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.call, self.count, self.given, self.results))
+
+
+def known_dims(value: Any) -> tuple | None:
+    """The dimensions of a tensor, None if its rank is unknown."""
+    return value.node.aval.dims if type(value) is Symbol else value.dims
+
+
+def whole_vjp(g: tuple, z: tuple, operands: tuple, call: Any) -> list:
+    """Cotangents of a call's operands."""
+    given = tuple([i for i, part in enumerate(g) if part is not None])
+    wanted = tuple([i for i, x in enumerate(operands) if x.dtype.is_differentiable])
+    pull = Pull(call, len(operands), given, wanted)
+    avals = tuple([(known_dims(operands[i]), operands[i].dtype) for i in wanted])
+    found = iter(whole(*operands, *[densify(g[i]) for i in given], call=pull, avals=avals))
+    return [next(found) if i in wanted else None for i in range(len(operands))]
+
+
+def whole_jvp(t: tuple, z: tuple, operands: tuple, call: Any) -> tuple:
+    """Tangents of a call's results."""
+    tangents = t if isinstance(t, tuple) else (t,)
+    given = tuple([i for i, part in enumerate(tangents) if part is not None])
+    results = tuple([i for i, part in enumerate(z) if part.dtype.is_differentiable])
+    push = Push(call, len(operands), given, results)
+    avals = tuple([(known_dims(z[i]), z[i].dtype) for i in results])
+    found = iter(whole(*operands, *[tangents[i] for i in given], call=push, avals=avals))
+    return tuple([next(found) if i in results else None for i in range(len(z))])
+
+
+def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """Call a function of the API while a graph may be in force."""
+    base = dispatch.context.base
+    try:
+        result = function(*args, **kwargs)
+    except NeedsStatic as error:
+        result = _keep_whole(function, args, kwargs, error)
+    if base is not None:
+        name = kwargs.get("name")
+        if name and isinstance(name, str):
+            label(result, name)
+    return result
+
+
+def label(result: Any, name: str) -> None:
+    """Name what a call made."""
+    leaves = [x for x in structure.flatten(result, composites=True) if type(x) is Symbol]
+    if leaves:
+        node = leaves[0].node
+        node = node.inputs[0] if node.prim.name == "item" else node
+        graph = leaves[0].graph
+        if node.table is graph.table and node.prim.name not in ("placeholder", "read_variable"):
+            graph.label(node, name)
+
+
+def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStatic) -> Any:
+    operands: list = []
+
+    def leave_out(leaf: Any) -> Any:
+        if isinstance(leaf, Tensor):
+            operands.append(leaf)
+        elif hasattr(leaf, "handle_read"):
+            operands.append(leaf.value())
+        elif callable(leaf) and not isinstance(leaf, type):
+            raise error  # what a function given as an argument does is not known
+        else:
+            return leaf
+        return Hole(len(operands) - 1)
+
+    options = {key: value for key, value in kwargs.items() if key != "name"}
+    args = structure.map_leaves(leave_out, tuple(args), composites=True)
+    options = structure.map_leaves(leave_out, options, composites=True)
+    if not any(type(x) is Symbol for x in operands):
+        raise error
+    call = Call(function, args, options)
+    avals = _probe(call, operands, error)
+    results = whole(*operands, call=call, avals=tuple([(a.dims, a.dtype) for a in avals]))
+    return structure.pack(call.template, list(results), composites=True)
+
+
+def _probe(call: Call, operands: list, error: NeedsStatic) -> list[Aval]:
+    """What is known of the results, from calls with made-up values."""
+    found: list | None = None
+    unknown = any(known_dims(x) is None for x in operands)
+    context = dispatch.context
+    before = context.base, context.recorders
+    context.base, context.recorders = None, ()
+    try:
+        for rank, fill in itertools.product(RANKS if unknown else (0,), (1, 0)):
+            trial = [_made_up(x, rank, fill) for x in operands]
+            try:
+                results = call.eager(trial)
+            except NeedsStatic:
+                raise
+            except Exception:  # noqa: BLE001, S112 -- these made-up values do not fit
+                continue
+            avals = [Aval((None,) * len(x.dims), x.dtype) for x in results]
+            if found is None:
+                found = avals
+            elif len(found) == len(avals):
+                found = [a if a == b else Aval(None, a.dtype) for a, b in zip(found, avals)]
+    finally:
+        context.base, context.recorders = before
+    if found is None:
+        raise error
+    return found
+
+
+def _made_up(x: Any, rank: int, fill: int) -> Any:
+    if type(x) is EagerTensor:
+        return x
+    dims = known_dims(x)
+    shape = (
+        (UNKNOWN_SIZE,) * rank
+        if dims is None
+        else tuple([size if type(size) is int else UNKNOWN_SIZE for size in dims])
+    )
+    if x.dtype.name == "string":
+        return wrap(np.full(shape, b"", object))
+    return wrap(np.full(shape, fill, x.dtype.numpy_dtype)[()])
+
+
+OPERATIONS.update(whole_vjp=whole_vjp, whole_jvp=whole_jvp)
+dispatch.state.in_graph = call_in_graph

@@ -1,0 +1,1 @@
+"""Short whole programs and what TensorFlow gave for them; see `collection.py`."""

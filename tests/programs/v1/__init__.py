@@ -1,0 +1,1 @@
+"""Programs of TensorFlow's first generation: graphs and sessions."""
