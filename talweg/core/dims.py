@@ -5,7 +5,7 @@ tensor, one element of an integer tensor that is used as a size, or a function o
 (`//`, `%`, the larger, the smaller, what two dimensions broadcast to).  Arithmetic keeps the normal
 form, so sizes that are equal whatever the atoms are, are equal objects: `(4 * n + 4) // 4 - 1 == n`.
 
-A comparison that the polynomials do not decide raises `NeedsStatic`, and so does using a `Dim` as a
+A comparison that the polynomials do not decide raises `NeedsStaticError`, and so does using a `Dim` as a
 Python integer.  Code that only wants to reject what is certainly wrong asks `differ`.  Symbolic
 shapes as polynomials: as in JAX's shape polymorphism and TVM's arithmetic simplifier.
 """
@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from talweg.core.errors import NeedsStatic
+from talweg.core.errors import NeedsStaticError
 
 _serials = itertools.count()
 
@@ -124,7 +124,7 @@ class Dim:
     def __rmod__(self, other: Size) -> Size:
         return 0 if other == 0 else _function("mod", other, self)
 
-    # -- comparison: decided, or NeedsStatic
+    # -- comparison: decided, or NeedsStaticError
 
     def __eq__(self, other: Any) -> bool:
         if other is self:
@@ -165,7 +165,7 @@ class Dim:
         return self != 0
 
     def __index__(self) -> int:
-        raise NeedsStatic(f"the dimension {self!r} is not known while the graph is built")
+        raise NeedsStaticError(f"the dimension {self!r} is not known while the graph is built")
 
     __int__ = __float__ = __index__
 
@@ -269,9 +269,11 @@ def _less(gap: Size, limit: int, left: Any, sign: str, right: Any) -> bool:
     raise undecided(left, sign, right)
 
 
-def undecided(left: Any, sign: str, right: Any) -> NeedsStatic:
+def undecided(left: Any, sign: str, right: Any) -> NeedsStaticError:
     """The error of a comparison that depends on sizes that are not known."""
-    return NeedsStatic(f"whether {left!r} {sign} {right!r} is not known while the graph is built")
+    return NeedsStaticError(
+        f"whether {left!r} {sign} {right!r} is not known while the graph is built"
+    )
 
 
 def _function(name: str, *arguments: Size) -> Dim:
@@ -295,7 +297,7 @@ def differ(a: Size, b: Size) -> bool:
     """Whether two sizes certainly differ."""
     try:
         return a != b
-    except NeedsStatic:
+    except NeedsStaticError:
         return False
 
 
@@ -303,7 +305,7 @@ def same(a: Size, b: Size) -> bool:
     """Whether two sizes are certainly equal."""
     try:
         return a == b
-    except NeedsStatic:
+    except NeedsStaticError:
         return False
 
 
@@ -334,7 +336,7 @@ def _chosen(name: str, a: Size, b: Size) -> Size:
             if left >= right:
                 return left
             return right
-        except NeedsStatic:
+        except NeedsStaticError:
             continue
     return _function(name, a, b)
 

@@ -109,7 +109,7 @@ class OperatorNotAllowedInGraphError(TypeError):
     """A Python operation needs a value that a symbolic tensor does not have."""
 
 
-class NeedsStatic(ValueError):
+class NeedsStaticError(ValueError):
     """Building a graph needs a number that only running it gives: a size, a rank, a value."""
 
 

@@ -25,7 +25,7 @@ class CustomRule:
     """What stands on a tape in the place of a primitive: one call of a user's function."""
 
     variadic, elementwise, wants_sparse, multiple, keeps_dtype = True, False, False, True, False
-    operands = ("arguments",)
+    operands, effect = ("arguments",), None
 
     def __init__(self, name: str, pullback: Callable[[list], list]):
         self.name = name

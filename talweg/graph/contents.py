@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dims import Atom, Dim, of_atom
-from talweg.core.errors import NeedsStatic
+from talweg.core.errors import NeedsStaticError
 from talweg.graph.node import Node
 
 LIMIT = 64  # elements followed
@@ -21,11 +21,13 @@ LIMIT = 64  # elements followed
 def elements(node: Node) -> np.ndarray:
     """The elements of an integer tensor of known shape, an object array of ints and sizes.
 
-    NeedsStatic if the shape is not known.
+    NeedsStaticError if the shape is not known.
     """
     dims = node.aval.dims
     if dims is None or any(type(size) is Dim for size in dims) or len(dims) > 1:
-        raise NeedsStatic(f"the number of sizes in {node!r} is not known while the graph is built")
+        raise NeedsStaticError(
+            f"the number of sizes in {node!r} is not known while the graph is built"
+        )
     memory = node.table.contents
     found = memory.get(node)
     if found is None:
@@ -51,7 +53,7 @@ def _followed(node: Node) -> Any:
         return None
     try:
         return rule(node, node.params)
-    except NeedsStatic:
+    except NeedsStaticError:
         return None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dims import Dim, atoms_of, is_symbolic, of_atom, substitute
-from talweg.core.errors import InaccessibleTensorError, NeedsStatic, compose, type_error
+from talweg.core.errors import InaccessibleTensorError, NeedsStaticError, compose, type_error
 from talweg.core.primitive import later
 from talweg.core.provenance import describe
 from talweg.core.value import Tensor
@@ -180,7 +180,7 @@ class FunctionGraph(Graph):
             return value
         inside = substitute(value, self._atom_inside)
         if inside is None:
-            raise NeedsStatic(f"the size {value!r} is not known in {self.function_name!r}")
+            raise NeedsStaticError(f"the size {value!r} is not known in {self.function_name!r}")
         return inside
 
     def _is_inside(self, atom: Any) -> bool:

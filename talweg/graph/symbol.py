@@ -13,7 +13,7 @@ from talweg.core.aval import Aval
 from talweg.core.dims import Dim
 from talweg.core.dtypes import DType
 from talweg.core.errors import (
-    NeedsStatic,
+    NeedsStaticError,
     OperatorNotAllowedInGraphError,
     compose,
     type_error,
@@ -60,7 +60,9 @@ class Symbol(Tensor):
     def dims(self) -> tuple:
         dims = self.node.aval.dims
         if dims is None:
-            raise NeedsStatic(compose("TW203", f"the rank of {self!r} is not known in the graph"))
+            raise NeedsStaticError(
+                compose("TW203", f"the rank of {self!r} is not known in the graph")
+            )
         return dims
 
     @property
@@ -83,10 +85,10 @@ class Symbol(Tensor):
 
     @property
     def _array(self) -> Any:
-        """The value of a constant; NeedsStatic for everything else."""
+        """The value of a constant; NeedsStaticError for everything else."""
         content = constant_of(self.node)
         if content is None:
-            raise NeedsStatic(
+            raise NeedsStaticError(
                 compose("TW104", f"the value of {self!r} is only known when the graph runs")
             )
         return content.array

@@ -54,7 +54,7 @@ class Program:
         self.size = 0
 
 
-class Unfed(Exception):
+class UnfedError(Exception):
     """A placeholder is needed that nothing is given for."""
 
     def __init__(self, node: Node):
@@ -163,7 +163,7 @@ class _Builder:
             self.program.constants.append((slot, node.params["value"].array))
             self.slots[node] = slot
         elif prim.name == "placeholder":
-            raise Unfed(node)
+            raise UnfedError(node)
         elif prim.name == "after":
             self.slots[node] = self.slots[node.inputs[0]]
         elif prim.name == "group":

@@ -2,7 +2,8 @@
 
 Where a function of the API needs a rank, a size or a value that a graph does not know, the call
 itself becomes a node.  When the graph runs, the function is called with tensors that have values;
-its derivative is the same, of the function's pullback.
+its derivative is the same, of the function's pullback.  `sizes` are the parameters of a primitive
+whose rule is kept whole, so that sizes among them are filled in.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ class whole:
     batch = LOOP
     memory = "host"
 
-    def infer(*operands, call, avals):
+    def infer(*operands, call, avals, sizes=()):
         return tuple([Aval(dims, dtype) for dims, dtype in avals])
 
-    def numpy(*operands, call, avals):
-        return call.arrays(operands)
+    def numpy(*operands, call, avals, sizes=()):
+        return call.arrays(operands, sizes)
 
-    def vjp(g, z, *operands, call, avals):
-        return OPERATIONS["whole_vjp"](g, z, operands, call)
+    def vjp(g, z, *operands, call, avals, sizes=()):
+        return OPERATIONS["whole_vjp"](g, z, operands, call, sizes)
 
-    def jvp(t, z, *operands, call, avals):
-        return OPERATIONS["whole_jvp"](t, z, operands, call)
+    def jvp(t, z, *operands, call, avals, sizes=()):
+        return OPERATIONS["whole_jvp"](t, z, operands, call, sizes)

@@ -1,7 +1,7 @@
 """Calls of API functions in graphs: names, and calls that are kept whole until sizes are known.
 
 `call_in_graph` is what every exported function goes through while a graph is in force.  If the
-function raises `NeedsStatic`, the call becomes one node (`prims/whole.py`); what is known of its
+function raises `NeedsStaticError`, the call becomes one node (`prims/whole.py`); what is known of its
 results is found by calling it with made-up values of the right ranks and dtypes.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.errors import NeedsStatic
+from talweg.core.errors import NeedsStaticError
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.forward import ForwardAccumulator
@@ -56,7 +56,7 @@ class Call:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.template: Any = None  # the structure of the result, once it is known
 
-    def eager(self, tensors: Any) -> list:
+    def eager(self, tensors: Any, sizes: tuple = ()) -> list:
         """The results, flat, for eager operands."""
 
         def fill(leaf: Any) -> Any:
@@ -69,13 +69,14 @@ class Call:
             self.template = result
         return [convert_to_tensor(x) for x in structure.flatten(result, composites=True)]
 
-    def arrays(self, operands: tuple) -> tuple:
+    def arrays(self, operands: tuple, sizes: tuple = ()) -> tuple:
         """The results as arrays, for operands as arrays."""
         context = dispatch.context
         before = context.base, context.recorders
         context.base, context.recorders = None, ()
         try:
-            return tuple([x._array for x in self.eager([wrap(array) for array in operands])])
+            found = self.eager([wrap(array) for array in operands], sizes)
+            return tuple([x._array for x in found])
         finally:
             context.base, context.recorders = before
 
@@ -113,13 +114,13 @@ class Pull:
     def __init__(self, call: Any, count: int, given: tuple, wanted: tuple):
         self.call, self.count, self.given, self.wanted = call, count, given, wanted
 
-    def eager(self, tensors: Any) -> list:
+    def eager(self, tensors: Any, sizes: tuple = ()) -> list:
         """The cotangents of the wanted operands."""
         operands = list(tensors[: self.count])
         sources = [operands[i] for i in self.wanted]
         with GradientTape() as tape:
             tape.watch(sources)
-            results = self.call.eager(operands)
+            results = self.call.eager(operands, sizes)
         targets = [results[i] for i in self.given]
         found = tape.gradient(targets, sources, output_gradients=list(tensors[self.count :]))
         return [zeros_of(x) if g is None else densify(g) for g, x in zip(found, sources)]
@@ -139,12 +140,12 @@ class Push:
     def __init__(self, call: Any, count: int, given: tuple, results: tuple):
         self.call, self.count, self.given, self.results = call, count, given, results
 
-    def eager(self, tensors: Any) -> list:
+    def eager(self, tensors: Any, sizes: tuple = ()) -> list:
         """The tangents of the results that are wanted."""
         operands = list(tensors[: self.count])
         primals = [operands[i] for i in self.given]
         with ForwardAccumulator(primals, list(tensors[self.count :])) as accumulator:
-            found = self.call.eager(operands)
+            found = self.call.eager(operands, sizes)
         tangents = [accumulator.jvp(found[i]) for i in self.results]
         return [zeros_of(found[i]) if t is None else t for i, t in zip(self.results, tangents)]
 
@@ -162,25 +163,51 @@ def known_dims(value: Any) -> tuple | None:
     return value.node.aval.dims if type(value) is Symbol else value.dims
 
 
-def whole_vjp(g: tuple, z: tuple, operands: tuple, call: Any) -> list:
+def whole_vjp(g: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> list:
     """Cotangents of a call's operands."""
     given = tuple([i for i, part in enumerate(g) if part is not None])
     wanted = tuple([i for i, x in enumerate(operands) if x.dtype.is_differentiable])
     pull = Pull(call, len(operands), given, wanted)
     avals = tuple([(known_dims(operands[i]), operands[i].dtype) for i in wanted])
-    found = iter(whole(*operands, *[densify(g[i]) for i in given], call=pull, avals=avals))
+    found = iter(whole(*operands, *[densify(g[i]) for i in given], call=pull, avals=avals,
+                       sizes=sizes))  # fmt: skip
     return [next(found) if i in wanted else None for i in range(len(operands))]
 
 
-def whole_jvp(t: tuple, z: tuple, operands: tuple, call: Any) -> tuple:
+def whole_jvp(t: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> tuple:
     """Tangents of a call's results."""
     tangents = t if isinstance(t, tuple) else (t,)
     given = tuple([i for i, part in enumerate(tangents) if part is not None])
     results = tuple([i for i, part in enumerate(z) if part.dtype.is_differentiable])
     push = Push(call, len(operands), given, results)
     avals = tuple([(known_dims(z[i]), z[i].dtype) for i in results])
-    found = iter(whole(*operands, *[tangents[i] for i in given], call=push, avals=avals))
+    found = iter(whole(*operands, *[tangents[i] for i in given], call=push, avals=avals,
+                       sizes=sizes))  # fmt: skip
     return tuple([next(found) if i in results else None for i in range(len(z))])
+
+
+class Apply:
+    """A primitive as a call; its parameters come as `sizes`."""
+
+    def __init__(self, prim: Any):
+        self.prim = prim
+
+    def eager(self, tensors: Any, sizes: tuple = ()) -> list:
+        """The result(s)."""
+        found = self.prim(*tensors, **dict(sizes))
+        return list(found) if self.prim.multiple else [found]
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Apply and self.prim is other.prim
+
+    def __hash__(self) -> int:
+        return hash(("apply", self.prim))
+
+
+def vjp_whole(prim: Any, g: Any, z: Any, operands: tuple, params: dict) -> list:
+    """Cotangents of a primitive whose rule needs sizes that the graph does not know."""
+    cotangents, results = (g, z) if prim.multiple else ((g,), (z,))
+    return whole_vjp(cotangents, results, operands, Apply(prim), tuple(params.items()))
 
 
 def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
@@ -188,7 +215,7 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
     base = dispatch.context.base
     try:
         result = function(*args, **kwargs)
-    except NeedsStatic as error:
+    except NeedsStaticError as error:
         result = _keep_whole(function, args, kwargs, error)
     if base is not None:
         name = kwargs.get("name")
@@ -208,7 +235,7 @@ def label(result: Any, name: str) -> None:
             graph.label(node, name)
 
 
-def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStatic) -> Any:
+def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticError) -> Any:
     operands: list = []
 
     def leave_out(leaf: Any) -> Any:
@@ -233,7 +260,7 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStatic) ->
     return structure.pack(call.template, list(results), composites=True)
 
 
-def _probe(call: Call, operands: list, error: NeedsStatic) -> list[Aval]:
+def _probe(call: Call, operands: list, error: NeedsStaticError) -> list[Aval]:
     """What is known of the results, from calls with made-up values."""
     found: list | None = None
     unknown = any(known_dims(x) is None for x in operands)
@@ -245,7 +272,7 @@ def _probe(call: Call, operands: list, error: NeedsStatic) -> list[Aval]:
             trial = [_made_up(x, rank, fill) for x in operands]
             try:
                 results = call.eager(trial)
-            except NeedsStatic:
+            except NeedsStaticError:
                 raise
             except Exception:  # noqa: BLE001, S112 -- these made-up values do not fit
                 continue
@@ -275,5 +302,5 @@ def _made_up(x: Any, rank: int, fill: int) -> Any:
     return wrap(np.full(shape, fill, x.dtype.numpy_dtype)[()])
 
 
-OPERATIONS.update(whole_vjp=whole_vjp, whole_jvp=whole_jvp)
+OPERATIONS.update(whole_vjp=whole_vjp, whole_jvp=whole_jvp, vjp_whole=vjp_whole)
 dispatch.state.in_graph = call_in_graph

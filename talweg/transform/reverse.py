@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.core.value import IndexedSlices
+from talweg.core.errors import NeedsStaticError
+from talweg.core.value import OPERATIONS, IndexedSlices
 from talweg.graph.node import BODY
 from talweg.prims.arithmetic import zeros_of
 from talweg.transform.rules import accumulate, densify, vjp_of
@@ -55,7 +56,10 @@ def pullback(records: list[Record], targets: list, seeds: list, sources: list) -
             continue
         if type(g) is IndexedSlices and not prim.wants_sparse:
             g = densify(g)
-        parts = (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
+        try:
+            parts = (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
+        except NeedsStaticError:
+            parts = OPERATIONS["vjp_whole"](prim, g, results, operands, params)
         for operand, part, want in zip(operands, parts, wanted):
             if want and part is not None:
                 key = id(operand)

@@ -14,7 +14,7 @@ from typing import Any
 
 from talweg.core.dims import same, same_dims
 from talweg.core.dtypes import variant
-from talweg.core.errors import InternalError, NeedsStatic
+from talweg.core.errors import InternalError, NeedsStaticError
 from talweg.core.primitive import later
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.graph.node import BODY, GRAPH
@@ -93,7 +93,7 @@ def unbroadcast(g: Any, x: Any) -> Any:
             for position, size in enumerate(wanted)
             if not same(size, dims[position + extra]) and size == 1
         )
-    except NeedsStatic:
+    except NeedsStaticError:
         return sum_like(g, x)
     total = reduce_sum(g, axes=axes, keepdims=False) if axes else g
     return total if len(axes) == extra else reshape(total, shape=wanted)
@@ -103,7 +103,7 @@ def fits(g: Any, x: Any) -> bool:
     """Whether a cotangent certainly has the shape of its operand."""
     try:
         return same_dims(g.dims, x.dims)
-    except NeedsStatic:
+    except NeedsStaticError:
         return False
 
 

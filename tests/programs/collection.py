@@ -9,6 +9,8 @@ gave stands in `values/<directory>_<topic>.json`, one line a program.
 - A module may widen the tolerances of `recorded/comparison.py`:
   `TOLERANCE = {"name": {"rtol": 1e-4}}`, with "*" for all its programs.
 - An expected error is returned by class: `support.raised(lambda: ...)`.
+- Where talweg departs on purpose, `differences.json` has the reason and our own answer, which is
+  tested in TensorFlow's place; `tools/record_programs.py --differs` writes it.
 """
 
 import importlib
@@ -23,6 +25,7 @@ from recorded import description
 
 HERE = Path(__file__).resolve().parent
 VALUES = HERE / "values"
+DIFFERENCES = HERE / "differences.json"
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,19 @@ def run(program, library):
         return description.describe(program.function(library, np), library)
 
 
+def read_differences():
+    """Where talweg departs on purpose: (area, program) -> entry."""
+    if not DIFFERENCES.exists():
+        return {}
+    entries = json.loads(DIFFERENCES.read_text("utf-8"))
+    return {(entry["area"], entry["program"]): entry for entry in entries}
+
+
+def write_differences(entries):
+    """Write all entries, in order of area and program."""
+    write_lines(DIFFERENCES, [entries[key] for key in sorted(entries)])
+
+
 def values_path(area):
     """Where the values of an area are kept."""
     return VALUES / f"{area.replace('/', '_')}.json"
@@ -79,12 +95,14 @@ def read_values(area):
 
 
 def write_values(area, values):
-    """Write the values of an area as a whole, or not at all."""
-    lines = [
-        json.dumps({"program": name, "gives": value}, ensure_ascii=False)
-        for name, value in values.items()
-    ]
-    path = values_path(area)
+    """Write the values of an area."""
+    entries = [{"program": name, "gives": value} for name, value in values.items()]
+    write_lines(values_path(area), entries)
+
+
+def write_lines(path, entries):
+    """Write a list, one line an entry, as a whole or not at all."""
+    lines = [json.dumps(entry, ensure_ascii=False) for entry in entries]
     path.parent.mkdir(exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")

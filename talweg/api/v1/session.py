@@ -23,7 +23,7 @@ from talweg.graph.graph import Graph
 from talweg.graph.node import Node
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
-from talweg.passes.functionalize import Program, Unfed, functionalize
+from talweg.passes.functionalize import Program, UnfedError, functionalize
 
 PLANS = 64  # programs a session keeps
 
@@ -152,7 +152,7 @@ class Session:
             return found[1]
         try:
             program = functionalize(nodes, fed)
-        except Unfed as error:
+        except UnfedError as error:
             raise _unfed(error.node, self._graph) from None
         if len(self._plans) >= PLANS:
             self._plans.pop(next(iter(self._plans)))

@@ -256,10 +256,10 @@ def sparse_arguments(tf, np):
 def ragged_arguments(tf, np):
     @tf.function
     def lengths(x):
-        return x.row_lengths(), tf.reduce_sum(x, axis=1)
+        return x.row_lengths(), tf.reduce_sum(x.flat_values), x * 2.0
 
     out = lengths(tf.ragged.constant([[1.0, 2.0], [], [3.0]]))
-    return [v.numpy() for v in out]
+    return [out[0].numpy(), out[1].numpy(), out[2].flat_values.numpy()]
 
 
 def compile_flag_is_accepted(tf, np):

@@ -174,65 +174,6 @@ def assignment_from_a_placeholder(tf, np):
         return [first, failed, session.run(v)]
 
 
-def scattered_assignments(tf, np):
-    v = tf.get_variable("v", initializer=np.arange(8, dtype=np.float32).reshape(4, 2))
-    functions = (
-        "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max"
-    )
-    found = []
-    with tf.Session() as session:
-        for name in functions.split():
-            session.run(v.initializer)
-            updates = [[2.0, 3.0], [4.0, 5.0]]
-            session.run(getattr(tf, name)(v, [1, 3], updates))
-            found.append(session.run(v))
-    return found
-
-
-def scattered_assignments_to_one_row(tf, np):
-    v = tf.get_variable("v", initializer=np.ones((3, 2), np.float32))
-    add = tf.scatter_add(v, [1, 1], [[2.0, 3.0], [4.0, 5.0]])
-    number = tf.scatter_mul(v, 2, 10.0)
-    with tf.Session() as session:
-        session.run(v.initializer)
-        return [session.run(add), session.run(number), raised_out_of_range(tf, session, v)]
-
-
-def raised_out_of_range(tf, session, v):
-    """The class of the error of scattering below the last row."""
-    return raised(lambda: session.run(tf.scatter_add(v, [9], [[1.0, 1.0]])))
-
-
-def scattered_nd_assignments(tf, np):
-    v = tf.get_variable("v", initializer=np.zeros((2, 3), np.float32))
-    with tf.Session() as session:
-        session.run(v.initializer)
-        session.run(tf.scatter_nd_update(v, [[0, 1], [1, 2]], [5.0, 6.0]))
-        session.run(tf.scatter_nd_add(v, [[0, 1], [0, 1]], [1.0, 1.0]))
-        session.run(tf.scatter_nd_sub(v, [[1]], [[1.0, 2.0, 3.0]]))
-        return session.run(v)
-
-
-def assignment_to_a_slice(tf, np):
-    v = tf.get_variable("v", initializer=np.zeros((3, 4), np.float32))
-    with tf.Session() as session:
-        session.run(v.initializer)
-        session.run(v[1].assign([1.0, 2.0, 3.0, 4.0]))
-        session.run(v[::2, 1:3].assign([[5.0, 6.0], [7.0, 8.0]]))
-        return session.run(v)
-
-
-def indexed_slices_assignments(tf, np):
-    v = tf.get_variable("v", initializer=np.zeros((3, 2), np.float32))
-    slices = tf.IndexedSlices(tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([0, 2]))
-    with tf.Session() as session:
-        session.run(v.initializer)
-        session.run(v.scatter_add(slices))
-        session.run(v.scatter_sub(slices))
-        session.run(v.scatter_update(slices))
-        return session.run(v)
-
-
 def counting_up_to(tf, np):
     v = tf.get_variable("v", initializer=0, use_resource=False)
     count = tf.count_up_to(v, 3)
@@ -491,11 +432,6 @@ PROGRAMS = [
     assignment_of_the_wrong_kind,
     assignment_of_another_shape,
     assignment_from_a_placeholder,
-    scattered_assignments,
-    scattered_assignments_to_one_row,
-    scattered_nd_assignments,
-    assignment_to_a_slice,
-    indexed_slices_assignments,
     counting_up_to,
     loading_a_value,
     increment_run_many_times,
