@@ -1,8 +1,9 @@
 """Arguments as a public function gets them, turned into what primitives take.
 
 Primitives take tensors as operands and plain Python values as parameters: axes as sorted tuples of
-non-negative ints, shapes as tuples of ints.  Functions here do that once, with errors that name the
-function and the argument.
+non-negative ints, shapes as tuples of sizes.  Functions here do that once, with errors that name the
+function and the argument.  The elements of a tensor of a graph are ints where they are known and
+symbolic sizes (`core/dims.py`) where they are not.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.dims import Dim, Size, below, differ, is_symbolic, resolved
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import TensorShape, normalize_axis
 from talweg.core.value import Tensor
@@ -21,6 +23,8 @@ from talweg.eager import operators
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
+from talweg.graph.contents import elements
+from talweg.graph.symbol import Symbol, constant_of
 
 matching = operators.matching
 
@@ -56,12 +60,19 @@ def tensors(values: Any, function: str, argument: str) -> list:
     return found
 
 
-def integer(value: Any, function: str, argument: str) -> int:
-    """An int from an int, a NumPy integer or a scalar tensor; TypeError otherwise."""
+def integer(value: Any, function: str, argument: str) -> Size:
+    """An int from an int, a NumPy integer or a scalar tensor; TypeError otherwise.
+
+    A symbolic size from a tensor of a graph whose value is not known.
+    """
+    if type(value) is int or type(value) is Dim:
+        return value
     if isinstance(value, (Tensor, Variable)):
-        value = value.numpy() if isinstance(value, Variable) else value._array
+        value = content(value, function, argument)
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.reshape(())[()]
+    if type(value) is Dim:
+        return value
     if isinstance(value, (bool, np.bool_)):
         raise type_error("TW104", f"{function}: {argument} must be an integer, got {value!r}")
     try:
@@ -72,17 +83,35 @@ def integer(value: Any, function: str, argument: str) -> int:
         ) from None
 
 
-def integers(value: Any, function: str, argument: str) -> tuple[int, ...]:
-    """A tuple of ints from an int, a vector of any kind, or a list that may hold tensors."""
+def content(value: Any, function: str, argument: str) -> Any:
+    """The elements of a tensor or variable: an array, of ints and symbolic sizes for a symbol."""
+    if not isinstance(value, Tensor):
+        value = value.value()
+    if type(value) is not Symbol:
+        return value._array
+    if constant_of(value.node) is not None:
+        return value._array
+    if not value.dtype.is_integer:
+        raise type_error(
+            "TW104", f"{function}: {argument} must be integers, got dtype {value.dtype.name}"
+        )
+    return elements(value.node)
+
+
+def integers(value: Any, function: str, argument: str) -> tuple[Size, ...]:
+    """A tuple of ints from an int, a vector of any kind, or a list that may hold tensors.
+
+    Symbolic sizes stand for what a graph does not know.
+    """
     if isinstance(value, TensorShape):
         if not value.is_fully_defined():
             raise value_error("TW205", f"{function}: {argument}={value} is not fully known")
         return value.as_tuple()
-    if isinstance(value, Variable):
-        value = value.value()
-    if isinstance(value, Tensor):
-        value = value._array  # type: ignore[attr-defined]
+    if isinstance(value, (Tensor, Variable)):
+        value = content(value, function, argument)
     if isinstance(value, (np.ndarray, np.generic)):
+        if value.dtype == object:
+            return tuple(integer(item, function, argument) for item in value.reshape(-1))
         if value.size and value.dtype.kind not in "iu":
             raise type_error(
                 "TW104", f"{function}: {argument} must be integers, got dtype {value.dtype}"
@@ -93,27 +122,31 @@ def integers(value: Any, function: str, argument: str) -> tuple[int, ...]:
     return (integer(value, function, argument),)
 
 
-def shape_argument(value: Any, function: str, argument: str = "shape") -> tuple[int, ...]:
-    """A tuple of non-negative ints; InvalidArgumentError for negative ones."""
+def shape_argument(value: Any, function: str, argument: str = "shape") -> tuple[Size, ...]:
+    """A tuple of non-negative sizes; InvalidArgumentError for negative ones."""
     dims = integers(value, function, argument)
     for size in dims:
-        if size < 0:
+        if below(size, 0):
             raise invalid(
                 "TW205", f"{function}: {argument}={dims} has a negative dimension", "sizes >= 0"
             )
     return dims
 
 
-def resolve_shape(value: Any, size: int, function: str, argument: str = "shape") -> tuple[int, ...]:
+def resolve_shape(
+    value: Any, size: Size, function: str, argument: str = "shape"
+) -> tuple[Size, ...]:
     """A shape of `size` elements in which one dimension may be -1, "whatever is left"."""
     dims = integers(value, function, argument)
+    if is_symbolic(dims):
+        return _resolve_symbolic(dims, size, function, argument)
     if dims.count(-1) > 1:
         raise invalid("TW205", f"{function}: {argument}={dims} has more than one -1")
     if any(n < -1 for n in dims):
         raise invalid("TW205", f"{function}: {argument}={dims} has a size below -1")
     if -1 in dims:
         rest = math.prod(n for n in dims if n != -1)
-        if rest == 0 or size % rest:
+        if rest == 0 or differ(size % rest, 0):
             raise invalid(
                 "TW205",
                 f"{function}: input with {size} values cannot be given {argument}={dims}",
@@ -121,6 +154,23 @@ def resolve_shape(value: Any, size: int, function: str, argument: str = "shape")
             )
         dims = tuple(size // rest if n == -1 else n for n in dims)
     return dims
+
+
+def _resolve_symbolic(dims: tuple, size: Size, function: str, argument: str) -> tuple[Size, ...]:
+    """Like `resolve_shape` where some dimensions are symbolic; one of those may be -1, too."""
+    numbers = [n for n in dims if type(n) is int]
+    if numbers.count(-1) > 1 or any(n < -1 for n in numbers):
+        raise invalid("TW205", f"{function}: {argument}={dims} has several -1, or sizes below")
+    if -1 in numbers:
+        rest = math.prod([n for n in dims if type(n) is Dim or n != -1])
+        return tuple([size // rest if type(n) is int and n == -1 else n for n in dims])
+    places = range(len(dims))
+    return tuple(
+        [
+            resolved(n, size, math.prod([dims[j] for j in places if j != i]))
+            for i, n in enumerate(dims)
+        ]
+    )
 
 
 def axes_argument(value: Any, rank: int, function: str, argument: str = "axis") -> tuple[int, ...]:

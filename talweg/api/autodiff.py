@@ -8,13 +8,25 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.export import export, operation
-from talweg.core.errors import value_error
+from talweg.api.export import export, look_up, operation
+from talweg.api.mapping import map_fn
+from talweg.core import dispatch
+from talweg.core.dims import is_symbolic
+from talweg.core.dtypes import string
+from talweg.core.errors import InvalidArgumentError, type_error, value_error
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager import custom
 from talweg.eager.forward import ForwardAccumulator
+from talweg.eager.tape import UnconnectedGradients
 from talweg.eager.tensor import wrap
 from talweg.graph import structure
+from talweg.graph.handle import Handle
+from talweg.graph.symbol import Symbol
+from talweg.prims import arithmetic, layout
+from talweg.trace import gradients as graph_gradients
+from talweg.trace.gradients import place_in
 from talweg.transform import batch
+from talweg.transform.rules import densify
 
 export("autodiff.ForwardAccumulator")(ForwardAccumulator)
 export("custom_gradient")(custom.custom_gradient)
@@ -70,11 +82,7 @@ def vectorized_map(
     return structure.pack(result, parts)
 
 
-def _needs_a_graph(function: str) -> RuntimeError:
-    return RuntimeError(
-        f"tf.{function} is not supported when eager execution is enabled. Use tf.GradientTape "
-        "instead.  [TW302]"
-    )
+# -- gradients in graphs
 
 
 @export("gradients")
@@ -86,10 +94,61 @@ def gradients(
     gate_gradients: bool = False,
     aggregation_method: Any = None,
     stop_gradients: Any = None,
-    unconnected_gradients: Any = None,
-) -> Any:
-    """Derivatives inside a graph; RuntimeError in eager mode, where `tf.GradientTape` is meant."""
-    raise _needs_a_graph("gradients")
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list:
+    """The derivatives of the sum of `ys` by each of `xs`, as new tensors of the graph.
+
+    ys, xs: a tensor or variable, or a list.  grad_ys: for each y a tensor of its shape, the weights
+    of its elements (None: ones).  stop_gradients: tensors taken as constants.  The result is a list
+    as long as `xs`; each is like its x, or IndexedSlices where only rows of x were taken.  Without
+    a path it is None, zeros or an error, by `unconnected_gradients`.  `gate_gradients` and
+    `aggregation_method` are accepted.
+
+    Asked twice, the same gradient is the same tensors.  RuntimeError in eager mode, where
+    `tf.GradientTape` is meant; TypeError for complex ys without grad_ys, or dtypes that differ;
+    ValueError for a wrong number of grad_ys.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.placeholder(tf.float32, [])
+    ...     session.run(tf.gradients(x * x, x), {x: 3.0})
+    [np.float32(6.0)]
+    """
+    mode = UnconnectedGradients.of(unconnected_gradients)
+    sources = _as_list(xs)
+    graph = _graph_of(_as_list(ys), "gradients")
+    with graph.as_default():
+        sweep = _sweep(graph, _as_list(ys), sources, _as_list(stop_gradients))
+        results = sweep.pull(_seeds(sweep.targets, grad_ys))
+        return [
+            _absent(sweep, place, source, mode) if result is None else _like(source, result)
+            for place, (source, result) in enumerate(zip(sources, results))
+        ]
+
+
+@export("compat.v1.gradients")
+def gradients_v1(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list:
+    """`tf.gradients` with the arguments of TensorFlow 1; see there.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant([1.0, 2.0])
+    ...     session.run(tf.gradients(x * x, x, grad_ys=[[1.0, 10.0]]))
+    [array([ 2., 40.], dtype=float32)]
+    """
+    return gradients(
+        ys, xs, grad_ys, stop_gradients=stop_gradients, unconnected_gradients=unconnected_gradients
+    )
 
 
 @export("hessians")
@@ -99,6 +158,191 @@ def hessians(
     gate_gradients: bool = False,
     aggregation_method: Any = None,
     name: str = "hessians",
+) -> list:
+    """The second derivatives of the sum of `ys` by each of `xs`, a list of x.shape + x.shape each.
+
+    RuntimeError in eager mode: use `tape.jacobian` of a gradient.  ValueError where ys do not
+    depend on an x.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant([1.0, 2.0])
+    ...     session.run(tf.hessians(tf.reduce_sum(x ** 3), x))
+    [array([[ 6.,  0.],
+           [ 0., 12.]], dtype=float32)]
+    """
+    sources = _as_list(xs)
+    graph = _graph_of(_as_list(ys), "hessians")
+    with graph.as_default():
+        return [
+            _jacobian(graph, first, source)
+            for first, source in zip(gradients(ys, sources), sources)
+        ]
+
+
+@export("compat.v1.hessians")
+def hessians_v1(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+) -> list:
+    """`tf.hessians` with the arguments of TensorFlow 1; see there.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant(2.0)
+    ...     session.run(tf.hessians(x ** 4, x))
+    [np.float32(48.0)]
+    """
+    return hessians(ys, xs)
+
+
+def _as_list(values: Any) -> list:
+    if values is None:
+        return []
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def _graph_of(targets: list, function: str) -> Any:
+    """The graph of the targets; RuntimeError in eager mode."""
+    graph = dispatch.context.base
+    if graph is None:
+        raise RuntimeError(
+            f"tf.{function} is not supported when eager execution is enabled. Use "
+            "tf.GradientTape instead.  [TW302]"
+        )
+    owners = [y.graph for y in targets if type(y) is Symbol]
+    return owners[0] if owners and graph not in owners else graph
+
+
+def _sweep(graph: Any, targets: list, sources: list, stops: list) -> graph_gradients.Sweep:
+    ends = [_target(graph, leaf) for leaf in targets]
+    cuts = [place_in(graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
+            for leaf in stops]  # fmt: skip
+    return graph_gradients.Sweep(
+        graph, ends, [_source(graph, x) for x in sources], [x for x in cuts if x is not None]
+    )
+
+
+def _target(graph: Any, leaf: Any) -> Symbol:
+    """A target as a tensor of the graph."""
+    if isinstance(leaf, IndexedSlices):
+        leaf = leaf.values
+    elif hasattr(leaf, "_with_gradient"):
+        leaf = leaf.flat_values
+    y = tensor(leaf)
+    if y.dtype is string:
+        raise type_error("TW303", f"gradients: the target {leaf!r} is a string", "a number")
+    return y if type(y) is Symbol and y.node.table is graph.table else graph.bring_in(y)
+
+
+def _source(graph: Any, leaf: Any) -> Any:
+    """A source as what the sweep takes; None for what cannot be in the graph."""
+    if isinstance(leaf, Handle):
+        return leaf
+    if hasattr(leaf, "handle_read"):
+        return leaf.handle
+    if isinstance(leaf, IndexedSlices):
+        leaf = leaf.values
+    elif hasattr(leaf, "_with_gradient"):
+        leaf = leaf.flat_values
+    if isinstance(leaf, (dict, list, tuple)) or leaf is None:
+        raise type_error(
+            "TW303",
+            f"gradients: a source is {leaf!r}, of type {type(leaf).__name__}",
+            "a tensor or variable, or a flat list of these",
+        )
+    found = place_in(graph, leaf)
+    return found if found is None or found.dtype.is_differentiable else None
+
+
+def _seeds(targets: list, given: Any) -> list:
+    """The cotangents the targets start from."""
+    weights = [None] * len(targets) if given is None else _as_list(given)
+    if len(weights) != len(targets):
+        raise value_error(
+            "TW204",
+            f"Length mismatch. Passed {len(weights)} grad_ys for {len(targets)} ys",
+            "one of grad_ys (or None) for each of ys",
+        )
+    return [_seed(y, weight) for y, weight in zip(targets, weights)]
+
+
+def _seed(y: Symbol, weight: Any) -> Any:
+    if weight is None:
+        if y.dtype.is_complex:
+            raise type_error(
+                "TW303", f"Gradients of complex tensors ({y}) must set grad_ys", "grad_ys=[...]"
+            )
+        return graph_gradients.ones_of(y)
+    if isinstance(weight, IndexedSlices):
+        return weight
+    own = isinstance(weight, Tensor) or hasattr(weight, "handle_read")
+    g = tensor(weight) if own or hasattr(weight, "dtype") else tensor(weight, y.dtype)
+    if g.dtype is not y.dtype:
+        raise type_error(
+            "TW102", f"gradients: grad_ys of {y} has dtype {g.dtype.name}", y.dtype.name
+        )
+    if not y.dtype.is_differentiable:
+        return None
+    if y.aval.dims is None or type(g) is Symbol and g.aval.dims is None:
+        return g
+    if not g.shape.is_compatible_with(y.shape) or len(g.dims) < len(y.dims):
+        if len(g.dims) > len(y.dims):
+            raise value_error(
+                "TW204", f"gradients: grad_ys has shape {g.shape}, its target {y.shape}"
+            )
+        try:
+            g = layout.broadcast_to(g, shape=y.dims)
+        except InvalidArgumentError as error:
+            raise ValueError(str(error)) from None
+    return g
+
+
+def _absent(
+    sweep: graph_gradients.Sweep, place: int, source: Any, mode: UnconnectedGradients
 ) -> Any:
-    """Second derivatives inside a graph; RuntimeError in eager mode: use `tape.jacobian` twice."""
-    raise _needs_a_graph("hessians")
+    """What stands for a gradient that is not there."""
+    if mode is UnconnectedGradients.NONE:
+        return None
+    if mode is UnconnectedGradients.ERROR:
+        raise sweep.why_absent(place, getattr(source, "name", "the source"))
+    return look_up("zeros_like")(source.variable if isinstance(source, Handle) else source)
+
+
+def _like(source: Any, result: Any) -> Any:
+    """A gradient in the form of its source."""
+    return source._with_gradient(result) if hasattr(source, "_with_gradient") else result
+
+
+def _jacobian(graph: Any, y: Any, source: Any) -> Any:
+    """The derivative of every element of y by `source`, of shape y.shape + source.shape."""
+    if y is None:
+        raise value_error("TW301", "hessians: None values not supported: ys do not depend on xs")
+    sweep = _sweep(graph, [y], [source], [])
+    (y,) = sweep.targets
+    if not is_symbolic(y.dims):
+        rows = batch.jacobian_rows(
+            lambda seed: _dense_row(sweep, seed), y, _unit_rows(y.dtype), True
+        )
+        return _zero_square(y) if rows[0] is None else rows[0]
+    numbers = look_up("range")(look_up("size")(y))
+
+    def row(number: Any) -> Any:
+        unit = arithmetic.cast(arithmetic.equal(numbers, number), dtype=y.dtype)
+        return _dense_row(sweep, layout.reshape(unit, shape=y.dims))[0]
+
+    found = map_fn(row, numbers, fn_output_signature=y.dtype)
+    return layout.reshape(found, shape=(*y.dims, *y.dims))
+
+
+def _dense_row(sweep: graph_gradients.Sweep, seed: Any) -> list:
+    (found,) = sweep.pull([seed])
+    return [densify(found)]
+
+
+def _zero_square(y: Any) -> Any:
+    return look_up("zeros")((*y.dims, *y.dims), y.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.core.errors import type_error, value_error
+from talweg.trace import function
 
 PhysicalDevice = export("config.PhysicalDevice")(
     namedtuple("PhysicalDevice", ["name", "device_type"])
@@ -32,7 +33,6 @@ class _Settings:
         self.visible: list = [CPU]
         self.logical: list | None = None
         self.threads = {"inter_op": 0, "intra_op": 0}
-        self.run_eagerly = False
         self.soft_placement = True
         self.jit = ""
         self.optimizer: dict[str, Any] = {}
@@ -237,13 +237,13 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     True
     >>> tf.config.run_functions_eagerly(False)
     """
-    settings.run_eagerly = bool(run_eagerly)
+    function.options.run_eagerly = bool(run_eagerly)
 
 
 @export("config.functions_run_eagerly", "config.experimental_functions_run_eagerly")
 def functions_run_eagerly() -> bool:
     """Whether `tf.function` runs its Python function as it is; see `run_functions_eagerly`."""
-    return settings.run_eagerly
+    return function.options.run_eagerly
 
 
 @export("config.set_soft_device_placement")

@@ -73,6 +73,26 @@ def cond(
     return true_fn() if _truth(pred, "cond", "pred") else false_fn()
 
 
+def checked_pairs(pred_fn_pairs: Any, default: Any, exclusive: bool) -> list:
+    """The pairs that `case` got; TypeError or ValueError for what are no pairs."""
+    if isinstance(pred_fn_pairs, dict) and not exclusive:
+        raise value_error(
+            "TW207", "case: 'pred_fn_pairs' is a dict, whose order means nothing", "a list of pairs"
+        )
+    pairs = _pairs("case", "pred_fn_pairs", pred_fn_pairs)
+    if not pairs:
+        raise value_error("TW207", "case: 'pred_fn_pairs' is empty", "at least one pair")
+    for predicate, function in pairs:
+        if not is_tensor_like(predicate) or predicate.dtype is not dtypes.bool_:
+            raise type_error(
+                "TW104", f"case: pred must be a tensor of dtype bool, got {predicate!r}"
+            )
+        callable_or_error(function, "case", "fn")
+    if default is not None:
+        callable_or_error(default, "case", "default")
+    return pairs
+
+
 def _pairs(function: str, argument: str, given: Any) -> list:
     """The pairs of a list, tuple or dict; TypeError where an entry is none."""
     if not isinstance(given, (list, tuple, dict)):
@@ -109,27 +129,23 @@ def case(
     >>> tf.case([(x < 3, lambda: "small"), (x < 9, lambda: "middle")], default=lambda: "large")
     'middle'
     """
-    if isinstance(pred_fn_pairs, dict) and not exclusive:
-        raise value_error(
-            "TW207", "case: 'pred_fn_pairs' is a dict, whose order means nothing", "a list of pairs"
-        )
-    pairs = _pairs("case", "pred_fn_pairs", pred_fn_pairs)
-    if not pairs:
-        raise value_error("TW207", "case: 'pred_fn_pairs' is empty", "at least one pair")
-    for predicate, function in pairs:
-        if not is_tensor_like(predicate) or predicate.dtype is not dtypes.bool_:
-            raise type_error(
-                "TW104", f"case: pred must be a tensor of dtype bool, got {predicate!r}"
-            )
-        callable_or_error(function, "case", "fn")
-    if default is not None:
-        callable_or_error(default, "case", "default")
+    pairs = checked_pairs(pred_fn_pairs, default, exclusive)
+    if state.in_graph is not None and control.in_graph(*[predicate for predicate, _ in pairs]):
+        return case_in_graph(pairs, default, exclusive)
     for predicate, function in pairs:
         if _truth(predicate, "case", "pred"):
             return function()
     if default is not None:
         return default()
     return assert_true(False, "case: none of the conditions is true and there is no default")
+
+
+def case_in_graph(pairs: list, default: Any, exclusive: bool, strict: bool = True) -> Any:
+    """`case` as one branch."""
+    index = control.first_true([p for p, _ in pairs], exclusive, default is not None)
+    functions = [function for _, function in pairs]
+    functions.append(functions[-1] if default is None else default)
+    return control.choose(index, functions, "case", strict)
 
 
 @export("switch_case")
@@ -159,6 +175,11 @@ def switch_case(
     branches = _branches(branch_fns)
     if default is not None:
         callable_or_error(default, "switch_case", "default")
+    if state.in_graph is not None and control.in_graph(branch_index):
+        functions = branches if default is None else [*branches, default]
+        return control.choose(
+            control.number_of_branch(branch_index, len(functions)), functions, "switch_case"
+        )
     if branch_index.ndim:
         assert_true(False, f"switch_case: branch_index has shape {branch_index.shape}, not ()")
     chosen = int(branch_index)
@@ -203,9 +224,10 @@ def while_loop(
     """`loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds, at most maximum_iterations.
 
     loop_vars: a list or tuple, not empty, of values or nests of them; body returns as many, nested
-    alike.  Returns what the body returned last, as tensors.  shape_invariants,
-    parallel_iterations, back_prop and swap_memory are accepted and have no effect.  TypeError if
-    cond or body cannot be called, ValueError if loop_vars is empty or the structures differ.
+    alike.  Returns what the body returned last, as tensors.  In a graph shape_invariants (a nest of
+    TensorShapes) says which sizes may change, and back_prop=False stops gradients;
+    parallel_iterations is accepted and has no effect.  TypeError if cond or body cannot be called
+    or a dtype changes, ValueError if loop_vars is empty or structures or shapes differ.
 
     >>> import talweg as tf
     >>> tf.while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), (0, tf.constant(0)))
@@ -222,7 +244,9 @@ def while_loop(
             "TW207", f"while_loop: loop_vars={loop_vars!r}", "a list or tuple, not empty"
         )
     if state.in_graph is not None and control.in_graph(*structure.flatten(loop_vars)):
-        return control.while_loop(cond, body, loop_vars, shape_invariants, maximum_iterations)
+        return control.while_loop(
+            cond, body, loop_vars, shape_invariants, maximum_iterations, back_prop
+        )
     limit = _limit(maximum_iterations)
     first, steps = list(loop_vars), 0
     while (limit is None or steps < limit) and _truth(cond(*loop_vars), "while_loop", "cond(...)"):

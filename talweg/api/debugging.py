@@ -1,7 +1,7 @@
 """tf.debugging: assertions about values.  Those about shapes and dtypes: `api/shape_checks.py`.
 
-They run at once, return None, and let nothing else happen; each has a `message` that is put in
-front of the error's text.  The switches at the end are kept and answer, no more.
+They run at once, return None, and let nothing else happen; in a graph they give an operation that
+does so when it runs.  Each has a `message` that is put in front of the error's text.  The switches at the end are kept and answer, no more.
 """
 
 from __future__ import annotations
@@ -14,16 +14,20 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.math import comparison
-from talweg.core import dtypes
+from talweg.core import dispatch, dtypes
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.eager.tensor import EagerTensor, array_of
+from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, checking
+from talweg.trace.host import asserting, later
 
 
 def values_of(x: Tensor) -> np.ndarray:
     """All values of a tensor; inside `vectorized_map` those of the whole batch."""
+    if type(x) is Symbol:
+        return np.asarray(x._array)  # NeedsStaticError unless it is a constant
     while not isinstance(x, EagerTensor):
         x = x.inner  # type: ignore[attr-defined]
     return np.asarray(array_of(x))
@@ -81,6 +85,7 @@ def _compare(
 
 
 @export("debugging.assert_equal", "assert_equal")
+@asserting
 def assert_equal(
     x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -95,6 +100,7 @@ def assert_equal(
 
 
 @export("debugging.assert_none_equal")
+@asserting
 def assert_none_equal(
     x: Any, y: Any, summarize: int | None = None, message: Any = None, name: str | None = None
 ) -> None:
@@ -109,6 +115,7 @@ def assert_none_equal(
 
 
 @export("debugging.assert_less", "assert_less")
+@asserting
 def assert_less(
     x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -123,6 +130,7 @@ def assert_less(
 
 
 @export("debugging.assert_less_equal")
+@asserting
 def assert_less_equal(
     x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -137,6 +145,7 @@ def assert_less_equal(
 
 
 @export("debugging.assert_greater", "assert_greater")
+@asserting
 def assert_greater(
     x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -151,6 +160,7 @@ def assert_greater(
 
 
 @export("debugging.assert_greater_equal")
+@asserting
 def assert_greater_equal(
     x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -165,6 +175,7 @@ def assert_greater_equal(
 
 
 @export("debugging.assert_near")
+@asserting
 def assert_near(
     x: Any,
     y: Any,
@@ -235,6 +246,7 @@ def _check_sign(
 
 
 @export("debugging.assert_positive")
+@asserting
 def assert_positive(
     x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -247,6 +259,7 @@ def assert_positive(
 
 
 @export("debugging.assert_negative")
+@asserting
 def assert_negative(
     x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -259,6 +272,7 @@ def assert_negative(
 
 
 @export("debugging.assert_non_negative")
+@asserting
 def assert_non_negative(
     x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -271,6 +285,7 @@ def assert_non_negative(
 
 
 @export("debugging.assert_non_positive")
+@asserting
 def assert_non_positive(
     x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
 ) -> None:
@@ -318,7 +333,7 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
 @export("debugging.Assert", "Assert")
 def assert_(
     condition: Any, data: Any, summarize: int | None = None, name: str | None = None
-) -> None:
+) -> Any:
     """InvalidArgumentError with `data` in its text unless `condition` is true.
 
     data: a list of tensors or values, of each of which `summarize` (3) elements are shown.
@@ -329,6 +344,12 @@ def assert_(
     """
     if not isinstance(data, (list, tuple)):
         raise type_error("TW104", f"Assert: data={data!r}", "a list of tensors or values")
+    if dispatch.context.base is not None:
+        return later(_assert_now, (tensor(condition), list(data), summarize), {}, "Assert")
+    return _assert_now(condition, data, summarize)
+
+
+def _assert_now(condition: Any, data: Any, summarize: int | None) -> None:
     holds = values_of(tensor(condition)).all() if is_tensor_like(condition) else bool(condition)
     if not holds:
         count = 3 if summarize is None else summarize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.api.export import export
+from talweg.api.export import export, operation
 from talweg.core.errors import value_error
 
 _KINDS = ("CPU", "GPU", "TPU")
@@ -93,6 +93,29 @@ def _device_fields(parts: list[str]) -> dict[str, Any]:
             raise value_error("TW207", f"The device index {parts[1]!r} is not a number")
         fields["device_index"] = parts[1]
     return fields
+
+
+@operation("device_spec")
+def device_spec(given: Any) -> Any:
+    """A device as a DeviceSpec; functions and None as they are."""
+    if given is None or callable(given):
+        return given
+    device(given)
+    return DeviceSpec.from_string(given.to_string() if hasattr(given, "to_string") else given)
+
+
+@operation("device_for")
+def device_for(scopes: tuple, made: Any) -> str:
+    """The device of an operation made inside `scopes`, inner ones before outer ones."""
+    found = DeviceSpec()
+    for given in reversed(scopes):
+        if given is None:
+            break
+        if callable(given):
+            text = given(made)
+            return text.to_string() if hasattr(text, "to_string") else str(text or "")
+        found = given.make_merged_spec(found)
+    return found.to_string()
 
 
 @export("device")

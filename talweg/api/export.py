@@ -103,8 +103,22 @@ def import_everything(skip_broken: bool = False) -> list[str]:
     return broken
 
 
+V1 = "compat.v1."
+
+
+def shared_with_v1(name: str) -> str | None:
+    """The name of v2 that means the same as `name` of compat.v1, if there is one."""
+    from talweg.api.v1.shared_names import SHARED
+
+    own = name[len(V1) :]
+    return own if own.startswith("raw_ops.") else SHARED.get(own)
+
+
 def look_up(name: str) -> Any:
-    """The object of a public name, imported now if need be; a namespace; or AttributeError."""
+    """The object of a public name, imported now if need be; a namespace; or AttributeError.
+
+    Names of compat.v1 that have no object of their own are those of v2 with the same meaning.
+    """
     from talweg.api.table import NAMESPACES, TABLE
 
     if name in EXPORTS:
@@ -115,6 +129,10 @@ def look_up(name: str) -> Any:
         return EXPORTS[name]
     if name in NAMESPACES:
         return namespace(name)
+    if name.startswith(V1):
+        other = shared_with_v1(name)
+        if other is not None and (other in EXPORTS or other in TABLE):
+            return look_up(other)
     raise AttributeError(
         f"tf.{name} is not there: talweg has no such name yet, or TensorFlow 2.21 has none. "
         "docs/compatibility.md lists what there is.  [TW402]"
@@ -141,6 +159,10 @@ def names_in(prefix: str) -> list[str]:
 
     start = prefix + "." if prefix else ""
     public = [n for n in (*TABLE, *NAMESPACES) if n.startswith(start) and ":" not in n]
+    if start.startswith(V1):
+        from talweg.api.v1.shared_names import SHARED
+
+        public += [V1 + n for n in SHARED if (V1 + n).startswith(start) and SHARED[n] in TABLE]
     return sorted({n[len(start) :].split(".")[0] for n in public} - {""})
 
 

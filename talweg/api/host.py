@@ -9,6 +9,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, export_value
+from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype
 from talweg.core.errors import (
     InvalidArgumentError,
@@ -22,6 +23,7 @@ from talweg.core.errors import (
 )
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor, wrap
+from talweg.trace.host_calls import numpy_call, python_call
 
 _CLASSES = (
     ((TypeError, ValueError), InvalidArgumentError),
@@ -54,6 +56,18 @@ def py_function(
     operands = [tensor(x) for x in (inp or [])]
     several = isinstance(Tout, (list, tuple))
     dtypes = [as_dtype(t) for t in (Tout if several else [Tout])]
+
+    def call(*tensors: Any) -> list:
+        return _called(func, tensors, dtypes, several)
+
+    if dispatch.context.base is not None:
+        return python_call(call, operands, dtypes, several)
+    converted = call(*operands)
+    return converted if several else converted[0]
+
+
+def _called(func: Any, operands: tuple, dtypes: list, several: bool) -> list:
+    """The results of the user's function as tensors of these dtypes."""
     try:
         results = func(*operands)
         found = _results(results, several)
@@ -63,12 +77,11 @@ def py_function(
                 f"py_function returns {len(found)} values, but expects to see {len(dtypes)}",
                 "a result for each dtype in Tout",
             )
-        converted = [convert_to_tensor(x, dtype) for x, dtype in zip(found, dtypes)]
+        return [convert_to_tensor(x, dtype) for x, dtype in zip(found, dtypes)]
     except OpError:
         raise
     except Exception as error:
         raise _as_operation_error(error) from error
-    return converted if several else converted[0]
 
 
 def _results(results: Any, several: bool) -> list:
@@ -95,12 +108,50 @@ def numpy_function(
     >>> tf.numpy_function(lambda x: x * 2, [tf.constant([1.0])], tf.float32).numpy()
     array([2.], dtype=float32)
     """
+    if dispatch.context.base is not None:
+        return in_graph(func, inp, Tout, "PyFunc" if stateful else "PyFuncStateless")
     results = func(*(np.array(x) for x in (inp or [])))
     if results is None:
         return None
     if isinstance(results, (list, tuple)):
         return [convert_to_tensor(x) for x in results]
     return convert_to_tensor(results)
+
+
+def in_graph(func: Any, inp: Any, Tout: Any, tf_type: str) -> Any:
+    """The operation that calls `func` on arrays; an operation alone if `Tout` is empty."""
+    several = isinstance(Tout, (list, tuple))
+    dtypes = [as_dtype(t) for t in (Tout if several else [Tout])]
+    operands = [tensor(x) for x in (inp or [])]
+    return numpy_call(func, operands, dtypes, several, tf_type, _on_arrays)
+
+
+def _on_arrays(func: Any, arrays: list) -> Any:
+    try:
+        return func(*arrays)
+    except OpError:
+        raise
+    except Exception as error:
+        raise _as_operation_error(error) from error
+
+
+@export("compat.v1.py_func")
+def py_func(func: Any, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+    """func(*inp) on NumPy arrays, called whenever the graph runs; at once in eager execution.
+
+    Tout: a dtype, or a list of as many as there are results; with [] the result is an operation.
+    When it runs: InvalidArgumentError if the results have other dtypes, or are fewer or more;
+    errors in `func` come as operation errors, the original as their cause.
+
+    >>> import numpy as np
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     session.run(tf.py_func(np.negative, [tf.constant([1.0])], tf.float32))
+    array([-1.], dtype=float32)
+    """
+    if dispatch.context.base is None:
+        return numpy_function(func, inp, Tout, stateful)
+    return in_graph(func, inp, Tout, "PyFunc" if stateful else "PyFuncStateless")
 
 
 @export("experimental.dlpack.to_dlpack")

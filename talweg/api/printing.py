@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from talweg.api.export import export
+from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.variable import Variable
 from talweg.graph import structure
+from talweg.trace.host import later
 
 _DIGITS = {2: ("%.6g", "%.9g"), 4: ("%.6g", "%.9g"), 8: ("%.15g", "%.17g")}
 
@@ -124,8 +126,10 @@ def _writer(stream: Any) -> Callable[[str], Any]:
 
 
 @export("print")
-def print_(*inputs: Any, **kwargs: Any) -> None:
+def print_(*inputs: Any, **kwargs: Any) -> Any:
     """Prints tensors and other values, to the standard error by default.
+
+    In a graph it gives an operation that prints when it runs.
 
     output_stream: sys.stdout, sys.stderr, logging.info / warning / error, or "file://path".
     summarize=3: how many elements to print at either end of each axis, -1 for all.  sep=" ",
@@ -145,4 +149,10 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
         raise value_error("TW104", f"Unrecognized keyword arguments for tf.print: {kwargs}")
     write = _writer(stream)
     summarize = 3 if summarize is None else int(summarize)
+    if dispatch.context.base is not None:
+        return later(_print_now, (write, summarize, sep, end, *inputs), {}, "PrintV2")
+    return _print_now(write, summarize, sep, end, *inputs)
+
+
+def _print_now(write: Any, summarize: int, sep: str, end: str, *inputs: Any) -> None:
     write(sep.join(describe(value, summarize) for value in inputs) + end)

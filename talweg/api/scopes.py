@@ -11,9 +11,14 @@ import numpy as np
 
 from talweg.api.export import export
 from talweg.core import dispatch, scope
+from talweg.core.dtypes import float64
 from talweg.core.errors import type_error, value_error
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.tensor import wrap
+from talweg.graph import structure
+from talweg.prims import state
+from talweg.prims.arithmetic import identity
+from talweg.trace.host_calls import numpy_call
 
 
 @export("executing_eagerly")
@@ -55,7 +60,7 @@ class name_scope:
         if not isinstance(name, str):
             raise value_error("TW104", f"name for name_scope must be a string, got {name!r}")
         self._name = name
-        self._before: list[str] = []
+        self._before: list[tuple] = []
 
     @property
     def name(self) -> str:
@@ -63,29 +68,40 @@ class name_scope:
         return self._name
 
     def __enter__(self) -> str:
-        self._before.append(scope.current.prefix)
+        graph = dispatch.context.base
+        self._before.append((scope.current.prefix, graph, None if graph is None else graph.scope))
+        if graph is not None:
+            graph.scope = graph.inner_scope(self._name)
         if self._name.endswith("/") or not self._name:
             scope.current.prefix = self._name
         else:
             scope.current.prefix = f"{scope.current.prefix}{self._name}/"
-        return scope.current.prefix
+        return scope.current.prefix if graph is None else graph.scope
 
     def __exit__(self, *error: Any) -> None:
-        scope.current.prefix = self._before.pop()
+        scope.current.prefix, graph, prefix = self._before.pop()
+        if graph is not None:
+            graph.scope = prefix
 
 
 @export("control_dependencies")
 @contextmanager
 def control_dependencies(control_inputs: Any) -> Iterator[None]:
-    """A context whose operations run after `control_inputs`, as they do anyway.
+    """A context whose operations run after `control_inputs`; in eager execution they do anyway.
 
-    Functions among the inputs are called.
+    control_inputs: operations, tensors, variables; functions among them are called.  In a graph
+    None forgets those of outer blocks.
 
     >>> import talweg as tf
     >>> with tf.control_dependencies([tf.constant(1)]):
     ...     int(tf.constant(2))
     2
     """
+    base = dispatch.context.base
+    if base is not None:
+        with base.control_dependencies(control_inputs):
+            yield
+        return
     for one in control_inputs or ():
         if callable(one):
             one()
@@ -103,25 +119,33 @@ def init_scope() -> Iterator[None]:
     True
     """
     base, prefix = dispatch.context.base, scope.current.prefix
-    dispatch.context.base, scope.current.prefix = None, ""
+    outer = base
+    while outer is not None and hasattr(outer, "outer"):
+        outer = outer.outer
+    dispatch.context.base, scope.current.prefix = outer, ""
     try:
-        yield
+        with dispatch.only(()):
+            yield
     finally:
         dispatch.context.base, scope.current.prefix = base, prefix
 
 
 @export("no_op")
-def no_op(name: str | None = None) -> None:
-    """Nothing.
+def no_op(name: str | None = None) -> Any:
+    """Nothing; in a graph an operation that does nothing.
 
     >>> import talweg as tf
     >>> tf.no_op()
     """
+    return None if dispatch.context.base is None else state.group().op
 
 
 @export("group")
-def group(*inputs: Any, **kwargs: Any) -> None:
-    """Nothing: all `inputs` have run already.  ValueError for keywords other than name.
+def group(*inputs: Any, **kwargs: Any) -> Any:
+    """Nothing: all `inputs` have run already; in a graph an operation that runs them.
+
+    inputs: operations, tensors, variables and nests of these.  ValueError for keywords other than
+    name, TypeError for other inputs.
 
     >>> import talweg as tf
     >>> tf.group(tf.constant(1), tf.constant(2))
@@ -129,17 +153,46 @@ def group(*inputs: Any, **kwargs: Any) -> None:
     kwargs.pop("name", None)
     if kwargs:
         raise value_error("TW104", f"group: unknown keyword arguments {sorted(kwargs)}")
+    graph = dispatch.context.base
+    if graph is None:
+        return None
+    nodes = _awaited(graph, structure.flatten(list(inputs)))
+    return state.group(*[graph.symbol(node) for node in nodes]).op
+
+
+def _awaited(graph: Any, items: list) -> list:
+    """The nodes to wait for, each once."""
+    for item in items:
+        if item is None:
+            raise type_error("TW104", "Expected Operation, Tensor, or Variable, got None")
+    nodes = [graph.control_node(item) for item in items]
+    return list(dict.fromkeys([node for node in nodes if node is not None]))
 
 
 @export("tuple")
 def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list:
-    """`tensors` as a list; all of them have run already.
+    """`tensors` as a list; in a graph each of them is there when all are.
+
+    control_inputs: what has to run besides.
 
     >>> import talweg as tf
     >>> tf.tuple([1, 2])
     [1, 2]
     """
-    return list(tensors)
+    graph = dispatch.context.base
+    if graph is None:
+        return list(tensors)
+    gates = [item for item in tensors if item is not None] + list(control_inputs or ())
+    with graph.control_dependencies(None):
+        waiting = _awaited(graph, gates)
+    with graph.control_dependencies(waiting):
+        return [None if item is None else _waited_for(item) for item in tensors]
+
+
+def _waited_for(item: Any) -> Any:
+    if hasattr(item, "_flat_components"):
+        return item._with_components([_waited_for(part) for part in item._flat_components()])
+    return identity(convert_to_tensor(item))
 
 
 @export("timestamp")
@@ -150,6 +203,10 @@ def timestamp(name: str | None = None) -> Any:
     >>> bool(tf.timestamp() > 1e9)
     True
     """
+    if dispatch.context.base is not None:
+        now = numpy_call(time.time, [], [float64], False, "Timestamp", lambda clock, _: clock())
+        now.set_shape([])
+        return now
     return wrap(np.float64(time.time()))
 
 

@@ -12,16 +12,20 @@ from talweg.api.debugging import prefixed, values_of
 from talweg.api.export import export
 from talweg.core import dtypes
 from talweg.core.dtypes import DType, as_dtype
-from talweg.core.errors import type_error, value_error
+from talweg.core.errors import NeedsStaticError, type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
+from talweg.trace.host import asserting, of_shapes
 
 _as_tensor = tensor  # under a name that arguments called `tensor` do not hide
 
 
 def _shape_of(x: Any) -> TensorShape:
-    return x.shape if hasattr(x, "shape") and not isinstance(x, np.ndarray) else tensor(x).shape
+    shape = x.shape if hasattr(x, "shape") and not isinstance(x, np.ndarray) else tensor(x).shape
+    if shape.rank is None:
+        raise NeedsStaticError(f"the rank of {x!r} is not known in the graph")
+    return shape
 
 
 def _rank_argument(function: str, rank: Any) -> int:
@@ -39,6 +43,8 @@ def _wrong_rank(function: str, shape: Any, expected: str, message: Any) -> Excep
 
 
 @export("debugging.assert_rank", "assert_rank")
+@asserting
+@of_shapes
 def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
     """ValueError unless x has this rank.  rank: a scalar integer; TypeError for other numbers.
 
@@ -51,6 +57,8 @@ def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None)
 
 
 @export("debugging.assert_rank_at_least")
+@asserting
+@of_shapes
 def assert_rank_at_least(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
     """ValueError unless x has this rank or a higher one.  rank: a scalar integer.
 
@@ -63,6 +71,8 @@ def assert_rank_at_least(x: Any, rank: Any, message: Any = None, name: str | Non
 
 
 @export("debugging.assert_rank_in")
+@asserting
+@of_shapes
 def assert_rank_in(x: Any, ranks: Any, message: Any = None, name: str | None = None) -> None:
     """ValueError unless x has one of these ranks.  ranks: a list of scalar integers.
 
@@ -78,6 +88,8 @@ def assert_rank_in(x: Any, ranks: Any, message: Any = None, name: str | None = N
 
 
 @export("debugging.assert_scalar")
+@asserting
+@of_shapes
 def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> None:
     """ValueError unless `tensor` has rank 0.
 
@@ -91,6 +103,8 @@ def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> 
 
 
 @export("debugging.assert_type")
+@asserting
+@of_shapes
 def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None = None) -> None:
     """TypeError unless `tensor` has the dtype `tf_type`.
 
@@ -105,6 +119,8 @@ def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None
 
 
 @export("debugging.assert_integer")
+@asserting
+@of_shapes
 def assert_integer(x: Any, message: Any = None, name: str | None = None) -> None:
     """TypeError unless x has an integer dtype.
 
@@ -178,6 +194,8 @@ _ANY = (None, ".")  # one dimension of any size
 
 
 @export("debugging.assert_shapes")
+@asserting
+@of_shapes
 def assert_shapes(
     shapes: Any,
     data: Any = None,

@@ -8,16 +8,17 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, export_value, operation
-from talweg.core import dtypes, version
+from talweg.core import dispatch, dtypes, version
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import UnimplementedError, compose, type_error
 from talweg.core.shapes import TensorShape
-from talweg.core.value import IndexedSlices, Tensor
+from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager import convert
 from talweg.eager.tape import GradientTape, UnconnectedGradients
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.execute.call import quiet
+from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import arithmetic
 
 for _name, _dtype in dtypes.BY_NAME.items():
@@ -53,7 +54,11 @@ def convert_to_tensor(
     >>> tf.convert_to_tensor([[1.0, 2.0]])
     <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[1., 2.]], dtype=float32)>
     """
-    return convert.convert_to_tensor(value, dtype, dtype_hint)
+    found = convert.convert_to_tensor(value, dtype, dtype_hint)
+    base = dispatch.context.base
+    if base is not None and type(found) is dispatch.state.plain:
+        return base.bring_in(found)
+    return found
 
 
 @export("constant")
@@ -67,22 +72,31 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
             hint="tf.cast(x, dtype)",
         )
     result = convert.convert_to_tensor(value, dtype)
-    if shape is None:
-        return result
-    dims = TensorShape(shape).as_tuple()
-    array = np.asarray(result._array)
-    size = int(np.prod(dims))
+    if isinstance(value, Tensor) or type(result) is Symbol and constant_of(result.node) is None:
+        return result if shape is None else OPERATIONS["reshape"](result, shape)
+    array = result._array if shape is None else _filling(result._array, TensorShape(shape))
+    base = dispatch.context.base
+    if base is not None:
+        return base.constant(array, given=True)
+    return result if array is result._array else wrap(array)
+
+
+def _filling(array: Any, shape: TensorShape) -> Any:
+    """The array in another shape, which a single element fills."""
+    dims = shape.as_tuple()
+    array = np.asarray(array)
     if array.shape == dims:
-        return result
+        return array
     if array.size == 1:
-        return wrap(np.broadcast_to(array.reshape(()), dims).copy())
+        return np.broadcast_to(array.reshape(()), dims).copy()
+    size = int(np.prod(dims))
     if array.size != size:
         raise type_error(
             "TW205",
             f"Eager execution of tf.constant with unsupported shape. Tensor of shape {array.shape} "
             f"has {array.size} elements, but got `shape` {dims} with {size} elements.",
         )
-    return wrap(array.reshape(dims))
+    return array.reshape(dims)
 
 
 @operation("cast")

@@ -22,6 +22,9 @@ as that number.
                batched at axis 0; it may return NotImplemented, which asks for the loop
     memory     how it touches memory, one of `core.primitive.MEMORY`
     samples, rejects, domain, singular, kinks, accepts, effect
+    tf_type    TensorFlow's type of the operation where it does not follow from the name
+               (reduce_sum: Sum): text, or a function of operands and parameters as in `infer`
+    tf_name    the name TensorFlow gives such operations, where it is not the type
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ LEADING = "leading"  # leading axes are batch axes already
 LOOP = "loop"  # one slice after the other
 ELEMENTWISE = "elementwise"
 
-_PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "kinks", "accepts", "effect")
+_PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "kinks", "accepts", "effect",
+                 "tf_type", "tf_name")  # fmt: skip
 
 
 class DeclarationError(TypeError):
@@ -60,8 +64,14 @@ def _new(name: str, doc: str | None) -> Primitive:
     prim.vjp_rule = prim.jvp_rule = prim.vjp = prim.jvp = prim.derivative = None
     prim.no_gradient, prim.variadic, prim.multiple, prim.wants_sparse = {}, False, False, False
     prim.keeps_dtype, prim.guarded, prim.known = False, False, set()
+    prim.tf_type, prim.tf_name = _type_by_name(name), ""
     REGISTRY[name] = prim
     return prim
+
+
+def _type_by_name(name: str) -> str:
+    """The op type that follows from a primitive's name: is_nan: IsNan, reduce_sum: Sum."""
+    return "".join([part[:1].upper() + part[1:] for part in name.split("_") if part != "reduce"])
 
 
 def elementwise(
@@ -107,6 +117,8 @@ def elementwise(
 
 def _read_partials(prim: Primitive, body: Any) -> None:
     prim.operands = tuple(body["operands"].split())
+    prim.tf_type = body.get("tf_type", prim.tf_type)
+    prim.tf_name = body.get("tf_name", prim.tf_name)
     prim.partials = {x: body[f"d{x}"] for x in prim.operands if f"d{x}" in body}
     given = body.get("no_gradient")
     if isinstance(given, NoGradient):

@@ -2,17 +2,19 @@
 
 A `Dim` is a polynomial with integer coefficients over atoms.  An atom is the size of one axis of a
 tensor, one element of an integer tensor that is used as a size, or a function of other dimensions
-(`//`, `%`, the larger, the smaller, what two dimensions broadcast to).  Arithmetic keeps the normal
-form, so sizes that are equal whatever the atoms are, are equal objects: `(4 * n + 4) // 4 - 1 == n`.
+(`//`, `%`, the larger, the smaller, what two dimensions broadcast to, a size asked for that may be
+-1).  Arithmetic keeps the normal form, so sizes that are equal whatever the atoms are, are equal
+objects: `(4 * n + 4) // 4 - 1 == n`.
 
-A comparison that the polynomials do not decide raises `NeedsStaticError`, and so does using a `Dim` as a
-Python integer.  Code that only wants to reject what is certainly wrong asks `differ`.  Symbolic
+A comparison that the polynomials do not decide raises `NeedsStaticError`, and so does using a `Dim`
+as a Python integer.  Code that only wants to reject what is certainly wrong asks `differ`.  Symbolic
 shapes as polynomials: as in JAX's shape polymorphism and TVM's arithmetic simplifier.
 """
 
 from __future__ import annotations
 
 import itertools
+import operator
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -30,13 +32,16 @@ class Atom:
     since the source's own dimensions name it; nodes that use it do.
     """
 
-    __slots__ = ("_source", "arguments", "key", "kind", "place", "serial")
+    __slots__ = (
+        "__weakref__", "_source", "arguments", "bounds", "key", "kind", "place", "serial",
+    )  # fmt: skip
 
     def __init__(self, kind: str, source: Any = None, place: int = 0, arguments: tuple = ()):
         self.kind, self.place, self.arguments = kind, place, arguments
         self.serial = next(_serials)
         self._source = None if source is None else weakref.ref(source)
         self.key = (kind, arguments) if arguments else self.serial
+        self.bounds: tuple[int | None, int | None] | None = None
 
     @property
     def source(self) -> Any:
@@ -226,18 +231,60 @@ def _exact(dim: Dim, divisor: Size) -> Size | None:
     return _normal(quotient, 0)
 
 
-def _bounds(dim: Dim) -> tuple[int | None, int | None]:
-    """The least and the greatest value `dim` can have; None where there is no bound."""
-    low: int | None = dim.constant
-    high: int | None = dim.constant
-    for atoms, factor in dim.terms:
-        if any(atom.kind == "value" for atom in atoms):
-            return None, None
-        if factor > 0:
-            high = None
-        else:
-            low = None
+def _bounds(size: Size) -> tuple[int | None, int | None]:
+    """The least and the greatest value `size` can have; None where there is no bound."""
+    if type(size) is not Dim:
+        return size, size
+    low: int | None = size.constant
+    high: int | None = size.constant
+    for atoms, factor in size.terms:
+        least, most = _atom_bounds(atoms[0])
+        for atom in atoms[1:]:
+            a, b = _atom_bounds(atom)
+            if a is None or a < 0 or least is None or least < 0:
+                return None, None
+            least *= a
+            most = None if b is None or most is None else most * b
+        if factor < 0:
+            least, most = most, least
+        low = None if low is None or least is None else low + factor * least
+        high = None if high is None or most is None else high + factor * most
     return low, high
+
+
+def _atom_bounds(atom: Atom) -> tuple[int | None, int | None]:
+    """The least and the greatest value of an atom; computed once."""
+    found = atom.bounds
+    if found is None:
+        if atom.arguments:
+            parts = [_bounds(argument) for argument in atom.arguments]
+            found = _function_bounds(atom.kind, parts)
+        else:
+            found = (None, None) if atom.kind == "value" else (0, None)
+        atom.bounds = found
+    return found
+
+
+def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
+    (low, high), (other_low, other_high) = parts[:2]
+    if kind == "resolved":
+        return 0, None
+    if kind == "mod" and other_low is not None and other_low > 0:
+        return 0, None if other_high is None else other_high - 1
+    if kind == "floordiv" and other_low is not None and other_low >= 0 and low is not None:
+        divisor = max(other_low, 1)
+        least = 0 if low >= 0 else low // divisor
+        return least, None if high is None else max(high, 0) // divisor
+    lows, highs = [low, other_low], [high, other_high]
+    if kind == "max":
+        known = [n for n in lows if n is not None]
+        return max(known, default=None), None if None in highs else max(highs)
+    if kind == "min":
+        known = [n for n in highs if n is not None]
+        return None if None in lows else min(lows), min(known, default=None)
+    if kind == "broadcast":
+        return None if None in lows else min(lows), None if None in highs else max(highs)
+    return None, None
 
 
 def _may_be(gap: Dim) -> bool:
@@ -277,7 +324,14 @@ def undecided(left: Any, sign: str, right: Any) -> NeedsStaticError:
 
 
 def _function(name: str, *arguments: Size) -> Dim:
-    return Dim((((Atom(name, arguments=arguments),), 1),), 0)
+    key = (name, arguments)
+    atom = _known_functions.get(key)
+    if atom is None:
+        atom = _known_functions[key] = Atom(name, arguments=arguments)
+    return of_atom(atom)
+
+
+_known_functions: Any = weakref.WeakValueDictionary()  # one atom for equal functions, so one order
 
 
 # -- what other modules use
@@ -314,9 +368,27 @@ def same_dims(left: tuple, right: tuple) -> bool:
     return left is right or (len(left) == len(right) and all(map(same, left, right)))
 
 
+def below(a: Size, b: Size) -> bool:
+    """Whether a < b for certain."""
+    try:
+        return a < b
+    except NeedsStaticError:
+        return False
+
+
 def dims_differ(left: tuple, right: tuple) -> bool:
     """Whether two shapes certainly differ."""
     return len(left) != len(right) or any(map(differ, left, right))
+
+
+def known_first(*shapes: tuple) -> tuple:
+    """Shapes that must be equal as one, with a plain number wherever one of them has it."""
+    first, *rest = shapes
+    if not rest or not is_symbolic(first):
+        return first
+    return tuple(
+        [next((n for n in sizes if type(n) is not Dim), sizes[0]) for sizes in zip(*shapes)]
+    )
 
 
 def largest(a: Size, b: Size) -> Size:
@@ -326,18 +398,17 @@ def largest(a: Size, b: Size) -> Size:
 
 def smallest(a: Size, b: Size) -> Size:
     """min(a, b)."""
-    return _chosen("min", b, a)
+    return _chosen("min", a, b)
 
 
 def _chosen(name: str, a: Size, b: Size) -> Size:
-    """`a` if a >= b, `b` if b >= a, else what decides it when the graph runs."""
+    """The larger or the smaller of two sizes, else what decides it when the graph runs."""
     for left, right in ((a, b), (b, a)):
         try:
-            if left >= right:
-                return left
-            return right
+            above = left >= right
         except NeedsStaticError:
             continue
+        return left if above == (name == "max") else right
     return _function(name, a, b)
 
 
@@ -353,12 +424,25 @@ def broadcast(a: Size, b: Size) -> Size:
     return _function("broadcast", first, second)
 
 
-_FUNCTIONS: dict[str, Callable[[int, int], int]] = {
+def resolved(n: Size, total: Size, others: Size) -> Size:
+    """n, a size asked for in a reshape to others * n == total elements; -1 stands for the rest."""
+    low, _ = _bounds(n)
+    return n if low is not None and low >= 0 else _function("resolved", n, total, others)
+
+
+def _resolve(n: int, total: int, others: int) -> int:
+    if n != -1 or not others:
+        return n
+    return total // others
+
+
+_FUNCTIONS: dict[str, Callable[..., int]] = {
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
     "max": max,
     "min": min,
     "broadcast": lambda a, b: b if a == 1 else a,
+    "resolved": _resolve,
 }
 
 
@@ -388,7 +472,7 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size | Non
         for atom in atoms:
             if atom.arguments:
                 parts = [substitute(argument, replace) for argument in atom.arguments]
-                by = None if any(p is None for p in parts) else _apply(atom.kind, *parts)
+                by = None if any(p is None for p in parts) else _APPLIED[atom.kind](*parts)
             else:
                 by = replace(atom)
             if by is None:
@@ -398,12 +482,14 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size | Non
     return total
 
 
-def _apply(kind: str, a: Size, b: Size) -> Size:
-    if kind == "floordiv":
-        return a // b
-    if kind == "mod":
-        return a % b
-    return {"max": largest, "min": smallest, "broadcast": broadcast}[kind](a, b)
+_APPLIED: dict[str, Callable[..., Size]] = {
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "max": largest,
+    "min": smallest,
+    "broadcast": broadcast,
+    "resolved": resolved,
+}
 
 
 def atoms_of(value: Any) -> Iterator[Atom]:

@@ -27,7 +27,7 @@ from typing import Any
 class State:
     """What is shared by all threads; filled in by `eager/evaluate.py`."""
 
-    __slots__ = ("busy", "evaluate", "in_graph", "lock", "plain", "variable")
+    __slots__ = ("busy", "evaluate", "in_graph", "lock", "plain", "structured", "variable")
 
     def __init__(self) -> None:
         self.busy = 0
@@ -35,16 +35,23 @@ class State:
         self.evaluate: Any = None
         self.plain: Any = None
         self.variable: Any = None
+        self.structured: Any = None  # evaluates primitives that exist only in graphs
         self.in_graph: Any = None  # how API functions are called once graphs are in use
 
 
 class Context(threading.local):
     """What is in force in this thread."""
 
+    first_base: Any = None  # a function that makes the first `base` of each thread; None: eager
     recorders: tuple = ()  # tapes, then forward accumulators; inner after outer
     base: Any = None  # None: eager
     batch_level: int = 0  # how many batchings are nested
     mapped: tuple = ()  # interpreters of the `vectorized_map`s we are inside, inner after outer
+
+    def __init__(self) -> None:
+        make = Context.first_base
+        if make is not None:
+            self.base = make()
 
 
 state = State()
@@ -109,3 +116,17 @@ def only(recorders: tuple) -> Iterator[None]:
         yield
     finally:
         context.recorders = before
+
+
+@contextmanager
+def eagerly() -> Iterator[None]:
+    """Build nothing inside the block: operations run at once, whatever graph is in force."""
+    before = context.base
+    if before is None:
+        yield
+        return
+    context.base = None
+    try:
+        yield
+    finally:
+        context.base = before

@@ -196,6 +196,16 @@ _NO_DTYPES = frozenset((int, complex, str, bytes))
 _ALIASES = {"half": float16, "float": float32, "double": float64, "np.bool": bool_, "bool_": bool_}
 
 
+class _VariantKind:
+    """What stands for a NumPy dtype where a value is no array."""
+
+    kind, name, itemsize = "O", "variant", 1
+
+
+VARIANT: Any = _VariantKind()
+_BY_NUMPY[VARIANT] = variant
+
+
 def of_numpy(dtype: np.dtype) -> DType:
     """The DType of a NumPy dtype; TypeError if there is none."""
     found = _BY_NUMPY.get(dtype)

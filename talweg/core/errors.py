@@ -33,6 +33,8 @@ CATALOGUE = {
     "TW503": "a session was used in a way it does not allow",
     "TW504": "a placeholder was not fed, or was fed a value that does not fit",
     "TW505": "a variable has no value in this session",
+    "TW507": "a checkpoint cannot be written, found or read",
+    "TW506": "a GraphDef is damaged, or holds what cannot be imported",
 }
 
 

@@ -70,7 +70,7 @@ class Primitive:
         "guarded", "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "known", "linear",
         "lowering", "memory", "multiple", "name", "no_gradient", "numpy", "operands", "partials",
         "rejects",
-        "samples", "singular",
+        "samples", "singular", "tf_name", "tf_type",
         "transposes", "variadic", "vjp", "vjp_rule", "wants_sparse",
     )  # fmt: skip
 
@@ -104,6 +104,8 @@ class Primitive:
     kinks: Mapping[str, str]
     samples: Sequence[Sample]
     rejects: Sequence[Reject]
+    tf_type: str | Callable[..., str]  # TensorFlow's op type, or how it follows from the operands
+    tf_name: str  # how TensorFlow names such an operation; "": by its type
     vjp: Callable[..., Any] | None  # filled by transform/rules.py on first use
     jvp: Callable[..., Any] | None
 
@@ -112,6 +114,11 @@ class Primitive:
         if not state.busy:
             return state.evaluate(self, operands, params)
         return dispatch.bind(self, operands, params)
+
+    def type_of(self, avals: Sequence[Any], params: Mapping[str, Any]) -> str:
+        """TensorFlow's type of this operation on these operands (`AddV2`)."""
+        given = self.tf_type
+        return given if isinstance(given, str) else given(*avals, **params)
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"

@@ -239,7 +239,9 @@ class IndexedSlices:
         if self._dense_shape is None:
             return TensorShape(None)
         shape = self._dense_shape
-        return TensorShape(shape if isinstance(shape, (tuple, list)) else shape.numpy().tolist())
+        if isinstance(shape, (tuple, list)):
+            return TensorShape(shape)
+        return OPERATIONS["shape_in_tensor"](shape)
 
     def consumers(self) -> list:
         """Operations that use it; none are kept."""

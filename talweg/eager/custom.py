@@ -19,6 +19,7 @@ from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tape import GradientTape
 from talweg.graph import structure
 from talweg.prims.arithmetic import stop_gradient, zeros_of
+from talweg.prims.calls import with_rule
 
 
 class CustomRule:
@@ -121,6 +122,12 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     variables = [v for v in inside.variables.values() if not any(v is a for a in arguments)]
     with dispatch.only(()):
         flat = [stop_gradient(convert_to_tensor(leaf)) for leaf in structure.flatten(result)]
+    if dispatch.context.base is not None:
+        reads = [variable.value() for variable in variables]
+        rule = CustomRule(_name(function), _pullback(function, grad_fn, arguments, variables, flat))
+        operands = tuple(a for a in arguments if isinstance(a, Tensor)) + tuple(reads)
+        flat = list(with_rule(*flat, *operands, rule=rule, count=len(flat)))
+        return structure.pack(result, flat)
     if outer:
         reads = [variable.value() for variable in variables]
         rule = CustomRule(_name(function), _pullback(function, grad_fn, arguments, variables, flat))

@@ -10,14 +10,18 @@ from talweg.core import dispatch, settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError
+from talweg.graph.node import BODY, GRAPH
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
 
+STRUCTURED = frozenset((BODY, GRAPH))
 verifying = settings.check
 verifying.get()
 
 
 def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
     """Run `prim` on eager tensors (and, beside them, Python scalars)."""
+    if prim.effect is not None and prim.effect in STRUCTURED:
+        return dispatch.state.structured(prim, operands, params)
     plain = dispatch.state.plain
     arrays = [x._array if type(x) is plain else x for x in operands]
     if prim.checked or not is_plain(prim, arrays):

@@ -56,11 +56,11 @@ class ForwardAccumulator:
                 "TW102", f"the primal has dtype {primal.dtype.name}", "a floating or complex dtype"
             )
         tangent = convert_to_tensor(tangent, dtype=primal.dtype)
-        if tangent.dims != primal.dims:
+        if not tangent.shape.is_compatible_with(primal.shape):
             raise value_error(
                 "TW204",
-                f"Trying to watch a primal of shape {primal.dims} with a tangent of shape "
-                f"{tangent.dims}",
+                f"Trying to watch a primal of shape {primal.shape} with a tangent of shape "
+                f"{tangent.shape}",
                 "equal shapes",
             )
         self._kept.append(primal)

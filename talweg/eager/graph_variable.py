@@ -2,11 +2,16 @@
 
 It knows its graph's table and nodes, not the graph or handles of tensors, so that a graph whose
 collections hold it can go as soon as its user lets it go.
+
+A variable made inside the body of a loop or branch belongs to the graph outside.  A first value
+that is computed from other variables uses their first values where they have none yet, so that
+variables can be initialized in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from talweg.core import dispatch
@@ -22,7 +27,22 @@ from talweg.eager.variable import (
 )
 from talweg.graph.handle import Handle
 from talweg.graph.node import Node
-from talweg.prims.state import is_initialized, update_variable
+from talweg.graph.walk import postorder
+from talweg.prims.state import is_initialized, read_or_initial, update_variable
+
+
+def outermost(graph: Any) -> Any:
+    """The TensorFlow 1 graph around the bodies of loops and branches; None in eager mode."""
+    while graph is not None and getattr(graph, "outer", None) is not None:
+        graph = graph.outer
+    return graph
+
+
+@contextmanager
+def lifted(graph: Any) -> Iterator[None]:
+    """Build in `graph` itself, outside of bodies and control dependencies, inside the block."""
+    with graph.as_default(), graph.control_dependencies(None):
+        yield
 
 
 class GraphVariable(Variable):
@@ -51,55 +71,81 @@ class GraphVariable(Variable):
             raise value_error("TW401", "initial_value must be specified.")
         if constraint is not None and not callable(constraint):
             raise value_error("TW401", "The `constraint` argument must be a callable.")
-        graph = dispatch.context.base
+        if collections is not None and not isinstance(collections, (list, tuple, set)):
+            raise value_error(
+                "TW401", f"collections argument to Variable constructor must be a list, tuple, or "
+                f"set. Got {collections!r} of type {type(collections)}",
+            )  # fmt: skip
+        graph = outermost(dispatch.context.base)
         graph.check_mutable()
         self._synchronization, self._aggregation = synchronization, aggregation
         self._constraint = constraint
         self._trainable = (
             synchronization != VariableSynchronization.ON_READ if trainable is None else trainable
         )
-        base_name = name or "Variable"
-        self._shared = graph.unique_name(base_name)
-        self._name = f"{self._shared}:0"
-        tensor = self._first_value(graph, initial_value, dtype)
-        if shape is not None:
-            self._shape = as_shape(shape)
-        else:
-            self._shape = tensor.shape if validate_shape else TensorShape(None)
-        if validate_shape and not self._shape.is_compatible_with(tensor.shape):
-            raise value_error(
-                "TW204",
-                f"The initial value's shape ({tensor.shape}) is not compatible with the explicitly "
-                f"supplied `shape` argument ({self._shape}).",
-            )
-        if validate_shape and shape is None and not tensor.shape.is_fully_defined():
-            if tensor.shape.rank is None:
-                raise value_error("TW205", f"initial_value must have a shape specified: {tensor}")
-        self._dtype = tensor.dtype
-        self._handle = Handle(self, self._name, self._shape, self._dtype)
         self.table = graph.table
-        self._initial = tensor.node
-        with graph.control_dependencies(None):
-            init = update_variable(tensor, variable=self._handle, rule="assign")
-        self._initializer: Node = init.node
-        graph.label(init.node, f"{self._shared}/Assign/")
-        for node in (self._initial, self._initializer):
-            node.holders += 1
-        graph.add_variable(self, collections)
+        self.use_resource = use_resource is not False
+        self._shared = graph.unique_name(name or "Variable")
+        self._name = f"{self._shared}:0"
+        with lifted(graph):
+            tensor = self._first_value(graph, initial_value, dtype)
+            self._shape = self._shape_for(tensor, shape, validate_shape)
+            self._dtype = tensor.dtype
+            self._handle = Handle(self, self._name, self._shape, self._dtype)
+            self._keep_nodes(graph, tensor)
+        graph.add_variable(self, None if collections is None else list(collections))
 
     def _first_value(self, graph: Any, initial_value: Any, dtype: Any) -> Any:
         dtype = None if dtype is None else as_dtype(dtype)
-        with graph.control_dependencies(None):
-            if callable(initial_value) and not isinstance(initial_value, (Tensor, Variable)):
+        if callable(initial_value) and not isinstance(initial_value, (Tensor, Variable)):
+            before, graph.scope = graph.scope, f"{self._shared}/Initializer/"
+            try:
                 initial_value = initial_value()
-            tensor = convert_to_tensor(initial_value, dtype=dtype)
-            own = getattr(tensor, "node", None)
-            return (
-                tensor if own is not None and own.table is graph.table else graph.bring_in(tensor)
+            finally:
+                graph.scope = before
+        tensor = convert_to_tensor(initial_value, dtype=dtype)
+        own = getattr(tensor, "node", None)
+        return tensor if own is not None and own.table is graph.table else graph.bring_in(tensor)
+
+    def _shape_for(self, tensor: Any, shape: Any, validate: bool) -> TensorShape:
+        """The shape every value has, from the first one and the arguments."""
+        if shape is None:
+            return tensor.shape if validate else TensorShape(None)
+        shape = as_shape(shape)
+        if validate and not shape.is_compatible_with(tensor.shape):
+            raise value_error(
+                "TW204",
+                f"The initial value's shape ({tensor.shape}) is not compatible with the explicitly "
+                f"supplied `shape` argument ({shape}).",
             )
+        return shape
+
+    def _keep_nodes(self, graph: Any, tensor: Any) -> None:
+        """Hold the first value and the operation that assigns it; name the variable's reading."""
+        safe = guarded(graph, tensor)
+        init = update_variable(safe, variable=self._handle, rule="assign")
+        self._initial: Node = tensor.node
+        self._safe_initial: Node = safe.node
+        self._initializer: Node = init.node
+        for node in (self._initial, self._safe_initial, self._initializer):
+            node.holders += 1
+        graph.label(init.node, f"{self._shared}/Assign/")
+        reading = graph.read_variable(self._handle)
+        graph.name_exactly(reading.node, self._shared)
+
+    def begin_with(self, value: Any) -> None:
+        """Let `value` be the first value from now on."""
+        before = self._initial, self._safe_initial, self._initializer
+        graph = self.graph
+        with lifted(graph):
+            self._keep_nodes(graph, self._first_value(graph, value, self._dtype))
+        for node in before:
+            node.table.release(node)
 
     def __del__(self) -> None:
-        for node in (getattr(self, "_initial", None), getattr(self, "_initializer", None)):
+        own = self.__dict__
+        for name in ("_initial", "_safe_initial", "_initializer"):
+            node = own.get(name)
             if node is not None:
                 node.table.release(node)
 
@@ -107,8 +153,21 @@ class GraphVariable(Variable):
 
     @property
     def graph(self) -> Any:
-        """The graph it belongs to; None once that is gone."""
-        return self.table.owner()
+        """The graph it belongs to; RuntimeError once nobody holds that any more."""
+        graph = self.table.owner()
+        if graph is None:
+            raise RuntimeError(
+                compose(
+                    "TW501",
+                    f"the graph of '{self._name}' is gone; a variable does not keep it",
+                    hint="keep the tf.Graph, or a tensor or session of it",
+                )
+            )
+        return graph
+
+    @property
+    def _tensor(self) -> Any:  # type: ignore[override]
+        return self.value()
 
     @property
     def dims(self) -> tuple:
@@ -125,7 +184,9 @@ class GraphVariable(Variable):
     @property
     def op(self) -> Any:
         """The operation of the variable."""
-        return self.value().op
+        graph = self.graph
+        with lifted(graph):
+            return graph.read_variable(self._handle).op
 
     @property
     def initializer(self) -> Any:
@@ -139,12 +200,16 @@ class GraphVariable(Variable):
 
     # -- reading
 
-    def value(self) -> Any:
-        """Its value, as of the present control dependencies."""
+    def _base(self) -> Any:
+        """The graph in which operations on it are made now: the one in force if it may."""
         base = dispatch.context.base
         if base is None or (base.table is not self.table and not hasattr(base, "outer")):
-            base = self.graph
-        tensor = base.read_variable(self._handle)
+            return self.graph
+        return base
+
+    def value(self) -> Any:
+        """Its value, as of the present control dependencies."""
+        tensor = self._base().read_variable(self._handle)
         for recorder in dispatch.context.recorders:
             recorder.note_read(self, tensor)
         return tensor
@@ -171,33 +236,26 @@ class GraphVariable(Variable):
 
     def initialized_value(self) -> Any:
         """Its value if it has one, else the initial value."""
-        return OPERATIONS["cond"](
-            self.is_initialized(), self.read_value, lambda: self.initial_value
-        )
+        graph = self.graph
+        with lifted(graph):
+            return read_or_initial(graph.symbol(self._safe_initial), variable=self._handle)
 
     def is_initialized(self, name: str | None = None) -> Any:
         """Whether it has a value, as a tensor."""
         graph = self.graph
         with graph.as_default():
-            return is_initialized(
-                *[graph.symbol(node) for node in graph.controls], variable=self._handle
-            )
+            controls = [graph.symbol(node) for node in graph.controls]
+            return is_initialized(*controls, variable=self._handle)
 
     # -- writing: operations, which return the new value
 
     def _change(self, rule: str, *operands: Any, **params: Any) -> Any:
-        base = dispatch.context.base
-        if base is not None and (base.table is self.table or hasattr(base, "outer")):
-            return update_variable(*operands, variable=self._handle, rule=rule, **params)
-        with self.graph.as_default():
+        with self._base().as_default():
             return update_variable(*operands, variable=self._handle, rule=rule, **params)
 
     def _operand(self, value: Any) -> Any:
-        graph = dispatch.context.base
-        if graph is None:
-            with self.graph.as_default():
-                return convert_to_tensor(value, dtype=self._dtype)
-        return convert_to_tensor(value, dtype=self._dtype)
+        with self._base().as_default():
+            return convert_to_tensor(value, dtype=self._dtype)
 
     def assign(
         self,
@@ -212,14 +270,13 @@ class GraphVariable(Variable):
         """
         tensor = self._operand(value)
         self._check_assigned(tensor)
-        return self._labelled(self._change("assign", tensor), name, read_value)
+        return labelled(self._change("assign", tensor), name, read_value)
 
-    def _labelled(self, result: Any, name: str | None, read_value: bool) -> Any:
-        if name is not None:
-            result.graph.label(result.node, name)
-        return result if read_value else result.op
+    def assign_unchecked(self, value: Any, name: str | None = None) -> Any:
+        """`assign` that lets the shape change."""
+        return labelled(self._change("assign", self._operand(value), strict=False), name)
 
-    def _trace_update(self, rule: str, value: Any, read_value: bool = True) -> Any:
+    def _add_or_sub(self, rule: str, value: Any, name: str | None, read_value: bool) -> Any:
         tensor = self._operand(value)
         if not self._dtype.is_numeric:
             raise invalid("TW102", f"Cannot {rule} to variables of dtype {self._dtype.name}")
@@ -229,7 +286,7 @@ class GraphVariable(Variable):
                 f"Cannot {rule} a value of shape {tensor.shape} to variable '{self._name}' of "
                 f"shape {self._shape}",
             )
-        return self._labelled(self._change(rule, tensor), None, read_value)
+        return labelled(self._change(rule, tensor), name, read_value)
 
     def assign_add(
         self,
@@ -239,7 +296,7 @@ class GraphVariable(Variable):
         read_value: bool = True,
     ) -> Any:
         """An operation that adds `delta`; its result is the new value."""
-        return self._trace_update("add", delta, read_value)
+        return self._add_or_sub("add", delta, name, read_value)
 
     def assign_sub(
         self,
@@ -249,28 +306,45 @@ class GraphVariable(Variable):
         read_value: bool = True,
     ) -> Any:
         """An operation that subtracts `delta`; its result is the new value."""
-        return self._trace_update("sub", delta, read_value)
+        return self._add_or_sub("sub", delta, name, read_value)
 
     def count_up_to(self, limit: int) -> Any:
         """An operation that adds 1 and gives the value before; OutOfRangeError at `limit`."""
-        return self._change("count_up_to", limit_of(limit, self._dtype)) - 1
+        return self._change("count_up_to", convert_to_tensor(limit, dtype=self._dtype)) - 1
+
+    def scatter_rows(self, kind: str, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Combine `updates` [*indices.shape, ...] or a scalar into the rows `indices` by `kind`."""
+        with self._base().as_default():
+            indices = convert_to_tensor(indices)
+        if not indices.dtype.is_integer:
+            raise type_error("TW104", f"scatter_{kind}: indices have dtype {indices.dtype.name}",
+                             "int32 or int64")  # fmt: skip
+        return labelled(self._change(f"scatter_{kind}", indices, self._operand(updates)), name)
 
     def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
         if not isinstance(slices, IndexedSlices):
             raise type_error(
                 "TW104", f"sparse_delta is not IndexedSlices: {slices!r}", "a tf.IndexedSlices"
             )
-        indices = convert_to_tensor(slices.indices)
-        return self._change(f"scatter_{kind}", indices, self._operand(slices.values))
+        return self.scatter_rows(kind, slices.indices, slices.values)
+
+    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name=None) -> Any:
+        """Set rows within each batch: indices [b, n], values [b, n, ...]."""
+        with self._base().as_default():
+            indices = convert_to_tensor(sparse_delta.indices)
+        updates = self._operand(sparse_delta.values)
+        return labelled(self._change("batch_update", indices, updates), name)
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:
-        operation = OPERATIONS[f"tensor_scatter_nd_{kind}"]
-        return self._change("assign", operation(self.value(), indices, updates))
+        with self._base().as_default():
+            indices = convert_to_tensor(indices)
+        return self._change(f"scatter_nd_{kind}", indices, self._operand(updates))
 
-    def __getattribute__(self, name: str) -> Any:
-        if name == "_tensor":
-            return self.value()
-        return object.__getattribute__(self, name)
+    def assign_slice(self, place: tuple, value: Any, name: str | None = None) -> Any:
+        """An operation that writes `value`, broadcast, to a place given as a frozen NumPy key."""
+        return labelled(self._change("slice", self._operand(value), place=place), name)
+
+    # -- identity, printing
 
     def __hash__(self) -> int:
         return id(self)
@@ -296,9 +370,36 @@ class GraphVariable(Variable):
         return bool(self.value())
 
 
-def limit_of(limit: int, dtype: Any) -> Any:
-    """The limit of `count_up_to` as a tensor."""
-    return convert_to_tensor(limit, dtype=dtype)
+def labelled(result: Any, name: str | None, read_value: bool = True) -> Any:
+    """The result of a change, named if a name was given; its operation unless `read_value`."""
+    if name is not None:
+        result.graph.label(result.node, name)
+    return result if read_value else result.op
+
+
+def guarded(graph: Any, tensor: Any) -> Any:
+    """`tensor` with every reading of a variable replaced by one that its first value stands in for.
+
+    Readings that wait for something, and what has effects, are left as they are.
+    """
+    order: dict[Node, None] = {}
+    postorder([tensor.node], order, lambda node: node.inputs)
+    if not any(node.prim.name == "read_variable" for node in order):
+        return tensor
+    found: dict[Node, Any] = {}  # tensors, since what nobody holds leaves the graph
+    for node in order:
+        found[node] = _guarded_node(graph, node, found)
+    return found[tensor.node]
+
+
+def _guarded_node(graph: Any, node: Node, found: dict[Node, Any]) -> Any:
+    if node.prim.name == "read_variable" and not node.inputs:
+        owner = node.params["variable"].owner()
+        return owner.initialized_value() if isinstance(owner, GraphVariable) else graph.symbol(node)
+    if node.serial is not None or all(found[source].node is source for source in node.inputs):
+        return graph.symbol(node)
+    operands = tuple([found[source].node for source in node.operands])
+    return graph.symbol(graph.table.intern(node.prim, node.key[1], operands, node.aval))
 
 
 def variable_class(graph: Any) -> type:

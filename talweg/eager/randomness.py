@@ -10,6 +10,10 @@ are TensorFlow's rules for eager programs, and its numbers.
     none         given     (87654321, own)
     given        none      (global, next of Random(global))
     given        given     (global, own)
+
+A graph has a seed of its own (`compat.v1.set_random_seed`), which stands for the global one, and
+its operations without an own seed take the numbers 0, 1, 2, ...; there every operation has a stream
+of its own in each session.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core import dispatch
 from talweg.core.dtypes import int64, string
 from talweg.core.errors import UnimplementedError, compose, type_error, value_error
 from talweg.core.value import Tensor
@@ -104,15 +109,40 @@ def get_seed(own: Any) -> tuple[int, int]:
     """The two seeds of a call, whose own seed is given or None; (0, 0) if nothing was seeded."""
     if own is not None:
         own = _integer_seed(own)
-    if _global.seed is not None:
+    graph = dispatch.context.base
+    seed = _global.seed if graph is None else seed_of_graph(graph)
+    if seed is not None:
         if own is None:
-            own = _global.numbers.randint(0, _LARGEST)
-        seeds = int(_global.seed % _LARGEST), own % _LARGEST
+            own = _next_number(graph)
+        seeds = int(seed % _LARGEST), own % _LARGEST
     elif own is not None:
         seeds = _DEFAULT_GRAPH_SEED, own % _LARGEST
     else:
         return 0, 0
     return (0, _LARGEST) if seeds == (0, 0) else seeds
+
+
+def _next_number(graph: Any) -> int:
+    """What stands for the own seed of a call that has none."""
+    if graph is None:
+        return _global.numbers.randint(0, _LARGEST)
+    number = graph.extras.get("random_operations", 0)
+    graph.extras["random_operations"] = number + 1
+    return number
+
+
+def seed_of_graph(graph: Any) -> Any:
+    """The seed in force while `graph` is built: its own, of the graph around, or the global one."""
+    while graph is not None:
+        if graph.seed is not None or not hasattr(graph, "outer"):
+            return graph.seed
+        graph = graph.outer
+    return _global.seed
+
+
+def set_seed_of_graph(graph: Any, seed: Any) -> None:
+    """Give a graph a seed, or None."""
+    graph.seed = None if seed is None else _integer_seed(seed)
 
 
 def _integer_seed(seed: Any) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core import dispatch
 from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, type_error
 from talweg.core.value import OPERATIONS, IndexedSlices, Operators
@@ -31,11 +32,18 @@ class ScatterUpdates(Operators):
     def _replace(self, array: Any) -> None:
         raise AssertionError("only Variable is made")
 
+    def _traced(self, rule: str, *operands: Any, **params: Any) -> Any:
+        """A change of the variable in a graph; `Variable` says how."""
+        raise AssertionError("only Variable is made")
+
     def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
         if not isinstance(slices, IndexedSlices):
             raise type_error(
                 "TW104", f"sparse_delta is not IndexedSlices: {slices!r}", "a tf.IndexedSlices"
             )
+        if dispatch.context.base is not None:
+            values = convert_to_tensor(slices.values, dtype=self._dtype)
+            return self._traced(f"scatter_{kind}", convert_to_tensor(slices.indices), values)
         array = self._tensor._array
         indices = np.asarray(convert_to_tensor(slices.indices)._array)
         updates = convert_to_tensor(slices.values, dtype=self._dtype)._array
@@ -84,6 +92,9 @@ class ScatterUpdates(Operators):
 
     def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name=None) -> Any:
         """Set rows within each batch: indices [b, n], values [b, n, ...]."""
+        if dispatch.context.base is not None:
+            values = convert_to_tensor(sparse_delta.values, dtype=self._dtype)
+            return self._traced("batch_update", convert_to_tensor(sparse_delta.indices), values)
         array = self._tensor._array.copy()
         indices = np.asarray(convert_to_tensor(sparse_delta.indices)._array)
         updates = convert_to_tensor(sparse_delta.values, dtype=self._dtype)._array
@@ -93,6 +104,9 @@ class ScatterUpdates(Operators):
         return self
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:
+        if dispatch.context.base is not None:
+            values = convert_to_tensor(updates, dtype=self._dtype)
+            return self._traced(f"scatter_nd_{kind}", convert_to_tensor(indices), values)
         operation = OPERATIONS[f"tensor_scatter_nd_{kind}"]
         self._replace(operation(self.handle_read(), indices, updates)._array)
         return self

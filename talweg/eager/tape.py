@@ -277,7 +277,7 @@ class GradientTape:
         flat = structure.flatten(given)
         seeds: list = [convert_to_tensor(g, dtype=t.dtype) for g, t in zip(flat, targets)]
         for t, g in zip(targets, seeds):
-            if g.dims != t.dims:
+            if not g.shape.is_compatible_with(t.shape):
                 raise value_error(
                     "TW204", f"output_gradients has shape {g.shape}, the target {t.shape}",
                     "one gradient of the target's shape for each target",

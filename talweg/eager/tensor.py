@@ -229,7 +229,7 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
         if kind is EagerTensor:
             y = other._array
             plain = y.dtype is dtype and (dtype is _COMMON or dtype in dtypes)
-        elif kind is state.variable:
+        elif kind is state.variable and context.base is None:
             other = other.value()
             y = other._array
             plain = y.dtype is dtype and dtype in dtypes
@@ -295,7 +295,10 @@ state.plain, state.evaluate = EagerTensor, evaluate
 
 
 def array_of(value: Any) -> Any:
-    """The array of an eager tensor; InvalidArgumentError if `value` has none (inside a trace)."""
-    if type(value) is EagerTensor:
+    """The array of an eager tensor, or of a constant of a graph.
+
+    NeedsStaticError for other tensors of a graph, InvalidArgumentError for what is no such tensor.
+    """
+    if type(value) is EagerTensor or hasattr(type(value), "_array"):
         return value._array
     raise invalid("TW104", f"{value!r} has no value here", "an eager tensor")

@@ -87,9 +87,16 @@ class Variable(ScatterUpdates):
             )
         if constraint is not None and not callable(constraint):
             raise value_error("TW401", "The `constraint` argument must be a callable.")
-        if callable(initial_value) and not isinstance(initial_value, (Tensor, Variable)):
-            initial_value = initial_value()
-        tensor = convert_to_tensor(initial_value, dtype=None if dtype is None else as_dtype(dtype))
+        base = dispatch.context.base
+        if base is not None:
+            base.note_variable(name or "Variable")
+        with dispatch.eagerly():
+            if callable(initial_value) and not isinstance(initial_value, (Tensor, Variable)):
+                initial_value = initial_value()
+            if base is not None:
+                initial_value = OPERATIONS["lifted"](initial_value)
+            dtype = None if dtype is None else as_dtype(dtype)
+            tensor: Any = convert_to_tensor(initial_value, dtype=dtype)
         self._shape = tensor.shape if shape is None else TensorShape(shape)
         if not self._shape.is_compatible_with(tensor.shape):
             raise value_error(
@@ -298,8 +305,13 @@ class Variable(ScatterUpdates):
         value = convert_to_tensor(value, dtype=self._dtype)
         if rule == "assign":
             self._check_assigned(value)
-        OPERATIONS["update_variable"](value, variable=self.handle, rule=rule)
+        self._traced(rule, value)
         return self if read_value else None
+
+    def _traced(self, rule: str, *operands: Any, **params: Any) -> Any:
+        """A change by one of the rules of `update_variable`, inside a trace; the variable."""
+        OPERATIONS["update_variable"](*operands, variable=self.handle, rule=rule, **params)
+        return self
 
     def _update(self, delta: Any, kernel: Callable[[Any, Any], Any], what: str) -> None:
         delta = convert_to_tensor(delta, dtype=self._dtype)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.dtypes import of_numpy
+from talweg.core.dtypes import of_numpy, variant
 from talweg.core.errors import InternalError, OpError, ResourceExhaustedError, compose
 
 _quiet = contextvars.Context()
@@ -45,10 +45,12 @@ def avals_of(arrays: list) -> list[Aval]:
     try:
         return [Aval(array.shape, of_numpy(array.dtype)) for array in arrays]
     except AttributeError:
-        dtype = next(of_numpy(array.dtype) for array in arrays if hasattr(array, "dtype"))
+        dtypes = [of_numpy(array.dtype) for array in arrays if hasattr(array, "dtype")]
+        dtype = dtypes[0] if dtypes else variant
         return [
             Aval((), dtype) if type(array) in _PYTHON_NUMBERS
-            else Aval(array.shape, of_numpy(array.dtype))
+            else Aval(array.shape, of_numpy(array.dtype)) if hasattr(array, "dtype")
+            else Aval((), variant)
             for array in arrays
         ]  # fmt: skip
 

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dims import Atom, Dim, evaluate
-from talweg.core.errors import FailedPreconditionError, OpError, compose
+from talweg.core.errors import FailedPreconditionError, NotFoundError, OpError, compose
 from talweg.core.provenance import describe
 from talweg.execute.call import check, sort_out
 from talweg.graph.subgraph import Body
+from talweg.kernels import random_streams
+from talweg.kernels.random_bits import state_of_stream
 from talweg.passes.functionalize import Program, Step, program_of
 
 
@@ -28,13 +30,16 @@ class Missing:
 MISSING: Any = Missing()
 
 
-def run(program: Program, arguments: list, state: dict) -> list:
-    """The outputs of a program; `state` (variable -> array or MISSING) is changed by its writes."""
+def run(program: Program, arguments: list, state: dict, watch: Any = None) -> list:
+    """The outputs of a program; `state` (variable -> array or MISSING) is changed by its writes.
+
+    A failure leaves in `state` what was written before it.  `watch` is told when a step begins.
+    """
     with np.errstate(all="ignore"):
-        return _run(program, arguments, state)
+        return _run(program, arguments, state, watch)
 
 
-def _run(program: Program, arguments: list, state: dict) -> list:
+def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> list:
     values: list = [None] * program.size
     for slot, array in program.constants:
         values[slot] = array
@@ -45,7 +50,20 @@ def _run(program: Program, arguments: list, state: dict) -> list:
             values[slot] = state.get(variable, MISSING)
         if program.needs:
             _check_needs(program, state)
+    try:
+        _run_steps(program, values, watch)
+    except Exception:
+        _keep_writes(program, values, state)
+        raise
+    for variable, slot in program.writes.items():
+        state[variable] = values[slot]
+    return [values[slot] for slot in program.outputs]
+
+
+def _run_steps(program: Program, values: list, watch: Any) -> None:
     for step in program.steps:
+        if watch is not None:
+            watch.begin(step, values)
         inputs, params = step.inputs, step.params
         if step.dynamic:
             params = fill_in(params, program, values)
@@ -53,20 +71,36 @@ def _run(program: Program, arguments: list, state: dict) -> list:
         if kind == "body":
             _run_body(step, values, params)
             continue
+        if kind == "stream":
+            _reserve(step, values, params)
+            continue
         arrays = [values[slot] for slot in inputs] if kind != "state" else _present(step, values)
-        for slot in step.free:
-            values[slot] = None
+        if kind != "state":
+            for slot in step.free:
+                values[slot] = None
         try:
             if kind == "checked":
                 check(step.prim, arrays, params)
             values[step.out] = step.prim.numpy(*arrays, **params)
         except Exception as error:  # noqa: BLE001 -- sorted out, and told where the node was made
             values[step.out] = _failed(step, arrays, params, error)
-        if step.out in step.free:
+        if kind == "state":  # only now: were it to fail, the value before would still be there
+            for slot in step.free:
+                values[slot] = None
+        elif step.out in step.free:
             values[step.out] = None
-    for variable, slot in program.writes.items():
-        state[variable] = values[slot]
-    return [values[slot] for slot in program.outputs]
+
+
+def _keep_writes(program: Program, values: list, state: dict) -> None:
+    """After a failure: let `state` have what variables were given before it.
+
+    A later value of a variable takes the slot of the one before from `values`, so what is still
+    there, in order, ends with the last one.
+    """
+    for step in program.steps:
+        for variable, before, after in step.states:
+            if after != before and values[after] is not None:
+                state[variable] = values[after]
 
 
 def _present(step: Step, values: list) -> list:
@@ -74,24 +108,34 @@ def _present(step: Step, values: list) -> list:
     first, *rest = step.inputs
     if step.prim.name == "is_initialized":
         return [values[first] is not MISSING]
-    return [None if first < 0 else values[first], *[values[slot] for slot in rest]]
+    present = None if first < 0 else values[first]
+    return [None if present is MISSING else present, *[values[slot] for slot in rest]]
+
+
+def _reserve(step: Step, values: list, params: dict) -> None:
+    """The next blocks of an operation's own random stream, which begins at its seeds."""
+    ((_, before, after),) = step.states
+    present = values[before]
+    stream = random_streams.start(params["seeds"]) if present is MISSING else present
+    values[step.out] = state_of_stream(stream)
+    values[after] = stream.skip(params["blocks"])
 
 
 def _check_needs(program: Program, state: dict) -> None:
     absent = [v for v in program.needs if state.get(v, MISSING) is MISSING]
     if absent:
-        raise uninitialized(absent)
+        raise uninitialized(absent, any(program.needs[variable] for variable in absent))
 
 
-def uninitialized(variables: list) -> OpError:
-    """The error of reading variables that have no value."""
+def uninitialized(variables: list, read: bool) -> OpError:
+    """The error of reading variables that have no value, or of changing them (NotFoundError)."""
     names = ", ".join(repr(variable.name.split(":")[0]) for variable in variables)
     text = compose(
         "TW505",
         f"Attempting to use uninitialized value: no value in this session for {names}",
         hint="session.run(tf.global_variables_initializer()) first",
     )
-    return FailedPreconditionError(None, None, text)
+    return (FailedPreconditionError if read else NotFoundError)(None, None, text)
 
 
 def fill_in(params: dict, program: Program, values: list) -> dict:
@@ -116,7 +160,11 @@ def fill_in(params: dict, program: Program, values: list) -> dict:
 
 def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:
     """Say which operation failed, and where it was made; or the result after all."""
-    if getattr(error, "talweg_located", False) or step.prim.effect == "host":
+    if getattr(error, "talweg_located", False):
+        raise error
+    if step.prim.effect == "host" and isinstance(error, OpError):
+        error.talweg_located = True  # type: ignore[attr-defined]
+        error.talweg_node = step.node  # type: ignore[attr-defined]
         raise error
     try:
         if step.kind == "state":
@@ -124,6 +172,7 @@ def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:
         return sort_out(step.prim, arrays, params, error)
     except OpError as found:
         found.talweg_located = True  # type: ignore[attr-defined]
+        found.talweg_node = step.node  # type: ignore[attr-defined]
         if step.node.origin is not None:
             place = f"\n  operation {step.prim.name!r} was made at {describe(step.node.origin)}"
             found._message += place
@@ -135,10 +184,12 @@ class BodyRunner:
 
     def __init__(self, step: Step, state: dict):
         self.state = state
-        self.remembers = step.remembers
+        self.remembers, self.everything = step.remembers, step.everything
 
     def inner(self, body: Body) -> tuple:
         """The inner nodes of `body` whose values are asked for."""
+        if self.everything:
+            return body.everything()
         return body.requested() if self.remembers else ()
 
     def __call__(self, body: Body, arrays: list) -> list:
@@ -147,7 +198,7 @@ class BodyRunner:
 
     def with_inner(self, body: Body, arrays: list, inner: tuple) -> tuple[list, list]:
         """The outputs of `body`, and the values of the inner nodes."""
-        values = _run(program_of(body, inner), arrays, self.state)
+        values = _run(program_of(body, inner, self.everything), arrays, self.state)
         count = len(body.outputs)
         return values[:count], values[count:]
 
@@ -159,10 +210,16 @@ def _run_body(step: Step, values: list, params: dict) -> None:
         values[slot] = None
     try:
         result = step.prim.numpy(BodyRunner(step, state), *arrays, **params)
-    except OpError as error:
+    except Exception as error:
         error.talweg_located = True  # type: ignore[attr-defined]
+        _leave(step, values, state)
         raise
+    _leave(step, values, state)
+    values[step.out] = result
+
+
+def _leave(step: Step, values: list, state: dict) -> None:
+    """Take over the variables that the bodies of a step changed."""
     for variable, before, after in step.states:
         if after != before:
             values[after] = state[variable]
-    values[step.out] = result

@@ -7,15 +7,17 @@ its own (an atom of kind "value"), whose number is taken when the graph runs.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from talweg.core.dims import Atom, Dim, of_atom
+from talweg.core.dims import Atom, Dim, largest, of_atom, smallest
 from talweg.core.errors import NeedsStaticError
 from talweg.graph.node import Node
 
 LIMIT = 64  # elements followed
+MOST = 1024  # elements of which each may be a symbol
 
 
 def elements(node: Node) -> np.ndarray:
@@ -24,7 +26,7 @@ def elements(node: Node) -> np.ndarray:
     NeedsStaticError if the shape is not known.
     """
     dims = node.aval.dims
-    if dims is None or any(type(size) is Dim for size in dims) or len(dims) > 1:
+    if dims is None or any(type(size) is Dim for size in dims) or math.prod(dims) > MOST:
         raise NeedsStaticError(
             f"the number of sizes in {node!r} is not known while the graph is built"
         )
@@ -52,8 +54,9 @@ def _followed(node: Node) -> Any:
     if rule is None:
         return None
     try:
-        return rule(node, node.params)
-    except NeedsStaticError:
+        found = rule(node, node.params)
+        return None if found is None else np.asarray(found, object)
+    except (NeedsStaticError, ZeroDivisionError, IndexError):
         return None
 
 
@@ -108,22 +111,80 @@ def _combine(apply: Any) -> Any:
     def rule(node: Node, params: dict) -> Any:
         if not node.aval.dtype.is_integer:
             return None
-        left, right = np.broadcast_arrays(_operand(node), _operand(node, 1))
-        found = np.empty(left.shape, object)
-        pairs = zip(left.reshape(-1), right.reshape(-1))
-        found.reshape(-1)[:] = [apply(a, b) for a, b in pairs]
+        return _each(apply, _operand(node), _operand(node, 1))
+
+    return rule
+
+
+def _negative(node: Node, params: dict) -> Any:
+    return -_operand(node) if node.aval.dtype.is_integer else None
+
+
+def _fold(apply: Any, start: Any) -> Any:
+    """A reduction along the axes of a vector or matrix."""
+
+    def rule(node: Node, params: dict) -> Any:
+        if not node.aval.dtype.is_integer:
+            return None
+        found = _operand(node)
+        for axis in sorted(params["axes"], reverse=True):
+            rows = np.moveaxis(found, axis, 0)
+            total = np.full(rows.shape[1:], start, object) if start is not None else rows[0]
+            for row in rows if start is not None else rows[1:]:
+                total = _each(apply, total, row)
+            found = np.expand_dims(total, axis) if params["keepdims"] else total
         return found
 
     return rule
 
 
-def _product(node: Node, params: dict) -> Any:
-    total: Any = 1
-    for size in _operand(node):
-        total = total * size
-    found = np.empty((), object)
-    found[()] = total
-    return found.reshape((1,)) if params["keepdims"] else found
+def _each(apply: Any, left: Any, right: Any) -> np.ndarray:
+    left, right = np.broadcast_arrays(np.asarray(left, object), np.asarray(right, object))
+    found = np.empty(left.shape, object)
+    found.reshape(-1)[:] = [apply(a, b) for a, b in zip(left.reshape(-1), right.reshape(-1))]
+    return found
+
+
+def _stack(node: Node, params: dict) -> Any:
+    return np.stack([elements(operand) for operand in node.operands], params["axis"])
+
+
+def _item(node: Node, params: dict) -> Any:
+    source = node.operands[0]
+    if source.prim.name == "unstack":
+        return np.take(_operand(source), params["index"], source.params["axis"])
+    if source.prim.name == "split":
+        sizes, axis = source.params["sizes"], source.params["axis"]
+        start = sum(sizes[: params["index"]])
+        places = range(start, start + sizes[params["index"]])
+        return np.take(_operand(source), places, axis)
+    return None
+
+
+def _slice_by(node: Node, params: dict) -> Any:
+    if any(type(n) is Dim for part in params["key"] if type(part) is tuple for n in part):
+        return None
+    key = [slice(*part) if type(part) is tuple else int(part) for part in params["key"]]
+    return _operand(node)[(*key, ...)]
+
+
+def _gather(node: Node, params: dict) -> Any:
+    places = elements(node.operands[1])
+    if any(type(place) is Dim for place in places.reshape(-1)) or params.get("batch_dims"):
+        return None
+    return np.take(_operand(node), places.astype(np.int64), params.get("axis", 0))
+
+
+def _reverse(node: Node, params: dict) -> Any:
+    return np.flip(_operand(node), params["axes"])
+
+
+def _transpose(node: Node, params: dict) -> Any:
+    return _operand(node).transpose(params["perm"])
+
+
+def _broadcast(node: Node, params: dict) -> Any:
+    return np.broadcast_to(_operand(node), params["shape"])
 
 
 _RULES: dict[str, Any] = {
@@ -139,5 +200,23 @@ _RULES: dict[str, Any] = {
     "sub": _combine(lambda a, b: a - b),
     "mul": _combine(lambda a, b: a * b),
     "floor_div": _combine(lambda a, b: a // b),
-    "reduce_prod": _product,
+    "mod": _combine(lambda a, b: a % b),
+    "maximum": _combine(largest),
+    "minimum": _combine(smallest),
+    "neg": _negative,
+    "reduce_prod": _fold(lambda a, b: a * b, 1),
+    "reduce_sum": _fold(lambda a, b: a + b, 0),
+    "reduce_max": _fold(largest, None),
+    "reduce_min": _fold(smallest, None),
+    "stack": _stack,
+    "item": _item,
+    "slice_by": _slice_by,
+    "gather": _gather,
+    "gather_rows": _gather,
+    "reverse": _reverse,
+    "transpose": _transpose,
+    "broadcast_to": _broadcast,
+    "after": _same,
+    "ensure_dims": _same,
+    "stop_gradient": _same,
 }

@@ -13,7 +13,13 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dims import Dim, atoms_of, is_symbolic, of_atom, substitute
-from talweg.core.errors import InaccessibleTensorError, NeedsStaticError, compose, type_error
+from talweg.core.errors import (
+    InaccessibleTensorError,
+    NeedsStaticError,
+    compose,
+    type_error,
+    value_error,
+)
 from talweg.core.primitive import later
 from talweg.core.provenance import describe
 from talweg.core.value import Tensor
@@ -28,6 +34,8 @@ class FunctionGraph(Graph):
     """The body of a function, branch or loop: `inputs`, then what it captured, then results."""
 
     building_function = True
+    may_make_variables = False
+    made_variables = False
 
     def __init__(self, name: str = "function", as_v1: bool = False):
         self.outer = dispatch.context.base
@@ -38,10 +46,25 @@ class FunctionGraph(Graph):
         self.captured: dict[int, tuple[Any, Node]] = {}  # by id: what is outside, what is inside
         self.sizes: dict[Any, Any] = {}  # sizes outside -> sizes inside
         self.effects: list[Node] = []  # in program order; all of them run
+        self.met = 0  # how many of them this run of the function has come to
         self.writes: dict[Any, Node] = {}  # variable -> what wrote it last
         self.pending_writes: dict[Any, None] = {}  # variables that the next operation writes
         self.inside: frozenset = frozenset()  # variables that must be read here
         self.closed = False
+
+    def note_variable(self, name: str) -> None:
+        """A variable is made while this is traced; ValueError except on a function's first trace."""
+        graph: Any = self
+        while isinstance(graph, FunctionGraph):
+            if graph.may_make_variables:
+                graph.made_variables = True
+                return
+            graph = graph.outer
+        raise value_error(
+            "TW401",
+            "tf.function only supports singleton tf.Variables created on the first call. Make sure "
+            f"the tf.Variable is only created once or created outside tf.function: {name!r}",
+        )
 
     def add_input(self, aval: Aval) -> Symbol:
         """One more input."""
@@ -78,8 +101,10 @@ class FunctionGraph(Graph):
             )
         if type(value) is Symbol:
             self._check_scope(value)
-            if value.node.prim.name == "constant" and not value.node.params["value"].captured:
-                return self.constant(value.node.params["value"].array)
+            if value.node.prim.name == "constant":
+                content = value.node.params["value"]
+                if not content.captured and not content.given:
+                    return self.constant(content.array)
             aval = value.aval
         elif isinstance(value, Tensor):
             aval = Aval(value.dims, value.dtype)
@@ -113,16 +138,41 @@ class FunctionGraph(Graph):
             params = tuple([(key, self.size_inside(value)) for key, value in params])
         if prim.effect is None:
             return super().apply(prim, params, nodes, aval)
+        met = self._meet(prim, params, nodes)
+        if met is not None:
+            return met
         results = super().apply(prim, params, nodes, aval)
         self._note_effect(results[0].node.inputs[0] if prim.multiple else results.node)
         return results
+
+    def start_run(self) -> None:
+        """The function is run again from its start: its effects are met, not made again."""
+        self.met, self.writes, self.pending_writes = 0, {}, {}
+
+    def _meet(self, prim: Any, params: tuple, nodes: tuple) -> Any:
+        """The result(s) of the effect that an earlier run made at this place; else None."""
+        if self.met >= len(self.effects):
+            return None
+        node = self.effects[self.met]
+        if prim is not node.prim or nodes != node.operands or not _alike(params, node.key[1]):
+            return None
+        self._note_effect(node)
+        if prim.multiple:
+            return tuple(
+                [self.symbol(self.table.intern(later("item"), (("index", i),), (node,), part))
+                 for i, part in enumerate(node.aval)]
+            )  # fmt: skip
+        return self.symbol(node)
 
     def _note_effect(self, node: Node) -> None:
         """Keep the order of effects, and which variables they write."""
         if node.serial is None or node.prim.effect in (READ, INPUT):
             return
-        if not self.effects or self.effects[-1] is not node:
+        if self.met < len(self.effects) and self.effects[self.met] is node:
+            self.met += 1
+        elif not self.effects or self.effects[-1] is not node:
             self.effects.append(node)
+            self.met = len(self.effects)
             node.holders += 1
         if node.prim.effect == WRITE:
             self.writes[node.params["variable"]] = node
@@ -149,13 +199,19 @@ class FunctionGraph(Graph):
         key = handle
         written = self.writes.get(key)
         if written is None and key not in self.inside:
-            if self.outer is None:
-                return self.capture_variable(handle)
-            return self.bring_in(self.outer.read_variable(handle))
+            return self._start_of(handle)
         nodes = (written,) if written is not None else ()
         aval = Aval(variable_dims(handle), handle.dtype)
         node = self.table.intern(later("read_variable"), (("variable", key),), nodes, aval)
+        if self.building_function and handle.dtype.is_floating:
+            node = self.table.intern(later("reread"), (), (node, self._start_of(handle).node), aval)
         return self.symbol(node)
+
+    def _start_of(self, handle: Handle) -> Symbol:
+        """What stands for the variable here: the value it has at the start."""
+        if self.outer is None:
+            return self.capture_variable(handle)
+        return self.bring_in(self.outer.read_variable(handle))
 
     def capture_variable(self, handle: Handle) -> Symbol:
         """The value a variable has when the function is called, as an input."""
@@ -204,3 +260,20 @@ class FunctionGraph(Graph):
                 found = element(inner.node, atom.place)
             self.sizes[outside] = found
         return found
+
+
+def _alike(new: tuple, old: tuple) -> bool:
+    """Whether parameters are equal, bodies compared by name and size."""
+    if len(new) != len(old):
+        return False
+    for (key, a), (other, b) in zip(new, old):
+        if key != other:
+            return False
+        pairs = zip(a, b) if type(a) is tuple and type(b) is tuple else [(a, b)]
+        for x, y in pairs:
+            if hasattr(x, "nodes") and hasattr(y, "nodes"):
+                if x.name != y.name or len(x.nodes) != len(y.nodes):
+                    return False
+            elif x != y:
+                return False
+    return True

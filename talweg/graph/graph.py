@@ -19,14 +19,15 @@ from talweg.core.errors import (
     value_error,
 )
 from talweg.core.primitive import later
-from talweg.core.value import Tensor
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.graph.collections import Collections
+from talweg.graph.elements import Elements
 from talweg.graph.handle import Handle
 from talweg.graph.names import Names
 from talweg.graph.node import Content, Node, NodeTable, aval_of_array
-from talweg.graph.operation import Operation, consumers_of, operation_of
+from talweg.graph.operation import Operations
 from talweg.graph.symbol import Symbol
 
-GLOBAL_VARIABLES, TRAINABLE_VARIABLES = "variables", "trainable_variables"
 _NUMBERS = frozenset((int, float, complex, bool))
 
 
@@ -37,7 +38,7 @@ def freeze(value: Any) -> Any:
     return value
 
 
-class Graph(Names):
+class Graph(Names, Operations, Elements, Collections):
     """A computation under construction (`tf.Graph`).
 
     Equal operations are one node, and what nothing refers to any more is gone; see `stats`.
@@ -62,11 +63,16 @@ class Graph(Names):
         self.collections: dict[Any, list] = {}
         self.controls: tuple[Node, ...] = ()
         self.extras: dict[str, Any] = {}  # what upper layers keep with a graph
+        self.numbers: dict[tuple, Node] = {}  # Python numbers met lately
         self._scalars: dict[tuple, Node] = {}
+        self.seed: int | None = None
         self.start_names()
+        self.start_operations()
+        self.start_elements()
 
     def __del__(self) -> None:
         self.forget_names()
+        self.collections.clear()
         self.table.clear()
 
     # -- building
@@ -83,20 +89,39 @@ class Graph(Names):
         node = table.intern(prim, params, nodes, aval)
         if self.controls:
             node = self._after_controls(node)
+        if self.scope or self._devices:
+            self._note(node)
         if prim.name == "inner_value":
             inner = node.params["inner"]
             inner.table.requested[node] = inner
         if prim.multiple:
-            item = later("item")
-            return tuple(
-                [
-                    self.symbol(table.intern(item, (("index", index),), (node,), part))
-                    for index, part in enumerate(node.aval)
-                ]
-            )
+            return tuple(self.results_of(node))
         handle = node.handle
         symbol = handle() if handle is not None else None
         return Symbol(node, self) if symbol is None else symbol
+
+    def results_of(self, node: Node) -> list[Symbol]:
+        """The results of a primitive with several, waiting for the present controls if pure."""
+        intern, item = self.table.intern, later("item")
+        frozen, self.frozen = self.frozen, False
+        try:
+            parts = [
+                intern(item, (("index", index),), (node,), part)
+                for index, part in enumerate(node.aval)
+            ]
+            if self.controls and node.prim.effect is None:
+                after = later("after")
+                parts = [intern(after, (), (part, *self.controls), part.aval) for part in parts]
+        finally:
+            self.frozen = frozen
+        return [self.symbol(part) for part in parts]
+
+    def _note(self, node: Node) -> None:
+        """Remember the name scope and the device in force for a new node."""
+        if self.scope:
+            self.note_scope(node)
+        if self._devices:
+            self.note_device(node)
 
     def _after_controls(self, node: Node) -> Node:
         """`node`, to be computed after the operations of the enclosing `control_dependencies`."""
@@ -159,29 +184,36 @@ class Graph(Names):
 
     def scalar(self, value: Any, dtype: Any) -> Node:
         """A constant node of a Python number."""
-        return self.constant_node(dtype.numpy_dtype.type(value))
+        key = (value, type(value), dtype)
+        node = self.numbers.get(key)
+        if node is None or node.holders <= 0 or not value:  # 0 and -0.0 are equal keys
+            node = self.constant_node(dtype.numpy_dtype.type(value))
+            if len(self.numbers) > 1000:
+                self.numbers.clear()
+            self.numbers[key] = node
+        return node
 
-    def constant_node(self, array: Any) -> Node:
-        """The node of a constant array."""
-        if array.ndim == 0 and array.dtype != object:
+    def constant_node(self, array: Any, given: bool = False) -> Node:
+        """The node of a constant array; `given` says that the user asked for it by `tf.constant`."""
+        if array.ndim == 0 and array.dtype != object and not given:
             key = (array.dtype, array.tobytes())
             node = self._scalars.get(key)
             if node is not None and node.holders > 0:
                 return node
-            node = self._new_constant(array)
+            node = self._new_constant(array, False)
             if len(self._scalars) > 1000:
                 self._scalars.clear()
             self._scalars[key] = node
             return node
-        return self._new_constant(array)
+        return self._new_constant(array, given)
 
-    def _new_constant(self, array: Any) -> Node:
-        params = (("value", Content(array)),)
+    def _new_constant(self, array: Any, given: bool) -> Node:
+        params = (("value", Content(array, given)),)
         return self.table.intern(later("constant"), params, (), aval_of_array(array))
 
-    def constant(self, array: Any) -> Symbol:
+    def constant(self, array: Any, given: bool = False) -> Symbol:
         """A constant as a tensor of this graph."""
-        return self.symbol(self.constant_node(array))
+        return self.symbol(self.constant_node(array, given))
 
     def bring_in(self, value: Any) -> Symbol:
         """A tensor from outside as one of this graph; ValueError for one of another graph."""
@@ -202,6 +234,10 @@ class Graph(Names):
         """An input; unknown dimensions (None) get symbols of their own."""
         items = tuple(params.items())
         node = self.table.intern(later("placeholder"), items, (), Aval(dims, dtype))
+        if self.controls:
+            self._tie(node)
+        if self.scope or self._devices:
+            self._note(node)
         return self.symbol(node)
 
     def check_mutable(self) -> None:
@@ -212,6 +248,15 @@ class Graph(Names):
     def finalize(self) -> None:
         """Let nothing be added any more; equal nodes can still be asked for."""
         self.frozen = True
+
+    @contextmanager
+    def unlocked(self) -> Iterator[None]:
+        """Let what only gives access to nodes be made in a finalized graph too."""
+        before, self.frozen = self.frozen, False
+        try:
+            yield
+        finally:
+            self.frozen = before
 
     @property
     def finalized(self) -> bool:
@@ -232,15 +277,22 @@ class Graph(Names):
 
     @contextmanager
     def as_default(self) -> Iterator[Any]:
-        """Make operations without a graph of their own go here, inside the block."""
+        """Make operations without a graph of their own go here, inside the block.
+
+        AssertionError if blocks are left in another order than they were entered.
+        """
         before = dispatch.context.base
         dispatch.context.base = self
         dispatch.enter()
         try:
             yield self
         finally:
-            dispatch.context.base = before
+            entered, dispatch.context.base = dispatch.context.base, before
             dispatch.leave()
+            if entered is not self:
+                raise AssertionError(
+                    compose("TW501", "Nesting violated for default stack of tf.Graph objects")
+                )
 
     @contextmanager
     def control_dependencies(self, controls: Any) -> Iterator[None]:
@@ -266,7 +318,9 @@ class Graph(Names):
         if type(control) is Symbol:
             return control.node if control.node.table is self.table else self.bring_in(control).node
         if hasattr(control, "control_node"):
-            return control.control_node
+            if control.node.table is self.table:
+                return control.control_node
+            return self.bring_in(control.graph.symbol(control.control_node)).node
         if isinstance(control, Tensor):
             return None  # it has a value already
         if hasattr(control, "handle_read"):
@@ -284,21 +338,42 @@ class Graph(Names):
             "tf.cond(x, ...), tf.where(x, a, b), or a tf.function, where `if` and `while` work",
         )
 
-    def operation_of(self, node: Node) -> Operation:
-        """The operation that makes a node's result."""
-        return operation_of(self, node)
+    @property
+    def version(self) -> int:
+        """How many nodes were ever made; it grows with every new one."""
+        return self.table.built
 
-    def consumers_of(self, node: Node) -> list:
-        """The live operations that use a node's result."""
-        return consumers_of(self, node)
+    def switch_to_thread_local(self) -> None:
+        """Accepted: what is in force in a graph is not kept by thread."""
 
-    def add_variable(self, variable: Any, collections: Any) -> None:
-        """Note a new variable in the collections asked for."""
-        names = list(collections or [GLOBAL_VARIABLES])
-        if variable.trainable and TRAINABLE_VARIABLES not in names:
-            names.append(TRAINABLE_VARIABLES)
-        for name in names:
-            self.collections.setdefault(name, []).append(variable)
+    @contextmanager
+    def gradient_override_map(self, op_type_map: dict) -> Iterator[None]:
+        """NotImplementedError unless empty: derivatives belong to functions, see `custom_gradient`.
+
+        Equal operations are one node here, so a derivative cannot depend on the block around it.
+        """
+        if not isinstance(op_type_map, dict):
+            raise type_error("TW104", "op_type_map must be a dictionary mapping strings to strings")
+        if op_type_map:
+            raise NotImplementedError(
+                compose(
+                    "TW402",
+                    f"gradient_override_map({op_type_map!r}) is not there",
+                    hint="tf.custom_gradient gives a function a derivative of its own",
+                )
+            )
+        yield
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """The versions of GraphDef this graph can be written in, as a VersionDef message."""
+        return OPERATIONS["graph_def"](self).versions
+
+    def as_graph_def(
+        self, from_version: int | None = None, add_shapes: bool = False, **options: Any
+    ) -> Any:
+        """The graph as a GraphDef message; it needs the extra package `tensorboard`."""
+        return OPERATIONS["graph_def"](self, from_version, add_shapes, **options)
 
     def stats(self) -> dict:
         """How many nodes there are, were, were shared and were let go, and bytes of constants.

@@ -19,6 +19,10 @@ class Handle:
         self._owner = weakref.ref(owner)
         self.name, self.shape, self.dtype = name, shape, dtype
 
+    def owner(self) -> Any:
+        """The variable; None if it is gone."""
+        return self._owner()
+
     @property
     def variable(self) -> Any:
         """The variable; FailedPreconditionError if it is gone."""

@@ -24,6 +24,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.dims import Atom, atoms_of, of_atom
 from talweg.core.dtypes import of_numpy
+from talweg.core.errors import InvalidArgumentError, NeedsStaticError, compose
 from talweg.core.provenance import Origin, user_origin
 
 GRAPH = "graph"  # not an effect: the primitive exists only in graphs
@@ -82,15 +83,17 @@ class Content:
     """An array as a parameter: equal where shape, dtype and every bit are equal.
 
     Arrays up to `EMBEDDED` bytes are literals of the graph; larger ones are captured: shared, and
-    written into a serialised graph only on request.
+    written into a serialised graph only on request.  A constant that the user made (`given`) is not
+    merged with a number that merely stands in an expression: derivatives by the one are not
+    derivatives by the other.
     """
 
-    __slots__ = ("array", "digest")
+    __slots__ = ("array", "digest", "given")
     EMBEDDED = 1024
 
-    def __init__(self, array: Any):
+    def __init__(self, array: Any, given: bool = False):
         array = np.asarray(array)
-        self.array = array
+        self.array, self.given = array, given
         if array.dtype == object:
             self.digest = hash((array.shape, tuple(array.reshape(-1).tolist())))
         else:
@@ -103,6 +106,8 @@ class Content:
 
     def __eq__(self, other: Any) -> bool:
         if not isinstance(other, Content) or self.digest != other.digest:
+            return False
+        if self.given != other.given:
             return False
         a, b = self.array, other.array
         if a.shape != b.shape or a.dtype != b.dtype:
@@ -130,6 +135,7 @@ class NodeTable:
         self.contents: Any = weakref.WeakKeyDictionary()  # elements known, see contents.py
         self.avals: dict[Any, Aval] = {}
         self.inferred: dict[tuple, Any] = {}
+        self.origins: dict[Any, Any] = {}  # one object for equal origins
         self.owner = weakref.ref(owner)
         self.merged = self.built = self.peak = self.serials = 0
         self.symbolic = False  # whether any size is unknown
@@ -144,7 +150,15 @@ class NodeTable:
         key = (prim, params, *map(id, avals))
         found = self.inferred.get(key)
         if found is None:
-            found = prim.infer(*avals, **dict(params))
+            try:
+                found = prim.infer(*avals, **dict(params))
+            except InvalidArgumentError as error:
+                raise refused(error) from None
+            except (TypeError, AttributeError) as error:
+                if "NoneType" not in str(error) or all(a.dims is not None for a in avals):
+                    raise
+                text = f"{prim.name}: the rank of an operand is not known while the graph is built"
+                raise NeedsStaticError(compose("TW203", text)) from None
             found = tuple(map(self.canonical, found)) if prim.multiple else self.canonical(found)
             if len(self.inferred) >= INFERRED_LIMIT:
                 self.inferred.clear()
@@ -175,11 +189,11 @@ class NodeTable:
             node.serial = self.serials = self.serials + 1
         if sizes:
             self.extra[node] = len(sizes)
-        if type(aval) is tuple:
-            node.aval = tuple([self._named(part, node) for part in aval])
-        elif aval.dims is not None and None in aval.dims:
+        # Unknown sizes of several results are named after the items, each of which is one result.
+        if type(aval) is not tuple and aval.dims is not None and None in aval.dims:
             node.aval = self._named(aval, node)
-        node.origin = user_origin(3)
+        origin = user_origin(3)
+        node.origin = self.origins.setdefault(origin, origin)
         for source in key[2:]:
             source.holders += 1
         self.nodes[key if merges else node.serial] = node
@@ -228,6 +242,15 @@ class NodeTable:
         """Let go of everything; the graph is gone."""
         self.nodes.clear()
         self.inferred.clear()
+
+
+def refused(error: InvalidArgumentError) -> Exception:
+    """What building a graph raises where running would raise `error`: as in TensorFlow, TypeError
+    where dtypes are wrong and ValueError for the rest.  What a value was tested for stays."""
+    if getattr(error, "talweg_by_value", False):
+        return error
+    text = str(error)
+    return TypeError(text) if text.rstrip("]").endswith(("TW102", "TW104")) else ValueError(text)
 
 
 def effect_of_bodies(params: tuple) -> str | None:

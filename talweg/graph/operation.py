@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
+from talweg.core.errors import type_error
+from talweg.core.provenance import line_of
 from talweg.core.value import OPERATIONS
+from talweg.graph.names import HIDDEN, type_of
 from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
 
 
+_WITHOUT_RESULT = frozenset(("group", "act"))
+_WAITING = frozenset(("group", "read_variable", "is_initialized"))  # their inputs are controls
+
+
 class Operation:
-    """One operation of a graph (`tf.Operation`); two views of one node are equal."""
+    """One operation of a graph (`tf.Operation`).
+
+    There is at most one handle for a node at a time, so handles can be compared by identity.
+    """
 
     __slots__ = ("__weakref__", "graph", "node")
 
@@ -39,76 +50,140 @@ class Operation:
     @property
     def type(self) -> str:
         """The type of operation, as TensorFlow calls it."""
-        return OPERATIONS["operation_type"](self._inner)
+        return type_of(self.node)
+
+    @property
+    def op_def(self) -> OpDef:
+        """The kind of operation; it has a name."""
+        return OpDef(self.type)
 
     @property
     def inputs(self) -> tuple:
         """The tensors it takes."""
-        return tuple([self.graph.symbol(node) for node in self._inner.operands])
+        inner = self._inner
+        if inner.prim.name in _WAITING:
+            return ()
+        return tuple([self.graph.symbol(node) for node in inner.operands])
 
     @property
     def control_inputs(self) -> list:
         """The operations it waits for."""
-        own = self.node.inputs[1:] if self.node.prim.name == "after" else ()
-        tied = self.node.table.controls.get(self.node, ())
-        if self.node.prim.name in ("group", "read_variable"):
-            own = self.node.inputs
-        return [self.graph.operation_of(node) for node in (*own, *tied)]
+        node = self.node
+        waiting = node.inputs[1:] if node.prim.name == "after" else ()
+        if node.prim.name in _WAITING:
+            waiting = node.inputs
+        tied = node.table.controls.get(node, ())
+        found = [self.graph.operation_of(source) for source in (*waiting, *tied)]
+        return list(dict.fromkeys(found))
 
     @property
     def outputs(self) -> list:
         """Its results."""
-        if self.node.prim.name in ("group",):
+        node, graph = self.node, self.graph
+        if node.prim.name in _WITHOUT_RESULT:
             return []
-        if self.node.prim.multiple:
-            return OPERATIONS["results_of"](self.node, self.graph)
-        return [self.graph.symbol(self.node)]
+        if node.prim.multiple:
+            return graph.results_of(node)
+        return [graph.symbol(node)]
 
-    @property
-    def values(self) -> Any:
-        """A function that gives the results as a tuple."""
-        return lambda: tuple(self.outputs)
+    def values(self) -> tuple:
+        """Its results."""
+        return tuple(self.outputs)
 
     @property
     def device(self) -> str:
         """The device asked for; '' if none was."""
-        return self.graph.extras.get("devices", {}).get(self.node, "")
+        return self.graph.device_of(self.node)
 
     @property
     def node_def(self) -> Any:
         """The operation as a NodeDef message."""
         return OPERATIONS["node_def"](self.node, self.graph)
 
+    @property
+    def traceback(self) -> list:
+        """Where the operation was made: the user's own line, as (file, line, function)."""
+        origin = self.node.origin
+        return [] if origin is None else [place_of(origin)]
+
     def get_attr(self, name: str) -> Any:
         """An attribute, as TensorFlow calls it; ValueError if there is none of the name."""
         return OPERATIONS["operation_attribute"](self._inner, name)
+
+    def colocation_groups(self) -> list:
+        """The groups of operations that must be on one device: it alone."""
+        return [f"loc:@{self.name}".encode()]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run it in `session` or the default session."""
         OPERATIONS["evaluate_in_session"](self, feed_dict, session)
 
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, Operation) and self.node is other.node
-
-    def __hash__(self) -> int:
-        return hash(self.node)
-
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"
 
+    def __str__(self) -> str:
+        lines = [f'name: "{self.name}"', f'op: "{self.type}"']
+        lines += [f'input: "{tensor.name}"' for tensor in self.inputs]
+        lines += [f'input: "^{control.name}"' for control in self.control_inputs]
+        return "\n".join(lines) + "\n"
 
-def operation_of(graph: Any, node: Node) -> Operation:
-    """The operation that makes a node's result."""
-    return Operation(node.inputs[0] if node.prim.name == "item" else node, graph)
+    def __reduce__(self) -> Any:
+        raise type_error("TW104", f"{self!r} belongs to a graph and cannot be pickled")
 
 
-def consumers_of(graph: Any, node: Node) -> list[Operation]:
-    """The live operations that take a node's result."""
-    found = []
-    for other in graph.table.nodes.values():
-        if node in other.operands and other.prim.name != "item":
-            found.append(Operation(other, graph))
-    return found
+class OpDef:
+    """A kind of operation."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f'name: "{self.name}"'
+
+
+class Operations:
+    """The part of a graph that knows operations."""
+
+    table: Any
+
+    def start_operations(self) -> None:
+        """Begin without operations."""
+        self._operations: Any = weakref.WeakValueDictionary()  # node -> its handle
+
+    def operation_of(self, node: Node) -> Operation:
+        """The operation that makes a node's result."""
+        if node.prim.name == "item":
+            node = node.inputs[0]
+        found = self._operations.get(node)
+        if found is None:
+            found = self._operations[node] = Operation(node, self)
+        return found
+
+    def consumers_of(self, node: Node) -> list[Operation]:
+        """The live operations that take a node's result."""
+        found = []
+        for other in self._shown():
+            inner = other.inputs[0] if other.prim.name == "after" else other
+            if node in inner.operands and inner.prim.name not in _WAITING:
+                found.append(self.operation_of(other))
+        return found
+
+    def get_operations(self) -> list[Operation]:
+        """The live operations, in the order in which they were made."""
+        return [self.operation_of(node) for node in self._shown()]
+
+    def _shown(self) -> list[Node]:
+        """The nodes that are operations; what only waits stands for what it waits with."""
+        nodes = list(self.table.nodes.values())
+        hidden = {node.inputs[0] for node in nodes if node.prim.name == "after"}
+        return [node for node in nodes if node not in hidden and node.prim.name not in HIDDEN]
+
+
+def place_of(origin: Any) -> tuple:
+    """(file, line, function) of an origin."""
+    return origin[0].co_filename, line_of(origin), origin[0].co_name
 
 
 def symbol_of(value: Any) -> Any:

@@ -5,25 +5,75 @@ Two bodies that do the same are equal, so that equal branches and loops are one 
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from typing import Any
 
 from talweg.core.dims import Dim
-from talweg.graph.node import GRAPH, READ, Node
+from talweg.core.primitive import later
+from talweg.graph.node import READ, Node
 from talweg.graph.walk import schedule
 
 
-class Body:
-    """Nodes from `inputs` to `outputs`; `effects` are run even where no output needs them."""
+_serials = itertools.count()
+_tangents: Any = weakref.WeakKeyDictionary()  # table -> those kept by a body over it
 
-    __slots__ = ("__weakref__", "digest", "effects", "inputs", "key", "name", "nodes", "outputs", "programs",
+
+_NO_VALUE = frozenset(("constant", "group", "read_variable"))  # nothing to keep
+
+
+def items_of(node: Node) -> list[Node]:
+    """The nodes of all results of an operation with several."""
+    item = later("item")
+    return [node.table.intern(item, (("index", place),), (node,), aval)
+            for place, aval in enumerate(node.aval)]  # fmt: skip
+
+
+class Tangents:
+    """Which node of derived bodies is the tangent of which node of the bodies they derive from.
+
+    A tangent is kept by the derived operation exactly if the node itself is kept by the other.
+    """
+
+    __slots__ = ("__weakref__", "bodies", "pairs")
+
+    def __init__(self, bodies: list, pairs: tuple):
+        self.bodies, self.pairs = bodies, pairs  # pairs: ((node, its tangent), ...)
+        for table in {part.table for _, part in pairs}:
+            _tangents.setdefault(table, weakref.WeakSet()).add(self)
+
+    def requested(self, table: Any) -> dict:
+        """The tangents in `table` that are asked for."""
+        asked = {node for body in self.bodies for node in body.requested()}
+        return {part: None for node, part in self.pairs if node in asked and part.table is table}
+
+
+class Body:
+    """Nodes from `inputs` to `outputs`; `effects` are run even where no output needs them.
+
+    `asked` are nodes that may be asked for from outside; a body in which no output needs them
+    equals no other.
+    """
+
+    __slots__ = ("__weakref__", "asked", "digest", "effects", "inputs", "items", "key", "name", "nodes", "outputs", "programs",
                  "table")  # fmt: skip
 
-    def __init__(self, name: str, inputs: tuple, outputs: tuple, effects: tuple = ()):
+    def __init__(
+        self, name: str, inputs: tuple, outputs: tuple, effects: tuple = (), asked: Any = ()
+    ):
         self.name, self.inputs, self.outputs, self.effects = name, inputs, outputs, effects
         self.nodes: list[Node] = schedule((*effects, *inputs, *outputs))
+        self.items: dict[tuple, Node] = {}  # (operation with several results, place) -> its node
+        for node in self.nodes_with(asked):
+            if node.prim.name == "item":
+                self.items[node.inputs[0], node.params["index"]] = node
         self.programs: dict[tuple, Any] = {}  # by what is kept of the inside
         self.table = self.nodes[0].table if self.nodes else None  # keeps the table alive
+        own = set(self.nodes)
         self.key = self._structure()
+        self.asked = tuple([node for node in asked if node not in own])
+        if self.asked:
+            self.key = (*self.key, next(_serials))
         self.digest = hash(self.key)
 
     @property
@@ -32,21 +82,55 @@ class Body:
         own = set(self.inputs)
         return any(node.serial is not None and node not in own for node in self.nodes)
 
+    def nodes_with(self, others: Any) -> list[Node]:
+        """The nodes in order, with other nodes over the same inputs and what they need."""
+        own = set(self.nodes)
+        fresh = [node for node in others if node not in own]
+        if not fresh:
+            return self.nodes
+        return schedule((*self.effects, *self.inputs, *self.outputs, *fresh))
+
+    def results_of(self, node: Node) -> list[Node]:
+        """The nodes of all results of an inner operation with several, the same at every call."""
+        for place, fresh in enumerate(items_of(node)):
+            self.items.setdefault((node, place), fresh)
+        return [self.items[node, place] for place in range(len(node.aval))]
+
     def requested(self) -> tuple:
-        """The inner nodes that somebody outside asks for."""
-        if self.table is None:
+        """The inner nodes that somebody outside asks for: in other programs, and as tangents."""
+        table = self.table
+        if table is None:
             return ()
-        asked = set(self.table.requested.values())
-        return tuple([node for node in self.nodes if node in asked])
+        asked = dict.fromkeys(table.requested.values())
+        for tangents in tuple(_tangents.get(table, ())):
+            asked.update(tangents.requested(table))
+        if not asked:
+            return ()
+        found = {node: None for node in self.nodes if node in asked}
+        return tuple(found | asked)
+
+    def everything(self) -> tuple:
+        """All inner nodes that have one value, histories of inner operations among them."""
+        found = self.programs.get("everything")
+        if found is None:
+            nodes: dict[Node, None] = {}
+            for node in self.nodes_with(self.asked):
+                if node.prim.multiple:
+                    nodes.update(dict.fromkeys(self.results_of(node)))
+                elif node.prim.name not in _NO_VALUE:
+                    nodes[node] = None
+            found = self.programs["everything"] = tuple(nodes)
+        return found
 
     def _structure(self) -> tuple:
         number = {node: position for position, node in enumerate(self.nodes)}
         inputs = {node: position for position, node in enumerate(self.inputs)}
         rows = []
+        sizes: dict = {}
         for node in self.nodes:
             if node in inputs:
-                rows.append((inputs[node], _plain(node.aval)))
-            elif node.prim.effect not in (None, GRAPH, READ):
+                rows.append((inputs[node], _plain(node.aval, sizes)))
+            elif node.serial is not None and node.prim.effect != READ:
                 rows.append(node)
             else:
                 sources = tuple([number[source] for source in node.inputs])
@@ -63,10 +147,12 @@ class Body:
         return f"<body {self.name}: {len(self.nodes)} nodes>"
 
 
-def _plain(aval: Any) -> tuple:
+def _plain(aval: Any, sizes: dict) -> tuple:
+    """Shape and dtype with sizes as they compare between bodies: which are equal to which."""
     dims = aval.dims
     if dims is not None:
-        dims = tuple([None if type(size) is Dim else size for size in dims])
+        dims = tuple([("size", sizes.setdefault(size, len(sizes))) if type(size) is Dim else size
+                      for size in dims])  # fmt: skip
     return dims, aval.dtype
 
 

@@ -30,9 +30,14 @@ def reserve(operation: Hashable, seeds: tuple[int, int], blocks: int) -> Stream:
     with _lock:
         stream = _streams.get(key)
         if stream is None:
-            stream = unforeseeable() if seeds == (0, 0) else Stream(seeds[0], seeds[1] << 64)
+            stream = start(seeds)
         _streams[key] = stream.skip(blocks)
     return stream
+
+
+def start(seeds: tuple[int, int]) -> Stream:
+    """Where a stream of two seeds begins; (0, 0) stand for seeds nobody can foretell."""
+    return unforeseeable() if seeds == (0, 0) else Stream(seeds[0], seeds[1] << 64)
 
 
 def unforeseeable() -> Stream:

@@ -16,7 +16,7 @@ from typing import Any
 from talweg.core.dims import Atom, Dim, atoms_of
 from talweg.core.errors import invalid
 from talweg.core.provenance import describe
-from talweg.graph.node import BODY, READ, WRITE, Node
+from talweg.graph.node import BODY, GRAPH, READ, WRITE, Node
 from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder, sources_of
 
@@ -24,16 +24,17 @@ from talweg.graph.walk import postorder, sources_of
 class Step:
     """One kernel call: arguments from slots, the result (or results) into a slot."""
 
-    __slots__ = ("dynamic", "free", "inputs", "kind", "node", "out", "params", "prim",
+    __slots__ = ("dynamic", "everything", "free", "inputs", "kind", "node", "out", "params", "prim",
                  "remembers", "states")  # fmt: skip
 
     def __init__(self, node: Node, inputs: tuple, out: int, kind: str, params: dict):
         self.node, self.prim, self.inputs, self.out = node, node.prim, inputs, out
-        self.kind, self.params = kind, params  # kind: "plain", "checked", "state", "body"
+        self.kind, self.params = kind, params  # kind: plain, checked, state, stream, body
         self.dynamic = False  # whether a parameter holds sizes to be filled in
         self.free: tuple = ()
-        self.states: tuple = ()  # ((variable, slot before, slot after), ...) for bodies
+        self.states: tuple = ()  # ((variable, slot before, slot after), ...)
         self.remembers = False  # whether the history of its bodies is used
+        self.everything = False  # whether that history is of everything
 
 
 class Program:
@@ -46,7 +47,7 @@ class Program:
         self.inputs: list[int] = []
         self.constants: list[tuple[int, Any]] = []
         self.starts: dict[Any, int] = {}  # variable -> slot of its value at the start
-        self.needs: list[Any] = []  # variables that must have a value
+        self.needs: dict[Any, bool] = {}  # variables that must have a value -> if it is read
         self.steps: list[Step] = []
         self.outputs: list[int] = []
         self.writes: dict[Any, int] = {}  # variable -> slot of its value at the end
@@ -69,12 +70,19 @@ def functionalize(
     return _Builder(tuple(inputs)).build(tuple(outputs), tuple(effects))
 
 
-def program_of(body: Body, kept: tuple = ()) -> Program:
-    """The program of a body, which also gives the values of the inner nodes `kept`; made once."""
-    found = body.programs.get(kept)
+def program_of(body: Body, kept: tuple = (), everything: bool = False) -> Program:
+    """The program of a body, which also gives the values of the inner nodes `kept`; made once.
+
+    With `everything`, operations with bodies inside keep everything, too.
+    """
+    key = (kept, everything)
+    found = body.programs.get(key)
     if found is None:
         found = functionalize((*body.outputs, *kept), body.inputs, body.effects)
-        body.programs[kept] = found
+        if everything:
+            for step in found.steps:
+                step.everything = step.remembers
+        body.programs[key] = found
     return found
 
 
@@ -170,8 +178,11 @@ class _Builder:
             self._step(node, (), "plain")
         elif effect == BODY:
             self._bodies(node)
+        elif prim.name == "reserve_stream":
+            self._stream(node)
         else:
-            kind = "checked" if prim.checked and _has_unknown(node) else "plain"
+            checked = prim.checked and effect != GRAPH and _has_unknown(node)
+            kind = "checked" if checked else "plain"
             self._step(node, tuple([self.slots[x] for x in node.operands]), kind)
 
     def _step(self, node: Node, inputs: tuple, kind: str) -> Step:
@@ -204,9 +215,14 @@ class _Builder:
             slot = self.now[variable] if node.inputs else start
             self._step(node, (slot,), "state")
             return
+        if node.prim.name == "read_or_initial":
+            first, *controls = node.operands
+            slot = self.now[variable] if controls else start
+            self._step(node, (slot, self.slots[first]), "state")
+            return
         slot = self.now[variable] if node.inputs else start
-        if slot == start and variable not in self.program.needs:
-            self.program.needs.append(variable)
+        if slot == start:
+            self.program.needs[variable] = True
         self.slots[node] = slot
 
     def _write(self, node: Node) -> None:
@@ -217,11 +233,21 @@ class _Builder:
         else:
             start = self.start_of(variable)
             present = self.now[variable]
-            if present == start and variable not in self.program.needs:
-                self.program.needs.append(variable)
+            if present == start:
+                self.program.needs.setdefault(variable, False)
         operands = tuple([self.slots[x] for x in node.operands])
+        before = self.now[variable]
         step = self._step(node, (present, *operands), "state")
         self.now[variable] = step.out
+        step.states = ((variable, before, step.out),)
+
+    def _stream(self, node: Node) -> None:
+        """A hidden random stream is state like a variable's, each operation's its own."""
+        self.start_of(node)
+        before = self.now[node]
+        step = self._step(node, (), "stream")
+        self.now[node] = self.new_slot()
+        step.states = ((node, before, self.now[node]),)
 
     def _bodies(self, node: Node) -> None:
         """An operation with bodies: their variables go in, and come out changed."""

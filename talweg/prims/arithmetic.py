@@ -49,6 +49,8 @@ class add:
     """z = x + y."""
 
     operands = "x y"
+    tf_type = "AddV2"
+    tf_name = "add"
 
     def dx(z, x, y):
         return 1
@@ -62,6 +64,7 @@ class sub:
     """z = x - y."""
 
     operands = "x y"
+    tf_name = "sub"
 
     def dx(z, x, y):
         return 1
@@ -75,6 +78,7 @@ class mul:
     """z = x y."""
 
     operands = "x y"
+    tf_name = "mul"
 
     def dx(z, x, y):
         return y
@@ -94,6 +98,8 @@ class div:
     """z = x / y.   dz/dy = -z / y."""
 
     operands = "x y"
+    tf_type = "RealDiv"
+    tf_name = "truediv"
 
     def dx(z, x, y):
         return 1 / y
@@ -137,6 +143,7 @@ class floor_div:
     """z = floor(x / y)."""
 
     operands = "x y"
+    tf_name = "floordiv"
     no_gradient = ROUNDED
 
 
@@ -151,6 +158,8 @@ class mod:
     """z = x - floor(x / y) y, with the sign of y."""
 
     operands = "x y"
+    tf_type = "FloorMod"
+    tf_name = "mod"
 
     def dx(z, x, y):
         return 1
@@ -202,6 +211,7 @@ class pow_:
     """z = xʸ.   dz/dx = y xʸ⁻¹,  dz/dy = z log x."""
 
     operands = "x y"
+    tf_name = "pow"
 
     def dx(z, x, y):
         return y * x ** (y - 1)
@@ -234,6 +244,8 @@ class zeros_of:
     """y = 0, in x's shape and dtype."""
 
     operands = "x"
+    tf_type = "ZerosLike"
+    tf_name = "zeros_like"
     no_gradient = NoGradient("the result is constant")
 
 
@@ -373,6 +385,7 @@ class select:
     """z = x where c, y elsewhere."""
 
     operands = "c x y"
+    tf_type = "SelectV2"
     no_gradient = {"c": PREDICATE}
 
     def dx(z, c, x, y):
@@ -438,6 +451,7 @@ class cast:
     """y = x as another dtype: floats to integers truncate, complex to real drops the rest."""
 
     operands = "x"
+    tf_type = "Cast"
 
     def infer(x, *, dtype):
         return Aval(x.dims, dtype)

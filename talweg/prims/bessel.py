@@ -32,9 +32,12 @@ def _ordered(name, scipy_names, text, slope):
             return scipy_special(scipy_names[order])(x)
         return scipy_special(scipy_names[2])(x.dtype.type(order), x)
 
+    kind, scaled = name[7:8].upper(), name[8:]
+
     fields = {
         "__doc__": text,
         "operands": "x",
+        "tf_type": lambda x, *, order: f"Bessel{kind}{order}{scaled}",
         "infer": infer,
         "numpy": numpy,
         "vjp": lambda g, y, x, *, order: g * slope(y, x, order),

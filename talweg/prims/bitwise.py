@@ -63,4 +63,5 @@ class join_strings:
     """z = the bytes of x followed by those of y."""
 
     operands = "x y"
+    tf_type = "StringJoin"
     no_gradient = TEXT

@@ -98,6 +98,7 @@ class complex_:
     """z = x + i y."""
 
     operands = "x y"
+    tf_name = "Complex"
 
     def infer(x, y):
         check_dtype("complex", "real", x.dtype, FLOATING & set(WIDER))

@@ -8,6 +8,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
+from talweg.core.dims import differ, same, same_dims
 from talweg.core.dtypes import NUMERIC, int8, int16
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
@@ -15,7 +16,7 @@ from talweg.core.shapes import broadcast_dims
 from talweg.kernels.products import matrix_product
 from talweg.prims.complex import conj
 from talweg.prims.layout import reshape, transpose
-from talweg.prims.reduce import reduce_sum
+from talweg.prims.reduce import reduce_sum, sum_like
 
 FACTORS = NUMERIC - {int8, int16}  # TensorFlow multiplies matrices of these
 
@@ -27,13 +28,17 @@ def adjoint(x):
     return conj(turned) if x.dtype.is_complex else turned
 
 
-def sum_to(g, dims):
-    """`g` summed over the batch axes that were broadcast from `dims`."""
-    if g.dims == dims:
+def sum_to(g, x):
+    """`g` summed over the batch axes along which `x` was broadcast."""
+    dims = x.dims
+    if same_dims(g.dims, dims):
         return g
     lead = len(g.dims) - len(dims)
+    pairs = list(zip(dims, g.dims[lead:]))
+    if not all(type(a) is int or same(a, b) for a, b in pairs):
+        return sum_like(g, x)
     axes = tuple(range(lead)) + tuple(
-        i + lead for i, size in enumerate(dims) if size == 1 and g.dims[i + lead] != 1
+        i + lead for i, (a, b) in enumerate(pairs) if same(a, 1) and not same(b, 1)
     )
     return reshape(reduce_sum(g, axes=axes, keepdims=False), shape=dims)
 
@@ -47,10 +52,17 @@ class matmul:
 
     operands = "x y"
 
+    def tf_type(x, y):
+        return "MatMul" if x.dims is None or len(x.dims) == 2 else "BatchMatMulV2"
+
+    tf_name = "MatMul"
+
     def infer(x, y):
         if x.dtype is not y.dtype or x.dtype not in FACTORS:
             check_dtype("matmul", "a", x.dtype, FACTORS)
             check_dtype("matmul", "b", y.dtype, {x.dtype})
+        if x.dims is None or y.dims is None:
+            return Aval(None, x.dtype)
         if x.ndim < 2 or y.ndim < 2:
             raise invalid(
                 "TW203",
@@ -58,7 +70,7 @@ class matmul:
                 "ranks of at least 2",
                 "tf.linalg.matvec for a matrix and a vector, tf.tensordot for two vectors",
             )
-        if x.dims[-1] != y.dims[-2]:
+        if differ(x.dims[-1], y.dims[-2]):
             raise invalid(
                 "TW204",
                 f"matmul: Matrix size-incompatible: a has shape {x.dims} and b has shape {y.dims}",
@@ -66,20 +78,20 @@ class matmul:
                 f"({y.dims[-2]})",
             )
         batch = x.dims[:-2]
-        if batch != y.dims[:-2]:
+        if not same_dims(batch, y.dims[:-2]):
             batch = broadcast_dims("matmul", batch, y.dims[:-2])
         return Aval((*batch, x.dims[-2], y.dims[-1]), x.dtype)
 
     numpy = matrix_product
 
     def transpose_x(g, x, y):
-        return sum_to(matmul(g, adjoint(y)), x.dims)
+        return sum_to(matmul(g, adjoint(y)), x)
 
     def transpose_y(g, x, y):
         if len(y.dims) == 2 < len(x.dims):  # one product of tall matrices, not a sum of products
             rows = math.prod(x.dims[:-1])
             x, g = reshape(x, shape=(rows, x.dims[-1])), reshape(g, shape=(rows, g.dims[-1]))
-        return sum_to(matmul(adjoint(x), g), y.dims)
+        return sum_to(matmul(adjoint(x), g), y)
 
     def batch(size, batched, x, y):
         rank = max(len(x.dims) - batched[0], len(y.dims) - batched[1])

@@ -4,7 +4,8 @@ The last result of both is a *history*: a value that stands for everything compu
 `inner_value(history, inner=node)` is the value of one inner node, seen from outside: the value in
 the branch taken, or the list of its values, one for each iteration.  Only values that somebody asks
 for are kept.  So the reverse of a branch or loop computes nothing twice, saves just what it needs,
-and is an ordinary branch or loop, which can be differentiated again.
+and is an ordinary branch or loop, which can be differentiated again.  A history is a value like any
+other (an element of a list, a loop variable), and so are its cotangent and its tangent.
 
 `branch(index, *operands; bodies)`: runs body number `index` (the last one if out of range) on the
 operands.  `loop(*variables, *others; cond, body, count)`: while `cond` gives true, the first
@@ -23,38 +24,17 @@ from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
 from talweg.core.dims import Dim, same_dims, substitute
 from talweg.core.dtypes import int32, variant
+from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient
 from talweg.core.value import OPERATIONS
 from talweg.graph.node import BODY, GRAPH
+from talweg.kernels.variants import History, List, total
+
+_LIST = Aval((), variant)
 
 
-class History:
-    """What a branch or loop kept of its inside: how often it ran, and values of inner nodes."""
-
-    __slots__ = ("trips", "values")
-
-    def __init__(self, trips: int, values: dict):
-        self.trips, self.values = trips, values
-
-
-class HistoryCotangent:
-    """The cotangents of inner values, by inner node."""
-
-    __slots__ = ("by_node",)
-
-    def __init__(self, by_node: dict):
-        self.by_node = by_node
-
-    def __add__(self, other: HistoryCotangent) -> HistoryCotangent:
-        total = dict(self.by_node)
-        for node, g in other.by_node.items():
-            present = total.get(node)
-            total[node] = g if present is None else OPERATIONS["accumulate"](present, g)
-        return HistoryCotangent(total)
-
-
-def outputs_outside(body: Any, operands: tuple) -> list[Aval]:
-    """What is known outside of a body's outputs: sizes that only exist inside are unknown."""
+def avals_outside(body: Any, operands: tuple, nodes: Any) -> list[Aval]:
+    """What is known outside of inner nodes: sizes that only exist inside are unknown."""
     known: dict[Any, Any] = {}
     for node, outside in zip(body.inputs, operands):
         if node.aval.dims is None or outside.dims is None:
@@ -65,7 +45,7 @@ def outputs_outside(body: Any, operands: tuple) -> list[Aval]:
                 if factor == 1 and len(atoms) == 1:
                     known.setdefault(atoms[0], outer)
     found = []
-    for node in body.outputs:
+    for node in nodes:
         dims = node.aval.dims
         if dims is not None:
             dims = tuple([substitute(size, known.get) for size in dims])
@@ -88,16 +68,18 @@ class branch:
     """z, history = bodies[index](operands)."""
 
     operands = "index *operands"
+    tf_type = "If"
+    tf_name = "cond"
     multiple = True
     effect = BODY
     batch = LOOP
     memory = "none"
 
     def infer(index, *operands, bodies):
-        results = outputs_outside(bodies[0], operands)
+        results = avals_outside(bodies[0], operands, bodies[0].outputs)
         for body in bodies[1:]:
-            results = list(map(merged, results, outputs_outside(body, operands)))
-        return (*results, Aval((), variant))
+            results = list(map(merged, results, avals_outside(body, operands, body.outputs)))
+        return (*results, _LIST)
 
     def numpy(run, index, *operands, bodies):
         number = int(index)
@@ -118,13 +100,15 @@ class loop:
     """z, history = the variables after the last iteration."""
 
     operands = "*operands"
+    tf_type = "While"
+    tf_name = "while"
     multiple = True
     effect = BODY
     batch = LOOP
     memory = "none"
 
     def infer(*operands, cond, body, count, avals):
-        return (*[Aval(dims, dtype) for dims, dtype in avals], Aval((), variant))
+        return (*[Aval(dims, dtype) for dims, dtype in avals], _LIST)
 
     def numpy(run, *operands, cond, body, count, avals):
         variables, others = list(operands[:count]), list(operands[count:])
@@ -143,7 +127,7 @@ class loop:
                 variables = run(body, arguments)
             del arguments
             trips += 1
-        return (*variables, History(trips, kept))
+        return (*variables, History(trips, {node: List.of(kept[node]) for node in inner}))
 
     def vjp(g, z, *operands, cond, body, count, avals):
         return OPERATIONS["loop_vjp"](g, z, operands, body, count)
@@ -162,16 +146,155 @@ class inner_value:
     memory = "view"
 
     def infer(history, *, inner, stacked):
-        return Aval((), variant) if stacked else inner.aval
+        return _LIST if stacked else Aval(fixed(inner.aval), inner.aval.dtype)
 
     def numpy(history, *, inner, stacked):
         return history.values.get(inner)
 
     def vjp(g, z, history, *, inner, stacked):
-        return [HistoryCotangent({inner: g})]
+        return [history_of(g, inner=inner)]
 
     def jvp(t, z, history, *, inner, stacked):
-        return None if t is None else OPERATIONS["history_tangent"](t, history, inner, stacked)
+        return None if t is None else history_part(t, *like(z), inner=inner, **zero(z))
+
+
+def fixed(aval: Aval) -> tuple | None:
+    """The dimensions of `aval`, None where they are no numbers."""
+    if aval.dims is None:
+        return None
+    return tuple([size if type(size) is int else None for size in aval.dims])
+
+
+def is_fixed(x: Any) -> bool:
+    """Whether a tensor's shape is known, so that its zeros need no look at it."""
+    dims = x.shape._dims
+    return dims is not None and None not in dims
+
+
+def like(x: Any) -> tuple:
+    """What a zero in place of `x` takes its shape from: nothing if the shape is known."""
+    return () if is_fixed(x) else (x,)
+
+
+def zero(x: Any) -> dict:
+    """The parameters of what may give a zero in place of `x`."""
+    return {"dims": x.shape._dims if is_fixed(x) else None, "dtype": x.dtype}
+
+
+def zeros_if_absent(found: Any, like: tuple, dims: tuple | None, dtype: Any) -> Any:
+    """`found`, or zeros like the operand given or of these dimensions; variants stay absent."""
+    if found is not None or dtype is variant:
+        return found
+    return np.zeros_like(like[0]) if like else np.zeros(dims, dtype.numpy_dtype)
+
+
+@primitive
+class history_of:
+    """h = a history in which all is zero but the value of `inner`, which is x: a cotangent."""
+
+    operands = "x"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(x, *, inner):
+        return _LIST
+
+    def numpy(x, *, inner):
+        return History(0, {inner: x})
+
+    def vjp(g, z, x, *, inner):
+        return [history_part(g, *like(x), inner=inner, **zero(x))]
+
+    def jvp(t, z, x, *, inner):
+        return None if t is None else history_of(t, inner=inner)
+
+
+@primitive
+class history_part:
+    """y = the part of a cotangent or tangent of a history that belongs to `inner`.
+
+    Zeros like the second operand, or of shape `dims`, if there is none.
+    """
+
+    operands = "history *like"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(history, *like, inner, dims, dtype):
+        return like[0] if like else Aval(dims, dtype)
+
+    def numpy(history, *like, inner, dims, dtype):
+        found = None if history is None else history.values.get(inner)
+        return zeros_if_absent(found, like, dims, dtype)
+
+    def vjp(g, z, history, *like, inner, dims, dtype):
+        return [history_of(g, inner=inner), *[None] * len(like)]
+
+    def jvp(t, z, history, *like, inner, dims, dtype):
+        t = t[0] if like else t
+        if t is None:
+            return None
+        return history_part(t, *like, inner=inner, dims=dims, dtype=dtype)
+
+
+@primitive
+class history_map:
+    """h = a history whose values by inner node are those that the operand has for other nodes.
+
+    `pairs` = ((node, node of the operand), ...).  So the history of a derived operation becomes the
+    tangent of the history of the operation it was derived from.
+    """
+
+    operands = "history"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(history, *, tangents):
+        return _LIST
+
+    def numpy(history, *, tangents):
+        if history is None:
+            return None
+        own = history.values
+        values = {node: own[part] for node, part in tangents.pairs if part in own}
+        return History(history.trips, values)
+
+    def vjp(g, z, history, *, tangents):
+        return [history_unmap(g, tangents=tangents)]
+
+    def jvp(t, z, history, *, tangents):
+        return None if t is None else history_map(t, tangents=tangents)
+
+
+@primitive
+class history_unmap:
+    """h = the transpose of `history_map`."""
+
+    operands = "history"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(history, *, tangents):
+        return _LIST
+
+    def numpy(history, *, tangents):
+        if history is None:
+            return None
+        values: dict = {}
+        for node, part in tangents.pairs:
+            if node in history.values:
+                values[part] = total(values.get(part), history.values[node])
+        return History(history.trips, values)
+
+    def vjp(g, z, history, *, tangents):
+        return [history_map(g, tangents=tangents)]
+
+    def jvp(t, z, history, *, tangents):
+        return None if t is None else history_unmap(t, tangents=tangents)
 
 
 @primitive
@@ -189,3 +312,28 @@ class trips:
 
     def numpy(history):
         return np.int32(history.trips)
+
+
+@primitive
+class require:
+    """y = x; InvalidArgumentError with `message` unless `holds`."""
+
+    operands = "x holds"
+    tf_type = "Assert"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(x, holds, *, message):
+        return x
+
+    def numpy(x, holds, *, message):
+        if not holds:
+            raise invalid("TW207", message)
+        return x
+
+    def vjp(g, z, x, holds, *, message):
+        return [g, None]
+
+    def jvp(t, z, x, holds, *, message):
+        return t[0]

@@ -13,9 +13,11 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
+from talweg.core.dims import Dim, differ, largest, same, smallest
 from talweg.core.dtypes import COMPLEX, complex64, complex128, float32, float64
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample, later
+from talweg.prims.state import as_factor
 
 REALS = frozenset((float32, float64))
 HALF = {float32: complex64, float64: complex128}
@@ -26,6 +28,16 @@ def _inner(count, length):
     return 1, min(count, (length + 1) // 2)
 
 
+def half_size(length):
+    """How many places the half spectrum of `length` numbers has: length // 2 + 1, or 0 for none."""
+    return smallest(length // 2 + 1, length)
+
+
+def as_real(size, dtype):
+    """A size as a factor for real tensors of `dtype`."""
+    return float(size) if type(size) is int else as_factor(size, dtype)
+
+
 @primitive
 class fft:
     """z_k = Σ_j x_j exp(∓2πi jk/n) along `axes`: minus, or plus and divided by n if `inverse`.
@@ -34,6 +46,9 @@ class fft:
     """
 
     operands = "x"
+
+    def tf_type(x, *, axes, inverse):
+        return f"{'I' if inverse else ''}FFT{f'{len(axes)}D' if len(axes) > 1 else ''}"
 
     def infer(x, *, axes, inverse):
         check_dtype("ifft" if inverse else "fft", "input", x.dtype, COMPLEX)
@@ -47,6 +62,9 @@ class fft:
     def transpose_x(g, x, *, axes, inverse):
         size = math.prod(x.dims[axis] for axis in axes)
         back = fft(g, axes=axes, inverse=not inverse)
+        if type(size) is Dim:
+            count = as_factor(size, g.dtype)
+            return back / count if inverse else back * count
         return back if not size else back * (1 / size if inverse else float(size))
 
     def batch(size, batched, x, *, axes, inverse):
@@ -70,11 +88,12 @@ class rfft:
     """
 
     operands = "x"
+    tf_type = "RFFT"
 
     def infer(x, *, axis, doubled):
         check_dtype("rfft", "input_tensor", x.dtype, REALS)
         dims = list(x.dims)
-        dims[axis] = dims[axis] // 2 + 1 if dims[axis] else 0
+        dims[axis] = half_size(dims[axis])
         return Aval(tuple(dims), HALF[x.dtype])
 
     def numpy(x, *, axis, doubled):
@@ -90,7 +109,9 @@ class rfft:
 
     def transpose_x(g, x, *, axis, doubled):
         length = x.dims[axis]
-        return irfft(g, axis=axis, length=length, halved=not doubled) * float(length)
+        return irfft(g, axis=axis, length=length, halved=not doubled) * as_real(
+            length, g.dtype.real_dtype
+        )
 
     def batch(size, batched, x, *, axis, doubled):
         return rfft(x, axis=axis + 1, doubled=doubled)
@@ -115,11 +136,12 @@ class irfft:
     """
 
     operands = "x"
+    tf_type = "IRFFT"
 
     def infer(x, *, axis, length, halved):
         check_dtype("irfft", "input_tensor", x.dtype, COMPLEX)
-        wanted = length // 2 + 1 if length else 0
-        if x.dims[axis] != wanted:
+        wanted = half_size(length)
+        if differ(x.dims[axis], wanted):
             raise invalid(
                 "TW204",
                 f"irfft: axis {axis} has size {x.dims[axis]} for length {length}",
@@ -141,6 +163,8 @@ class irfft:
         return np.fft.irfft(x, length, axis).astype(dtype, copy=False)
 
     def transpose_x(g, x, *, axis, length, halved):
+        if type(length) is Dim:
+            return rfft(g / as_factor(length, g.dtype), axis=axis, doubled=not halved)
         if not length:
             return x
         return rfft(g, axis=axis, doubled=not halved) * (1 / length)
@@ -215,7 +239,7 @@ class dct:
 
 def frame_count(size, length, step):
     """How many whole frames of `length`, `step` apart, fit into `size` places."""
-    return max(0, 1 + (size - length) // step)
+    return largest(0, 1 + (size - length) // step)
 
 
 @primitive
@@ -290,7 +314,7 @@ def _first(frames, count):
     """The first `count` frames; a longer signal has more."""
     return (
         frames
-        if frames.dims[-2] == count
+        if same(frames.dims[-2], count)
         else later("strided_slice")(
             frames,
             begin=(0,) * len(frames.dims),

@@ -13,12 +13,13 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import primitive
-from talweg.core.dtypes import int16, int32, int64
+from talweg.core.dims import Dim, below, differ, dims_differ, is_symbolic, same
+from talweg.core.dtypes import as_dtype, int16, int32, int64
 from talweg.core.errors import invalid
-from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.core.value import OPERATIONS, IndexedSlices
 from talweg.kernels.scatter import combine_rows, zeros
-from talweg.prims.layout import batch_to_front, concat, reshape
+from talweg.prims.layout import batch_to_front, broadcast_to, concat, reshape
 
 INDEX = frozenset({int16, int32, int64})
 POSITIONS = NoGradient("positions are integers")
@@ -58,7 +59,7 @@ def _gather_dims(name, x, i, axis, batch_dims):
             f"a rank of at least {axis + 1}",
         )
     for place, (a, b) in enumerate(zip(x.dims[:batch_dims], i.dims[:batch_dims])):
-        if a != b:
+        if differ(a, b):
             raise invalid(
                 "TW204",
                 f"{name}: params.shape[{place}]={a} should be equal to indices.shape[{place}]={b}",
@@ -126,6 +127,7 @@ class gather:
     """z[b, o, k, r] = x[b, o, i[b, k], r]: `axis` follows o, b stands for the `batch_dims` axes."""
 
     operands = "x i"
+    tf_type = "GatherV2"
 
     def infer(x, i, *, axis, batch_dims):
         return Aval(_gather_dims("gather", x, i, axis, batch_dims), x.dtype)
@@ -185,7 +187,10 @@ class scatter_rows:
 def slices(g, i, x, dtype):
     """The cotangent `g` of rows i of x, as IndexedSlices."""
     count = math.prod(i.dims)
-    whole = OPERATIONS["convert_to_tensor"](np.array(x.dims, dtype))
+    if is_symbolic(x.dims):
+        whole = later("shape_of")(x, dtype=as_dtype(dtype))
+    else:
+        whole = OPERATIONS["convert_to_tensor"](np.array(x.dims, dtype))
     values = reshape(g, shape=(count, *x.dims[1:]))
     return IndexedSlices(values, reshape(i, shape=(count,)), whole)
 
@@ -228,6 +233,8 @@ def nd_dims(name, shape, i):
     if i.ndim == 0:
         raise invalid("TW203", f"{name}: indices is a scalar", "indices of rank at least 1")
     depth = i.dims[-1]
+    if type(depth) is Dim:
+        return None  # it is known only when the graph runs
     if depth > len(shape):
         raise invalid(
             "TW204",
@@ -266,10 +273,9 @@ def _as_rows(array, depth):
 def nd_places(shape, i):
     """The indices i moved to where a batch axis of `shape` comes first: [size, ..., depth + 1]."""
     size = shape[0]
-    front = np.arange(size, dtype=i.dtype.numpy_dtype).reshape((size,) + (1,) * (len(i.dims) - 1))
-    front = np.broadcast_to(front, (*i.dims[:-1], 1))
-    joined = OPERATIONS["convert_to_tensor"](np.ascontiguousarray(front))
-    return concat(joined, i, axis=len(i.dims) - 1)
+    front = later("counting")(size=size, dtype=i.dtype)
+    front = reshape(front, shape=(size,) + (1,) * (len(i.dims) - 1))
+    return concat(broadcast_to(front, shape=(*i.dims[:-1], 1)), i, axis=len(i.dims) - 1)
 
 
 def _gather_nd(x, i, *, sparse):
@@ -324,13 +330,15 @@ class gather_nd:
 
 def check_updates(name, shape, i, updates):
     dims = nd_dims(name, shape, i)
-    if updates.dims != dims:
+    if dims is None or updates.dims is None:
+        return
+    if dims_differ(updates.dims, dims):
         raise invalid(
             "TW204",
             f"{name}: shapes: updates {updates.dims}, indices {i.dims}, tensor {tuple(shape)}",
             f"updates of shape indices.shape[:-1] + tensor.shape[{i.dims[-1]}:] = {dims}",
         )
-    if math.prod(dims) and 0 in shape:
+    if any(same(size, 0) for size in shape) and differ(math.prod(dims), 0):
         raise invalid(
             "TW206",
             f"{name}: indices and updates specified for empty output of shape {tuple(shape)}",
@@ -351,6 +359,8 @@ class scatter_nd:
     operands = "i u"
 
     def infer(i, u, *, shape):
+        if any(below(size, 0) for size in shape):
+            raise invalid("TW205", f"scatter_nd: shape={shape} has a negative dimension")
         check_updates("scatter_nd", shape, i, u)
         return Aval(tuple(shape), u.dtype)
 

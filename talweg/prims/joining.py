@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LEADING, primitive
+from talweg.core.dims import below, differ, dims_differ, known_first
 from talweg.core.dtypes import float32, float64, int32, uint8
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
@@ -17,11 +20,15 @@ class stack:
     """z = the operands along a new axis `axis`."""
 
     operands = "*values"
+    tf_type = "Pack"
+    tf_name = "stack"
 
     def infer(*values, axis):
         first = values[0]
+        if any(value.dims is None for value in values):
+            return Aval(None, first.dtype)
         for position, other in enumerate(values):
-            if other.dims != first.dims:
+            if dims_differ(other.dims, first.dims):
                 raise invalid(
                     "TW204",
                     f"stack: shapes of all inputs must match: values[0].shape = {first.dims} != "
@@ -34,7 +41,8 @@ class stack:
                     f"dtype {first.dtype.name}",
                     "operands of one dtype",
                 )
-        return Aval((*first.dims[:axis], len(values), *first.dims[axis:]), first.dtype)
+        dims = known_first(*[value.dims for value in values])
+        return Aval((*dims[:axis], len(values), *dims[axis:]), first.dtype)
 
     def numpy(*values, axis):
         return np.stack(values, axis)
@@ -59,11 +67,13 @@ class unstack:
     """The slices of x along `axis`, each without that axis."""
 
     operands = "x"
+    tf_type = "Unpack"
+    tf_name = "unstack"
     multiple = True
 
     def infer(x, *, axis):
         dims = x.dims[:axis] + x.dims[axis + 1 :]
-        return [Aval(dims, x.dtype)] * x.dims[axis]
+        return [Aval(dims, x.dtype)] * operator.index(x.dims[axis])
 
     def numpy(x, *, axis):
         if x.ndim == 1:
@@ -85,11 +95,13 @@ class split:
     """x cut along `axis` into pieces of the given sizes, which fill the axis."""
 
     operands = "x"
+    tf_type = "SplitV"
+    tf_name = "split"
     multiple = True
 
     def infer(x, *, sizes, axis):
         dims = x.dims
-        if min(sizes, default=0) < 0 or sum(sizes) != dims[axis]:
+        if any(below(size, 0) for size in sizes) or differ(sum(sizes), dims[axis]):
             raise invalid(
                 "TW204",
                 f"split: sizes {tuple(sizes)} do not fill dimension {axis} of shape {dims}",
@@ -153,7 +165,7 @@ class bitcast:
             return Aval(x.dims, dtype)
         if have > want:
             return Aval((*x.dims, have // want), dtype)
-        if not x.dims or x.dims[-1] * have != want:
+        if not x.dims or differ(x.dims[-1] * have, want):
             raise invalid(
                 "TW204",
                 f"bitcast: cannot bitcast from {x.dtype.name} of shape {x.dims} to {dtype.name}",

@@ -8,8 +8,9 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import primitive
-from talweg.core.dtypes import float32
-from talweg.core.errors import invalid
+from talweg.core.dims import Size, below, differ, known_first, largest, same
+from talweg.core.dtypes import float32, int32
+from talweg.core.errors import NeedsStaticError, invalid
 from talweg.core.primitive import Reject, Sample, later
 
 
@@ -29,12 +30,14 @@ class broadcast_to:
 
     def infer(x, *, shape):
         lead = len(shape) - x.ndim
-        if lead < 0 or any(a != b and a != 1 for a, b in zip(x.dims, shape[lead:])):
+        if lead < 0 or any(differ(a, b) and differ(a, 1) for a, b in zip(x.dims, shape[lead:])):
             raise invalid(
                 "TW201",
                 f"broadcast_to: incompatible shapes: {x.dims} cannot be broadcast to {shape}",
                 "each dimension of the input equal to the shape's, counted from the end, or 1",
             )
+        if any(below(size, 0) for size in shape):
+            raise invalid("TW205", f"broadcast_to: shape={shape} has a negative dimension")
         return Aval(tuple(shape), x.dtype)
 
     def numpy(x, *, shape):
@@ -46,8 +49,11 @@ class broadcast_to:
 
     def transpose_x(g, x, *, shape):
         lead = len(shape) - len(x.dims)
+        pairs = list(zip(x.dims, shape[lead:]))
+        if not all(type(a) is int or same(a, b) for a, b in pairs):
+            return later("sum_like")(g, x)
         axes = tuple(range(lead)) + tuple(
-            i + lead for i, size in enumerate(x.dims) if size == 1 and shape[i + lead] != 1
+            i + lead for i, (a, b) in enumerate(pairs) if same(a, 1) and not same(b, 1)
         )
         return reshape(later("reduce_sum")(g, axes=axes, keepdims=False), shape=x.dims)
 
@@ -68,7 +74,7 @@ class reshape:
     operands = "x"
 
     def infer(x, *, shape):
-        if math.prod(x.dims) != math.prod(shape):
+        if x.dims is not None and differ(math.prod(x.dims), math.prod(shape)):
             raise invalid(
                 "TW205",
                 f"reshape: input of shape {x.dims} has {math.prod(x.dims)} values, but the "
@@ -81,7 +87,7 @@ class reshape:
         return x.reshape(shape)
 
     def transpose_x(g, x, *, shape):
-        return reshape(g, shape=x.dims)
+        return like(g, x)
 
     def batch(size, batched, x, *, shape):
         return reshape(x, shape=(size, *shape))
@@ -95,11 +101,21 @@ class reshape:
     rejects = (Reject([6], shape=(4,), code="TW205"),)
 
 
+def like(g, x):
+    """`g` in the shape of x, of which a graph may not even know the rank."""
+    try:
+        return reshape(g, shape=x.dims)
+    except NeedsStaticError:
+        sizes = later("shape_of")(x, dtype=int32)
+        return later("reshape_to")(g, sizes, dims=None)
+
+
 @primitive
 class transpose:
     """y = x with axis `perm[i]` at place i."""
 
     operands = "x"
+    tf_name = "transpose"
 
     def infer(x, *, perm):
         if sorted(perm) != list(range(x.ndim)):
@@ -138,6 +154,7 @@ class reverse:
     """y = x with the order along `axes` reversed."""
 
     operands = "x"
+    tf_type = "ReverseV2"
 
     def infer(x, *, axes):
         return x
@@ -155,9 +172,9 @@ class reverse:
     samples = (Sample([2, 3], axes=(0,)), Sample([2, 3], axes=(0, 1)), Sample([2], axes=()))
 
 
-def sliced_size(begin: int, end: int, step: int) -> int:
+def sliced_size(begin: Size, end: Size, step: int) -> Size:
     """How many elements begin, begin + step, ... lie before `end` (after it for negative steps)."""
-    return max(0, -((begin - end) // step))
+    return largest(0, -((begin - end) // step))
 
 
 @primitive
@@ -169,6 +186,7 @@ class strided_slice:
     """
 
     operands = "x"
+    tf_name = "strided_slice"
 
     def infer(x, *, begin, end, strides):
         sizes = (sliced_size(b, e, s) for b, e, s in zip(begin, end, strides))
@@ -201,6 +219,7 @@ class unslice:
     """y = zeros of `shape` with g at [begin : end : strides]; the transpose of `strided_slice`."""
 
     operands = "g"
+    tf_type = "StridedSliceGrad"
 
     def infer(g, *, begin, end, strides, shape):
         return Aval(tuple(shape), g.dtype)
@@ -229,9 +248,12 @@ class pad:
     """y = x with `low[i]` copies of v before and `high[i]` after it along axis i."""
 
     operands = "x v"
+    tf_type = "PadV2"
     linear = "x v"
 
     def infer(x, v, *, low, high):
+        if any(below(n, 0) for n in (*low, *high)):
+            raise invalid("TW207", f"pad: paddings {low} and {high}", "numbers of at least 0")
         return Aval(tuple(a + n + b for a, n, b in zip(low, x.dims, high)), x.dtype)
 
     def numpy(x, v, *, low, high):
@@ -268,14 +290,18 @@ class concat:
     """z = the operands one after the other along `axis`."""
 
     operands = "*values"
+    tf_type = "ConcatV2"
+    tf_name = "concat"
 
     def infer(*values, axis):
         first = values[0]
+        if any(value.dims is None for value in values):
+            return Aval(None, first.dtype)
         for position, other in enumerate(values):
-            same = other.ndim == first.ndim and all(
-                a == b for i, (a, b) in enumerate(zip(first.dims, other.dims)) if i != axis
+            fits = other.ndim == first.ndim and not any(
+                differ(a, b) for i, (a, b) in enumerate(zip(first.dims, other.dims)) if i != axis
             )
-            if not same:
+            if not fits:
                 raise invalid(
                     "TW204",
                     f"concat: values[{position}] has shape {other.dims} and values[0] has shape "
@@ -290,7 +316,8 @@ class concat:
                     "operands of one dtype",
                 )
         total = sum(value.dims[axis] for value in values)
-        return Aval((*first.dims[:axis], total, *first.dims[axis + 1 :]), first.dtype)
+        dims = known_first(*[value.dims for value in values])
+        return Aval((*dims[:axis], total, *dims[axis + 1 :]), first.dtype)
 
     def numpy(*values, axis):
         return np.concatenate(values, axis)

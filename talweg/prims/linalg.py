@@ -11,6 +11,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LEADING, check_dtype, primitive
+from talweg.core.dims import differ, dims_differ
 from talweg.core.dtypes import INEXACT, bfloat16, complex64
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
@@ -40,7 +41,7 @@ def check_matrix(name, operand, x):
 def check_square(name, operand, x):
     """InvalidArgumentError unless `x` is a batch of square matrices of such a dtype."""
     check_matrix(name, operand, x)
-    if x.dims[-1] != x.dims[-2]:
+    if differ(x.dims[-1], x.dims[-2]):
         raise invalid(
             "TW204", f"{name}: {operand} has shape {x.dims}", "square: Input matrix must be square."
         )
@@ -89,6 +90,7 @@ class inverse:
     """z = x⁻¹.   ż = -z ẋ z,  x̄ = -zᴴ z̄ zᴴ.   Giles 2008, 2.2.3."""
 
     operands = "x"
+    tf_type = "MatrixInverse"
     infer = square_infer("inv")
     numpy = kernels.widened(kernels.matrix_inverse)
 
@@ -141,6 +143,7 @@ class det:
     """z = det x.   ż = Σ c ∘ ẋ,  x̄ = z̄ c* with the cofactors c.   Giles 2008, 2.2.4."""
 
     operands = "x"
+    tf_type = "MatrixDeterminant"
 
     def infer(x):
         check_square("det", "input", x)
@@ -176,6 +179,7 @@ class slogdet:
     """
 
     operands = "x"
+    tf_type = "LogMatrixDeterminant"
     multiple = True
 
     def infer(x):
@@ -248,11 +252,12 @@ class solve:
     """z with a z = b (aᴴ z = b if `adjoint`).   b̄ = a⁻ᴴ z̄,  ā = -b̄ zᴴ.   Giles 2008, 2.3.1."""
 
     operands = "a b"
+    tf_type = "MatrixSolve"
 
     def infer(a, b, *, adjoint):
         check_square("solve", "matrix", a)
         check_dtype("solve", "rhs", b.dtype, {a.dtype})
-        if a.ndim != b.ndim or a.dims[:-2] != b.dims[:-2] or a.dims[-1] != b.dims[-2]:
+        if dims_differ(a.dims[:-1], b.dims[:-1]):
             raise invalid(
                 "TW204",
                 f"solve: matrix has shape {a.dims} and rhs has shape {b.dims}",
@@ -300,12 +305,13 @@ class triangular_solve:
     """
 
     operands = "a b"
+    tf_type = "MatrixTriangularSolve"
 
     def infer(a, b, *, lower, adjoint):
         check_square("triangular_solve", "matrix", a)
         check_dtype("triangular_solve", "rhs", b.dtype, {a.dtype})
         check_rank("triangular_solve", "rhs", b, 2)
-        if a.dims[-1] != b.dims[-2]:
+        if differ(a.dims[-1], b.dims[-2]):
             raise invalid(
                 "TW204",
                 f"triangular_solve: matrix has shape {a.dims} and rhs has shape {b.dims}",
@@ -320,7 +326,7 @@ class triangular_solve:
         gb = triangular_solve(a, g, lower=lower, adjoint=not adjoint)
         ga = (matmul(z, conjugate_transpose(gb)) if adjoint
               else matmul(gb, conjugate_transpose(z)))  # fmt: skip
-        return sum_to(-triangle(ga, lower), a.dims), sum_to(gb, b.dims)
+        return sum_to(-triangle(ga, lower), a), sum_to(gb, b)
 
     def jvp(t, z, a, b, *, lower, adjoint):
         moved = triangle(t[0], lower)

@@ -13,6 +13,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LEADING, check_dtype, primitive
+from talweg.core.dims import below, differ, dims_differ, largest, smallest
 from talweg.core.dtypes import REAL, int32
 from talweg.core.errors import FailedPreconditionError, compose, invalid
 from talweg.core.primitive import Reject, Sample
@@ -31,7 +32,7 @@ def check_rank(name, operand, x, rank, hint=""):
 
 def longest(rows, columns, low, high):
     """The length of the longest of the diagonals low..high."""
-    return max(0, min(rows + min(high, 0), columns - max(low, 0)))
+    return largest(0, smallest(rows + smallest(high, 0), columns - largest(low, 0)))
 
 
 @lru_cache(maxsize=256)
@@ -57,7 +58,7 @@ def diagonal_dims(name, dims, low, high):
     """The shape of the diagonals low..high of a matrix of shape `dims`."""
     rows, columns = dims[-2:]
     for value in (low, high):
-        if value and not -rows < value < columns:
+        if value and (below(value, 1 - rows) or below(columns - 1, value)):
             raise invalid(
                 "TW207",
                 f"{name}: diagonal k={value} is out of bound for a matrix of shape {dims}",
@@ -75,6 +76,7 @@ class matrix_diag_part:
     """
 
     operands = "x"
+    tf_type = "MatrixDiagPartV3"
 
     def infer(x, *, low, high, align):
         check_rank("diag_part", "input", x, 2)
@@ -112,6 +114,7 @@ class matrix_diag:
     """y = the [rows, columns] matrix with the diagonals x, zero elsewhere."""
 
     operands = "x"
+    tf_type = "MatrixDiagV3"
 
     def infer(x, *, low, high, rows, columns, align):
         lead = x.dims[:-1] if low == high else x.dims[:-2]
@@ -144,12 +147,13 @@ class matrix_set_diag:
     """z = x with its diagonals low..high replaced by y."""
 
     operands = "x y"
+    tf_type = "MatrixSetDiagV3"
     linear = "x y"
 
     def infer(x, y, *, low, high, align):
         check_rank("set_diag", "input", x, 2)
         wanted = diagonal_dims("set_diag", x.dims, low, high)
-        if y.dims != wanted:
+        if dims_differ(y.dims, wanted):
             raise invalid(
                 "TW204",
                 f"set_diag: diagonal has shape {y.dims} and input has shape {x.dims}",
@@ -189,11 +193,12 @@ class band_part:
     """y = x within `lower` subdiagonals and `upper` superdiagonals (all if negative), else 0."""
 
     operands = "x"
+    tf_type = "MatrixBandPart"
 
     def infer(x, *, lower, upper):
         check_rank("band_part", "input", x, 2)
         for argument, value, size in (("num_lower", lower, -2), ("num_upper", upper, -1)):
-            if value > x.dims[size]:
+            if below(x.dims[size], value):
                 raise invalid(
                     "TW207",
                     f"band_part: {argument}={value} for matrices of shape {x.dims[-2:]}",
@@ -235,12 +240,12 @@ class cross:
     def infer(x, y):
         check_dtype("cross", "a", x.dtype, REAL)
         check_dtype("cross", "b", y.dtype, {x.dtype})
-        if x.dims != y.dims:
+        if dims_differ(x.dims, y.dims):
             raise invalid(
                 "TW204", f"cross: a has shape {x.dims} and b has shape {y.dims}", "equal shapes"
             )
         check_rank("cross", "a", x, 1)
-        if x.dims[-1] != 3:
+        if differ(x.dims[-1], 3):
             text = compose("TW204", f"cross: a has shape {x.dims}", "a last dimension of 3")
             raise FailedPreconditionError(None, None, text)
         return x

@@ -11,6 +11,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LEADING, primitive
+from talweg.core.dims import below, dims_differ
 from talweg.core.dtypes import int32
 from talweg.core.errors import compose, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
@@ -88,7 +89,7 @@ class qr:
     def infer(x, *, full):
         check_matrix("qr", "input", x)
         m, n = x.dims[-2:]
-        if m < n:
+        if below(m, n):
             raise invalid(
                 "TW204", f"qr: input has shape {x.dims}", "at least as many rows as columns"
             )
@@ -160,7 +161,7 @@ class permute_rows:
     no_gradient = {"p": CHOICE}
 
     def infer(x, p, *, inverse):
-        if x.dims[:-1] != p.dims:
+        if dims_differ(x.dims[:-1], p.dims):
             raise invalid(
                 "TW204", f"permute_rows: perm has shape {p.dims} and rows have shape {x.dims}"
             )
@@ -246,7 +247,7 @@ class pinv:
 
     def infer(x, c):
         check_matrix("pinv", "a", x)
-        if c.dims != x.dims[:-2]:
+        if dims_differ(c.dims, x.dims[:-2]):
             raise invalid(
                 "TW204",
                 f"pinv: rcond has shape {c.dims} and a has shape {x.dims}",

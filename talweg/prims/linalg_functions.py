@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from talweg.core.declare import LEADING, check_dtype, primitive
+from talweg.core.dims import differ, dims_differ, same
 from talweg.core.dtypes import COMPLEX, complex64
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
@@ -60,7 +61,7 @@ def frechet(function, x, e):
 
     L is linear in e: a direction of size 1 is used, so that it does not change the scaling.
     """
-    if 0 in x.dims:
+    if any(same(n, 0) for n in x.dims):
         return e
     n, axis, size = x.dims[-1], len(x.dims) - 1, _size(e)
     top = concat(x, div_no_nan(e, size), axis=axis)
@@ -74,6 +75,7 @@ class expm:
     """y = eˣ = Σ xᵏ / k!.   ẏ = L(x, ẋ),  x̄ = L(xᴴ, ȳ).   Al-Mohy and Higham 2009."""
 
     operands = "x"
+    tf_type = "MatrixExponential"
     infer = square_infer("expm")
     numpy = kernels.widened(kernels.exponential)
 
@@ -95,6 +97,7 @@ class logm:
     """y = the principal logarithm of complex x: eʸ = x.   ẏ = L(x, ẋ),  x̄ = L(xᴴ, ȳ)."""
 
     operands = "x"
+    tf_type = "MatrixLogarithm"
 
     def infer(x):
         check_dtype("logm", "input", x.dtype, COMPLEX)
@@ -126,7 +129,8 @@ class sylvester:
     def infer(a, b, q):
         check_square("sylvester", "a", a)
         check_square("sylvester", "b", b)
-        if q.dims != (*a.dims[:-1], b.dims[-1]) or a.dims[:-2] != b.dims[:-2]:
+        wrong = dims_differ(q.dims, (*a.dims[:-1], b.dims[-1]))
+        if wrong or dims_differ(a.dims[:-2], b.dims[:-2]):
             raise invalid(
                 "TW204", f"sylvester: a, b and q have shapes {a.dims}, {b.dims}, {q.dims}",
                 "[..., m, m], [..., n, n] and [..., m, n]",
@@ -161,6 +165,7 @@ class sqrtm:
     """
 
     operands = "x"
+    tf_type = "MatrixSquareRoot"
     infer = square_infer("sqrtm")
     numpy = kernels.widened(kernels.square_root)
 
@@ -217,7 +222,7 @@ def compact(upper, middle, lower):
 
 def tridiagonal_product(d, x):
     """The product of a tridiagonal matrix with x [..., m, k], by elementwise operations."""
-    if not x.dims[-2]:
+    if same(x.dims[-2], 0):
         return x
     upper, middle, lower = diagonals_of(d)
     return upper * _up(x) + middle * x + lower * _down(x)
@@ -235,7 +240,7 @@ class tridiagonal_solve:
     def infer(d, b):
         check_matrix("tridiagonal_solve", "diagonals", d)
         check_dtype("tridiagonal_solve", "rhs", b.dtype, {d.dtype})
-        if d.dims[-2] != 3 or d.dims[:-2] != b.dims[:-2] or b.dims[-2:-1] != d.dims[-1:]:
+        if differ(d.dims[-2], 3) or dims_differ((*d.dims[:-2], d.dims[-1]), b.dims[:-1]):
             raise invalid(
                 "TW204",
                 f"tridiagonal_solve: diagonals have shape {d.dims} and rhs has shape {b.dims}",
@@ -246,7 +251,7 @@ class tridiagonal_solve:
     numpy = kernels.widened(kernels.tridiagonal_solution)
 
     def vjp(g, z, d, b):
-        if not z.dims[-2]:
+        if same(z.dims[-2], 0):
             return d, g
         upper, middle, lower = (conj(x) for x in diagonals_of(d))
         y = tridiagonal_solve(compact(_up(lower), middle, _down(upper)), g)

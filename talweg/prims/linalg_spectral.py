@@ -14,6 +14,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LEADING, check_dtype, primitive
+from talweg.core.dims import largest, smallest
 from talweg.core.dtypes import complex64, float16
 from talweg.core.errors import compose
 from talweg.core.primitive import Reject, Sample
@@ -97,6 +98,7 @@ class eigh:
     """
 
     operands = "x"
+    tf_type = "SelfAdjointEigV2"
     multiple = True
 
     def infer(x):
@@ -134,6 +136,7 @@ class eigvalsh:
     """w, the eigenvalues of x, ascending.   x̄ = v diag(w̄) vᴴ, gathered in the lower triangle."""
 
     operands = "x"
+    tf_type = "SelfAdjointEigV2"
 
     def infer(x):
         check_square("eigvalsh", "tensor", x)
@@ -206,7 +209,7 @@ class eig:
 
 def _svd_dims(x, full):
     m, n = x.dims[-2:]
-    lead, count = x.dims[:-2], min(m, n)
+    lead, count = x.dims[:-2], smallest(m, n)
     return ((*lead, count), (*lead, m, m if full else count), (*lead, n, n if full else count))
 
 
@@ -222,8 +225,8 @@ def _thin(z, x):
     """s, u, v without the columns that only full matrices have, and these columns (or None)."""
     s, u, v = z
     m, n = x.dims[-2:]
-    count = min(m, n)
-    if max(u.dims[-1], v.dims[-1]) > count + 1:
+    count = smallest(m, n)
+    if largest(u.dims[-1], v.dims[-1]) > count + 1:
         raise NotImplementedError(
             compose(
                 "TW402",
@@ -348,6 +351,7 @@ class singular_values:
     """s, the singular values of x, descending.   x̄ = u diag(s̄) vᴴ."""
 
     operands = "x"
+    tf_type = "Svd"
 
     def infer(x):
         check_matrix("svd", "tensor", x)

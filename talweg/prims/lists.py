@@ -1,13 +1,12 @@
 """Lists of tensors as values: what `TensorArray` and the reverse of loops are made of.
 
-A list is a scalar of dtype variant; when it runs it is a Python list of arrays, None where nothing
-was written (which counts as zero in cotangents).  A kernel that changes a list changes it in place
-if nobody else holds it, so a loop that writes element after element is linear.
+A list is a scalar of dtype variant; when it runs it is a `kernels.variants.List`.  Writing an
+element costs the same however long the list is.  Elements that were not written count as zero in
+cotangents and tangents, and `variant_zero` is a list (or history) with nothing in it, whatever its
+length.  Lists are changed as wholes in `prims/list_parts.py`.
 """
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 
@@ -17,17 +16,53 @@ from talweg.core.dtypes import int32, variant
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient
 from talweg.graph.node import GRAPH
+from talweg.kernels.variants import List, total
+from talweg.prims.control import like, zero, zeros_if_absent
 
 _LIST = Aval((), variant)
 INDEX = NoGradient("an index is an integer")
-_OWNED = (
-    3  # references to an operand that the program has let go of: arrays, parameter, getrefcount
-)
 
 
-def _own(values: list, references: int) -> list:
-    """`values`, or a copy if anybody else holds it."""
-    return values if references <= _OWNED else list(values)
+@primitive
+class variant_zero:
+    """y = a zero that stands for any list or history."""
+
+    operands = ""
+    tf_type = "EmptyTensorList"
+    effect = GRAPH
+    no_gradient = NoGradient("it depends on nothing")
+    batch = LOOP
+    memory = "none"
+
+    def infer():
+        return _LIST
+
+    def numpy():
+        return None
+
+
+@primitive
+class variant_sum:
+    """z = x + y: sums of the elements of two lists, of the values of two histories."""
+
+    operands = "x y"
+    tf_type = "AddV2"
+    effect = GRAPH
+    batch = LOOP
+    memory = "map"
+
+    def infer(x, y):
+        return _LIST
+
+    def numpy(x, y):
+        return total(x, y)
+
+    def vjp(g, z, x, y):
+        return [g, g]
+
+    def jvp(t, z, x, y):
+        a, b = t
+        return b if a is None else a if b is None else variant_sum(a, b)
 
 
 @primitive
@@ -35,6 +70,7 @@ class list_new:
     """y = a list of `size` elements that were not written."""
 
     operands = "size"
+    tf_type = "TensorListReserve"
     effect = GRAPH
     no_gradient = INDEX
     batch = LOOP
@@ -44,7 +80,9 @@ class list_new:
         return _LIST
 
     def numpy(size):
-        return [None] * int(size)
+        if int(size) < 0:
+            raise invalid("TW205", f"The num_elements to reserve is {int(size)}", "at least 0")
+        return List.absent(int(size))
 
 
 @primitive
@@ -52,6 +90,7 @@ class list_size:
     """y = the number of elements."""
 
     operands = "values"
+    tf_type = "TensorListLength"
     effect = GRAPH
     no_gradient = INDEX
     batch = LOOP
@@ -69,6 +108,7 @@ class list_get:
     """y = element `index`; zeros of shape `dims` if it was not written."""
 
     operands = "values index"
+    tf_type = "TensorListGetItem"
     effect = GRAPH
     batch = LOOP
     memory = "view"
@@ -78,14 +118,14 @@ class list_get:
 
     def numpy(values, index, *, dims, dtype):
         place = _checked("read", values, index)
-        found = values[place]
-        return _unwritten(place, dims, dtype) if found is None else found
+        found = values.get(place)
+        return _unwritten(place, dims, dtype) if found is None and dtype is not variant else found
 
     def vjp(g, z, values, index, *, dims, dtype):
-        return [list_set(list_new(list_size(values)), index, g, dims=dims), None]
+        return [list_set(variant_zero(), index, g, limited=False), None]
 
     def jvp(t, z, values, index, *, dims, dtype):
-        return None if t[0] is None else list_get(t[0], index, dims=z.aval.dims, dtype=dtype)
+        return None if t[0] is None else list_take(t[0], index, *like(z), **zero(z))
 
 
 def _checked(what, values, index):
@@ -106,45 +146,54 @@ def _unwritten(place, dims, dtype):
 
 @primitive
 class list_set:
-    """y = values with x as element `index`; the list grows if need be."""
+    """y = values with x as element `index`; the list grows if need be, unless it is `limited`."""
 
     operands = "values index x"
+    tf_type = "TensorListSetItem"
     effect = GRAPH
     batch = LOOP
     memory = "scatter"
 
-    def infer(values, index, x, *, dims):
+    def infer(values, index, x, *, limited):
         return _LIST
 
-    def numpy(values, index, x, *, dims):
-        result = _own(values, sys.getrefcount(values))
+    def numpy(values, index, x, *, limited):
+        values = List.sparse() if values is None else values
         place = int(index)
-        if place < 0:
-            raise invalid("TW206", f"Tried to write to index {place}", "an index of at least 0")
-        if place >= len(result):
-            result.extend([None] * (place + 1 - len(result)))
-        result[place] = x
-        return result
+        check_place(place, len(values), limited)
+        return values.put(place, x)
 
-    def vjp(g, z, values, index, x, *, dims):
+    def vjp(g, z, values, index, x, *, limited):
         return [
             list_clear(g, index),
             None,
-            lambda: list_take(g, index, x) if x.dtype.is_differentiable else None,
+            lambda: list_take(g, index, *like(x), **zero(x)),
         ]
 
-    def jvp(t, z, values, index, x, *, dims):
+    def jvp(t, z, values, index, x, *, limited):
         direction, _, part = t
-        if direction is None:
-            direction = list_new(list_size(values))
-        return list_set(direction, index, part, dims=dims)
+        if part is None:
+            return list_clear(direction, index)
+        return list_set(direction or variant_zero(), index, part, limited=False)
+
+
+def check_place(place, size, limited):
+    """InvalidArgumentError unless element `place` of a list may be written."""
+    if place < 0 or (limited and place >= size):
+        raise invalid(
+            "TW206",
+            f"Tried to write to index {place} but array is not resizeable and size is: {size}",
+            f"an index in [0, {size})" if limited else "an index of at least 0",
+            "" if place < 0 else "TensorArray(..., dynamic_size=True)",
+        )
 
 
 @primitive
 class list_clear:
-    """y = values without element `index`."""
+    """y = values without the elements at `index`, a scalar or vector."""
 
     operands = "values index"
+    tf_type = "TensorListSetItem"
     effect = GRAPH
     batch = LOOP
     memory = "scatter"
@@ -153,10 +202,12 @@ class list_clear:
         return _LIST
 
     def numpy(values, index):
-        result = _own(values, sys.getrefcount(values))
-        if int(index) < len(result):
-            result[int(index)] = None
-        return result
+        if values is None:
+            return None
+        for place in np.ravel(index).tolist():
+            if values.get(place) is not None:
+                values = values.put(place, None)
+        return values
 
     def vjp(g, z, values, index):
         return [list_clear(g, index), None]
@@ -167,78 +218,55 @@ class list_clear:
 
 @primitive
 class list_take:
-    """y = element `index` of a cotangent; zeros like x if there is none."""
+    """y = element `index` of a cotangent or tangent.
 
-    operands = "values index x"
+    Zeros like the last operand, or of shape `dims`, if there is none.
+    """
+
+    operands = "values index *like"
+    tf_type = "TensorListGetItem"
     effect = GRAPH
     batch = LOOP
     memory = "view"
 
-    def infer(values, index, x):
-        return x
+    def infer(values, index, *like, dims, dtype):
+        return like[0] if like else Aval(dims, dtype)
 
-    def numpy(values, index, x):
-        found = values[int(index)] if int(index) < len(values) else None
-        return np.zeros_like(x) if found is None else found
+    def numpy(values, index, *like, dims, dtype):
+        found = None if values is None else values.get(int(index))
+        return zeros_if_absent(found, like, dims, dtype)
 
-    def vjp(g, z, values, index, x):
-        return [list_set(list_new(list_size(values)), index, g, dims=None), None, None]
+    def vjp(g, z, values, index, *like, dims, dtype):
+        zeros = [None] * len(like)
+        return [list_set(variant_zero(), index, g, limited=False), None, *zeros]
 
-    def jvp(t, z, values, index, x):
-        return None if t[0] is None else list_take(t[0], index, x)
-
-
-@primitive
-class list_add:
-    """z = the sums of the elements of two lists."""
-
-    operands = "x y"
-    effect = GRAPH
-    batch = LOOP
-    memory = "map"
-
-    def infer(x, y):
-        return _LIST
-
-    def numpy(x, y):
-        size = max(len(x), len(y))
-        x, y = x + [None] * (size - len(x)), y + [None] * (size - len(y))
-        return [b if a is None else a if b is None else add_values(a, b) for a, b in zip(x, y)]
-
-    def vjp(g, z, x, y):
-        return [g, g]
-
-    def jvp(t, z, x, y):
-        a, b = t
-        return b if a is None else a if b is None else list_add(a, b)
-
-
-def add_values(a, b):
-    """The sum of two cotangents, which may be lists."""
-    if isinstance(a, list):
-        return list_add.numpy(a, b)
-    return np.add(a, b)
+    def jvp(t, z, values, index, *like, dims, dtype):
+        return None if t[0] is None else list_take(t[0], index, *like, dims=dims, dtype=dtype)
 
 
 @primitive
 class list_stack:
-    """y = the elements along a new first axis; unwritten ones are zero."""
+    """y = the elements along a new first axis; unwritten ones are zero.
+
+    `dims` and `dtype` are those of an element, as far as they are known.
+    """
 
     operands = "values"
+    tf_type = "TensorListStack"
     effect = GRAPH
     batch = LOOP
     memory = "map"
 
-    def infer(values, *, dims, dtype):
-        return Aval(None if dims is None else (None, *dims), dtype)
+    def infer(values, *, dims, dtype, size=None):
+        return Aval(None if dims is None else (size, *dims), dtype)
 
-    def numpy(values, *, dims, dtype):
-        return stacked(values, dims, dtype)
+    def numpy(values, *, dims, dtype, size=None):
+        return stacked(values.values(), dims, dtype)
 
-    def vjp(g, z, values, *, dims, dtype):
+    def vjp(g, z, values, *, dims, dtype, size=None):
         return [list_from(g)]
 
-    def jvp(t, z, values, *, dims, dtype):
+    def jvp(t, z, values, *, dims, dtype, size=None):
         return None if t is None else list_stack_like(t, z)
 
 
@@ -257,8 +285,7 @@ def stacked(values, dims, dtype):
             "TW204", f"the elements of the list have different shapes: {sorted(shapes)}",
             "equal shapes",
         )  # fmt: skip
-    filled = [np.zeros_like(like) if value is None else value for value in values]
-    return np.stack(filled) if filled else np.zeros((0, *like.shape), like.dtype)
+    return np.stack([np.zeros_like(like) if value is None else value for value in values])
 
 
 @primitive
@@ -266,6 +293,7 @@ class list_stack_like:
     """y = the elements of a cotangent along a new first axis, of the shape of x."""
 
     operands = "values x"
+    tf_type = "TensorListStack"
     effect = GRAPH
     batch = LOOP
     memory = "map"
@@ -275,9 +303,8 @@ class list_stack_like:
 
     def numpy(values, x):
         result = np.zeros_like(x)
-        for place, value in enumerate(values):
-            if value is not None:
-                result[place] = value
+        for place, value in () if values is None else values.present():
+            result[place] = value
         return result
 
     def vjp(g, z, values, x):
@@ -292,6 +319,7 @@ class list_from:
     """y = the slices of x along its first axis, as a list."""
 
     operands = "x"
+    tf_type = "TensorListFromTensor"
     effect = GRAPH
     batch = LOOP
     memory = "view"
@@ -300,7 +328,7 @@ class list_from:
         return _LIST
 
     def numpy(x):
-        return list(x)
+        return List.of(list(x))
 
     def vjp(g, z, x):
         return [list_stack_like(g, x)]

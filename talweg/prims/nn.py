@@ -13,12 +13,13 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, elementwise, primitive
+from talweg.core.dims import broadcast, differ, dims_differ, known_first, same_dims
 from talweg.core.dtypes import FLOATING, NUMERIC, REAL, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.prims.arithmetic import greater, less, logical_and, minimum, one_like, select
 from talweg.prims.layout import batch_to_front, reshape
-from talweg.prims.reduce import reduce_sum
+from talweg.prims.reduce import reduce_sum, sum_like
 from talweg.prims.transcendental import exp, sigmoid
 
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -232,6 +233,11 @@ class log_softmax:
 # -- cross entropies
 
 
+def _shaped(g, x):
+    """`g` summed to the shape of x, from which it may have been broadcast."""
+    return g if same_dims(g.dims, x.dims) else sum_like(g, x)
+
+
 def with_last(g):
     """`g` [...] as [..., 1]."""
     return reshape(g, shape=(*g.dims, 1))
@@ -243,39 +249,43 @@ def _last_sum(x):
 
 @primitive
 class softmax_cross_entropy:
-    """z = -Σ l ln softmax(x) along the last axis.   l [..., c], x [..., c] -> [...].
+    """z = -Σ l ln softmax(x) along the last axis.   l [..., c], x [..., c], broadcast -> [...].
 
     dz/dl = -ln softmax(x);  dz/dx = softmax(x) - l, which holds where Σ l = 1: labels are taken to
     be distributions, as in TensorFlow.
     """
 
     operands = "labels logits"
+    tf_type = "SoftmaxCrossEntropyWithLogits"
 
     def infer(labels, logits):
         check_dtype("softmax_cross_entropy_with_logits", "logits", logits.dtype, FLOATING)
         check_dtype("softmax_cross_entropy_with_logits", "labels", labels.dtype, {logits.dtype})
-        if labels.dims != logits.dims or not labels.dims:
+        pairs = list(zip(labels.dims, logits.dims))
+        wrong = any(differ(a, b) and differ(a, 1) and differ(b, 1) for a, b in pairs)
+        if wrong or not pairs or labels.ndim != logits.ndim:
             raise invalid(
                 "TW204",
                 f"softmax_cross_entropy_with_logits: labels have shape {labels.dims}, logits "
                 f"{logits.dims}",
                 "one shape, of rank 1 or more",
             )
-        return Aval(logits.dims[:-1], logits.dtype)
+        dims = tuple([broadcast(a, b) for a, b in pairs])
+        return Aval(dims[:-1], logits.dtype)
 
     def numpy(labels, logits):
         x = _shifted(logits, -1)
         normalizer = np.log(np.add.reduce(np.exp(x), -1, keepdims=True))
         x = np.subtract(normalizer, x, out=x)
-        x *= labels
+        x = np.multiply(x, labels, out=x if x.shape == labels.shape else None)
         return np.add.reduce(x, -1).astype(logits.dtype, copy=False)
 
     def vjp(g, z, labels, logits):
         g = with_last(g)
         axis = len(logits.dims) - 1
         return (
-            lambda: -(g * log_softmax(logits, axis=axis)),
-            lambda: g * (softmax(logits, axis=axis) - labels),
+            lambda: _shaped(-(g * log_softmax(logits, axis=axis)), labels),
+            lambda: _shaped(g * (softmax(logits, axis=axis) - labels), logits),
         )
 
     def jvp(t, z, labels, logits):
@@ -312,7 +322,7 @@ def _infer_classes(labels, logits):
     name = "sparse_softmax_cross_entropy_with_logits"
     check_dtype(name, "logits", logits.dtype, FLOATING)
     check_dtype(name, "labels", labels.dtype, {int32, int64})
-    if not logits.dims or labels.dims != logits.dims[:-1]:
+    if not logits.dims or dims_differ(labels.dims, logits.dims[:-1]):
         raise invalid(
             "TW204",
             f"{name}: labels have shape {labels.dims}, logits {logits.dims}",
@@ -347,10 +357,11 @@ class sparse_softmax_cross_entropy:
     """
 
     operands = "labels logits"
+    tf_type = "SparseSoftmaxCrossEntropyWithLogits"
 
     def infer(labels, logits):
         _infer_classes(labels, logits)
-        return Aval(labels.dims, logits.dtype)
+        return Aval(known_first(labels.dims, logits.dims), logits.dtype)
 
     def numpy(labels, logits):
         _check_classes(labels, logits)
@@ -421,6 +432,7 @@ class sigmoid_cross_entropy:
     """z = max(x, 0) - x l + ln(1 + e^-|x|).   dz/dx = σ(x) - l,  dz/dl = -x."""
 
     operands = "labels logits"
+    tf_name = "logistic_loss"
 
     def dlabels(z, labels, logits):
         return -logits
@@ -446,7 +458,7 @@ class bias_add:
             raise invalid("TW203", f"bias_add: value has shape {x.dims}", "a rank of at least 2")
         if b.ndim != 1:
             raise invalid("TW203", f"bias_add: bias has shape {b.dims}", "rank 1")
-        if b.dims[0] != x.dims[axis]:
+        if differ(b.dims[0], x.dims[axis]):
             raise invalid(
                 "TW204",
                 f"bias_add: bias has shape {b.dims}, value {x.dims}",

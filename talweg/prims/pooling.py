@@ -13,6 +13,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
+from talweg.core.dims import differ, dims_differ
 from talweg.core.dtypes import ANY, FLOATING, REAL, int64, uint32, uint64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
@@ -78,6 +79,10 @@ class max_pool:
     """y[n, o, c] = max over k of x[n, o s + k d - low, c]; padding takes no part."""
 
     operands = "x"
+
+    def tf_type(x, **params):
+        return "MaxPool" if x.dims is None or len(x.dims) < 5 else "MaxPool3D"
+
     infer = _infer("max_pool", POOLED)
 
     def numpy(x, **params):
@@ -114,7 +119,7 @@ class max_pool_gather:
 
     def infer(v, x, y, **params):
         _check_choice("max_pool_gather", x, y, params)
-        if v.dims != x.dims:
+        if dims_differ(v.dims, x.dims):
             raise invalid("TW204", f"max_pool_gather: v has shape {v.dims}", f"x's shape {x.dims}")
         return Aval(y.dims, v.dtype)
 
@@ -146,7 +151,7 @@ class max_pool_scatter:
 
     def infer(g, x, y, **params):
         _check_choice("max_pool_scatter", x, y, params)
-        if g.dims != y.dims:
+        if dims_differ(g.dims, y.dims):
             raise invalid("TW204", f"max_pool_scatter: g has shape {g.dims}", f"y's shape {y.dims}")
         return Aval(x.dims, g.dtype)
 
@@ -206,6 +211,10 @@ class avg_pool:
     """y[n, o, c] = mean over k of x[n, o s + k d - low, c]; padding is not counted."""
 
     operands = "x"
+
+    def tf_type(x, **params):
+        return "AvgPool" if x.dims is None or len(x.dims) < 5 else "AvgPool3D"
+
     infer = _infer("avg_pool", FLOATING)
 
     def numpy(x, **params):
@@ -288,7 +297,7 @@ class patches_transpose:
     def infer(g, *, sizes, window, **params):
         check_rank("patches_transpose", g, len(window) + 2, "g")
         check_outputs("patches_transpose", g, sizes, window, **params)
-        if g.dims[-1] % math.prod(window):
+        if differ(g.dims[-1] % math.prod(window), 0):
             raise invalid(
                 "TW204",
                 f"patches_transpose: {g.dims[-1]} channels of windows of {tuple(window)}",

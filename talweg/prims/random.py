@@ -14,6 +14,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, check_dtype, primitive
+from talweg.core.dims import below, differ, dims_differ, same
 from talweg.core.dtypes import (
     FLOATING,
     float32,
@@ -46,6 +47,7 @@ CHOICE = NoGradient(
 )
 _STATE = np.array([3, 4, 5], np.uint64)
 _SEED_DTYPES = frozenset((int32, int64))
+RANDOM_TYPES = {"normal": "RandomStandardNormal", "truncated_normal": "TruncatedNormal"}
 _KINDS = {
     "uniform": (random.uniform, random_threefry.uniform, FLOATING),
     "normal": (random_normal.normal, random_threefry.normal, FLOATING),
@@ -65,7 +67,7 @@ _KINDS = {
 def check_stream(name, stream):
     """InvalidArgumentError unless `stream` is three uint64."""
     check_dtype(name, "stream", stream.dtype, {uint64})
-    if stream.dims not in (None, (3,), (None,)):
+    if stream.dims is not None and dims_differ(stream.dims, (3,)):
         raise invalid("TW205", f"{name}: stream must have shape [3], not {list(stream.dims)}")
 
 
@@ -80,7 +82,7 @@ class seed_stream:
 
     def infer(seed, *, algorithm):
         check_dtype("stateless random function", "seed", seed.dtype, _SEED_DTYPES)
-        if seed.dims not in (None, (2,), (None,)):
+        if seed.dims is not None and dims_differ(seed.dims, (2,)):
             raise invalid(
                 "TW205", f"seed must have shape [2], not {list(seed.dims)}", "two integers"
             )
@@ -128,7 +130,7 @@ _STATE_SIZE = {PHILOX: 3, THREEFRY: 2}  # words of a generator's state: counter,
 def _check_state(name, state, algorithm):
     check_dtype(name, "state", state.dtype, {int64})
     size = _STATE_SIZE[algorithm]
-    if state.dims not in (None, (size,), (None,)):
+    if state.dims is not None and dims_differ(state.dims, (size,)):
         raise invalid("TW205", f"{name}: state must have shape [{size}], not {list(state.dims)}")
 
 
@@ -201,6 +203,9 @@ class random_numbers:
 
     operands = "stream"
 
+    def tf_type(stream, *, kind, shape, dtype, algorithm):
+        return RANDOM_TYPES.get(kind, "RandomUniform")
+
     def infer(stream, *, kind, shape, dtype, algorithm):
         check_stream("random_numbers", stream)
         check_dtype(
@@ -243,6 +248,7 @@ class random_integers:
     """z = integers of [low, high).   low [], high [] of one dtype, int32 or int64."""
 
     operands = "stream low high"
+    tf_type = "RandomUniformInt"
 
     def infer(stream, low, high, *, shape, algorithm):
         check_stream("random_integers", stream)
@@ -284,6 +290,7 @@ class random_classes:
     """z = `size` classes a row, drawn with softmax(logits).   logits [m, k] -> z [m, size]."""
 
     operands = "stream logits"
+    tf_type = "Multinomial"
 
     def infer(stream, logits, *, size, dtype):
         check_stream("random_classes", stream)
@@ -296,9 +303,10 @@ class random_classes:
                 "shape [batch, classes]",
                 "tf.expand_dims(logits, 0)",
             )
-        if size < 0:
+        if below(size, 0):
             raise invalid("TW207", f"num_samples should be nonnegative, got {size}")
-        if logits.dims is not None and logits.dims[1] == 0 and logits.dims[0] != 0 and size:
+        empty = logits.dims is not None and same(logits.dims[1], 0)
+        if empty and differ(logits.dims[0] * size, 0):
             raise invalid("TW207", "num_classes should be positive, got 0")
         return Aval((None if logits.dims is None else logits.dims[0], size), dtype)
 
@@ -326,6 +334,7 @@ class random_order:
     """z = 0, 1, ..., size - 1 in a random order, int64."""
 
     operands = "stream"
+    tf_type = "RandomShuffle"
 
     def infer(stream, *, size):
         check_stream("random_order", stream)
@@ -369,6 +378,7 @@ class index_shuffle:
     """
 
     operands = "index seed limit"
+    tf_type = "RandomIndexShuffle"
 
     def infer(index, seed, limit, *, rounds):
         check_dtype("index_shuffle", "index", index.dtype, _INTEGERS)

@@ -15,9 +15,11 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, check_dtype, elementwise, primitive
+from talweg.core.dims import same
 from talweg.core.dtypes import FLOATING, bfloat16, float16, float32, float64, int32, int64
-from talweg.core.errors import invalid
+from talweg.core.errors import OpError, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.core.shapes import broadcast_dims
 from talweg.kernels import random_rejection
 from talweg.kernels.random_bits import stream_of_state
 from talweg.kernels.random_bounded import bounded_normal, standardize
@@ -97,6 +99,7 @@ class random_gamma:
     """
 
     operands = "stream a"
+    tf_type = "RandomGamma"
 
     def infer(stream, a, *, shape):
         check_stream("random_gamma", stream)
@@ -148,6 +151,7 @@ class random_poisson:
     """z = Poisson numbers of mean r.   r [p...] -> z [k..., p...]."""
 
     operands = "stream r"
+    tf_type = "RandomPoissonV2"
 
     def infer(stream, r, *, shape, dtype):
         check_stream("random_poisson", stream)
@@ -184,6 +188,7 @@ class random_binomial:
     """z = successes in n trials of probability p.   n, p [p...] (broadcast) -> z [k..., p...]."""
 
     operands = "stream n p"
+    tf_type = "StatefulRandomBinomial"
 
     def infer(stream, n, p, *, shape, dtype):
         check_stream("random_binomial", stream)
@@ -219,8 +224,8 @@ class random_binomial:
 def _broadcast(name, *operands):
     from_dims = [operand.dims for operand in operands]
     try:
-        return np.broadcast_shapes(*from_dims)
-    except ValueError:
+        return broadcast_dims(name, *from_dims)
+    except OpError:
         shapes = ", ".join(str(list(dims)) for dims in from_dims)
         raise invalid(
             "TW201", f"{name}: the parameters' shapes {shapes} do not broadcast"
@@ -282,7 +287,7 @@ def _unbroadcast(g, dims):
     """The sum of g over what broadcasting a tensor of `dims` to g's shape has repeated."""
     extra = len(g.dims) - len(dims)
     g = reduce_sum(g, axes=tuple(range(extra)), keepdims=False)
-    axes = tuple(i for i, size in enumerate(dims) if size == 1 and g.dims[i] != 1)
+    axes = tuple(i for i, size in enumerate(dims) if same(size, 1) and not same(g.dims[i], 1))
     return reduce_sum(g, axes=axes, keepdims=True)
 
 
@@ -294,6 +299,7 @@ class random_bounded_normal:
     """
 
     operands = "stream mean deviation low high"
+    tf_type = "ParameterizedTruncatedNormal"
 
     def infer(stream, mean, deviation, low, high, *, shape):
         check_stream("random_bounded_normal", stream)

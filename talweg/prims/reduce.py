@@ -1,4 +1,7 @@
-"""Reductions.  `axes` is a sorted tuple of non-negative axes; `keepdims` keeps them with size 1."""
+"""Reductions.  `axes` is a sorted tuple of non-negative axes; `keepdims` keeps them with size 1.
+
+`axes` is None for all axes of a tensor of a graph whose rank is not known.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, check_dtype, primitive
+from talweg.core.dims import same, same_dims
 from talweg.core.dtypes import FLOATING, NUMERIC, REAL, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
@@ -23,6 +27,7 @@ from talweg.prims.layout import (
     strided_slice,
     transpose,
 )
+from talweg.prims.state import as_factor
 from talweg.prims.transcendental import exp
 
 CHOICE = NoGradient(
@@ -41,20 +46,34 @@ EMPTY = Sample([0, 3], axes=(0,), keepdims=False)
 
 def reduced_dims(dims, axes, keepdims):
     """The dimensions left after reducing over `axes`."""
+    if axes is None:
+        return ()
     if keepdims:
         return tuple(1 if i in axes else size for i, size in enumerate(dims))
     return tuple(size for i, size in enumerate(dims) if i not in axes)
 
 
-def spread(g, dims, axes):
-    """`g`, a reduction's result, with the reduced axes back, at full size."""
-    return broadcast_to(kept(g, dims, axes) if g.dims else g, shape=dims)
+def spread(g, x, axes):
+    """`g`, a reduction's result, with the reduced axes of x back, at full size."""
+    if axes is None:
+        return broadcast_like(g, x)
+    return broadcast_to(kept(g, x, axes) if g.dims else g, shape=x.dims)
 
 
-def kept(g, dims, axes):
-    """`g`, a reduction's result, with the reduced axes back, at size 1."""
-    shape = reduced_dims(dims, axes, True)
-    return g if g.dims == shape else reshape(g, shape=shape)
+def kept(g, x, axes):
+    """`g`, a reduction's result, with the reduced axes of x back, at size 1."""
+    if axes is None:
+        return g
+    shape = reduced_dims(x.dims, axes, True)
+    return g if same_dims(g.dims, shape) else reshape(g, shape=shape)
+
+
+def count_of(x, axes, dtype):
+    """How many elements of x lie along `axes`: an int, or a scalar tensor of `dtype`."""
+    if axes is None:
+        sizes = later("shape_of")(x, dtype=int64)
+        return cast(reduce_prod(sizes, axes=(0,), keepdims=False), dtype=dtype)
+    return as_factor(math.prod([x.dims[axis] for axis in axes]), dtype)
 
 
 def _infer(name, accepts, dtype=None):
@@ -83,12 +102,12 @@ class reduce_sum:
     def numpy(x, *, axes, keepdims):
         if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
             return np.sum(x.astype(np.float32), axes, keepdims=keepdims).astype(x.dtype)
-        if sums_leading(x, axes):
+        if axes is not None and sums_leading(x, axes):
             return leading_sum(x, axes).reshape(reduced_dims(x.shape, axes, keepdims))
         return np.add.reduce(x, axes, x.dtype, None, keepdims)
 
     def transpose_x(g, x, *, axes, keepdims):
-        return spread(g, x.dims, axes)
+        return spread(g, x, axes)
 
     batch = _batch("reduce_sum")
     memory = "reduce"
@@ -149,7 +168,8 @@ class reduce_mean:
 
     def numpy(x, *, axes, keepdims):
         kind = x.dtype
-        count = x.size if len(axes) == x.ndim else math.prod([x.shape[axis] for axis in axes])
+        every = axes is None or len(axes) == x.ndim
+        count = x.size if every else math.prod([x.shape[axis] for axis in axes])
         if kind.kind in "iu":
             wide = np.uint64 if kind.kind == "u" else np.int64
             return _integer_mean(np.add.reduce(x, axes, wide, None, keepdims), count).astype(kind)
@@ -159,8 +179,10 @@ class reduce_mean:
         return np.add.reduce(x, axes, kind, None, keepdims) / count
 
     def transpose_x(g, x, *, axes, keepdims):
-        count = math.prod(x.dims[axis] for axis in axes)
-        return spread(g * (1 / count) if count else g, x.dims, axes)
+        count = count_of(x, axes, g.dtype)
+        if type(count) is int:
+            return spread(g * (1 / count) if count else g, x, axes)
+        return spread(g / count, x, axes)
 
     batch = _batch("reduce_mean")
     memory = "reduce"
@@ -189,7 +211,7 @@ class reduce_prod:
         return np.multiply.reduce(x, axes, x.dtype, None, keepdims)
 
     def vjp(g, y, x, *, axes, keepdims):
-        return kept(g, x.dims, axes) * products_of_others(conjugate(x), axes)
+        return kept(g, x, axes) * products_of_others(conjugate(x), axes)
 
     def jvp(t, y, x, *, axes, keepdims):
         return reduce_sum(products_of_others(x, axes) * t, axes=axes, keepdims=keepdims)
@@ -211,15 +233,23 @@ def conjugate(x):
 
 def products_of_others(x, axes):
     """Πⱼ≠ᵢ xⱼ over axes, in x's shape, without a division."""
-    if 0 in x.dims or not axes:
+    if not axes or any(same(size, 0) for size in x.dims):
         return x * 0 + 1 if x.dtype.is_differentiable else x
     left = tuple(axis for axis in range(len(x.dims)) if axis not in axes)
     perm = (*left, *axes)
     moved = transpose(x, perm=perm)
     rows = math.prod(x.dims[axis] for axis in left)
     length = math.prod(x.dims[axis] for axis in axes)
-    others = _others_in_rows(reshape(moved, shape=(rows, length)))
+    flat = reshape(moved, shape=(rows, length))
+    others = _others_in_rows(flat) if type(length) is int else _others_before_and_after(flat)
     return transpose(reshape(others, shape=moved.dims), perm=inverse_permutation(perm))
+
+
+def _others_before_and_after(x):
+    """Πⱼ≠ᵢ x[r, j] for rows of a length that is not known."""
+    cumprod = later("cumprod")
+    before = cumprod(x, axis=1, exclusive=True, reverse=False)
+    return before * cumprod(x, axis=1, exclusive=True, reverse=True)
 
 
 def _others_in_rows(x):
@@ -258,11 +288,11 @@ def _extreme(name, kernel, text):
 
     def weights(y, x, axes):
         """1/n at the n places where x takes the extreme value, 0 elsewhere."""
-        mask = cast(equal(x, kept(y, x.dims, axes)), dtype=x.dtype)
+        mask = cast(equal(x, kept(y, x, axes)), dtype=x.dtype)
         return mask / reduce_sum(mask, axes=axes, keepdims=True)
 
     def vjp(g, y, x, *, axes, keepdims):
-        return weights(y, x, axes) * kept(g, x.dims, axes)
+        return weights(y, x, axes) * kept(g, x, axes)
 
     def jvp(t, y, x, *, axes, keepdims):
         return reduce_sum(weights(y, x, axes) * t, axes=axes, keepdims=keepdims)
@@ -320,7 +350,7 @@ reduce_any = _logical("reduce_any", np.logical_or, "y = whether some of x over a
 def _arg_extreme(name, kernel, text):
     def infer(x, *, axis, dtype):
         check_dtype(name, "input", x.dtype, REAL | {bool_})
-        if x.dims[axis] == 0:
+        if same(x.dims[axis], 0):
             raise invalid(
                 "TW209",
                 f"{name}: reduction axis {axis} is empty in shape {x.dims}",
@@ -340,6 +370,7 @@ def _arg_extreme(name, kernel, text):
     fields = {
         "__doc__": text,
         "operands": "x",
+        "tf_type": f"Arg{name[3:].title()}",
         "infer": infer,
         "numpy": numpy,
         "no_gradient": CHOICE,
@@ -384,7 +415,7 @@ class logsumexp:
         return total.astype(dtype, copy=False)
 
     def vjp(g, y, x, *, axes, keepdims):
-        return softmax_weights(y, x, axes) * kept(g, x.dims, axes)
+        return softmax_weights(y, x, axes) * kept(g, x, axes)
 
     def jvp(t, y, x, *, axes, keepdims):
         return reduce_sum(softmax_weights(y, x, axes) * t, axes=axes, keepdims=keepdims)
@@ -397,4 +428,4 @@ class logsumexp:
 
 def softmax_weights(y, x, axes):
     """eˣ⁻ʸ, with y the log-sum-exp of x; NaN where both are infinite, as in TensorFlow."""
-    return exp(x - kept(y, x.dims, axes))
+    return exp(x - kept(y, x, axes))

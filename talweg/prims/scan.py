@@ -1,8 +1,8 @@
 """Cumulative sums, products and log-sum-exps along one axis.
 
 `exclusive` leaves an element out of its own result, `reverse` starts from the end.  The derivatives
-of products and log-sum-exps are first-order linear recurrences, solved by doubling in log₂ n steps
-of primitives, so they are exact where elements are zero, and to any order.
+of products and log-sum-exps are first-order linear recurrences, whose derivatives are recurrences
+again, so they are exact where elements are zero, and to any order.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
+from talweg.core.dims import dims_differ, known_first
 from talweg.core.dtypes import FLOATING, NUMERIC
+from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample, later
 from talweg.prims.arithmetic import greater, select, zeros_of
-from talweg.prims.complex import conj
-from talweg.prims.layout import concat, reverse, strided_slice, unslice
+from talweg.prims.layout import batch_to_front, reverse, strided_slice, unslice
+from talweg.prims.reduce import conjugate
 from talweg.prims.transcendental import exp
 
 FORWARD = {"axis": 0, "exclusive": False, "reverse": False}
@@ -81,7 +83,7 @@ def part(x, axis, start, stop):
 def shifted(x, axis, by):
     """x moved by `by` places along an axis (backward if negative); zeros move in."""
     size = x.dims[axis]
-    if size <= abs(by):
+    if type(size) is int and size <= abs(by):
         return zeros_of(x)
     begin, end = [0] * len(x.dims), list(x.dims)
     begin[axis], end[axis] = max(by, 0), size + min(by, 0)
@@ -90,22 +92,57 @@ def shifted(x, axis, by):
     return unslice(moving, begin=tuple(begin), end=tuple(end), strides=ones, shape=x.dims)
 
 
-def linear_recurrence(a, b, axis):
-    """s with sᵢ = bᵢ + aᵢ sᵢ₋₁ (a₀ is not used), by doubling.
+@primitive
+class linear_recurrence:
+    """s with sᵢ = bᵢ + aᵢ sᵢ₋₁ along an axis (a₀ is not used).
 
-    After the step of width w, bᵢ is the sum of the last 2w terms and aᵢ the product of the last 2w
-    factors: composition of affine maps is associative.  Blelloch 1990, "Prefix sums", 1.4.
+    With b̄ᵢ = s̄ᵢ + aᵢ₊₁ b̄ᵢ₊₁, a recurrence from the other end:  āᵢ = b̄ᵢ sᵢ₋₁.   By doubling: after
+    the step of width w, bᵢ is the sum of the last 2w terms and aᵢ the product of the last 2w
+    factors, as composition of affine maps is associative.  Blelloch 1990, "Prefix sums", 1.4.
     """
-    size, width = b.dims[axis], 1
-    while width < size:
-        rest = part(a, axis, width, size)
-        step = part(b, axis, width, size) + rest * part(b, axis, 0, size - width)
-        b = concat(part(b, axis, 0, width), step, axis=axis)
-        if 2 * width < size:
-            factors = rest * part(a, axis, 0, size - width)
-            a = concat(part(a, axis, 0, width), factors, axis=axis)
-        width *= 2
-    return b
+
+    operands = "a b"
+
+    def infer(a, b, *, axis):
+        check_dtype("linear_recurrence", "a", a.dtype, NUMERIC)
+        check_dtype("linear_recurrence", "b", b.dtype, {a.dtype})
+        if dims_differ(a.dims, b.dims):
+            raise invalid("TW204", f"linear_recurrence: a has shape {a.dims}, b {b.dims}")
+        return Aval(known_first(b.dims, a.dims), b.dtype)
+
+    def numpy(a, b, *, axis):
+        factors, sums = np.array(a), np.array(b)
+        size, width = b.shape[axis], 1
+        while width < size:
+            after = _along(axis, b.ndim, slice(width, None))
+            before = _along(axis, b.ndim, slice(None, size - width))
+            sums[after] += factors[after] * sums[before]
+            factors[after] = factors[after] * factors[before]
+            width *= 2
+        return sums
+
+    def vjp(g, s, a, b, *, axis):
+        a, before = conjugate(a), conjugate(shifted(s, axis, 1))
+        gb = linear_recurrence(_flip(shifted(a, axis, -1), axis), _flip(g, axis), axis=axis)
+        gb = _flip(gb, axis)
+        return lambda: gb * before, gb
+
+    def jvp(t, s, a, b, *, axis):
+        return linear_recurrence(a, t[1] + t[0] * shifted(s, axis, 1), axis=axis)
+
+    def batch(size, batched, a, b, *, axis):
+        a, b = (batch_to_front(size, x, own) for x, own in zip((a, b), batched))
+        return linear_recurrence(a, b, axis=axis + 1)
+
+    memory = "scan"
+    samples = (
+        Sample([5], [5], axis=0),
+        Sample([2, 3], [2, 3], axis=1),
+        Sample([1, 2], [1, 2], axis=0),
+        Sample([0], [0], axis=0),
+    )
+    rejects = (Reject([3], [4], axis=0, code="TW204"),
+               Reject(np.array([True]), np.array([True]), axis=0, code="TW102"))  # fmt: skip
 
 
 # -- the three scans
@@ -146,17 +183,17 @@ def _flip(x, axis):
 
 def _cumprod_vjp(g, y, x, axis, exclusive):
     """x̄ₖ = (Πⱼ<ₖ xⱼ) sₖ with sₖ = Σᵢ≥ₖ ȳᵢ Πₖ<ⱼ≤ᵢ xⱼ = ȳₖ + xₖ₊₁ sₖ₊₁."""
-    x = conj(x) if x.dtype.is_complex else x
+    x = conjugate(x)
     before = cumprod(x, axis=axis, exclusive=True, reverse=False)
     g = shifted(g, axis, -1) if exclusive else g
-    sums = linear_recurrence(shifted(_flip(x, axis), axis, 1), _flip(g, axis), axis)
+    sums = linear_recurrence(shifted(_flip(x, axis), axis, 1), _flip(g, axis), axis=axis)
     return before * _flip(sums, axis)
 
 
 def _cumprod_jvp(t, y, x, axis, exclusive):
     """ẏᵢ = ẋᵢ Πⱼ<ᵢ xⱼ + xᵢ ẏᵢ₋₁."""
     before = cumprod(x, axis=axis, exclusive=True, reverse=False)
-    t = linear_recurrence(x, t * before, axis)
+    t = linear_recurrence(x, t * before, axis=axis)
     return shifted(t, axis, 1) if exclusive else t
 
 
@@ -187,7 +224,7 @@ def _logsumexp_vjp(g, y, x, axis, exclusive):
         y = cumulative_logsumexp(x, axis=axis, exclusive=False, reverse=False)
         g = shifted(g, axis, -1)
     y = _flip(y, axis)
-    sums = linear_recurrence(_decay(y, shifted(y, axis, 1)), _flip(g, axis), axis)
+    sums = linear_recurrence(_decay(y, shifted(y, axis, 1)), _flip(g, axis), axis=axis)
     return _decay(x, _flip(y, axis)) * _flip(sums, axis)
 
 
@@ -195,7 +232,7 @@ def _logsumexp_jvp(t, y, x, axis, exclusive):
     """ẏᵢ = ẋᵢ eˣᵢ⁻ʸᵢ + eʸᵢ₋₁⁻ʸᵢ ẏᵢ₋₁."""
     if exclusive:
         y = cumulative_logsumexp(x, axis=axis, exclusive=False, reverse=False)
-    t = linear_recurrence(_decay(shifted(y, axis, 1), y), _decay(x, y) * t, axis)
+    t = linear_recurrence(_decay(shifted(y, axis, 1), y), _decay(x, y) * t, axis=axis)
     return shifted(t, axis, 1) if exclusive else t
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from talweg.core.declare import primitive
-from talweg.core.dtypes import REAL
+from talweg.core.dtypes import REAL, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
 from talweg.core.value import OPERATIONS
@@ -23,7 +23,8 @@ from talweg.prims.indexing import (
     nd_places,
     scatter_into,
 )
-from talweg.prims.layout import batch_to_front, reshape
+from talweg.prims.layout import batch_to_front, broadcast_to, reshape
+from talweg.prims.sequences import counting
 
 
 def _batch_scatter(prim):
@@ -52,6 +53,7 @@ def _scatter(kind, text, **rules):
 
     fields = {
         "__doc__": text,
+        "tf_type": f"TensorScatter{kind.title()}",
         "operands": "x i u",
         "infer": infer,
         "numpy": lambda x, i, u: scatter_into(name, kind, np.asarray(x), i, u),
@@ -85,9 +87,9 @@ scatter_add = _scatter(
 
 def _last_writers(i, dims):
     """1 for each index that no later index equals, else 0: whose update stays."""
-    order = OPERATIONS["convert_to_tensor"](np.arange(math.prod(i.dims[:-1]), dtype=np.int64))
-    order = reshape(order, shape=i.dims[:-1])
-    blank = OPERATIONS["convert_to_tensor"](np.zeros(dims[: i.dims[-1]], np.int64))
+    order = reshape(counting(size=math.prod(i.dims[:-1]), dtype=int64), shape=i.dims[:-1])
+    zero = OPERATIONS["convert_to_tensor"](np.int64(0))
+    blank = broadcast_to(zero, shape=dims[: i.dims[-1]])
     return equal(gather_nd(scatter_update(blank, i, order), i, sparse=False), order)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, check_dtype, primitive
+from talweg.core.dims import below, differ, dims_differ
 from talweg.core.dtypes import bool_, int8, int32, int64, uint8
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
@@ -18,6 +19,7 @@ class nonzero:
     """z = the indices [n, rank] of the elements of x that are not zero, in row-major order."""
 
     operands = "x"
+    tf_type = "Where"
 
     def infer(x):
         if x.ndim == 0:
@@ -43,6 +45,7 @@ class one_hot:
     """z[..., j, ...] = 1 where j = i, 0 elsewhere, the new axis of size `depth` at `axis`."""
 
     operands = "i"
+    tf_name = "one_hot"
 
     def infer(i, *, depth, axis, dtype):
         if i.dtype not in {uint8, int8, int32, int64}:
@@ -51,6 +54,8 @@ class one_hot:
                 f"one_hot: indices have dtype {i.dtype.name}",
                 "uint8, int8, int32 or int64",
             )
+        if below(depth, 0):
+            raise invalid("TW207", f"one_hot: depth must be non-negative, got {depth}")
         return Aval((*i.dims[:axis], depth, *i.dims[axis:]), dtype)
 
     def numpy(i, *, depth, axis, dtype):
@@ -83,6 +88,9 @@ class searchsorted:
 
     operands = "x v"
 
+    def tf_type(x, v, *, right, dtype):
+        return "UpperBound" if right else "LowerBound"
+
     def infer(x, v, *, right, dtype):
         if x.dtype is not v.dtype:
             raise invalid(
@@ -97,7 +105,7 @@ class searchsorted:
                 f"searchsorted: sorted_sequence has shape {x.dims} and values has shape {v.dims}",
                 "ranks of at least 1",
             )
-        if x.dims[:-1] != v.dims[:-1]:
+        if dims_differ(x.dims[:-1], v.dims[:-1]):
             raise invalid(
                 "TW204",
                 f"searchsorted: leading dimensions differ: sorted_sequence has shape {x.dims} and "
@@ -143,6 +151,7 @@ class in_top_k:
     """
 
     operands = "x i"
+    tf_type = "InTopKV2"
 
     def infer(x, i, *, k):
         check_dtype("in_top_k", "targets", i.dtype, {int32, int64})
@@ -152,7 +161,7 @@ class in_top_k:
                 f"in_top_k: predictions has shape {x.dims} and targets has shape {i.dims}",
                 "predictions of rank 2 and targets of rank 1",
             )
-        if x.dims[0] != i.dims[0]:
+        if differ(x.dims[0], i.dims[0]):
             raise invalid(
                 "TW204",
                 f"in_top_k: {x.dims[0]} rows of predictions, but {i.dims[0]} targets",

@@ -7,16 +7,20 @@ unsorted segment functions differ in what the API checks and in what it puts int
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
+from talweg.core.dims import dims_differ, same
 from talweg.core.dtypes import NUMERIC, REAL, int32, int64, of_numpy
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.prims.arithmetic import cast, equal, greater_equal, logical_and, select, zeros_of
 from talweg.prims.complex import conj
 from talweg.prims.layout import broadcast_to, concat, reshape, reverse, strided_slice, transpose
+from talweg.prims.scan import linear_recurrence, shifted
 
 IDS = NoGradient("segment ids only choose where a row goes")
 ORDER = NoGradient("an order is piecewise constant")
@@ -39,7 +43,7 @@ REJECTS = (
 def check_ids(name, data, ids):
     """InvalidArgumentError unless `ids` are integers whose shape begins the shape of `data`."""
     check_dtype(name, "segment_ids", ids.dtype, {int32, int64})
-    if data.dims[: ids.ndim] != ids.dims:
+    if dims_differ(data.dims[: ids.ndim], ids.dims):
         raise invalid(
             "TW204",
             f"{name}: data.shape = {data.dims} does not start with segment_ids.shape = {ids.dims}",
@@ -105,6 +109,51 @@ def _batch(name):
     return batch
 
 
+@primitive
+class sorted_ids:
+    """y = x, ids of segments in order; InvalidArgumentError if one is negative or they decrease."""
+
+    operands = "x"
+    no_gradient = IDS
+
+    def infer(x, *, function):
+        check_dtype(function, "segment_ids", x.dtype, {int32, int64})
+        return Aval(x.dims, x.dtype)
+
+    def numpy(x, *, function):
+        if not x.size:
+            return x
+        if x[0] < 0:
+            raise invalid(
+                "TW206", f"{function}: segment id {x[0]} at place 0 is negative", "ids >= 0"
+            )
+        falls = x[1:] < x[:-1]
+        if falls.any():
+            place = int(np.argmax(falls)) + 1
+            raise invalid(
+                "TW207",
+                f"{function}: segment_ids are not sorted: {x[place]} at place {place} follows "
+                f"{x[place - 1]}",
+                "ids that do not decrease",
+                f"tf.math.unsorted_{function}",
+            )
+        return x
+
+    def batch(size, batched, x, *, function):
+        return NotImplemented
+
+    memory = "view"
+    samples = (
+        Sample(SORTED, function="segment_sum"),
+        Sample(np.zeros(0, np.int32), function="segment_sum"),
+    )
+    rejects = (
+        Reject(SORTED[::-1].copy(), function="segment_sum", code="TW207"),
+        Reject(np.array([-1, 0], np.int32), function="segment_sum", code="TW206"),
+        Reject([3], function="segment_sum", code="TW102"),
+    )
+
+
 # -- sums, and the rows they come from
 
 
@@ -113,6 +162,7 @@ class segment_sum:
     """yₛ = Σ of the rows of x with id s."""
 
     operands = "x ids"
+    tf_type = "UnsortedSegmentSum"
     infer = _infer("segment_sum", NUMERIC)
     numpy = _reduced("segment_sum", np.add, lambda dtype: 0)
     no_gradient = {"ids": IDS}
@@ -186,6 +236,7 @@ def _extreme(name, ufunc, text):
 
     fields = {
         "__doc__": text,
+        "tf_type": f"UnsortedSegment{name[8:].title()}",
         "operands": "x ids",
         "infer": _infer(name, REAL),
         "numpy": _reduced(name, ufunc, lambda dtype: _worst(dtype, name)),
@@ -255,6 +306,10 @@ def _products_before(x, ids):
         return equal(_span(ids, width, size), _span(ids, 0, size - width))
 
     ones = 1 + zeros_of(x)
+    if type(size) is not int:
+        same_id = equal(ids, shifted(ids + 1, 0, 1) - 1)  # false at the start: ids are not negative
+        factors = select(same_id, shifted(x, 0, 1), zeros_of(x))
+        return linear_recurrence(factors, select(same_id, zeros_of(x), ones), axis=0)
     y = concat(
         _span(ones, 0, 1),
         select(stay(1), _span(x, 0, size - 1), _span(ones, 1, size)),
@@ -269,8 +324,8 @@ def _products_before(x, ids):
 
 def _other_products(x, ids):
     """Π of the other rows with the same id, in x's shape, exact at zeros, without a division."""
-    size = int(np.prod(ids.dims))
-    if 0 in x.dims:
+    size = math.prod(ids.dims)
+    if any(same(n, 0) for n in x.dims):
         return x
     flat = reshape(ids, shape=(size,))
     order = segment_order(flat)
@@ -286,6 +341,7 @@ class segment_prod:
     """yₛ = Π of the rows of x with id s.   dyₛ/dxᵢ = Π of the other rows, exact at zeros."""
 
     operands = "x ids"
+    tf_type = "UnsortedSegmentProd"
     infer = _infer("segment_prod", NUMERIC)
     numpy = _reduced("segment_prod", np.multiply, lambda dtype: 1)
     no_gradient = {"ids": IDS}

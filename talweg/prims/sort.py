@@ -10,6 +10,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LEADING, check_dtype, primitive
+from talweg.core.dims import below
 from talweg.core.dtypes import REAL, int16, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
@@ -107,13 +108,14 @@ class top_k:
     """
 
     operands = "x"
+    tf_type = "TopKV2"
     multiple = True
 
     def infer(x, *, k, smallest, dtype):
         _check("top_k", x)
-        if k < 0:
+        if below(k, 0):
             raise invalid("TW207", f"top_k: need k >= 0, got {k}")
-        if k > x.dims[-1]:
+        if below(x.dims[-1], k):
             raise invalid(
                 "TW204", f"top_k: input must have at least k columns, had {x.dims[-1]}, needed {k}"
             )

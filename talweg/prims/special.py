@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from talweg.core.declare import check_dtype, elementwise, primitive
+from talweg.core.dims import dims_differ
 from talweg.core.dtypes import FLOATING, float32, float64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Sample
@@ -200,7 +201,7 @@ class igamma_by_a:
     def infer(a, x, *, order):
         check_dtype("igamma", "a", a.dtype, FLOATING)
         check_dtype("igamma", "x", x.dtype, {a.dtype})
-        if a.dims != x.dims:
+        if dims_differ(a.dims, x.dims):
             raise invalid("TW204", f"igamma_by_a: a has shape {a.dims} and x has shape {x.dims}")
         return a
 

@@ -11,10 +11,10 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
 from talweg.core.dtypes import as_dtype, bool_, int32, int64
-from talweg.core.errors import OutOfRangeError, compose, invalid
+from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.graph.node import GRAPH, INPUT, READ, WRITE
-from talweg.kernels.scatter import scatter_rows
+from talweg.kernels.variable_updates import KINDS, ND_KINDS, UPDATES, write_slice
 
 ORDER = NoGradient("waiting for an operation has no derivative")
 STATE = NoGradient("a variable's new value is state", "the gradient by the variable itself")
@@ -25,6 +25,7 @@ class constant:
     """y = an array that is part of the graph."""
 
     operands = ""
+    tf_type = "Const"
     effect = GRAPH
     no_gradient = NoGradient("a constant depends on nothing")
     batch = LOOP
@@ -55,6 +56,27 @@ class placeholder:
 
 
 @primitive
+class placeholder_with_default:
+    """y = x, unless another value is given when the graph runs."""
+
+    operands = "x"
+    effect = INPUT
+    memory = "view"
+
+    def infer(x, *, shape):
+        return Aval(shape, x.dtype)
+
+    def numpy(x, *, shape):
+        return x
+
+    def transpose_x(g, x, *, shape):
+        return g
+
+    def batch(size, batched, x, *, shape):
+        return x
+
+
+@primitive
 class item:
     """y = result number `index` of an operation with several results."""
 
@@ -76,6 +98,7 @@ class after:
     """y = x, computed after the other operands."""
 
     operands = "x *controls"
+    tf_type = "Identity"
     effect = GRAPH
     memory = "view"
 
@@ -100,6 +123,8 @@ class group:
     """Nothing, after all operands (`tf.group`, `tf.no_op`)."""
 
     operands = "*controls"
+    tf_type = "NoOp"
+    tf_name = "group_deps"
     effect = GRAPH
     no_gradient = ORDER
     batch = LOOP
@@ -117,6 +142,7 @@ class shape_of:
     """y = the sizes of x along its axes."""
 
     operands = "x"
+    tf_type = "Shape"
     no_gradient = NoGradient("a size is an integer")
     memory = "none"
     samples = (Sample([2, 3], dtype_=int32), Sample([], dtype_=int64))
@@ -147,11 +173,17 @@ class size_value:
         return dtype.numpy_dtype.type(size)
 
 
+def as_factor(size, dtype):
+    """A size as an int or, where it is symbolic, as a scalar tensor of `dtype`."""
+    return size if type(size) is int else size_value(size=size, dtype=dtype)
+
+
 @primitive
 class ensure_dims:
     """y = x; InvalidArgumentError unless its shape fits `shape` (None: any size)."""
 
     operands = "x"
+    tf_type = "EnsureShape"
     memory = "view"
     samples = (Sample([2, 3], shape=(2, None)), Sample([3], shape=(3,)))
     rejects = (Reject([2], shape=(3,), code="TW204"),)
@@ -184,6 +216,7 @@ class read_variable:
     """y = the value of a variable: the one at the start, or after `controls`."""
 
     operands = "*controls"
+    tf_type = "ReadVariableOp"
     effect = READ
     no_gradient = ORDER
     batch = LOOP
@@ -197,10 +230,36 @@ class read_variable:
 
 
 @primitive
+class reread:
+    """y = x, a variable's value after a write; its cotangent belongs to the variable.
+
+    `start` is the value the variable had at the start, which stands for the variable.
+    """
+
+    operands = "x start"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(x, start):
+        return x
+
+    def numpy(x, start):
+        return x
+
+    def vjp(g, z, x, start):
+        return [None, g]
+
+    def jvp(t, z, x, start):
+        return t[1]
+
+
+@primitive
 class is_initialized:
     """y = whether a variable has a value."""
 
     operands = "*controls"
+    tf_type = "VarIsInitializedOp"
     effect = READ
     no_gradient = ORDER
     batch = LOOP
@@ -209,34 +268,37 @@ class is_initialized:
     def infer(*controls, variable):
         return Aval((), bool_)
 
-    def numpy(*controls, variable):
-        raise AssertionError("the executor knows the answer")
+    def numpy(present, *, variable):
+        return np.bool_(present)
 
 
-def _scattered(kind):
-    def update(present, indices, values):
-        result = np.array(present)
-        scatter_rows(kind, result, indices, values)
-        return result
+@primitive
+class read_or_initial:
+    """y = the value of a variable if it has one, else `initial`."""
 
-    return update
+    operands = "initial *controls"
+    effect = READ
+    no_gradient = ORDER
+    batch = LOOP
+    memory = "view"
+
+    def infer(initial, *controls, variable):
+        return initial
+
+    def numpy(present, initial, *controls, variable):
+        return initial if present is None else present
 
 
-def _count(present, limit):
-    if present >= limit:
-        text = compose("TW206", f"Reached limit of {limit}")
-        raise OutOfRangeError(None, None, text)
-    return present + present.dtype.type(1)
-
-
-UPDATES = {
-    "assign": lambda present, value: value,
-    "add": lambda present, delta: np.add(present, delta),
-    "sub": lambda present, delta: np.subtract(present, delta),
-    "count_up_to": _count,
-    **{f"scatter_{kind}": _scattered(kind)
-       for kind in ("update", "add", "sub", "mul", "div", "min", "max")},
-}  # fmt: skip
+UPDATE_TYPES = {
+    "assign": "AssignVariableOp",
+    "add": "AssignAddVariableOp",
+    "sub": "AssignSubVariableOp",
+    "count_up_to": "ResourceCountUpTo",
+    "slice": "ResourceStridedSliceAssign",
+    "batch_update": "BatchScatterUpdate",
+    **{f"scatter_{kind}": f"ResourceScatter{kind.title()}" for kind in KINDS},
+    **{f"scatter_nd_{kind}": f"ResourceScatterNd{kind.title()}" for kind in ND_KINDS},
+}
 
 
 @primitive
@@ -244,18 +306,26 @@ class update_variable:
     """y = the new value of a variable, made of the present one and the operands by `rule`."""
 
     operands = "*values"
+
+    def tf_type(*values, variable, rule, strict=True, place=None):
+        return UPDATE_TYPES[rule]
+
     effect = WRITE
     no_gradient = STATE
     batch = LOOP
     memory = "map"
 
-    def infer(*values, variable, rule, strict=True):
+    def infer(*values, variable, rule, strict=True, place=None):
         dims = variable.shape._dims
         if rule == "assign" and values[0].dims is not None:
-            dims = values[0].dims
+            given = values[0].dims
+            merges = strict and dims is not None and len(dims) == len(given)
+            dims = tuple([b if a is None else a for a, b in zip(dims, given)]) if merges else given
         return Aval(dims, variable.dtype)
 
-    def numpy(present, *values, variable, rule, strict=True):
+    def numpy(present, *values, variable, rule, strict=True, place=None):
+        if place is not None:
+            return write_slice(present, *values, place)
         if rule in ("add", "sub") and present.shape != values[0].shape:
             raise invalid(
                 "TW204",

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
+from talweg.core.dims import Dim, below, differ, is_symbolic, largest, same
 from talweg.core.dtypes import FLOATING, int32
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample, later
@@ -29,10 +30,18 @@ CONVOLVED = FLOATING | {int32}
 # -- shapes
 
 
+def convolution_type(x, strides, groups):
+    """TensorFlow's type of a convolution: by the number of axes, and whether channels mix."""
+    if len(strides) == 3:
+        return "Conv3D"
+    alone = groups > 1 and x.dims is not None and x.dims[-1] == groups
+    return "DepthwiseConv2dNative" if alone else "Conv2D"
+
+
 def check_positive(name, argument, values):
     """InvalidArgumentError unless all values are positive."""
     for value in values:
-        if value < 1:
+        if below(value, 1):
             raise invalid("TW207", f"{name}: {argument}={tuple(values)}", "positive numbers")
 
 
@@ -45,6 +54,10 @@ def output_dims(name, sizes, window, strides, padding, dilation):
     for axis, size in enumerate(sizes):
         if size is None:
             found.append(None)
+            continue
+        if type(size) is Dim or type(window[axis]) is Dim:
+            pair = padding if isinstance(padding, str) else padding[axis]
+            found.append(_outputs(size, window[axis], strides[axis], pair, dilation[axis]))
             continue
         at = slice(axis, axis + 1)
         rest = ((size,), window[at], strides[at])
@@ -63,6 +76,14 @@ def output_dims(name, sizes, window, strides, padding, dilation):
     return tuple(found)
 
 
+def _outputs(size, taps, stride, padding, step):
+    """The number of windows along one axis of which a size is symbolic."""
+    if padding == "SAME":
+        return (size + stride - 1) // stride
+    low, high = (0, 0) if padding == "VALID" else padding
+    return largest((size + low + high - windows.extent(taps, step)) // stride + 1, 0)
+
+
 def check_rank(name, x, rank, argument="input"):
     """InvalidArgumentError unless `x` has `rank` axes, of which at least one is spatial."""
     if x.ndim != rank or rank < 3:
@@ -77,7 +98,7 @@ def check_outputs(name, g, sizes, window, strides, padding, dilation):
     """InvalidArgumentError unless `g` has the shape that windows over `sizes` give."""
     found = output_dims(name, sizes, window, strides, padding, dilation)
     for wanted, size in zip(found, g.dims[1:-1]):
-        if wanted != size and None not in (wanted, size):
+        if wanted is not None and size is not None and differ(wanted, size):
             raise invalid(
                 "TW204",
                 f"{name}: the output has spatial sizes {g.dims[1:-1]}, but windows of "
@@ -89,7 +110,17 @@ def check_outputs(name, g, sizes, window, strides, padding, dilation):
 
 def padding_pairs(sizes, window, strides, padding, dilation):
     """(in front, behind) per spatial axis."""
+    if padding == "SAME" and (is_symbolic(sizes) or is_symbolic(window)):
+        rest = zip(sizes, window, strides, dilation)
+        return tuple([_same_padding(*geometry) for geometry in rest])
     return windows.explicit_padding(padding, sizes, window, strides, dilation)
+
+
+def _same_padding(size, taps, stride, step):
+    """(in front, behind) along an axis whose size is symbolic."""
+    outputs = _outputs(size, taps, stride, "SAME", step)
+    total = largest((outputs - 1) * stride + windows.extent(taps, step) - size, 0)
+    return total // 2, total - total // 2
 
 
 # -- batches: one more axis in front of N
@@ -160,13 +191,18 @@ class convolution:
 
     operands = "x w"
 
+    def tf_type(x, w, *, strides, padding, dilation, groups):
+        return convolution_type(x, strides, groups)
+
+    tf_name = "convolution"
+
     def infer(x, w, *, strides, padding, dilation, groups):
         check_dtype("convolution", "input", x.dtype, CONVOLVED)
         check_dtype("convolution", "filters", w.dtype, {x.dtype})
         check_rank("convolution", x, len(strides) + 2)
         check_rank("convolution", w, len(strides) + 2, "filters")
         depth, count = w.dims[-2:]
-        if x.dims[-1] != depth * groups or count % groups or not depth:
+        if differ(x.dims[-1], depth * groups) or differ(count % groups, 0) or same(depth, 0):
             raise invalid(
                 "TW204",
                 f"convolution: input has {x.dims[-1]} channels, filters have shape {w.dims} "
@@ -226,13 +262,16 @@ class convolution_input_gradient:
 
     operands = "g w"
 
+    def tf_type(g, w, *, sizes, strides, padding, dilation, groups):
+        return f"{convolution_type(g, strides, 1)}BackpropInput"
+
     def infer(g, w, *, sizes, strides, padding, dilation, groups):
         name = "convolution_input_gradient"
         check_dtype(name, "input", g.dtype, CONVOLVED)
         check_dtype(name, "filters", w.dtype, {g.dtype})
         check_rank(name, g, len(strides) + 2)
         check_rank(name, w, len(strides) + 2, "filters")
-        if g.dims[-1] != w.dims[-1]:
+        if differ(g.dims[-1], w.dims[-1]):
             raise invalid(
                 "TW204",
                 f"{name}: input has {g.dims[-1]} channels, filters have shape {w.dims}",
@@ -290,13 +329,17 @@ class convolution_filter_gradient:
 
     operands = "x g"
 
+    def tf_type(x, g, *, kernel, strides, padding, dilation, groups):
+        return f"{convolution_type(x, strides, groups)}BackpropFilter"
+
     def infer(x, g, *, kernel, strides, padding, dilation, groups):
         name = "convolution_filter_gradient"
         check_dtype(name, "input", x.dtype, CONVOLVED)
         check_dtype(name, "out_backprop", g.dtype, {x.dtype})
         check_rank(name, x, len(strides) + 2)
         check_rank(name, g, len(strides) + 2, "out_backprop")
-        if x.dims[0] != g.dims[0] or x.dims[-1] % groups or g.dims[-1] % groups:
+        odd = differ(x.dims[-1] % groups, 0) or differ(g.dims[-1] % groups, 0)
+        if odd or differ(x.dims[0], g.dims[0]):
             raise invalid(
                 "TW204",
                 f"{name}: input has shape {x.dims}, out_backprop has shape {g.dims}",

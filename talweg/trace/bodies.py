@@ -14,12 +14,18 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dims import Dim, same
+from talweg.core.dtypes import variant
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.graph.function_graph import FunctionGraph
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body
 from talweg.graph.symbol import Symbol
+from talweg.graph.walk import postorder
 from talweg.prims import control
+from talweg.prims.arithmetic import zeros_of
+from talweg.prims.control import is_fixed
+from talweg.prims.layout import broadcast_to
+from talweg.prims.lists import variant_zero
 
 _bodies: Any = weakref.WeakValueDictionary()
 
@@ -30,41 +36,74 @@ def canonical(body: Body) -> Body:
 
 
 class BodyGraph(FunctionGraph):
-    """A body under construction; `translate` says what tensors of another body stand for here."""
+    """A body under construction.
 
-    def __init__(
-        self,
-        name: str,
-        translate: Callable[[Symbol], Any] | None = None,
-        inside: frozenset = frozenset(),
-    ):
+    `view`, while a derived body is traced, says what sizes of the body it derives from are here.
+    """
+
+    def __init__(self, name: str, inside: frozenset = frozenset()):
         base = dispatch.context.base
         super().__init__(name, as_v1=base is not None and not base.building_function)
-        self.translate = translate
         self.inside = inside  # variables that must be read here, not outside
         self.results: list[Symbol | None] = []
-        self._translated: dict[Node, Any] = {}
+        self.recorders = dispatch.context.recorders
+        self.view: Any = None
+        self.made: Body | None = None
+        self.used_body: Body | None = None  # an equal one that was there before, or `made`
+        self.asked: list[Node] = []  # nodes that may be asked for from outside, beside results
+
+    def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
+        if prim is zeros_of and type(operands[0]) is Symbol and is_fixed(operands[0]):
+            return self.zeros(operands[0])  # so the operand need not be kept for its shape
+        return super().bind(prim, operands, params)
 
     def bring_in(self, value: Any) -> Symbol:
-        if type(value) is not Symbol:
-            return super().bring_in(value)
-        found = self._translated.get(value.node)
-        if found is None:
-            found = None if self.translate is None else self.translate(value)
-            found = value if found is None else found
-            if type(found) is Symbol and found.node.table is not self.table:
-                outer = self.outer
-                if isinstance(outer, FunctionGraph) and found.node.table is not outer.table:
-                    found = outer.bring_in(found)
-            self._translated[value.node] = found
-        if type(found) is Symbol and found.node.table is self.table:
-            return found
-        return super().bring_in(found)
+        if type(value) is Symbol:
+            if self.sees(value):
+                return self.view(value.node)
+            if isinstance(self.outer, BodyGraph) and self.outer.sees_deep(value):
+                value = self.outer.bring_in(value)
+        return super().bring_in(value)
+
+    def sees(self, value: Symbol) -> bool:
+        """Whether `value` belongs to the body that this one is derived from."""
+        return self.view is not None and value.node.table is self.view.inner.body.table
+
+    def sees_deep(self, value: Symbol) -> bool:
+        """Whether this graph, or one around it, knows what `value` stands for."""
+        outer = self.outer
+        return self.sees(value) or (isinstance(outer, BodyGraph) and outer.sees_deep(value))
+
+    def outside(self, prim: Any, operand: Any, params: dict, aval: Any = None) -> Symbol:
+        """`prim` applied in the graph around, and shown to its recorders; the result in here."""
+        with self.outer_context(), dispatch.only(self.recorders):
+            outer = dispatch.context.base
+            if outer is None:
+                return self.bring_in(prim(operand, **params))
+            nodes = outer.nodes_of((operand,))
+            value = outer.apply(prim, tuple(params.items()), nodes, aval)
+            for recorder in self.recorders:
+                recorder.record(prim, (operand,), value, params)
+        return self.own(value)
+
+    def zeros(self, x: Symbol) -> Symbol:
+        """Zeros in the known shape of `x`."""
+        if x.dtype is variant:
+            return variant_zero()
+        zero = self.constant(x.dtype.numpy_dtype.type(0))
+        return broadcast_to(zero, shape=x.dims) if x.dims else zero
+
+    def _atom_inside(self, atom: Any) -> Any:
+        found = None if self.view is None else self.view.size(atom)
+        return super()._atom_inside(atom) if found is None else found
 
     def run(self, function: Callable[[], list]) -> None:
         """Trace `function`, which gives tensors and Nones."""
-        with dispatch.only(()), self.as_default():
-            self.results = [None if x is None else self.own(x) for x in function()]
+        try:
+            with dispatch.only(()), self.as_default():
+                self.results = [None if x is None else self.own(x) for x in function()]
+        finally:
+            self.view = None
 
     def own(self, value: Any) -> Symbol:
         """`value` as a tensor of this graph."""
@@ -74,27 +113,45 @@ class BodyGraph(FunctionGraph):
             return value
         return self.bring_in(value)
 
+    def used(self) -> list:
+        """The values captured that results or effects depend on."""
+        needed: dict[Node, None] = {}
+        results = [x.node for x in self.results if x is not None]
+        postorder([*self.effects, *results, *self.asked], needed)
+        return [value for value, node in self.captured.values() if node in needed]
+
     def body(self, captures: list) -> Body:
-        """The closed body, with one input for each of its own and each outer value captured."""
+        """The closed body, with one input for each of its own and each outer value captured.
+
+        If an equal body is there already, that one.
+        """
         inputs = list(self.inputs)
         for value in captures:
             found = self.captured.get(id(value))
-            inputs.append(self._input(_aval_of(value)).node if found is None else found[1])
+            inputs.append(self._input(aval_of(value)).node if found is None else found[1])
         outputs = [x.node for x in self.results if x is not None]
         self.closed = True
-        return canonical(Body(self.function_name, tuple(inputs), tuple(outputs), self.forced()))
+        effects = self.forced()
+        self.made = Body(self.function_name, tuple(inputs), tuple(outputs), effects, self.asked)
+        self.used_body = canonical(self.made)
+        self.let_go()
+        return self.used_body
+
+    def let_go(self) -> None:
+        """Hold no tensors any more: those of the graph hold the graph, others keep values alive."""
+        self.results, self.captured = [], {}
 
 
-def _aval_of(value: Any) -> Aval:
+def aval_of(value: Any) -> Aval:
     return value.aval if type(value) is Symbol else Aval(value.dims, value.dtype)
 
 
 def captures_of(graphs: list) -> list:
-    """Everything the graphs captured, each once."""
+    """What the graphs captured and use, each once."""
     found: dict[int, Any] = {}
     for graph in graphs:
-        for key, (value, _) in graph.captured.items():
-            found.setdefault(key, value)
+        for value in graph.used():
+            found.setdefault(id(value), value)
     return list(found.values())
 
 
@@ -104,19 +161,6 @@ def apply_branch(index: Any, graphs: list) -> list:
     bodies = tuple([graph.body(captures) for graph in graphs])
     note_writes(graphs)
     return list(control.branch(index, *captures, bodies=bodies))
-
-
-def trace_all(
-    functions: list, name: str, translate: list | None = None, inside: frozenset = frozenset()
-) -> list:
-    """A traced graph for each function of no arguments."""
-    graphs = []
-    for number, function in enumerate(functions):
-        by = None if translate is None else translate[number]
-        graph = BodyGraph(f"{name}_{number}", by, inside)
-        graph.run(function)
-        graphs.append(graph)
-    return graphs
 
 
 def note_writes(graphs: list) -> None:
@@ -154,6 +198,8 @@ def apply_loop(
             break
         inside |= written
         avals = loosened
+        for graph in graphs:
+            graph.let_go()
     captures = captures_of(graphs)
     bodies = [graph.body(captures) for graph in graphs]
     note_writes(graphs)
@@ -166,7 +212,7 @@ def apply_loop(
 
 
 def _trace_loop(function: Callable[[list], Any], avals: list, inside: frozenset, name: str) -> Any:
-    graph = BodyGraph(name, None, inside)
+    graph = BodyGraph(name, inside)
     arguments = [graph.add_input(aval) for aval in avals]
 
     def call() -> list:

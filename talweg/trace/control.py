@@ -9,15 +9,17 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import bool_, int32
 from talweg.core.errors import type_error, value_error
-from talweg.core.shapes import TensorShape, as_shape
+from talweg.core.shapes import as_shape
+from talweg.core.spec import TypeSpec
 from talweg.core.value import OPERATIONS
-from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
+from talweg.prims.control import require
 from talweg.trace import control_rules
-from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop
+from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of
 
 RULES = control_rules.OPERATIONS  # the derivatives of branches and loops are registered there
 
@@ -41,10 +43,11 @@ def as_leaf(value: Any) -> Any:
     return convert_to_tensor(value)
 
 
-def choose(index: Any, functions: list, function: str) -> Any:
+def choose(index: Any, functions: list, function: str, strict: bool = True) -> Any:
     """The result of the function number `index`, an integer tensor; all are traced.
 
-    TypeError or ValueError where the results differ in structure or dtype.
+    Unless it is strict, a list of one result is that result.  TypeError or ValueError where the
+    results differ in structure or dtype.
     """
     graphs, templates = [], []
     for number, branch in enumerate(functions):
@@ -59,16 +62,25 @@ def choose(index: Any, functions: list, function: str) -> Any:
         graphs.append(graph)
         templates.append(kept[0])
     for number, template in enumerate(templates[1:], 1):
-        _check_same(function, templates[0], template, graphs[0], graphs[number], number)
+        check_same(function, templates[0], template, graphs[0], graphs[number], number)
     absent = [x is None for x in graphs[0].results]
-    results = iter(apply_branch(index, graphs)[:-1])
-    flat = [None if missing else next(results) for missing in absent]
-    if templates[0] is None or isinstance(templates[0], Operation):
-        return None
-    return structure.pack(templates[0], flat, composites=True)
+    *found, history = apply_branch(index, graphs)
+    results = iter(found)
+    done = _operation_of(history)
+    flat = [(done if isinstance(leaf, Operation) else None) if missing else next(results)
+            for leaf, missing in zip(leaves_of(templates[0]), absent)]  # fmt: skip
+    result = structure.pack(templates[0], flat, composites=True)
+    if not strict and type(result) in (list, tuple) and len(result) == 1:
+        return result[0]
+    return result
 
 
-def _check_same(
+def _operation_of(history: Any) -> Any:
+    """The operation that has this history."""
+    return history.op if type(history) is Symbol else None
+
+
+def check_same(
     function: str, first: Any, other: Any, graph: BodyGraph, second: BodyGraph, number: int
 ) -> None:
     """TypeError or ValueError unless two branches give alike results."""
@@ -85,6 +97,12 @@ def _check_same(
             f"{function}: the branches return different structures: {error}",
             "results of one structure",
         ) from None
+    for place, (a, b) in enumerate(zip(graph.results, second.results)):
+        if (a is None) != (b is None):
+            raise type_error(
+                "TW208", f"{function}: result {place} is None, or no tensor, in one of branch 0 and "
+                f"branch {number}", "a tensor in all branches, or in none",
+            )  # fmt: skip
     for place, (a, b) in enumerate(zip(graph.results, second.results)):
         if a is not None and b is not None and a.dtype is not b.dtype:
             raise type_error(
@@ -110,32 +128,66 @@ def truth(pred: Any, function: str) -> Any:
     return pred
 
 
-def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+def cond(
+    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], strict: bool = True
+) -> Any:
     """`tf.cond` in a graph."""
     index = arithmetic.cast(arithmetic.logical_not(truth(pred, "cond")), dtype=int32)
-    return choose(index, [true_fn, false_fn], "cond")
+    return choose(index, [true_fn, false_fn], "cond", strict)
+
+
+def first_true(predicates: list, exclusive: bool, has_default: bool) -> Any:
+    """The number of the first predicate that is true, one more than the last if none is.
+
+    InvalidArgumentError when it runs, if several are true and it is exclusive, or if none is and
+    there is no default.
+    """
+    count = len(predicates)
+    found = convert_to_tensor(count, int32)
+    trues = convert_to_tensor(0, int32)
+    for number in range(count - 1, -1, -1):
+        pred = truth(predicates[number], "case")
+        place = convert_to_tensor(number, int32)
+        found = arithmetic.select(pred, place, found)
+        trues = arithmetic.add(trues, arithmetic.cast(pred, dtype=int32))
+    if exclusive:
+        text = "case: more than one condition evaluated as True but exclusive=True"
+        found = require(found, arithmetic.less_equal(trues, 1), message=text)
+    if not has_default:
+        text = "case: none of the conditions is true and there is no default"
+        found = require(found, arithmetic.greater(trues, 0), message=text)
+    return found
+
+
+def number_of_branch(index: Any, count: int) -> Any:
+    """The number of the branch of `switch_case`: the last one for a number out of range."""
+    index = arithmetic.cast(index, dtype=int32)
+    last = convert_to_tensor(count - 1, int32)
+    inside = arithmetic.logical_and(
+        arithmetic.greater_equal(index, 0), arithmetic.less_equal(index, last)
+    )
+    return arithmetic.select(inside, index, last)
 
 
 def while_loop(
     condition: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
-    invariants: Any,
-    maximum: Any,
+    invariants: Any = None,
+    maximum: Any = None,
+    back_prop: bool = True,
 ) -> Any:
     """`tf.while_loop` in a graph."""
     flat = [convert_to_tensor(leaf) for leaf in leaves_of(loop_vars)]
-    avals = _invariant_avals(loop_vars, flat, invariants)
-    given = None if invariants is None else [aval.shape for aval in avals]
-    limit = None if maximum is None else arithmetic.cast(convert_to_tensor(maximum), dtype=int32)
+    avals = _first_avals(loop_vars, flat, invariants)
+    limit = None if maximum is None else _limit(maximum)
     extra = 0 if limit is None else 1
     if extra:
         flat = [convert_to_tensor(0, dtype=int32), *flat]
         avals = [Aval((), int32), *avals]
 
     def packed(variables: list) -> Any:
-        found = structure.pack(loop_vars, list(variables[extra:]), composites=True)
-        return found
+        return structure.pack(loop_vars, list(variables[extra:]), composites=True)
 
     def run_condition(variables: list) -> Any:
         found = truth(condition(*packed(variables)), "while_loop")
@@ -145,59 +197,103 @@ def while_loop(
 
     def run_body(variables: list) -> list:
         found = _as_structure(body(*packed(variables)), loop_vars)
-        results = [convert_to_tensor(leaf) for leaf in leaves_of(found)]
+        results = [convert_to_tensor(leaf, dtype_hint=x.dtype)
+                   for leaf, x in zip(leaves_of(found), flat[extra:])]  # fmt: skip
         count = [arithmetic.add(variables[0], 1)] if extra else []
         return [*count, *results]
 
     def check(graph: BodyGraph) -> None:
         for place, result in enumerate(graph.results[extra:]):
-            wanted = graph.inputs[place + extra].aval
-            _check_kept(place, wanted, result, given)
+            _check_kept(place, graph.inputs[place + extra].aval, result)
 
     results = apply_loop(run_condition, run_body, flat, avals, check)[extra:-1]
+    if not back_prop:
+        results = [arithmetic.stop_gradient(x) for x in results]
     return structure.pack(loop_vars, results, composites=True)
+
+
+def _limit(maximum: Any) -> Any:
+    """`maximum_iterations` as an int32 tensor."""
+    maximum = convert_to_tensor(maximum)
+    if maximum.shape.rank not in (0, None):
+        raise value_error(
+            "TW203", f"while_loop: maximum_iterations has shape {maximum.shape}", "a scalar"
+        )
+    return arithmetic.cast(maximum, dtype=int32)
 
 
 def _as_structure(found: Any, loop_vars: Any) -> Any:
     """What a body returned, in the structure of the loop variables."""
-    if len(loop_vars) == 1 and not (isinstance(found, (list, tuple)) and len(found) == 1):
-        found = type(loop_vars)([found]) if isinstance(loop_vars, (list, tuple)) else found
-    if is_tensor_like(found) or not isinstance(found, (list, tuple, dict)):
+    if not structure.is_nested(found) or (len(loop_vars) == 1 and _is_one(found, loop_vars[0])):
         found = [found]
     structure.assert_same(list(loop_vars), list(found), check_types=False, composites=True)
     return found
 
 
-def _invariant_avals(loop_vars: Any, flat: list, invariants: Any) -> list[Aval]:
-    if invariants is None:
-        return [x.aval if type(x) is Symbol else Aval(x.dims, x.dtype) for x in flat]
-    shapes: list = []
+def _is_one(found: Any, variable: Any) -> bool:
+    """Whether a body of one variable, itself a nest, returned that without a list around it."""
+    if not structure.is_nested(variable):
+        return False
+    alike = [structure.kind_of(found) == structure.kind_of(variable)]
+    alike.append(len(structure.children(found)) == len(structure.children(variable)))
+    return all(alike) and not (len(found) == 1 and structure.is_nested(structure.children(found)[0]))
+
+
+def _first_avals(loop_vars: Any, flat: list, invariants: Any) -> list[Aval]:
+    """What holds of the loop variables in every iteration, to start with."""
+    pairs: list = []
 
     def collect(variable: Any, shape: Any) -> None:
-        if isinstance(shape, TensorShape) or shape is None or hasattr(shape, "shape"):
-            parts = leaves_of(variable)
-            shape = getattr(shape, "shape", shape)
-            shapes.extend([as_shape(shape)] * len(parts) if len(parts) == 1 else
-                          [TensorShape(None)] * len(parts))  # fmt: skip
+        kind = structure.kind_of(variable)
+        if kind in (structure.LEAF, structure.COMPOSITE):
+            pairs.append((variable, shape))
             return
-        for one, other in zip(structure.children(variable), structure.children(shape)):
-            collect(one, other)
-
-    for variable, shape in zip(structure.children(loop_vars), structure.children(invariants)):
-        collect(variable, shape)
-    found = []
-    for x, shape in zip(flat, shapes):
-        if not shape.is_compatible_with(x.shape):
+        parts = structure.children(variable)
+        shapes = [None] * len(parts) if shape is None else structure.children(shape)
+        if len(parts) != len(shapes):
             raise value_error(
-                "TW204",
-                f"while_loop: the shape invariant {shape} is not compatible with the initial "
-                f"shape {x.shape}",
-            )
-        found.append(Aval(None if shape.rank is None else shape.as_tuple(), x.dtype))
+                "TW208", f"while_loop: shape_invariants {invariants!r} for loop_vars "
+                f"{loop_vars!r}", "one structure",
+            )  # fmt: skip
+        for part, own in zip(parts, shapes):
+            collect(part, own)
+
+    collect(list(loop_vars), None if invariants is None else list(invariants))
+    remaining, found = iter(flat), []
+    for variable, shape in pairs:
+        parts = [next(remaining) for _ in leaves_of(variable)]
+        found.extend(_avals_of(variable, parts, shape))
     return found
 
 
-def _check_kept(place: int, wanted: Aval, result: Any, given: list | None) -> None:
+def _avals_of(variable: Any, parts: list, shape: Any) -> list[Aval]:
+    """What holds of the tensors that one loop variable consists of."""
+    if structure.kind_of(variable) == structure.COMPOSITE:
+        if parts[0].dtype.name == "variant":
+            return [Aval((), parts[0].dtype)]
+        loose = [_without_first(x) if place < 2 or hasattr(variable, "ragged_rank") else aval_of(x)
+                 for place, x in enumerate(parts)]  # fmt: skip
+        return loose
+    (x,) = parts
+    if shape is None:
+        return [aval_of(x)]
+    shape = as_shape(shape.shape if isinstance(shape, TypeSpec) else shape)
+    if not shape.is_compatible_with(x.shape) or not x.shape.is_subtype_of(shape):
+        raise value_error(
+            "TW204",
+            f"while_loop: the shape invariant {shape} is not compatible with the initial shape "
+            f"{x.shape}",
+        )
+    return [Aval(None if shape.rank is None else shape.as_tuple(), x.dtype)]
+
+
+def _without_first(x: Any) -> Aval:
+    """What is known of a tensor but its first dimension."""
+    aval = aval_of(x)
+    return Aval(None if aval.dims is None else (None, *aval.dims[1:]), aval.dtype)
+
+
+def _check_kept(place: int, wanted: Aval, result: Any) -> None:
     """TypeError or ValueError where an iteration changes a variable's dtype or known shape."""
     if result.dtype is not wanted.dtype:
         raise type_error(

@@ -1,394 +1,364 @@
 """Derivatives of branches and loops: reverse and forward, of any order.
 
-The reverse of a body is the reverse sweep over its nodes, traced as a new body.  Whatever the sweep
-takes from the forward body is translated: inputs captured from outside are those values; cheap
-views are made again; everything else becomes `inner_value` of the history, for loops the element of
-the iteration at hand.  So exactly what the reverse needs is saved, and nothing runs twice.
+The reverse of a branch is a branch of the reversed bodies; the reverse of a loop is a loop that runs
+the reversed body backwards; the forward derivative likewise, forwards.  What the derived bodies need
+of the values inside the original ones comes from the history (`trace/derived.py`).  The cotangent of
+a history holds cotangents of inner values, which are seeds inside; its tangent is the history of the
+forward derivative.  So derivatives of any order and both modes mix.
 
 Griewank and Walther, "Evaluating Derivatives", 2008, chapters 3 and 12.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import variant
-from talweg.core.primitive import later
 from talweg.core.value import OPERATIONS
-from talweg.graph.graph import Graph
 from talweg.graph.node import Node
-from talweg.graph.subgraph import Body
+from talweg.graph.subgraph import Body, Tangents
 from talweg.graph.symbol import Symbol
 from talweg.prims import control, lists
 from talweg.prims.arithmetic import add, greater, sub, zeros_of
-from talweg.prims.control import HistoryCotangent
-from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop
-from talweg.transform.reverse import pullback
-from talweg.transform.rules import accumulate, densify, jvp_of
-
-CHEAP = frozenset(("broadcast_to", "reshape", "transpose", "shape_of", "zeros_like"))
+from talweg.prims.control import avals_outside, fixed
+from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of
+from talweg.trace.derived import Inner, View
+from talweg.transform.rules import accumulate, densify
 
 
-class Handles(Graph):
-    """Handles of a body's nodes, for rules to work on; nothing is added to it."""
-
-    def __init__(self, body: Body):
-        super().__init__()
-        self.table = body.table  # type: ignore[assignment]
-        self.level = 0
-        self.closed = True
-
-    def __del__(self) -> None:
-        self.forget_names()
+def zeros_like(x: Any) -> Any:
+    """A zero cotangent of `x`."""
+    return lists.variant_zero() if x.dtype is variant else zeros_of(x)
 
 
-def records_of(nodes: list[Node], symbol: Callable[[Node], Any]) -> list:
-    """The nodes as records of the reverse sweep."""
-    records = []
-    for node in nodes:
-        prim = node.prim
-        if prim.name == "item" or not node.key[2:]:
-            continue
-        operands = tuple([symbol(source) for source in node.operands])
-        if prim.multiple:
-            results: Any = tuple([symbol(part) for part in items_of(node)])
-        else:
-            results = symbol(node)
-        records.append((prim, operands, results, node.params, node.origin))
-    return records
-
-
-def items_of(node: Node) -> list[Node]:
-    """The nodes of all results of an operation with several."""
-    item = later("item")
-    return [
-        node.table.intern(item, (("index", index),), (node,), aval)
-        for index, aval in enumerate(node.aval)
-    ]
-
-
-class Inner:
-    """One body, seen by a rule: symbols of its nodes, and what they stand for outside."""
-
-    def __init__(self, body: Body, operands: list, history: Any):
-        self.body, self.operands, self.history = body, operands, history
-        self.handles = Handles(body)
-        self.kept: list = []
-        self.position = {node: i for i, node in enumerate(body.inputs)}
-
-    def symbol(self, node: Node) -> Symbol:
-        """The handle of an inner node."""
-        handle = node.handle
-        found = handle() if handle is not None else None
-        if found is None:
-            found = Symbol(node, self.handles)
-        self.kept.append(found)
-        return found
-
-    def pull(self, seeds: list, history: dict, wanted: list) -> list:
-        """Cotangents of the wanted inputs, from those of outputs and of inner values."""
-        body = self.body
-        targets = [self.symbol(node) for node in body.outputs]
-        starts = list(seeds)
-        for node, g in history.items():
-            targets.append(self.symbol(node))
-            starts.append(g)
-        sources = [self.symbol(node) for node, want in zip(body.inputs, wanted) if want]
-        records = records_of(body.nodes, self.symbol)
-        found = iter(pullback(records, targets, starts, sources))
-        return [next(found) if want else None for want in wanted]
-
-    def push(self, tangents: list) -> list:
-        """Tangents of the outputs, from those of the inputs."""
-        known = {id(self.symbol(n)): t for n, t in zip(self.body.inputs, tangents) if t is not None}
-        for prim, operands, results, params, _ in records_of(self.body.nodes, self.symbol):
-            own = [known.get(id(x)) for x in operands]
-            if all(t is None for t in own):
-                continue
-            pushed = jvp_of(prim)(own, results, operands, params)
-            if pushed is None:
-                continue
-            pairs = zip(results, pushed) if type(results) is tuple else [(results, pushed)]
-            known.update({id(z): t for z, t in pairs if t is not None})
-        return [known.get(id(self.symbol(node))) for node in self.body.outputs]
-
-
-def _cheap(node: Node) -> bool:
-    return node.prim.name in CHEAP
-
-
-def _translator(inner: Inner, outside: Callable[[Node], Any]) -> Callable[[Symbol], Any]:
-    """What a symbol of the body is in the reverse body: `outside(node)`, or made again."""
-    own = set(inner.body.nodes)
-    made: dict[Node, Any] = {}
-
-    def translate(symbol: Symbol) -> Any:
-        node = symbol.node
-        if node not in own and not (node.prim.name == "item" and node.inputs[0] in own):
+def parts_of(g: Any) -> dict | None:
+    """The cotangents of inner values that a history's cotangent holds; None if only a run tells."""
+    found: dict = {}
+    pending = [] if g is None else [g]
+    while pending:
+        symbol = pending.pop()
+        if type(symbol) is not Symbol:
             return None
-        found = made.get(node)
-        if found is None:
-            found = made[node] = remake(node)
-        return found
+        prim = symbol.node.prim.name
+        operands = [symbol.graph.symbol(node) for node in symbol.node.operands]
+        if prim == "variant_sum":
+            pending.extend(operands)
+        elif prim == "history_of":
+            inner = symbol.node.params["inner"]
+            found[inner] = accumulate(found.get(inner), operands[0])
+        elif prim != "variant_zero":
+            return None
+    return found
 
-    def remake(node: Node) -> Any:
-        if node.prim.name == "constant":
-            return dispatch.context.base.constant(node.params["value"].array)
-        if _cheap(node) and node.key[2:]:
-            return node.prim(*[inner.symbol(x) for x in node.operands], **node.params)
-        return outside(node)
 
-    return translate
+def seeded(body: Body, g_history: Any) -> tuple[list[Node], dict | None]:
+    """The inner nodes that get cotangents from outside, and these cotangents if they are known."""
+    parts = parts_of(g_history)
+    if parts is not None:
+        nodes: Any = parts
+    elif type(g_history) is Symbol:
+        nodes = body.requested()
+    else:
+        nodes = g_history._array.value.values  # run eagerly: the cotangents are there
+    own = [n for n in nodes if n.table is body.table and n.aval.dtype.is_differentiable]
+    return own, parts
+
+
+def _like(view: View, node: Node) -> tuple[tuple, dict]:
+    """What a zero in place of an inner value takes its shape from: operands, parameters."""
+    dims = fixed(node.aval)
+    if dims is not None and None not in dims:
+        return (), {"dims": dims, "dtype": node.aval.dtype}
+    return (view(node),), {"dims": None, "dtype": node.aval.dtype}
 
 
 # -- branches
 
 
+def _branch_view(inner: Inner, graph: BodyGraph) -> View:
+    """The values of a body of a branch, in a body of a derived branch."""
+
+    def kept(node: Node, aval: Aval) -> Any:
+        known = tuple([aval_of(x) for x in inner.operands])
+        (aval,) = avals_outside(inner.body, known, (node,))
+        params = {"inner": node, "stacked": False}
+        return graph.outside(control.inner_value, inner.history, params, aval)
+
+    graph.view = View(inner, graph, kept)
+    return graph.view
+
+
 def branch_vjp(g: tuple, z: tuple, index: Any, operands: tuple, bodies: tuple) -> list:
     """Cotangents of a branch's operands: a branch of the reverse of each body."""
     *seeds, g_history = g
-    by_node = g_history.by_node if isinstance(g_history, HistoryCotangent) else {}
     wanted = [x.dtype.is_differentiable for x in operands]
     graphs = []
     for body in bodies:
-        inner = Inner(body, list(operands), z[-1])
-        graph = BodyGraph(f"{body.name}_reverse", _translator(inner, _at_branch(inner)))
-        own = set(body.nodes)
-        history = {node: part for node, part in by_node.items() if node in own}
-        graph.run(lambda i=inner, h=history: [
-            None if c is None else densify(c) for c in i.pull(seeds, h, wanted)
-        ])  # fmt: skip
+        graph = BodyGraph(f"{body.name}_reverse")
+        nodes, parts = seeded(body, g_history)
+        inner = Inner(body, list(operands), z[-1], 0, nodes)
+
+        def trace(graph: Any = graph, inner: Any = inner, nodes: Any = nodes) -> list:
+            view = _branch_view(inner, graph)
+            starts = [(node, view.claim(node, graph.own(densify(seed))))
+                      for node, seed in zip(inner.body.outputs, seeds) if seed is not None]  # fmt: skip
+            for node in nodes:
+                if parts is None:
+                    like, params = _like(view, node)
+                    part = control.history_part(graph.own(g_history), *like, inner=node, **params)
+                else:
+                    part = graph.own(densify(parts[node]))
+                starts.append((node, view.claim(node, part)))
+            return [None if x is None else densify(x) for x in inner.pull(view, starts, wanted)]
+
+        graph.run(trace)
         graphs.append(graph)
-    return [None, *_filled_branch(index, graphs, list(operands))]
-
-
-def _at_branch(inner: Inner) -> Callable[[Node], Any]:
-    def outside(node: Node) -> Any:
-        place = inner.position.get(node)
-        if place is not None:
-            return inner.operands[place]
-        with dispatch.context.base.outer_context():
-            return control.inner_value(inner.history, inner=node, stacked=False)
-
-    return outside
+    return [None, *_filled_branch(index, graphs, list(operands))[:-1]]
 
 
 def _filled_branch(index: Any, graphs: list, like: list) -> list:
     """A branch whose results may be absent: zeros where only another branch has one."""
     present = [any(graph.results[i] is not None for graph in graphs) for i in range(len(like))]
     if not any(present):
-        return [None] * len(like)
+        return [None] * (len(like) + 1)
     for graph in graphs:
         found = list(graph.results)
         with dispatch.only(()), graph.as_default():
             graph.results = [
-                (graph.own(zeros_like(like[i])) if found[i] is None else found[i])
+                (graph.own(zeros_like(graph.own(like[i]))) if found[i] is None else found[i])
                 for i in range(len(like)) if present[i]
             ]  # fmt: skip
-    results = iter(apply_branch(index, graphs)[:-1])
-    return [next(results) if there else None for there in present]
-
-
-def zeros_like(x: Any) -> Any:
-    """A zero cotangent of `x`."""
-    if x.dtype is variant:
-        return lists.list_new(lists.list_size(x))
-    return zeros_of(x)
+    *found, history = apply_branch(index, graphs)
+    results = iter(found)
+    return [*[next(results) if there else None for there in present], history]
 
 
 def branch_jvp(t: tuple, z: tuple, index: Any, operands: tuple, bodies: tuple) -> tuple:
     """Tangents of a branch's results: a branch of the forward derivative of each body."""
-    tangents = [None if x is None else x for x in t[1:]]
-    graphs = []
+    tangents = list(t[1:])
+    graphs, pairs = [], []
     for body in bodies:
-        inner = Inner(body, list(operands), z[-1])
-        graph = BodyGraph(f"{body.name}_forward", _translator(inner, _at_branch(inner)))
-        graph.run(lambda i=inner: i.push(tangents))
+        graph = BodyGraph(f"{body.name}_forward")
+        inner = Inner(body, list(operands), z[-1], 0, body.asked)
+
+        def trace(graph: Any = graph, inner: Any = inner) -> list:
+            view = _branch_view(inner, graph)
+            given = [None if x is None else view.claim(n, graph.own(x))
+                     for n, x in zip(inner.body.inputs, tangents)]  # fmt: skip
+            found = inner.push(view, given)
+            pairs.append(_asked(graph, inner, found))
+            return [found.get(node) for node in inner.body.outputs]
+
+        graph.run(trace)
         graphs.append(graph)
-    return (*_filled_branch(index, graphs, list(z[:-1])), None)
+    *found, history = _filled_branch(index, graphs, list(z[:-1]))
+    return (*found, _tangent_history(history, list(bodies), graphs, pairs))
+
+
+def _asked(graph: BodyGraph, inner: Inner, found: dict) -> list:
+    """The inner nodes with their tangents, which may be asked for later."""
+    outside = set(inner.body.inputs[inner.carried :])
+    pairs = [(n, graph.own(x).node) for n, x in found.items() if n not in outside]
+    graph.asked = [part for _, part in pairs]
+    return pairs
+
+
+def _tangent_history(history: Any, bodies: list, graphs: list, pairs: list) -> Any:
+    """The tangent of a history: the history of the forward derivative, by the nodes of `bodies`."""
+    if history is None:
+        return None
+    found: list = []
+    for graph, own in zip(graphs, pairs):
+        if graph.used_body is not graph.made:
+            place = {node: i for i, node in enumerate(graph.made.nodes)}
+            own = [(node, graph.used_body.nodes[place[part]]) for node, part in own]
+        found.extend(own)
+    return control.history_map(history, tangents=Tangents(bodies, tuple(found)))
 
 
 # -- loops
 
 
+class _Derived:
+    """A loop derived from a loop: its bodies see iteration `index` of the original."""
+
+    def __init__(self, inner: Inner):
+        self.inner = inner
+
+    def view(self, graph: BodyGraph, index: Any) -> View:
+        """The values of iteration `index` of the original loop."""
+        inner = self.inner
+
+        def kept(node: Node, aval: Aval) -> Any:
+            asked = {"inner": node, "stacked": True}
+            values = graph.outside(control.inner_value, inner.history, asked)
+            nodes = graph.nodes_of((values, index))
+            params = (("dims", fixed(aval)), ("dtype", aval.dtype))
+            return graph.apply(lists.list_get, params, nodes, aval)
+
+        graph.view = View(inner, graph, kept)
+        return graph.view
+
+    def avals(self, initial: list, places: list) -> list:
+        """What is known in every iteration of the index, and of (co)tangents at `places`."""
+        inside = [fixed(self.inner.body.inputs[place].aval) for place in places]
+        own = [Aval(dims, x.dtype) for dims, x in zip(inside, initial[1:])]
+        rest = initial[1 + len(places) :]
+        return [Aval((), initial[0].dtype), *own, *map(aval_of, rest)]
+
+
 def loop_vjp(g: tuple, z: tuple, operands: tuple, body: Body, count: int) -> list:
     """Cotangents of a loop's operands: a loop that runs the reversed body backwards."""
     *seeds, g_history = g
-    by_node = g_history.by_node if isinstance(g_history, HistoryCotangent) else {}
-    history = z[-1]
-    active = _active(body, seeds, by_node, count, operands)
+    nodes, parts = seeded(body, g_history)
+    inner = Inner(body, list(operands), z[-1], count, nodes)
+    active = _reversed_active(body, _reach(body, inner.nodes), seeds, nodes, count)
     carried = [i for i in range(count) if i in active]
-    shared = [
-        i for i in range(count, len(operands))
-        if operands[i].dtype.is_differentiable and i in active
-    ]  # fmt: skip
+    shared = [i for i in range(count, len(operands)) if i in active]
     if not carried and not shared:
         return [None] * len(operands)
-    reverse = _Reverse(body, operands, history, count, carried, shared, by_node)
+    if parts is None:
+        parts = {n: control.history_part(g_history, inner=n, dims=(), dtype=variant) for n in nodes}
+    reverse = _Reverse(inner, carried, shared, {n: parts[n] for n in nodes})
     start = [densify(seeds[i]) if seeds[i] is not None else zeros_like(z[i]) for i in carried]
-    zeros = [zeros_like(operands[i]) for i in shared]
-    number = control.trips(history)
-    initial = [number, *start, *zeros]
-    found = apply_loop(reverse.condition, reverse.body, initial, reverse.avals(initial, z))
+    initial = [control.trips(z[-1]), *start, *[zeros_like(operands[i]) for i in shared]]
+    found = apply_loop(_is_left, reverse.body, initial, reverse.avals(initial, carried))
     results: list = [None] * len(operands)
     for place, value in zip((*carried, *shared), found[1:-1]):
         results[place] = value
     return results
 
 
-def _active(body: Body, seeds: list, by_node: dict, count: int, operands: tuple) -> set[int]:
-    """The operands that get a cotangent: reached backwards from seeds, round after round."""
-    reach: dict[Node, set] = {}
+def _is_left(variables: list) -> Any:
+    """Whether an iteration is left of those counted down."""
+    return greater(variables[0], 0)
+
+
+def _reach(body: Body, nodes: list[Node]) -> dict[Node, frozenset]:
+    """The inputs that each inner node depends on differentiably, by their places."""
     places = {node: i for i, node in enumerate(body.inputs)}
-    for node in body.nodes:
-        if node in places:
-            dtype = node.aval.dtype
-            reach[node] = {places[node]} if dtype.is_differentiable else set()
-            continue
-        found: set[int] = set()
-        for source in node.operands:
-            found |= reach.get(source, set())
+    reach: dict[Node, frozenset] = {}
+    nothing: frozenset = frozenset()
+    for node in nodes:
         aval = node.aval
         if type(aval) is not tuple and not aval.dtype.is_differentiable:
-            found = set()
-        reach[node] = found
-    active = {i for i, seed in enumerate(seeds) if seed is not None}
-    for node in by_node:
-        active |= reach.get(node, set())
-    while True:
-        more = set(active)
-        for i in active:
-            if i < count:
-                more |= reach.get(body.outputs[i], set())
-        if more == active:
-            return active
-        active = more
+            reach[node] = nothing
+        elif node in places:
+            reach[node] = frozenset((places[node],))
+        else:
+            parts = [reach[source] for source in node.operands if reach.get(source)]
+            reach[node] = parts[0] if len(parts) == 1 else nothing.union(*parts)
+    return reach
 
 
-class _Reverse:
+def _reversed_active(body: Body, reach: dict, seeds: list, nodes: list, count: int) -> set[int]:
+    """The operands that get a cotangent: reached backwards from seeds, round after round."""
+    active: set[int] = set()
+    pending = [i for i, seed in enumerate(seeds) if seed is not None]
+    for node in nodes:
+        pending.extend(reach[node] if node in reach else reach[node.inputs[0]])
+    while pending:
+        place = pending.pop()
+        if place not in active:
+            active.add(place)
+            if place < count:
+                pending.extend(reach[body.outputs[place]])
+    return active
+
+
+class _Reverse(_Derived):
     """The reversed loop: its variables are the iteration, cotangents, and sums for what is shared."""
 
-    def __init__(self, body: Body, operands: tuple, history: Any, count: int, carried: list,
-                 shared: list, by_node: dict):  # fmt: skip
-        self.inner = Inner(body, list(operands), history)
-        self.count, self.carried, self.shared = count, carried, shared
-        self.by_node = {node: g for node, g in by_node.items() if node in set(body.nodes)}
-
-    def condition(self, variables: list) -> Any:
-        """Whether an iteration is left."""
-        return greater(variables[0], 0)
+    def __init__(self, inner: Inner, carried: list, shared: list, parts: dict):
+        super().__init__(inner)
+        self.carried, self.shared, self.parts = carried, shared, parts
 
     def body(self, variables: list) -> list:
         """One iteration backwards."""
         graph = dispatch.context.base
+        inner, carried = self.inner, self.carried
+        inputs, outputs = inner.body.inputs, inner.body.outputs
         index = sub(variables[0], 1)
-        inner = self.inner
-        own = set(inner.body.nodes)
-        graph.translate = _translator(inner, self._at(index))
-        seeds: list = [None] * len(inner.body.outputs)
-        for place, g in zip(self.carried, variables[1:]):
-            seeds[place] = g
-        history = {
-            node: lists.list_get(g, index, dims=_static(node.aval), dtype=node.aval.dtype)
-            for node, g in self.by_node.items() if node in own
-        }  # fmt: skip
-        wanted = [i in self.carried or i in self.shared for i in range(len(inner.body.inputs))]
-        found = inner.pull(seeds, history, wanted)
+        view = self.view(graph, index)
+        seeds = [(outputs[place], view.claim(outputs[place], g))
+                 for place, g in zip(carried, variables[1:])]  # fmt: skip
+        for node, values in self.parts.items():
+            like, params = _like(view, node)
+            part = lists.list_take(graph.own(values), index, *like, **params)
+            seeds.append((node, view.claim(node, part)))
+        taken = {*carried, *self.shared}
+        found = inner.pull(view, seeds, [i in taken for i in range(len(inputs))])
         results: list = [index]
-        for place in self.carried:
+        for place in carried:
             g = found[place]
-            results.append(
-                zeros_like(inner.symbol(inner.body.inputs[place])) if g is None else densify(g)
-            )
-        for place, total in zip(self.shared, variables[1 + len(self.carried) :]):
-            results.append(
-                accumulate(total, None if found[place] is None else densify(found[place]))
-            )
-        return [graph.own(x) for x in results]
-
-    def _at(self, index: Any) -> Callable[[Node], Any]:
-        inner, count = self.inner, self.count
-
-        def outside(node: Node) -> Any:
-            place = inner.position.get(node)
-            if place is not None and place >= count:
-                return inner.operands[place]
-            graph = dispatch.context.base
-            with graph.outer_context():
-                values = control.inner_value(inner.history, inner=node, stacked=True)
-            aval = node.aval
-            return lists.list_get(graph.own(values), index, dims=_static(aval), dtype=aval.dtype)
-
-        return outside
-
-    def avals(self, initial: list, z: tuple) -> list:
-        """What is known of the variables in every iteration."""
-        found = [Aval((), initial[0].dtype)]
-        for place, g in zip(self.carried, initial[1:]):
-            inside = self.inner.body.inputs[place].aval
-            fixed = inside.dims is not None and all(type(n) is int for n in inside.dims)
-            found.append(Aval(inside.dims if fixed else _loose(inside, g), g.dtype))
-        found.extend(Aval(x.aval.dims if type(x) is Symbol else x.dims, x.dtype)
-                     for x in initial[1 + len(self.carried) :])  # fmt: skip
-        return found
-
-
-def _loose(inside: Aval, g: Any) -> tuple | None:
-    """The sizes of a cotangent that are the same in all iterations."""
-    if inside.dims is None:
-        return None
-    own = g.aval.dims if type(g) is Symbol else g.dims
-    if own is None or len(own) != len(inside.dims):
-        return tuple([size if type(size) is int else None for size in inside.dims])
-    return tuple([n if type(n) is int else None for n in inside.dims])
-
-
-def _static(aval: Aval) -> tuple | None:
-    """The dimensions, None where they are symbolic."""
-    if aval.dims is None:
-        return None
-    return tuple([size if type(size) is int else None for size in aval.dims])
+            results.append(zeros_like(view(inputs[place])) if g is None else densify(g))
+        for place, total in zip(self.shared, variables[1 + len(carried) :]):
+            g = found[place]
+            results.append(total if g is None else accumulate(total, densify(g)))
+        return results
 
 
 def loop_jvp(t: tuple, z: tuple, operands: tuple, body: Body, count: int) -> tuple:
     """Tangents of a loop's results: a loop of the body's forward derivative."""
-    tangents = list(t)
-    inner = Inner(body, list(operands), z[-1])
-    places = [i for i in range(count) if operands[i].dtype.is_differentiable]
-    start = [zeros_like(operands[i]) if tangents[i] is None else tangents[i] for i in places]
-    helper = _Reverse(body, operands, z[-1], count, places, [], {})
-    helper.inner = inner
+    places = _pushed_active(body, _reach(body, body.nodes), t, count)
+    if not places:
+        return (None,) * len(z)
+    forward = _Forward(Inner(body, list(operands), z[-1], count, body.asked), places, list(t))
+    start = [zeros_like(operands[i]) if t[i] is None else t[i] for i in places]
     number = control.trips(z[-1])
-
-    def condition(variables: list) -> Any:
-        return greater(number, variables[0])
-
-    def step(variables: list) -> list:
-        graph = dispatch.context.base
-        index = variables[0]
-        graph.translate = _translator(inner, helper._at(index))
-        given: list = [None] * len(operands)
-        for place, tangent in zip(places, variables[1:]):
-            given[place] = tangent
-        for place in range(count, len(operands)):
-            given[place] = tangents[place]
-        found = inner.push(given)
-        results = [add(index, 1)]
-        for place in places:
-            own = found[place]
-            results.append(zeros_like(inner.symbol(body.outputs[place])) if own is None else own)
-        return [graph.own(x) for x in results]
-
-    zero = dispatch.context.base.constant(number.dtype.numpy_dtype.type(0))
+    zero = zeros_of(number)
     initial = [zero, *start]
-    found = apply_loop(condition, step, initial, helper.avals(initial, z))
+    found = apply_loop(
+        lambda variables: greater(number, variables[0]), forward.body, initial,
+        forward.avals(initial, places),
+    )  # fmt: skip
     results: list = [None] * len(z)
     for place, value in zip(places, found[1:-1]):
         results[place] = value
+    results[-1] = _tangent_history(found[-1], [body], [forward.graph], [forward.pairs])
     return tuple(results)
+
+
+def _pushed_active(body: Body, reach: dict, t: tuple, count: int) -> list[int]:
+    """The loop variables that get a tangent, in some iteration."""
+    active = {i for i, x in enumerate(t) if x is not None}
+    while True:
+        more = {i for i in range(count) if reach[body.outputs[i]] & active} - active
+        if not more:
+            return [i for i in range(count) if i in active]
+        active |= more
+
+
+class _Forward(_Derived):
+    """The forward derivative of a loop: its variables are the iteration and tangents."""
+
+    def __init__(self, inner: Inner, places: list, tangents: list):
+        super().__init__(inner)
+        self.places, self.tangents = places, tangents
+        self.pairs: list = []
+        self.graph: Any = None
+
+    def body(self, variables: list) -> list:
+        """One iteration."""
+        graph = dispatch.context.base
+        inner, index = self.inner, variables[0]
+        inputs = inner.body.inputs
+        view = self.view(graph, index)
+        given: list = [None] * len(inputs)
+        for place, tangent in zip(self.places, variables[1:]):
+            given[place] = view.claim(inputs[place], tangent)
+        for place in range(inner.carried, len(inputs)):
+            if self.tangents[place] is not None:
+                given[place] = view.claim(inputs[place], graph.own(self.tangents[place]))
+        found = inner.push(view, given)
+        self.graph, self.pairs = graph, _asked(graph, inner, found)
+        results = [add(index, 1)]
+        for place in self.places:
+            own = found.get(inner.body.outputs[place])
+            results.append(zeros_like(view(inner.body.outputs[place])) if own is None else own)
+        return results
 
 
 OPERATIONS.update(

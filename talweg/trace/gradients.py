@@ -1,4 +1,8 @@
-"""Gradients of tensors of a graph: the reverse sweep over the nodes between them."""
+"""Gradients of tensors of a graph: the reverse sweep over the nodes between them.
+
+Nothing here is remembered from one call to the next: the same gradient asked twice finds its nodes
+in the graph, because equal nodes are one.
+"""
 
 from __future__ import annotations
 
@@ -6,82 +10,134 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.dtypes import variant
-from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.core.errors import value_error
 from talweg.graph.handle import Handle
 from talweg.graph.node import Node
+from talweg.graph.subgraph import items_of
 from talweg.graph.symbol import Symbol
 from talweg.graph.walk import postorder
-from talweg.trace.control_rules import items_of
+from talweg.prims.arithmetic import zeros_of
+from talweg.prims.layout import broadcast_to
+from talweg.transform.absent import explain
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import accumulate
 
 
-def between(targets: list[Node], sources: set[Node]) -> list[Node]:
-    """The ancestors of `targets` that depend on `sources`, in order; nothing above the sources."""
-    order: dict[Node, None] = {}
-    postorder(targets, order, lambda node: () if node in sources else node.operands)
-    reached = set(sources)
-    found = []
-    for node in order:
-        if node not in sources and any(source in reached for source in node.operands):
+class Sweep:
+    """The operations between some targets and sources, ready to be gone through backwards.
+
+    `sources` are tensors of the graph, handles of variables, or None for what no target can depend
+    on.  Nothing flows on from a tensor of `stops`; such a tensor may be a source.
+    """
+
+    def __init__(self, graph: Any, targets: list[Symbol], sources: list, stops: list[Symbol]):
+        self.graph, self.targets = graph, targets
+        stopped = {symbol.node for symbol in stops}
+        operands = _operands if graph.table.extra else _inputs
+        before = (lambda node: () if node in stopped else operands(node)) if stopped else operands
+        order: dict[Node, None] = {}
+        postorder([target.node for target in targets], order, before)
+        groups = [self._nodes_of(source, order) for source in sources]
+        self._kept: dict[Node, Symbol] = {}
+        reached = {node for nodes in groups for node in nodes}
+        self.records = []
+        for node in order:
+            if node in stopped:
+                continue
+            own = operands(node)
+            if reached.isdisjoint(own):
+                continue
             reached.add(node)
-            found.append(node)
+            if node.prim.name != "item":
+                self.records.append(self._record(node, own))
+        self.parts = [[self._symbol(node) for node in nodes] for nodes in groups]
+
+    def _nodes_of(self, source: Any, order: dict[Node, None]) -> list[Node]:
+        if source is None:
+            return []
+        if type(source) is Handle:
+            reads = [node for node in order if reads_variable(node, source)]
+            return reads + captured_reads(self.graph, source)
+        return [source.node]
+
+    def _symbol(self, node: Node) -> Symbol:
+        """The handle of a node, kept as long as the sweep, so that its id stays its own."""
+        found = self._kept.get(node)
+        if found is None:
+            found = self._kept[node] = self.graph.symbol(node)
+        return found
+
+    def _record(self, node: Node, operands: tuple) -> tuple:
+        if node.prim.multiple:
+            results: Any = tuple([self._symbol(part) for part in items_of(node)])
+        else:
+            results = self._symbol(node)
+        symbols = tuple([self._symbol(source) for source in operands])
+        return node.prim, symbols, results, node.params, node.origin
+
+    def pull(self, seeds: list) -> list:
+        """The cotangent of each source, None without a path, from those of the targets.
+
+        Made in the graph in force: that of the targets, or the body of a loop or batch inside it.
+        """
+        flat = [part for parts in self.parts for part in parts]
+        results = []
+        with dispatch.only(()):
+            found = iter(pullback(self.records, self.targets, seeds, flat))
+            for parts in self.parts:
+                total = None
+                for _ in parts:
+                    total = accumulate(total, next(found))
+                results.append(total)
+        return results
+
+    def why_absent(self, place: int, name: str) -> Exception:
+        """A ValueError that says why no gradient flows to the source at `place`."""
+        ids = {id(part) for part in self.parts[place]}
+        absent = [explain(self.records, target, ids, name, {}) for target in self.targets]
+        return value_error("TW301", f"There is no gradient: {absent[0]}")
+
+
+def _operands(node: Node) -> tuple:
+    return node.operands
+
+
+def _inputs(node: Node) -> tuple:
+    """The operands in a table where no input only gives sizes."""
+    return node.key[2:]
+
+
+def reads_variable(node: Node, handle: Handle) -> bool:
+    """Whether a node gives a value of the variable."""
+    return node.prim.name == "read_variable" and ("variable", handle) in node.key[1]
+
+
+def captured_reads(graph: Any, handle: Handle) -> list[Node]:
+    """The inputs of a function's graph that stand for a variable."""
+    found = []
+    for outside, inside in getattr(graph, "captured", {}).values():
+        if outside is handle:
+            found.append(inside)
+        elif type(outside) is Symbol:
+            node = outside.node
+            if reads_variable(node, handle) or node in captured_reads(outside.graph, handle):
+                found.append(inside)
     return found
 
 
-def gradients(
-    graph: Any, targets: list[Symbol], seeds: list, sources: list, stops: list[Symbol]
-) -> list:
-    """The cotangent of each source (a tensor or the handle of a variable); None without a path."""
-    stopped = {symbol.node for symbol in stops}
-    reads: list[list[Node]] = []
-    ancestors: dict[Node, None] = {}
-    if any(type(source) is Handle for source in sources):
-        postorder([target.node for target in targets], ancestors, lambda node: node.operands)
-    for source in sources:
-        if type(source) is Handle:
-            reads.append([n for n in ancestors if n.prim.name == "read_variable"
-                          and n.params["variable"] is source])  # fmt: skip
-        else:
-            reads.append([source.node])
-    ends = {node for nodes in reads for node in nodes}
-    kept: dict[Node, Symbol] = {}
-
-    def symbol(node: Node) -> Symbol:
-        found = kept.get(node)
-        if found is None:
-            found = kept[node] = graph.symbol(node)
-        return found
-
-    records = []
-    for node in between([target.node for target in targets], ends | stopped):
-        if node.prim.name == "item" or node in stopped:
-            continue
-        if node.prim.multiple:
-            results: Any = tuple([symbol(part) for part in items_of(node)])
-        else:
-            results = symbol(node)
-        operands = tuple([symbol(source) for source in node.operands])
-        records.append((node.prim, operands, results, node.params, node.origin))
-    flat = [symbol(node) for nodes in reads for node in nodes]
-    with dispatch.only(()), graph.as_default():
-        found = iter(pullback(records, targets, seeds, flat))
-        results = []
-        for nodes in reads:
-            total = None
-            for _ in nodes:
-                total = accumulate(total, next(found))
-            results.append(total)
-    return results
+def place_in(graph: Any, tensor: Any) -> Symbol | None:
+    """A tensor as the graph knows it; None if the graph does not use it."""
+    if type(tensor) is Symbol and tensor.node.table is graph.table:
+        return tensor
+    found = getattr(graph, "captured", {}).get(id(tensor))
+    return None if found is None else graph.symbol(found[1])
 
 
-def ones_seed(target: Any) -> Any:
-    """The seed of a target: ones of its shape."""
+def ones_of(target: Any) -> Any:
+    """Ones of the target's shape, one node for each shape and dtype; None if it has no gradient."""
     if target.dtype is variant or not target.dtype.is_differentiable:
         return None
-    return OPERATIONS["ones_like"](target)
-
-
-def as_tensor(value: Any) -> Any:
-    """A target as a tensor."""
-    return value.values if isinstance(value, IndexedSlices) else value
+    if target.aval.dims is None:
+        return zeros_of(target) + 1
+    scalar = target.graph.constant(target.dtype.numpy_dtype.type(1))
+    return broadcast_to(scalar, shape=target.dims) if target.dims else scalar

@@ -8,6 +8,7 @@ results is found by calling it with made-up values of the right ranks and dtypes
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,19 +16,22 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.errors import NeedsStaticError
+from talweg.core.errors import InvalidArgumentError, NeedsStaticError
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.forward import ForwardAccumulator
 from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph import structure
+from talweg.graph.node import refused
+from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.whole import whole
 from talweg.transform.rules import densify
 
 RANKS = (2, 1, 0, 3, 4, 5)  # tried for an operand of unknown rank
+FILLS = (1, 0, None)  # what made-up operands hold; None: 0, 1, 2, ...
 UNKNOWN_SIZE = 2  # what stands for an unknown dimension in a trial
 
 
@@ -217,6 +221,10 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
         result = function(*args, **kwargs)
     except NeedsStaticError as error:
         result = _keep_whole(function, args, kwargs, error)
+    except InvalidArgumentError as error:
+        if base is None:
+            raise
+        raise refused(error) from None
     if base is not None:
         name = kwargs.get("name")
         if name and isinstance(name, str):
@@ -226,7 +234,11 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
 
 def label(result: Any, name: str) -> None:
     """Name what a call made."""
-    leaves = [x for x in structure.flatten(result, composites=True) if type(x) is Symbol]
+    leaves = [
+        x
+        for x in structure.flatten(result, composites=True)
+        if type(x) is Symbol or type(x) is Operation
+    ]
     if leaves:
         node = leaves[0].node
         node = node.inputs[0] if node.prim.name == "item" else node
@@ -268,7 +280,7 @@ def _probe(call: Call, operands: list, error: NeedsStaticError) -> list[Aval]:
     before = context.base, context.recorders
     context.base, context.recorders = None, ()
     try:
-        for rank, fill in itertools.product(RANKS if unknown else (0,), (1, 0)):
+        for rank, fill in itertools.product(RANKS if unknown else (0,), FILLS):
             trial = [_made_up(x, rank, fill) for x in operands]
             try:
                 results = call.eager(trial)
@@ -288,7 +300,7 @@ def _probe(call: Call, operands: list, error: NeedsStaticError) -> list[Aval]:
     return found
 
 
-def _made_up(x: Any, rank: int, fill: int) -> Any:
+def _made_up(x: Any, rank: int, fill: int | None) -> Any:
     if type(x) is EagerTensor:
         return x
     dims = known_dims(x)
@@ -299,6 +311,8 @@ def _made_up(x: Any, rank: int, fill: int) -> Any:
     )
     if x.dtype.name == "string":
         return wrap(np.full(shape, b"", object))
+    if fill is None:
+        return wrap(np.arange(math.prod(shape)).reshape(shape).astype(x.dtype.numpy_dtype)[()])
     return wrap(np.full(shape, fill, x.dtype.numpy_dtype)[()])
 
 

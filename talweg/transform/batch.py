@@ -15,8 +15,9 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.declare import ELEMENTWISE, LEADING, LOOP
-from talweg.core.dtypes import DType
+from talweg.core.dtypes import DType, variant
 from talweg.core.errors import type_error
+from talweg.core.primitive import later
 from talweg.core.value import Tensor
 from talweg.prims.layout import (
     batch_to_front,
@@ -130,8 +131,13 @@ def _loop(prim: Any, size: int, batched: tuple, operands: list, params: dict) ->
         for i in range(size)
     ]
     if prim.multiple:
-        return tuple(stack(list(parts)) for parts in zip(*runs))
-    return stack(runs)
+        return tuple(_joined(list(parts)) for parts in zip(*runs))
+    return _joined(runs)
+
+
+def _joined(parts: list) -> Any:
+    """The results of all slices; nothing for what an operation kept for its derivatives."""
+    return later("variant_zero")() if parts[0].dtype is variant else stack(parts)
 
 
 @contextmanager

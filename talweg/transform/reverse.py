@@ -38,8 +38,13 @@ def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
     return kept, reached
 
 
-def pullback(records: list[Record], targets: list, seeds: list, sources: list) -> list:
-    """The cotangent of each source (None where there is no path), given those of the targets."""
+def pullback(
+    records: list[Record], targets: list, seeds: list, sources: list, seen: Any = None
+) -> list:
+    """The cotangent of each source (None where there is no path), given those of the targets.
+
+    `seen` (operands, results, parameters) gives what the rules are shown instead of these.
+    """
     kept, reached = reachable(records, sources)
     own = {id(source) for source in sources}  # their cotangents stay; others are used up
     cotangents: dict[int, Any] = {}
@@ -48,7 +53,7 @@ def pullback(records: list[Record], targets: list, seeds: list, sources: list) -
             cotangents[id(target)] = accumulate(cotangents.get(id(target)), seed)
     for (prim, operands, results, params, _), wanted in reversed(kept):
         if type(results) is tuple:
-            g = _gather(results, cotangents, own, prim.effect == BODY)
+            g = _gather(results, cotangents, own)
         else:
             key = id(results)
             g = cotangents.get(key) if key in own else cotangents.pop(key, None)
@@ -56,11 +61,16 @@ def pullback(records: list[Record], targets: list, seeds: list, sources: list) -
             continue
         if type(g) is IndexedSlices and not prim.wants_sparse:
             g = densify(g)
+        keys = operands
+        if seen is not None:
+            operands, results, params = seen(operands, results, params)
+        if type(results) is tuple and prim.effect != BODY:
+            g = _filled(g, results)
         try:
             parts = (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
         except NeedsStaticError:
             parts = OPERATIONS["vjp_whole"](prim, g, results, operands, params)
-        for operand, part, want in zip(operands, parts, wanted):
+        for operand, part, want in zip(keys, parts, wanted):
             if want and part is not None:
                 key = id(operand)
                 before = cotangents.get(key)
@@ -68,21 +78,17 @@ def pullback(records: list[Record], targets: list, seeds: list, sources: list) -
     return [cotangents.get(id(source)) for source in sources]
 
 
-def _gather(
-    results: tuple, cotangents: dict[int, Any], own: set[int], sparse: bool
-) -> tuple | None:
-    """The cotangents of several results; None if all are absent, zeros for absent ones.
-
-    With `sparse`, absent ones stay None.
-    """
+def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple | None:
+    """The cotangents of several results, None for absent ones; None if all are absent."""
     found = [
         cotangents.get(id(z)) if id(z) in own else cotangents.pop(id(z), None) for z in results
     ]
-    if all(g is None for g in found):
-        return None
-    if sparse:
-        return tuple(found)
+    return None if all(g is None for g in found) else tuple(found)
+
+
+def _filled(cotangents: tuple, results: tuple) -> tuple:
+    """The cotangents, with zeros for absent ones."""
     return tuple(
         densify(g) if g is not None else zeros_of(z) if z.dtype.is_differentiable else None
-        for g, z in zip(found, results)
+        for g, z in zip(cotangents, results)
     )

@@ -290,7 +290,7 @@ def accumulate(total: Any, part: Any) -> Any:
     if type(total) is IndexedSlices or type(part) is IndexedSlices:
         return OPERATIONS["add_slices"](total, part)
     if getattr(total, "dtype", None) is variant:
-        return later("list_add")(total, part)
+        return later("variant_sum")(total, part)
     return total + part
 
 

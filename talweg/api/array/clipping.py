@@ -6,6 +6,7 @@ from typing import Any
 
 from talweg.api.arguments import axes_argument, tensor
 from talweg.api.export import export
+from talweg.core.dims import dims_differ
 from talweg.core.dtypes import INEXACT
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import IndexedSlices
@@ -27,7 +28,7 @@ def _like(x: Any, values: Any) -> Any:
 
 
 def _same_shape(function: str, x: Any, result: Any) -> None:
-    if x.dims != result.dims:
+    if dims_differ(x.dims, result.dims):
         raise value_error(
             "TW204",
             f"{function}: shapes {x.dims} and {result.dims} are incompatible",

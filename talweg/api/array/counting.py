@@ -9,20 +9,33 @@ import numpy as np
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.array.operands import (
-    allocated,
+    INTEGERS,
     constant,
-    integer_array,
     integer_scalar,
     integer_vector,
+    nothing,
     numbers,
+    size_tensor,
 )
 from talweg.api.export import export
+from talweg.core.dims import Size, below, differ, dims_differ, largest, same, smallest
 from talweg.core.dtypes import ANY, REAL, as_dtype, int32, int64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
 from talweg.eager.tensor import array_of
-from talweg.prims import arithmetic, indexing, joining, layout, scattering
+from talweg.graph.symbol import Symbol
+from talweg.prims import (
+    arithmetic,
+    counts,
+    indexing,
+    joining,
+    layout,
+    scattering,
+    segment,
+    sequences,
+    sort,
+)
 
 
 @export("math.bincount")
@@ -51,36 +64,68 @@ def bincount(
         raise value_error("TW207", "bincount: binary_output and weights exclude each other")
     if axis not in (None, 0, -1):
         raise value_error("TW202", f"bincount: axis={axis}", "None, 0 or -1")
-    values = _counted(arr)
-    rows = values.reshape(1, -1)
-    if axis == -1:
-        if values.ndim > 2:
-            raise invalid("TW203", f"bincount: arr has shape {values.shape}", "rank at most 2")
-        rows = values.reshape(-1, values.shape[-1] if values.ndim else 1)
-    size = _bins(values, minlength, maxlength)
-    dims = (len(rows), size) if axis == -1 and values.ndim == 2 else (size,)
-    inside = np.flatnonzero(rows.reshape(-1) < size)
-    places = (rows + np.arange(len(rows))[:, None] * size).reshape(-1)
-    total = len(rows) * size
+    x = _counted(arr)
+    if axis == -1 and len(x.dims) > 2:
+        raise invalid("TW203", f"bincount: arr has shape {x.dims}", "rank at most 2")
+    size, needed = _bins(x, minlength, maxlength)
     if weights is None:
-        found = allocated("bincount", np.bincount, places[inside], None, total)
-        found = found[:total].reshape(dims)
+        found = _counts(x, size, axis)
         if binary_output:
-            found = found > 0
-        return constant(found.astype(as_dtype(dtype).numpy_dtype))
+            found = arithmetic.greater(found, constant(np.int64(0)))
+        dtype = as_dtype(dtype)
+        return found if found.dtype is dtype else arithmetic.cast(found, dtype=dtype)
     w = tensor(weights)
-    if (axis == -1 and w.dims != values.shape) or int(np.prod(w.dims)) != values.size:
-        raise invalid(
-            "TW204", f"bincount: weights has shape {w.dims}, arr {values.shape}", "one shape"
-        )
-    w = layout.reshape(w, shape=(values.size,))
-    if inside.size < values.size:
-        w = indexing.gather(w, constant(inside), axis=0, batch_dims=0)
-    summed = indexing.scatter_rows(w, constant(places[inside]), axis=0, batch_dims=0, rows=total)
-    return layout.reshape(summed, shape=dims)
+    fits = (
+        not dims_differ(w.dims, x.dims)
+        if axis == -1
+        else not differ(math.prod(w.dims), math.prod(x.dims))
+    )
+    if not fits:
+        raise invalid("TW204", f"bincount: weights has shape {w.dims}, arr {x.dims}", "one shape")
+    return _weighed(x, w, size, axis)
 
 
-def _counted(arr: Any) -> np.ndarray:
+def _rows_of(x: Any, axis: Any) -> tuple:
+    """How many rows are counted, each alone, and of how many elements."""
+    if axis == -1 and len(x.dims) == 2:
+        return x.dims
+    return 1, math.prod(x.dims)
+
+
+def _places(x: Any, size: Size, axis: Any) -> tuple:
+    """The bin of each element in all rows' bins one after the other, and which are counted."""
+    rows, columns = _rows_of(x, axis)
+    flat = layout.reshape(arithmetic.cast(x, dtype=int64), shape=(rows, columns))
+    steps = layout.reshape(sequences.counting(size=rows, dtype=int64), shape=(rows, 1))
+    bins = size_tensor(size, int64)
+    inside = arithmetic.less(flat, bins)
+    return tuple(
+        [layout.reshape(part, shape=(rows * columns,)) for part in (flat + steps * bins, inside)]
+    )
+
+
+def _counts(x: Any, size: Size, axis: Any) -> Any:
+    """How often each number below `size` appears, [size] or [rows, size]."""
+    if axis != -1 or len(x.dims) != 2:
+        return counts.bincount(layout.reshape(x, shape=(math.prod(x.dims),)), size=size)
+    places, inside = _places(x, size, axis)
+    total = x.dims[0] * size
+    places = arithmetic.select(inside, places, size_tensor(total, int64))
+    return layout.reshape(counts.bincount(places, size=total), shape=(x.dims[0], size))
+
+
+def _weighed(x: Any, w: Any, size: Size, axis: Any) -> Any:
+    """The sums of the weights of each number below `size`."""
+    rows, columns = _rows_of(x, axis)
+    places, inside = _places(x, size, axis)
+    kept = arithmetic.select(inside, places, constant(np.int64(-1)))
+    flat = layout.reshape(w, shape=(rows * columns,))
+    summed = segment.segment_sum(flat, kept, count=rows * size)
+    matrix = axis == -1 and len(x.dims) == 2
+    return layout.reshape(summed, shape=(rows, size) if matrix else (size,))
+
+
+def _counted(arr: Any) -> Any:
     x = tensor(arr)
     if x.dtype not in ANY:
         raise invalid("TW102", f"bincount: arr has dtype {x.dtype.name}", "int32 or int64")
@@ -88,22 +133,21 @@ def _counted(arr: Any) -> np.ndarray:
         x = arithmetic.cast(x, dtype=int32)
     if x.dtype not in (int32, int64):
         raise invalid("TW102", f"bincount: arr has dtype {x.dtype.name}", "int32 or int64")
-    values = np.asarray(array_of(x)).astype(np.int64)
-    if values.size and values.min() < 0:
-        raise invalid("TW207", "bincount: arr must be non-negative", "numbers of at least 0")
-    return values
+    return x
 
 
-def _bins(values: np.ndarray, minlength: Any, maxlength: Any) -> int:
-    size = int(values.max()) + 1 if values.size else 0
+def _bins(x: Any, minlength: Any, maxlength: Any) -> tuple[Size, Any]:
+    """The number of bins, and the tensor that says it, which must live as long."""
+    needed = counts.number_of_bins(x, argument=("bincount", "arr"))
+    size = integer_scalar(needed, "bincount", "arr")
     if minlength is not None:
-        size = max(size, integer_scalar(minlength, "bincount", "minlength"))
+        size = largest(size, integer_scalar(minlength, "bincount", "minlength"))
     if maxlength is not None:
         most = integer_scalar(maxlength, "bincount", "maxlength")
-        if most < 0:
+        if below(most, 0):
             raise invalid("TW207", f"bincount: maxlength={most}", "at least 0")
-        size = min(size, most)
-    return size
+        size = smallest(size, most)
+    return size, needed
 
 
 @export("math.confusion_matrix")
@@ -135,28 +179,22 @@ def confusion_matrix(
                 "a vector of classes",
             )
     pair = [arithmetic.cast(x, dtype=int64) for x in (actual, predicted)]
-    for x, argument in zip(pair, ("labels", "predictions")):
-        if (array_of(x) < 0).any():
-            raise invalid("TW207", f"confusion_matrix: `{argument}` contains negative values")
+    _check_classes(pair, num_classes)
+    needed = []
     if num_classes is None:
-        if not all(math.prod(x.dims) for x in pair):
+        if any(same(math.prod(x.dims), 0) for x in pair):
             raise invalid("TW207", "confusion_matrix: no elements and no num_classes")
-        count = max(int(array_of(x).max()) for x in pair) + 1
+        needed = [counts.number_of_bins(x, argument=("confusion_matrix", "labels")) for x in pair]
+        count: Any = largest(*[integer_scalar(n, "confusion_matrix", "labels") for n in needed])
     else:
         count = integer_scalar(num_classes, "confusion_matrix", "num_classes")
-        for x, argument in zip(pair, ("labels", "predictions")):
-            if (array_of(x) >= count).any():
-                raise invalid(
-                    "TW206",
-                    f"confusion_matrix: `{argument}` out of bound",
-                    f"classes below {count}",
-                )
     dtype = as_dtype(dtype)
     if weights is None:
-        w = constant(np.ones(predicted.dims, dtype.numpy_dtype))
+        one = constant(dtype.numpy_dtype.type(1))
+        w = layout.broadcast_to(one, shape=predicted.dims)
     else:
         w = tensor(weights)
-        if w.dims != predicted.dims:
+        if dims_differ(w.dims, predicted.dims):
             raise value_error(
                 "TW204",
                 f"confusion_matrix: weights has shape {w.dims}, predictions {predicted.dims}",
@@ -166,12 +204,27 @@ def confusion_matrix(
     return indexing.scatter_nd(joining.stack(*pair, axis=1), w, shape=(count, count))
 
 
+def _check_classes(pair: list, num_classes: Any) -> None:
+    """InvalidArgumentError for classes outside; in a graph the scatter finds them."""
+    for x, argument in zip(pair, ("labels", "predictions")):
+        if type(x) is Symbol:
+            continue
+        array = array_of(x)
+        if (array < 0).any():
+            raise invalid("TW207", f"confusion_matrix: `{argument}` contains negative values")
+        if num_classes is not None and type(num_classes) is not Symbol:
+            most = integer_scalar(num_classes, "confusion_matrix", "num_classes")
+            if (array >= most).any():
+                text = f"confusion_matrix: `{argument}` out of bound"
+                raise invalid("TW206", text, f"classes below {most}")
+
+
 def _squeezed_pair(x: Any, y: Any) -> tuple:
     """Both without a last axis of size 1 that only one of them has."""
     extra = len(x.dims) - len(y.dims)
-    if extra == 1 and x.dims[-1] == 1:
+    if extra == 1 and not differ(x.dims[-1], 1):
         x = layout.reshape(x, shape=x.dims[:-1])
-    if extra == -1 and y.dims[-1] == 1:
+    if extra == -1 and not differ(y.dims[-1], 1):
         y = layout.reshape(y, shape=y.dims[:-1])
     return x, y
 
@@ -181,13 +234,11 @@ def _histogram_arguments(function: str, values: Any, value_range: Any, nbins: An
     for part in tensors:
         if part.dtype not in REAL:
             raise invalid("TW102", f"{function}: dtype {part.dtype.name}", "real numbers")
-    x, bounds = (np.asarray(array_of(part)) for part in tensors)
+    x, limits = tensors
+    if differ(math.prod(limits.dims), 2):
+        raise invalid("TW205", f"{function}: value_range has shape {limits.dims}", "two numbers")
     count = integer_scalar(nbins, function, "nbins")
-    if count <= 0:
-        raise invalid("TW207", f"{function}: nbins={count}", "a positive number")
-    if bounds.size != 2:
-        raise invalid("TW205", f"{function}: value_range has shape {bounds.shape}", "two numbers")
-    return x, *bounds.reshape(-1), count
+    return x, layout.reshape(limits, shape=(2,)), count
 
 
 @export("histogram_fixed_width")
@@ -206,16 +257,8 @@ def histogram_fixed_width(
     function = "histogram_fixed_width"
     dtype = as_dtype(dtype)
     numbers(dtype, function, "dtype")
-    x, low, high, count = _histogram_arguments(function, values, value_range, nbins)
-    if not low < high:
-        raise invalid("TW207", f"{function}: value_range=[{low}, {high}]", "low < high")
-    if np.isnan(x).any():
-        raise invalid("TW207", f"{function}: values contain NaN")
-    step = (float(high) - float(low)) / count
-    places = np.clip((x.astype(np.float64) - float(low)) / step, 0, count - 1)
-    places = places.astype(np.int64).reshape(-1)
-    found = allocated(function, np.bincount, places, None, count)
-    return constant(found.astype(dtype.numpy_dtype))
+    x, limits, count = _histogram_arguments(function, values, value_range, nbins)
+    return counts.histogram(x, limits, bins=count, dtype=dtype)
 
 
 @export("histogram_fixed_width_bins")
@@ -231,16 +274,8 @@ def histogram_fixed_width_bins(
     array([0, 1, 4], dtype=int32)
     """
     function = "histogram_fixed_width_bins"
-    x, low, high, count = _histogram_arguments(function, values, value_range, nbins)
-    kind = np.float64 if x.dtype.kind in "iu" else x.dtype
-    with np.errstate(all="ignore"):
-        scaled = (
-            (x - low).astype(kind) / kind.type(high - low)
-            if hasattr(kind, "type")
-            else ((x - low).astype(kind) / kind(high - low))
-        )
-        places = np.clip(np.floor(scaled * count), 0, count - 1).astype(np.int32)
-    return constant(places)
+    x, limits, count = _histogram_arguments(function, values, value_range, nbins)
+    return counts.histogram_bins(x, limits, bins=count)
 
 
 @export("dynamic_partition")
@@ -261,18 +296,19 @@ def dynamic_partition(
     if count < 1:
         raise invalid("TW207", f"dynamic_partition: num_partitions={count}", "at least 1")
     rank = len(parts.dims)
-    if x.dims[:rank] != parts.dims:
+    if dims_differ(x.dims[:rank], parts.dims):
         raise invalid(
             "TW204",
             f"dynamic_partition: data has shape {x.dims} and partitions {parts.dims}",
             "data.shape beginning with partitions.shape",
         )
-    flat = np.asarray(array_of(parts)).reshape(-1)
-    indexing.check_range("dynamic_partition", flat, count)
-    rows = layout.reshape(x, shape=(flat.size, *x.dims[rank:]))
-    order = constant(np.argsort(flat, kind="stable"))
+    size = math.prod(parts.dims)
+    flat = layout.reshape(parts, shape=(size,))
+    rows = layout.reshape(x, shape=(size, *x.dims[rank:]))
+    order = sort.argsort(flat, descending=False)
     ordered = indexing.gather(rows, order, axis=0, batch_dims=0)
-    sizes = tuple(np.bincount(flat, minlength=count).tolist())
+    found = counts.partition_sizes(flat, count=count)
+    sizes = integer_vector(found, "dynamic_partition", "partitions")
     return list(joining.split(ordered, sizes=sizes, axis=0))
 
 
@@ -304,22 +340,23 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     rest = parts[0].dims[len(places[0].dims) :]
     rows, lines = [], []
     for position, (i, x) in enumerate(zip(places, parts)):
-        if x.dims != (*i.dims, *rest):
+        if dims_differ(x.dims, (*i.dims, *rest)):
             raise invalid(
                 "TW204",
                 f"dynamic_stitch: data[{position}] has shape {x.dims}, its indices {i.dims}",
                 f"data of shape {(*i.dims, *rest)}",
             )
-        count = int(np.prod(i.dims))
-        lines.append(np.asarray(array_of(i)).reshape(count))
+        count = math.prod(i.dims)
+        lines.append(layout.reshape(i, shape=(count,)))
         rows.append(layout.reshape(x, shape=(count, *rest)))
-    where = np.concatenate(lines)
-    if where.size and where.min() < 0:
-        raise invalid("TW206", "dynamic_stitch: indices hold a negative number")
-    total = int(where.max()) + 1 if where.size else 0
-    blank = constant(np.zeros((total, *rest), parts[0].dtype.numpy_dtype))
+    where = lines[0] if len(lines) == 1 else layout.concat(*lines, axis=0)
+    needed = counts.number_of_bins(where, argument=("dynamic_stitch", "indices"))
+    total = integer_scalar(needed, "dynamic_stitch", "indices")
+    zero = constant(nothing(parts[0].dtype))
+    blank = layout.broadcast_to(zero, shape=(total, *rest))
     joined = rows[0] if len(rows) == 1 else layout.concat(*rows, axis=0)
-    return scattering.scatter_update(blank, constant(where[:, None]), joined)
+    places = layout.reshape(where, shape=(*where.dims, 1))
+    return scattering.scatter_update(blank, places, joined)
 
 
 @export("unravel_index")
@@ -334,17 +371,9 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
     array([[1, 1],
            [0, 2]], dtype=int32)
     """
-    array = integer_array(indices, "unravel_index", "indices")
-    shape = np.array(integer_vector(dims, "unravel_index", "dims"), np.int64)
-    if array.ndim > 1:
-        raise invalid("TW203", f"unravel_index: indices has shape {array.shape}", "rank at most 1")
-    if (shape == 0).any():
-        raise invalid("TW205", f"unravel_index: dims={shape.tolist()} contains a zero")
-    if array.size and array.max() >= np.prod(shape):
-        raise invalid("TW206", f"unravel_index: index {array.max()} is out of bound with dims")
-    kind = array.dtype if array.dtype.kind == "i" else np.dtype(np.int32)
-    left, found = array.astype(np.int64), []
-    for size in shape[::-1]:
-        found.append(np.fmod(left, size))  # negative indices stay negative, as in TensorFlow
-        left = np.trunc(left / size).astype(np.int64)
-    return constant(np.array(found[::-1]).astype(kind))
+    i, shape = tensor(indices), tensor(dims)
+    for x, argument in ((i, "indices"), (shape, "dims")):
+        if x.dtype not in INTEGERS and 0 not in x.dims:
+            raise invalid("TW102", f"unravel_index: {argument} is {x.dtype.name}", "integers")
+    parts = [x if x.dtype in INTEGERS else arithmetic.cast(x, dtype=int32) for x in (i, shape)]
+    return counts.unravel(*parts)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any
 
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.operands import constant, integer_scalar
+from talweg.api.array.operands import (
+    constant,
+    integer_scalar,
+    integer_vector,
+    sized,
+    sizes_tensor,
+)
 from talweg.api.export import export, operation
-from talweg.core.dtypes import ANY, bool_
+from talweg.core.dims import dims_differ, known_first, same
+from talweg.core.dtypes import ANY, bool_, int32, int64
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
-from talweg.eager.tensor import array_of
-from talweg.prims import arithmetic, indexing, layout, search
+from talweg.graph.symbol import Symbol
+from talweg.prims import arithmetic, indexing, layout, reduce, search, segment, sequences
 
 
 @operation("gather")
@@ -83,7 +92,7 @@ def gather_v1(
 
 
 def _gather_axis(axis: Any, rank: int, implied: bool) -> int:
-    if type(axis) is not int and np.ndim(array_of(tensor(axis))):
+    if type(axis) is not int and tensor(axis).dims:
         raise invalid("TW203", f"gather: axis must be scalar, got {axis!r}")
     place = integer_scalar(axis, "gather", "axis")
     if not -rank <= place < rank and not (implied and place == 0):
@@ -121,7 +130,7 @@ def gather_nd(
             f"{len(i.dims)}",
         )
     if batch:
-        if x.dims[:batch] != i.dims[:batch]:
+        if dims_differ(x.dims[:batch], i.dims[:batch]):
             raise invalid(
                 "TW204",
                 f"gather_nd: params has shape {x.dims} and indices has shape {i.dims}",
@@ -130,31 +139,37 @@ def gather_nd(
         i = _with_batch_places(i, batch)
     if bad_indices_policy == "IGNORE":
         return _gather_ignoring(x, i)
-    sparse = not batch and len(i.dims) == 2 and i.dims[-1] == 1
+    sparse = not batch and len(i.dims) == 2 and same(i.dims[-1], 1)
     return indexing.gather_nd(x, i, sparse=sparse)
 
 
 def _with_batch_places(i: Any, batch: int) -> Any:
     """i [b..., k, depth] with the batch coordinates before each index: [b..., k, batch + depth]."""
     dims = i.dims[:-1]
-    places = np.indices(dims[:batch], i.dtype.numpy_dtype)
-    places = np.moveaxis(places, 0, -1).reshape(*dims[:batch], *(1,) * (len(dims) - batch), batch)
-    places = np.ascontiguousarray(np.broadcast_to(places, (*dims, batch)))
-    return layout.concat(constant(places), i, axis=len(i.dims) - 1)
+    columns = []
+    for axis in range(batch):
+        steps = sequences.counting(size=dims[axis], dtype=i.dtype)
+        lined = (*(1,) * axis, dims[axis], *(1,) * (len(dims) - axis))
+        spread = layout.reshape(steps, shape=lined)
+        columns.append(layout.broadcast_to(spread, shape=(*dims, 1)))
+    return layout.concat(*columns, i, axis=len(i.dims) - 1)
 
 
-def _inside(i: Any, dims: tuple) -> Any:
-    """Which indices i [..., depth] lie inside a tensor of shape `dims`, as an array [...]."""
-    array = array_of(i)
-    return ((array >= 0) & (array < np.array(dims[: array.shape[-1]]))).all(-1)
+def inside(i: Any, dims: tuple) -> Any:
+    """Which indices i [..., depth] lie inside a tensor of shape `dims`: truth values [...]."""
+    bounds = sizes_tensor(dims[: operator.index(i.dims[-1])], i.dtype)
+    zero = constant(i.dtype.numpy_dtype.type(0))
+    fits = arithmetic.logical_and(arithmetic.greater_equal(i, zero), arithmetic.less(i, bounds))
+    return reduce.reduce_all(fits, axes=(len(i.dims) - 1,), keepdims=False)
 
 
 def _gather_ignoring(x: Any, i: Any) -> Any:
-    inside = _inside(i, x.dims)
-    safe = constant(np.where(inside[..., None], array_of(i), 0).astype(i.dtype.numpy_dtype))
+    fits = inside(i, x.dims)
+    kept = layout.reshape(fits, shape=(*fits.dims, 1))
+    safe = arithmetic.select(kept, i, constant(i.dtype.numpy_dtype.type(0)))
     found = indexing.gather_nd(x, safe, sparse=False)
-    shape = (*inside.shape, *(1,) * (len(found.dims) - inside.ndim))
-    return arithmetic.select(constant(inside.reshape(shape)), found, arithmetic.zeros_of(found))
+    shape = (*fits.dims, *(1,) * (len(found.dims) - len(fits.dims)))
+    return arithmetic.select(layout.reshape(fits, shape=shape), found, arithmetic.zeros_of(found))
 
 
 @operation("boolean_mask")
@@ -176,13 +191,14 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
         raise value_error("TW203", "boolean_mask: mask cannot be scalar.")
     start = 0 if axis is None else integer_scalar(axis, "boolean_mask", "axis")
     covered = x.dims[start : start + rank] if start >= 0 else x.dims[start:][:rank]
-    if covered != chosen.dims or start < 0:
+    if dims_differ(covered, chosen.dims) or start < 0:
         raise value_error(
             "TW204",
             f"boolean_mask: shapes {covered} and {chosen.dims} are incompatible",
             "a mask of the shape of the axes it covers",
         )
-    count = int(np.prod(covered))
+    covered = known_first(covered, chosen.dims)
+    count = math.prod(covered)
     flat = layout.reshape(x, shape=(*x.dims[:start], count, *x.dims[start + rank :]))
     places = search.nonzero(layout.reshape(chosen, shape=(count,)))
     places = layout.reshape(places, shape=places.dims[:1])
@@ -232,14 +248,15 @@ def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = No
         return where(condition, x, y)
     c = convert_to_tensor(condition, None if hasattr(condition, "dtype") else bool_)
     x, y = matching_list((x, y))
-    fits = c.dims == x.dims or not c.dims or (len(c.dims) == 1 and c.dims == x.dims[:1])
-    if x.dims != y.dims or not fits:
+    rows = len(c.dims) == 1 < len(x.dims)  # it chooses rows
+    fits = not c.dims or not dims_differ(c.dims, x.dims[:1] if rows else x.dims)
+    if dims_differ(x.dims, y.dims) or not fits:
         raise invalid(
             "TW204",
             f"where: condition, x and y have shapes {c.dims}, {x.dims} and {y.dims}",
             "x and y of one shape; a condition of that shape, a scalar, or a vector choosing rows",
         )
-    if c.dims and c.dims != x.dims:
+    if rows:
         c = layout.reshape(c, shape=(*c.dims, *(1,) * (len(x.dims) - 1)))
     return arithmetic.select(c, x, y)
 
@@ -257,13 +274,21 @@ def dense(slices: IndexedSlices) -> Any:
             "IndexedSlices with a dense_shape",
         )
     values, indices = convert_to_tensor(slices.values), convert_to_tensor(slices.indices)
-    dims = tuple(int(size) for size in array_of(convert_to_tensor(slices.dense_shape)))
-    array = getattr(indices, "_array", None)
+    whole = sized(convert_to_tensor(slices.dense_shape), (len(values.dims),))
+    rows = integer_vector(whole, "dense", "dense_shape")[0]
+    if type(indices) is Symbol and values.dtype.is_numeric:
+        return segment.segment_sum(values, _as_ids(indices), count=rows)
+    array = None if type(indices) is Symbol else getattr(indices, "_array", None)
     if array is not None and array.size and array.min() < 0:
         kept = constant(np.flatnonzero(array >= 0))
         values = indexing.gather(values, kept, axis=0, batch_dims=0)
         indices = constant(array[array >= 0])
-    return indexing.scatter_rows(values, indices, axis=0, batch_dims=0, rows=dims[0])
+    return indexing.scatter_rows(values, indices, axis=0, batch_dims=0, rows=rows)
+
+
+def _as_ids(indices: Any) -> Any:
+    """Indices as segment ids, which are int32 or int64."""
+    return indices if indices.dtype is int64 else arithmetic.cast(indices, dtype=int32)
 
 
 @operation("add_slices")

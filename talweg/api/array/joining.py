@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,22 @@ from talweg.api.array.operands import (
     INTEGERS,
     axis_in_range,
     axis_scalar,
-    constant,
     demanded_integer,
+    dims_or_none,
     integer_scalar,
     integer_vector,
+    sized,
 )
 from talweg.api.export import export, operation
+from talweg.core.dims import Dim, Size, below, differ, is_symbolic, same
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import normalize_axis
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.operators import matching_list
-from talweg.eager.tensor import array_of
 from talweg.eager.variable import Variable
-from talweg.prims import arithmetic, indexing, joining, layout
+from talweg.prims import arithmetic, indexing, joining, layout, sequences
+from talweg.prims.state import ensure_dims
 
 
 @export("concat")
@@ -47,10 +50,23 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     if len(values) == 1:
         return values[0] if isinstance(values[0], IndexedSlices) else _copy(tensor(values[0]))
     tensors = matching_list(values)
-    rank = max(len(x.dims) for x in tensors)
+    tensors, rank = _of_one_rank(tensors)
     if rank == 0:
         raise invalid("TW203", "concat: can't concatenate scalars", hint="tf.stack")
-    return layout.concat(*tensors, axis=normalize_axis("concat", place, rank))
+    place = place if rank is None else normalize_axis("concat", place, rank)
+    return layout.concat(*tensors, axis=place)
+
+
+def _of_one_rank(tensors: list) -> tuple:
+    """The tensors, and their rank: where a graph does not know it, that of the others; or None."""
+    shapes = [dims_or_none(x) for x in tensors]
+    ranks = [len(dims) for dims in shapes if dims is not None]
+    if not ranks or len(ranks) == len(shapes):
+        return tensors, max(ranks, default=None)
+    unknown = (None,) * max(ranks)
+    return [
+        ensure_dims(x, shape=unknown) if dims is None else x for x, dims in zip(tensors, shapes)
+    ], max(ranks)
 
 
 def _copy(x: Any) -> Any:
@@ -93,7 +109,9 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
     tensors = matching_list(values)
     if not tensors:
         return convert_to_tensor([])
-    return joining.stack(*tensors, axis=axis_in_range(axis, len(tensors[0].dims) + 1))
+    tensors, rank = _of_one_rank(tensors)
+    place = axis_in_range(axis, rank + 1) if rank is not None else axis
+    return joining.stack(*tensors, axis=place)
 
 
 @export("parallel_stack")
@@ -121,10 +139,19 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, name: str = "unstack") -
     """
     x = tensor(value)
     place = axis_in_range(axis, len(x.dims))
-    if num is not None and integer_scalar(num, "unstack", "num") != x.dims[place]:
+    size = x.dims[place]
+    count = size if num is None else integer_scalar(num, "unstack", "num")
+    if differ(count, size):
         raise invalid(
             "TW204", f"unstack: input shape axis {place} must equal {num}, got shape {x.dims}"
         )
+    if type(count) is Dim:
+        raise value_error(
+            "TW205", f"unstack: cannot infer argument `num` from shape {x.shape}", "num=..."
+        )
+    if type(size) is Dim:
+        known = tuple(count if axis == place else None for axis in range(len(x.dims)))
+        x = ensure_dims(x, shape=known)
     return list(joining.unstack(x, axis=place))
 
 
@@ -144,15 +171,14 @@ def split(
     x = tensor(value)
     if isinstance(num_or_size_splits, (int, np.integer)):
         return list(_split_evenly(x, int(num_or_size_splits), axis))
-    given = tensor(num_or_size_splits)
-    if not given.dims:
+    if not isinstance(num_or_size_splits, (list, tuple)) and not tensor(num_or_size_splits).dims:
         raise value_error(
             "TW203",
             f"split: num_or_size_splits is a scalar tensor: {num_or_size_splits!r}",
             "a Python int or a vector of sizes",
         )
     place = axis_scalar(axis, len(x.dims), "split")
-    pieces = integer_vector(given, "split", "num_or_size_splits", empty=False)
+    pieces = integer_vector(num_or_size_splits, "split", "num_or_size_splits", empty=False)
     if num is not None and integer_scalar(num, "split", "num") != len(pieces):
         raise invalid("TW204", f"split: num={num}, but there are {len(pieces)} sizes")
     return list(joining.split(x, sizes=_filled(pieces, x.dims[place]), axis=place))
@@ -163,7 +189,7 @@ def _split_evenly(x: Any, count: int, axis: Any) -> tuple:
     size = x.dims[place]
     if count < 1:
         raise invalid("TW207", f"split: num_or_size_splits={count}", "at least 1")
-    if size % count:
+    if differ(size % count, 0):
         raise invalid(
             "TW204",
             f"split: the number of ways to split should evenly divide the split dimension, but "
@@ -172,8 +198,10 @@ def _split_evenly(x: Any, count: int, axis: Any) -> tuple:
     return joining.split(x, sizes=(size // count,) * count, axis=place)
 
 
-def _filled(pieces: tuple, size: int) -> tuple:
+def _filled(pieces: tuple, size: Size) -> tuple:
     """The sizes of a split with -1 replaced."""
+    if is_symbolic((*pieces, size)):
+        return _filled_sizes(pieces, size)
     if pieces.count(-1) > 1:
         raise invalid("TW207", f"split: sizes {pieces} hold more than one -1")
     if any(piece < -1 for piece in pieces):
@@ -182,6 +210,17 @@ def _filled(pieces: tuple, size: int) -> tuple:
     if rest < 0:
         raise invalid("TW204", f"split: sizes {pieces} exceed the dimension, which is {size}")
     return tuple(rest if piece == -1 else piece for piece in pieces)
+
+
+def _filled_sizes(pieces: tuple, size: Size) -> tuple:
+    """The sizes of a split where some are symbolic: -1 must stand as such."""
+    numbers = [piece for piece in pieces if type(piece) is int]
+    if numbers.count(-1) > 1 or any(piece < -1 for piece in numbers):
+        raise invalid("TW207", f"split: sizes {pieces} must be >= 0, or -1 once")
+    taken = sum([piece for piece in pieces if type(piece) is Dim or piece != -1])
+    if below(size, taken) and -1 in numbers:
+        raise invalid("TW204", f"split: sizes {pieces} exceed the dimension, which is {size}")
+    return tuple([size - taken if type(n) is int and n == -1 else n for n in pieces])
 
 
 @export("tile")
@@ -196,9 +235,10 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
            [1, 2, 1, 2]], dtype=int32)
     """
     x = tensor(input)
-    counts = integer_vector(multiples, "tile", "multiples")
     dims = x.dims
-    if len(counts) != len(dims) or any(count < 0 for count in counts):
+    multiples = sized(multiples, (len(dims),))
+    counts = integer_vector(multiples, "tile", "multiples")
+    if len(counts) != len(dims) or any(below(count, 0) for count in counts):
         raise invalid(
             "TW204",
             f"tile: multiples={counts} for input of shape {dims}",
@@ -228,9 +268,9 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     (array([1, 1, 2, 2], dtype=int32), array([1, 2, 2], dtype=int32))
     """
     x = tensor(input)
-    counts = np.asarray(array_of(_integers_to_repeat(repeats)))
+    counts = _integers_to_repeat(repeats)
     if axis is None:
-        x = layout.reshape(x, shape=(int(np.prod(x.dims)),))
+        x = layout.reshape(x, shape=(math.prod(x.dims),))
     elif not isinstance(axis, (int, np.integer)):
         raise type_error("TW104", f"repeat: argument `axis` must be an int, got {axis!r}")
     rank = len(x.dims)
@@ -241,16 +281,15 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         )
     place %= rank
     size = x.dims[place]
-    if counts.ndim > 1:
-        raise value_error("TW203", f"repeat: repeats has shape {counts.shape}", "rank at most 1")
-    if counts.size == 1:
-        return _repeated_evenly(x, int(counts.reshape(())), place)
-    if counts.size != size:
-        raise value_error(
-            "TW204", f"repeat: {counts.size} repeats for dimension {place} of size {size}"
-        )
-    places = np.repeat(np.arange(size), np.maximum(counts, 0))
-    return indexing.gather(x, constant(places), axis=place, batch_dims=0)
+    if len(counts.dims) > 1:
+        raise value_error("TW203", f"repeat: repeats has shape {counts.dims}", "rank at most 1")
+    given = math.prod(counts.dims)
+    if same(given, 1):
+        return _repeated_evenly(x, integer_scalar(counts, "repeat", "repeats"), place)
+    if differ(given, size) and differ(given, 1):
+        raise value_error("TW204", f"repeat: {given} repeats for dimension {place} of size {size}")
+    places = sequences.repeated(counts, size=size)
+    return indexing.gather(x, places, axis=place, batch_dims=0)
 
 
 def _integers_to_repeat(repeats: Any) -> Any:
@@ -262,8 +301,8 @@ def _integers_to_repeat(repeats: Any) -> Any:
     return counts
 
 
-def _repeated_evenly(x: Any, count: int, axis: int) -> Any:
-    if count < 0:
+def _repeated_evenly(x: Any, count: Size, axis: int) -> Any:
+    if below(count, 0):
         raise invalid("TW207", f"repeat: repeats={count}", "a number of at least 0")
     dims = x.dims
     lead, size, rest = dims[:axis], dims[axis], dims[axis + 1 :]
@@ -295,7 +334,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list:
                 f"{tensors[0].dtype.name}",
                 "one dtype",
             )
-    sizes = [int(np.prod(x.dims)) for x in tensors]
+    sizes = [math.prod(x.dims) for x in tensors]
     order = list(range(len(tensors)))
     if indexing == "xy" and len(order) > 1:
         order[0], order[1] = 1, 0

@@ -2,22 +2,29 @@
 
 TensorFlow makes a tensor of such an argument and then looks at it, so a list of floats where
 integers belong is an InvalidArgumentError, and None a ValueError.
+
+In a graph an integer may be a symbolic size (`core/dims.py`): functions reject only what is
+certainly wrong (`below`, `differ`), and the kernels look again when the number is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import content, tensor
+from talweg.core import dispatch
+from talweg.core.dims import Dim, Size, below, is_symbolic
 from talweg.core.dtypes import DType, int8, int16, int32, int64
-from talweg.core.errors import ResourceExhaustedError, compose, invalid, type_error, value_error
+from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import normalize_axis
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
-from talweg.eager.tensor import EagerTensor, array_of
+from talweg.eager.tensor import EagerTensor
+from talweg.graph.symbol import Symbol
+from talweg.prims.joining import stack
+from talweg.prims.state import ensure_dims, size_value
 
 INTEGERS = frozenset((int8, int16, int32, int64))
 
@@ -25,7 +32,8 @@ INTEGERS = frozenset((int8, int16, int32, int64))
 def integer_array(value: Any, function: str, argument: str, empty: bool = True) -> np.ndarray:
     """An integer array from anything convertible; InvalidArgumentError for other dtypes.
 
-    An empty list has no integers in it, and no floats either: it passes if `empty`.
+    An empty list has no integers in it, and no floats either: it passes if `empty`.  For a tensor
+    of a graph the array holds ints and symbolic sizes.
     """
     found = tensor(value)
     if found.dtype not in INTEGERS and not (
@@ -37,16 +45,19 @@ def integer_array(value: Any, function: str, argument: str, empty: bool = True) 
             "int32 or int64",
             f"tf.cast({argument}, tf.int32)",
         )
-    return np.asarray(array_of(found))
+    return np.asarray(content(found, function, argument))
 
 
 def integer_vector(
     value: Any, function: str, argument: str, empty: bool = True, scalar: bool = False
-) -> tuple[int, ...]:
+) -> tuple[Size, ...]:
     """A tuple of ints; InvalidArgumentError unless `value` is a vector (or an allowed scalar)."""
-    plain = type(value) in (list, tuple) and all(type(item) is int for item in value)
-    if plain and (value or empty):
-        return tuple(value)
+    if type(value) in (list, tuple):
+        kinds = set(map(type, value))
+        if kinds == _INT or (not kinds and empty):
+            return tuple(value)
+        if kinds & _SYMBOLIC:
+            return tuple([integer_scalar(item, function, argument) for item in value])
     array = integer_array(value, function, argument, empty)
     if array.ndim != 1 and not (scalar and array.ndim == 0):
         raise invalid(
@@ -55,9 +66,12 @@ def integer_vector(
     return tuple(array.reshape(-1).tolist())
 
 
-def integer_scalar(value: Any, function: str, argument: str) -> int:
+_INT, _SYMBOLIC = {int}, {Symbol, Dim}
+
+
+def integer_scalar(value: Any, function: str, argument: str) -> Size:
     """An int; InvalidArgumentError unless `value` holds exactly one integer."""
-    if type(value) is int:
+    if type(value) is int or type(value) is Dim:
         return value
     array = integer_array(value, function, argument)
     if array.size != 1:
@@ -66,12 +80,52 @@ def integer_scalar(value: Any, function: str, argument: str) -> int:
             f"{function}: {argument} must be a scalar, got shape {array.shape}",
             "one integer",
         )
-    return int(array.reshape(())[()])
+    found = array.reshape(-1)[0]
+    return found if type(found) is Dim else int(found)
 
 
-def demanded_integer(value: Any, function: str, argument: str) -> int:
+def dims_or_none(x: Any) -> tuple | None:
+    """The dimensions of a tensor; None if a graph does not know its rank."""
+    return x.node.aval.dims if type(x) is Symbol else x.dims
+
+
+def known_dims(x: Any) -> tuple | None:
+    """The dimensions of a plain tensor, or of a tensor of a graph that knows its rank."""
+    if type(x) is EagerTensor:
+        return x.dims
+    return x.node.aval.dims if type(x) is Symbol else None
+
+
+def in_graph() -> bool:
+    """Whether a graph is under construction."""
+    return state.busy > 0 and dispatch.context.base is not None
+
+
+def unsized_vector(value: Any) -> Any:
+    """`value` if it is an integer vector of a graph with an unknown number of elements."""
+    if type(value) is not Symbol or value.dtype not in (int32, int64):
+        return None
+    dims = value.node.aval.dims
+    return value if dims is None or (len(dims) == 1 and is_symbolic(dims)) else None
+
+
+def sized(value: Any, dims: tuple) -> Any:
+    """`value`, known to have the shape `dims` if it is an integer tensor of a graph without one."""
+    if type(value) is Symbol:
+        own = value.node.aval.dims
+        if own is None or is_symbolic(own):
+            return ensure_dims(value, shape=dims)
+    return value
+
+
+def nothing(dtype: DType) -> Any:
+    """A zero of any dtype; an empty string."""
+    return np.array(b"", object) if dtype.name == "string" else dtype.numpy_dtype.type(0)
+
+
+def demanded_integer(value: Any, function: str, argument: str) -> Size:
     """An int from what converts to int32; TypeError for floats, InvalidArgumentError for lists."""
-    if type(value) is int:
+    if type(value) is int or type(value) is Dim:
         return value
     if not isinstance(value, (Tensor, np.ndarray, np.generic)) and not is_tensor_like(value):
         value = convert_to_tensor(value, int32)
@@ -94,36 +148,41 @@ def axis_in_range(value: Any, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
-def sizes(value: Any, function: str, argument: str) -> tuple[int, ...]:
+def sizes(value: Any, function: str, argument: str) -> tuple[Size, ...]:
     """A shape: a tuple of ints of at least 0; a scalar counts as a vector of one."""
     dims = integer_vector(value, function, argument, scalar=True)
     for size in dims:
-        if size < 0:
+        if below(size, 0):
             raise invalid(
                 "TW205", f"{function}: {argument}={dims} has a negative dimension", "sizes >= 0"
             )
     return dims
 
 
-def constant(array: Any) -> EagerTensor:
-    """A tensor around an array made here."""
+def constant(array: Any) -> Any:
+    """A tensor around an array made here; a constant of the graph in force."""
+    if state.busy and dispatch.context.base is not None:
+        return dispatch.context.base.constant(array)
     made = object.__new__(EagerTensor)
     made._array = array
     return made
 
 
-def allocated(function: str, make: Callable[..., Any], *arguments: Any) -> Any:
-    """make(*arguments), an array; ResourceExhaustedError if there is no room for it."""
-    try:
-        return make(*arguments)
-    except (MemoryError, ValueError) as error:
-        text = compose("TW209", f"{function}: not enough memory: {error}")
-        raise ResourceExhaustedError(None, None, text) from None
+state = dispatch.state
 
 
-def is_plain(value: Any) -> bool:
-    """Whether `value` is a tensor that has a value."""
-    return type(value) is EagerTensor
+def size_tensor(size: Size, dtype: DType) -> Any:
+    """A size as a scalar tensor."""
+    if type(size) is Dim:
+        return size_value(size=size, dtype=dtype)
+    return constant(dtype.numpy_dtype.type(size))
+
+
+def sizes_tensor(sizes: Any, dtype: DType) -> Any:
+    """Sizes as an integer vector."""
+    if is_symbolic(sizes):
+        return stack(*[size_tensor(size, dtype) for size in sizes], axis=0)
+    return constant(np.array(sizes, dtype.numpy_dtype))
 
 
 def numbers(dtype: DType, function: str, argument: str) -> None:

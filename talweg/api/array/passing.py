@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.dtypes import NUMERIC, as_dtype
-from talweg.core.errors import invalid, type_error
+from talweg.core.errors import NeedsStaticError, invalid, type_error
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.eager.tensor import EagerTensor
+from talweg.graph.contents import elements
+from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import arithmetic, joining, layout
 
 
@@ -114,6 +118,27 @@ def is_symbolic_tensor(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and not isinstance(tensor, EagerTensor)
 
 
+def _known_content(x: Symbol, partial: bool) -> Any:
+    """The value of a tensor of a graph as far as it is known while the graph is built."""
+    content = constant_of(x.node)
+    if content is not None:
+        return content.array
+    if not x.dtype.is_integer:
+        return None
+    try:
+        found = elements(x.node)
+    except NeedsStaticError:
+        return None
+    known = [type(n) is int for n in found.reshape(-1)]
+    if all(known):
+        return found.astype(x.dtype.numpy_dtype)
+    if not partial or not any(known):
+        return None
+    result = np.full(found.shape, None, object)
+    result.reshape(-1)[:] = [n if type(n) is int else None for n in found.reshape(-1)]
+    return result
+
+
 @export("get_static_value")
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value of `tensor` as an array if it is known without computing, else None.
@@ -124,4 +149,6 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """
     if isinstance(tensor, EagerTensor):
         return tensor.numpy()
+    if type(tensor) is Symbol:
+        return _known_content(tensor, partial)
     return None if is_tensor_like(tensor) else tensor

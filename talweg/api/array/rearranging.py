@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from talweg.api.arguments import integer, tensor
-from talweg.api.array.operands import constant, integer_array, integer_vector
+from talweg.api.array.operands import (
+    constant,
+    integer_array,
+    integer_vector,
+    nothing,
+    sized,
+    sizes_tensor,
+    unsized_vector,
+)
 from talweg.api.export import export
+from talweg.core.dims import below, differ, same
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import NotFoundError, compose, invalid, type_error, value_error
 from talweg.core.shapes import normalize_axis
 from talweg.eager.operators import matching_list
-from talweg.prims import arithmetic, indexing, joining, layout
+from talweg.prims import dynamic, indexing, joining, layout, sequences
 
 
 @export("reverse")
@@ -29,6 +39,9 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     """
     (x,) = matching_list([tensor])
     rank = len(x.dims)
+    unsized = unsized_vector(axis)
+    if unsized is not None:
+        return dynamic.reverse_by(x, unsized)
     given = integer_vector(axis, "reverse", "axis")
     if rank == 0:
         return x
@@ -70,7 +83,7 @@ def reverse_sequence(
             f"reverse_sequence: seq_axis={seq_axis} and batch_axis={batch_axis} for rank {rank}",
             f"two different axes from 0 to {rank - 1}",
         )
-    if lengths.dims != (x.dims[batch_axis],):
+    if differ(lengths.dims[0], x.dims[batch_axis]):
         raise invalid(
             "TW204",
             f"reverse_sequence: {lengths.dims[0]} seq_lengths for {x.dims[batch_axis]} sequences",
@@ -79,15 +92,7 @@ def reverse_sequence(
 
 
 def _reverse_rows(x: Any, lengths: Any, seq_axis: int, batch_axis: int) -> Any:
-    size = x.dims[seq_axis]
-    array = getattr(lengths, "_array", None)
-    if array is not None and array.size and (array.min() < 0 or array.max() > size):
-        raise invalid(
-            "TW207", f"reverse_sequence: seq_lengths={array.tolist()}", f"lengths from 0 to {size}"
-        )
-    steps = constant(np.arange(size, dtype=lengths.dtype.numpy_dtype)[None, :])
-    last = layout.reshape(lengths, shape=(*lengths.dims, 1)) - 1
-    places = arithmetic.select(arithmetic.less_equal(steps, last), last - steps, steps)
+    places = sequences.reversed_places(lengths, size=x.dims[seq_axis])
     rest = [axis for axis in range(len(x.dims)) if axis not in (batch_axis, seq_axis)]
     perm = (batch_axis, seq_axis, *rest)
     rows = indexing.gather(layout.transpose(x, perm=perm), places, axis=1, batch_dims=1)
@@ -115,8 +120,8 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
             f"roll: shift and axis have shapes {moves.shape} and {given.shape}",
             "two integers, or two vectors of one length",
         )
-    axes = [normalize_axis("roll", int(place), len(x.dims)) for place in given.reshape(-1)]
-    shifts = tuple(int(move) for move in moves.reshape(-1))
+    axes = [normalize_axis("roll", place, len(x.dims)) for place in given.reshape(-1).tolist()]
+    shifts = tuple(moves.reshape(-1).tolist())
     return joining.roll(x, shifts=shifts, axes=tuple(axes))
 
 
@@ -142,22 +147,19 @@ def pad(
         raise value_error("TW207", f"pad: mode={mode!r}", '"CONSTANT", "REFLECT" or "SYMMETRIC"')
     if kind != "CONSTANT":
         (x,) = matching_list([tensor])
+        paddings = sized(paddings, (len(x.dims), 2))
         low, high = _paddings(paddings, x.dims)
         return _mirrored(x, low, high, kind == "SYMMETRIC")
     if isinstance(constant_values, int) and constant_values == 0:
         (x,) = matching_list([tensor])
-        value = constant(_nothing(x.dtype))
+        value = constant(nothing(x.dtype))
     else:
         x, value = matching_list([tensor, constant_values])
+    paddings = sized(paddings, (len(x.dims), 2))
     low, high = _paddings(paddings, x.dims)
     if value.dims:
         raise invalid("TW203", f"pad: constant_values has shape {value.dims}", "a scalar")
     return layout.pad(x, value, low=low, high=high)
-
-
-def _nothing(dtype: Any) -> Any:
-    """A zero of any dtype; an empty string."""
-    return np.array(b"", object) if dtype.name == "string" else dtype.numpy_dtype.type(0)
 
 
 def _paddings(paddings: Any, dims: tuple, function: str = "pad") -> tuple[tuple, tuple]:
@@ -169,7 +171,7 @@ def _paddings(paddings: Any, dims: tuple, function: str = "pad") -> tuple[tuple,
             f"{function}: paddings has shape {array.shape} for input of shape {dims}",
             f"shape ({len(dims)}, 2)",
         )
-    if (array < 0).any():
+    if any(below(n, 0) for n in array.reshape(-1).tolist()):
         raise invalid("TW207", f"{function}: paddings={array.tolist()}", "numbers of at least 0")
     pairs = array.reshape(-1, 2)
     return tuple(pairs[:, 0].tolist()), tuple(pairs[:, 1].tolist())
@@ -180,24 +182,18 @@ def _mirrored(x: Any, low: tuple, high: tuple, symmetric: bool) -> Any:
     for axis, (before, after) in enumerate(zip(low, high)):
         size = x.dims[axis]
         most = size if symmetric else size - 1
-        if before > most or after > most:
+        if below(most, before) or below(most, after):
             raise invalid(
                 "TW207",
                 f"pad: paddings {before}, {after} are too large to mirror dimension {axis} of size "
                 f"{size}",
-                f"at most {max(most, 0)}",
+                f"at most {most}",
             )
-        if not before and not after:
+        if same(before, 0) and same(after, 0):
             continue
         edge = 0 if symmetric else 1
-        places = np.concatenate(
-            [
-                np.arange(before)[::-1] + edge,
-                np.arange(size),
-                size - 1 - edge - np.arange(after),
-            ]
-        )
-        x = indexing.gather(x, constant(places), axis=axis, batch_dims=0)
+        places = sequences.mirrored_places(low=before, size=size, high=after, edge=edge)
+        x = indexing.gather(x, places, axis=axis, batch_dims=0)
     return x
 
 
@@ -242,7 +238,7 @@ def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name:
     x = _channels_last(x, data_format)
     b, h, w, c = x.dims
     n = int(block_size)
-    if h % n or w % n:
+    if differ(h % n, 0) or differ(w % n, 0):
         raise invalid(
             "TW204", f"space_to_depth: height {h} and width {w} must be divisible by block_size {n}"
         )
@@ -268,7 +264,7 @@ def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name:
     x = _channels_last(x, data_format)
     b, h, w, c = x.dims
     n = int(block_size)
-    if c % (n * n):
+    if differ(c % (n * n), 0):
         raise invalid("TW204", f"depth_to_space: depth {c} must be divisible by {n * n}")
     blocks = layout.reshape(x, shape=(b, h, w, n, n, c // (n * n)))
     blocks = layout.transpose(blocks, perm=(0, 1, 3, 2, 4, 5))
@@ -284,9 +280,9 @@ def _block_arguments(function: str, x: Any, block_shape: Any, pads: Any, word: s
         raise invalid("TW203", f"{function}: input has shape {x.dims}", f"rank >= {rank + 1}")
     if array.shape != (rank, 2):
         raise invalid("TW205", f"{function}: {word} has shape {array.shape}", f"shape ({rank}, 2)")
-    if any(block < 1 for block in blocks):
+    if any(below(block, 1) for block in blocks):
         raise invalid("TW207", f"{function}: block_shape={blocks}", "positive numbers")
-    if (array < 0).any():
+    if any(below(n, 0) for n in array.reshape(-1).tolist()):
         raise invalid("TW207", f"{function}: {word}={array.tolist()}", "numbers of at least 0")
     return blocks, array.tolist()
 
@@ -310,11 +306,11 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
     rest = dims[rank + 1 :]
     low = (0, *(pair[0] for pair in pads), *(0,) * len(rest))
     high = (0, *(pair[1] for pair in pads), *(0,) * len(rest))
-    if any(low) or any(high):
-        x = layout.pad(x, constant(_nothing(x.dtype)), low=low, high=high)
+    if not all(same(n, 0) for n in (*low, *high)):
+        x = layout.pad(x, constant(nothing(x.dtype)), low=low, high=high)
     spaces = x.dims[1 : rank + 1]
     for place, (space, block) in enumerate(zip(spaces, blocks)):
-        if space % block:
+        if differ(space % block, 0):
             raise invalid(
                 "TW204",
                 f"space_to_batch: padded dimension {place} is {space}, not divisible by {block}",
@@ -324,7 +320,7 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
     within = tuple(range(2, 2 * rank + 1, 2))
     between = tuple(range(1, 2 * rank, 2))
     perm = (*within, 0, *between, *range(2 * rank + 1, 2 * rank + 1 + len(rest)))
-    batch = dims[0] * int(np.prod(blocks))
+    batch = dims[0] * math.prod(blocks)
     outer = tuple(space // block for space, block in zip(spaces, blocks))
     return layout.reshape(layout.transpose(apart, perm=perm), shape=(batch, *outer, *rest))
 
@@ -343,8 +339,8 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     x = tensor(input)
     blocks, pairs = _block_arguments("batch_to_space", x, block_shape, crops, "crops")
     rank, dims = len(blocks), x.dims
-    total = int(np.prod(blocks))
-    if dims[0] % total:
+    total = math.prod(blocks)
+    if differ(dims[0] % total, 0):
         raise invalid(
             "TW204",
             f"batch_to_space: batch dimension {dims[0]} is not divisible by the product of block "
@@ -358,7 +354,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     whole = (dims[0] // total, *full, *rest)
     joined = layout.reshape(layout.transpose(apart, perm=perm), shape=whole)
     for place, (size, (low, high)) in enumerate(zip(full, pairs)):
-        if low + high > size:
+        if below(size, low + high):
             raise invalid(
                 "TW207", f"batch_to_space: crops {low}, {high} exceed dimension {place} of {size}"
             )
@@ -381,11 +377,11 @@ def required_space_to_batch_paddings(
     ([[0, 1], [0, 2]], [[0, 1], [0, 2]])
     """
     function = "required_space_to_batch_paddings"
-    sizes = np.array(integer_vector(input_shape, function, "input_shape"), np.int64)
-    blocks = np.array(integer_vector(block_shape, function, "block_shape"), np.int64)
-    base = np.zeros((len(blocks), 2), np.int64)
+    sizes = np.array(integer_vector(input_shape, function, "input_shape"), object)
+    blocks = np.array(integer_vector(block_shape, function, "block_shape"), object)
+    base = np.zeros((len(blocks), 2), object)
     if base_paddings is not None:
-        base = integer_array(base_paddings, function, "base_paddings")
+        base = integer_array(base_paddings, function, "base_paddings").astype(object)
     if sizes.shape != blocks.shape or base.shape != (len(blocks), 2):
         raise value_error(
             "TW204",
@@ -394,6 +390,10 @@ def required_space_to_batch_paddings(
             "[m], [m] and [m, 2]",
         )
     extra = -(sizes + base.sum(1)) % blocks
-    paddings = np.stack([base[:, 0], base[:, 1] + extra], 1).astype(np.int32)
-    crops = np.stack([np.zeros_like(extra), extra], 1).astype(np.int32)
-    return constant(paddings), constant(crops)
+    return _pairs(base[:, 0], base[:, 1] + extra), _pairs(np.zeros_like(extra), extra)
+
+
+def _pairs(low: np.ndarray, high: np.ndarray) -> Any:
+    """Two vectors of sizes as the columns of an int32 matrix."""
+    flat = tuple(np.stack([low, high], 1).reshape(-1).tolist())
+    return layout.reshape(sizes_tensor(flat, int32), shape=(len(low), 2))

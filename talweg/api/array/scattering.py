@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any
 
-import numpy as np
-
 from talweg.api.arguments import tensor
-from talweg.api.array.operands import constant, integer_vector
+from talweg.api.array.gathering import inside
+from talweg.api.array.operands import integer_vector, sized, unsized_vector
 from talweg.api.export import export, operation
+from talweg.core.dims import below
 from talweg.core.errors import invalid
-from talweg.core.value import IndexedSlices, Tensor
+from talweg.core.value import Tensor
 from talweg.eager.operators import matching_list
-from talweg.eager.tensor import array_of
-from talweg.prims import arithmetic, indexing, layout, scattering
+from talweg.prims import arithmetic, indexing, layout, scattering, search
 
 
 @export("scatter_nd", "compat.v1.scatter_nd")
@@ -37,8 +38,13 @@ def scatter_nd(
             f"scatter_nd: shape has dtype {shape.dtype.name} and indices have dtype {i.dtype.name}",
             "one dtype",
         )
-    dims = integer_vector(shape, "scatter_nd", "shape")
-    if any(size < 0 for size in dims):
+    unsized = unsized_vector(shape)
+    if unsized is not None:
+        shape = _ranked(unsized, i, u)
+        dims = integer_vector(shape, "scatter_nd", "shape")
+    else:
+        dims = integer_vector(shape, "scatter_nd", "shape")
+    if any(below(size, 0) for size in dims):
         raise invalid("TW205", f"scatter_nd: shape={dims} has a negative dimension", "sizes >= 0")
     _check_rank("scatter_nd", u)
     if bad_indices_policy == "IGNORE":
@@ -46,33 +52,10 @@ def scatter_nd(
     return indexing.scatter_nd(i, u, shape=dims)
 
 
-def _scatter_rows(kind: str, verb: str) -> Any:
-    def scatter(
-        ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        slices = IndexedSlices(tensor(updates, ref.dtype), tensor(indices))
-        return getattr(ref, f"scatter_{kind}")(slices)
-
-    scatter.__name__ = scatter.__qualname__ = f"scatter_{kind}"
-    scatter.__doc__ = f"""{verb} rows of the variable `ref`: those that `indices` names.
-
-    >>> import talweg as tf
-    >>> v = tf.Variable([1.0, 2.0])
-    >>> tf.compat.v1.scatter_{kind}(v, [], []) is v
-    True
-    """
-    return export(f"compat.v1.scatter_{kind}")(scatter)
-
-
-_V1 = [
-    _scatter_rows("add", "Add updates to"),
-    _scatter_rows("sub", "Subtract updates from"),
-    _scatter_rows("mul", "Multiply by updates"),
-    _scatter_rows("div", "Divide by updates"),
-    _scatter_rows("max", "Raise to updates"),
-    _scatter_rows("min", "Lower to updates"),
-    _scatter_rows("update", "Set"),
-]
+def _ranked(shape: Any, i: Any, u: Any) -> Any:
+    """A shape of unknown length with the length that indices and updates tell."""
+    depth = operator.index(i.dims[-1])
+    return sized(shape, (depth + len(u.dims) - (len(i.dims) - 1),))
 
 
 def _check_rank(function: str, u: Any) -> None:
@@ -82,12 +65,13 @@ def _check_rank(function: str, u: Any) -> None:
 
 def _inside_only(i: Any, u: Any, dims: tuple) -> tuple:
     """The indices inside `dims`, and their updates."""
-    array = array_of(i)
-    inside = ((array >= 0) & (array < np.array(dims[: array.shape[-1]]))).all(-1)
-    rank = inside.ndim
-    flat = layout.reshape(u, shape=(inside.size, *u.dims[rank:]))
-    kept = constant(np.flatnonzero(inside))
-    return constant(array[inside]), indexing.gather(flat, kept, axis=0, batch_dims=0)
+    fits = inside(i, dims)
+    rank, count = len(fits.dims), math.prod(fits.dims)
+    kept = search.nonzero(layout.reshape(fits, shape=(count,)))
+    kept = layout.reshape(kept, shape=kept.dims[:1])
+    rows = [layout.reshape(x, shape=(count, *x.dims[rank:])) for x in (i, u)]
+    i, u = (indexing.gather(part, kept, axis=0, batch_dims=0) for part in rows)
+    return i, u
 
 
 def _scatter(kind: str, x: Any, indices: Any, updates: Any, bad_indices_policy: str = "") -> Any:

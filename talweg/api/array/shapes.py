@@ -8,14 +8,29 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.operands import axis_scalar, constant, integer_array, integer_vector, numbers
-from talweg.api.export import export
-from talweg.core.dtypes import as_dtype, int32
-from talweg.core.errors import invalid, type_error, value_error
-from talweg.core.shapes import TensorShape, as_shape, broadcast_dims, normalize_axis
+from talweg.api.array.operands import (
+    axis_scalar,
+    constant,
+    dims_or_none,
+    integer_array,
+    integer_vector,
+    numbers,
+    size_tensor,
+    sized,
+    sizes_tensor,
+    unsized_vector,
+)
+from talweg.api.export import export, operation
+from talweg.core.dims import Dim, below, differ, is_symbolic, same
+from talweg.core.dims import resolved as resolved_size
+from talweg.core.dtypes import as_dtype, int32, int64
+from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
+from talweg.core.shapes import TensorShape, as_shape, broadcast_dims, normalize_axis, static
 from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
-from talweg.prims import arithmetic, complex, layout
+from talweg.eager.tensor import EagerTensor
+from talweg.graph.symbol import Symbol
+from talweg.prims import arithmetic, complex, dynamic, layout, reduce, state
 
 
 @export("reshape")
@@ -32,31 +47,90 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
            [4, 5, 6]], dtype=int32)>
     """
     x = convert_to_tensor(tensor)
+    if type(x) is Symbol or type(shape) is Symbol:
+        return _reshaped_in_graph(x, shape)
     wanted = shape if type(shape) is int else integer_vector(shape, "reshape", "shape", scalar=True)
     return layout.reshape(x, shape=resolved(wanted, x.dims))
+
+
+def _reshaped_in_graph(x: Any, shape: Any) -> Any:
+    """A reshape where sizes, their number or the rank of x may be unknown."""
+    unsized = unsized_vector(shape)
+    if unsized is not None:
+        return dynamic.reshape_to(x, unsized, dims=None)
+    wanted = integer_vector(shape, "reshape", "shape", scalar=True)
+    dims = dims_or_none(x)
+    blind = dims is None or (is_symbolic(dims) and _divides_by_zero(wanted))
+    if blind:
+        return _reshaped_blindly(x, wanted)
+    shape = resolved(wanted, dims)
+    result = layout.reshape(x, shape=shape)
+    if is_symbolic(shape) and type(result) is Symbol:
+        _add_known(result, shape, math.prod(dims))
+    return result
+
+
+def _add_known(result: Symbol, shape: tuple, total: Any) -> None:
+    """A size that the other sizes and the number of elements leave no choice."""
+    for axis, size in enumerate(shape):
+        rest = math.prod(shape[:axis] + shape[axis + 1 :])
+        if type(size) is Dim and type(rest) is int and rest > 0 and type(total // rest) is int:
+            result.set_shape([total // rest if i == axis else None for i in range(len(shape))])
+
+
+def _divides_by_zero(wanted: tuple) -> bool:
+    """Whether the shape has a -1 beside a 0, which depends on each of the sizes there are."""
+    plain = [n for n in wanted if type(n) is int]
+    return -1 in plain and 0 in plain
+
+
+def _reshaped_blindly(x: Any, wanted: tuple) -> Any:
+    """A tensor of unknown rank in another shape."""
+    known = tuple(n if below(-1, n) else None for n in wanted)
+    return dynamic.reshape_to(x, sizes_tensor(wanted, int32), dims=known)
 
 
 def resolved(shape: Any, dims: tuple) -> tuple:
     """`shape` with its -1 replaced, for a tensor of shape `dims`."""
     if type(shape) is int:
         shape = (shape,)
-    if not shape or min(shape) >= 0:
-        return tuple(shape)
+    try:
+        if not shape or min(shape) >= 0:
+            return tuple(shape)
+    except NeedsStaticError:  # the sign of one of the sizes
+        return _resolved_sizes(tuple(shape), math.prod(dims))
+    if is_symbolic(shape):
+        return _resolved_sizes(tuple(shape), math.prod(dims))
     if shape.count(-1) > 1:
         raise invalid("TW205", f"reshape: shape={tuple(shape)}: only one size may be -1")
     if min(shape) < -1:
         raise invalid("TW205", f"reshape: shape={tuple(shape)} has a size below -1", "sizes >= -1")
     rest, size = math.prod(wanted for wanted in shape if wanted != -1), math.prod(dims)
-    if rest == 0 and size == 0:  # what the dimensions other than 0 leave
+    known = not is_symbolic(dims)
+    if rest == 0 and known and size == 0:  # what the dimensions other than 0 leave
         rest = math.prod(wanted for wanted in shape if wanted > 0)
         size = math.prod(have for have in dims if have > 0)
-    if rest == 0 or size % rest:
+    if rest == 0 or differ(size % rest, 0):
         raise invalid(
             "TW205",
             f"reshape: input of shape {dims} has {size} values, but the requested shape "
             f"{tuple(shape)} requires a multiple of {rest}",
         )
     return tuple(size // rest if wanted == -1 else wanted for wanted in shape)
+
+
+def _resolved_sizes(shape: tuple, total: Any) -> tuple:
+    """`shape`, which holds symbolic sizes of any sign, for `total` elements."""
+    numbers = [n for n in shape if type(n) is int]
+    if numbers.count(-1) > 1 or any(n < -1 for n in numbers):
+        raise invalid("TW205", f"reshape: shape={shape}", "sizes >= 0, and at most one -1")
+    if -1 in numbers:
+        rest = math.prod([n for n in shape if type(n) is Dim or n != -1])
+        if same(rest, 0):
+            raise invalid("TW205", f"reshape: shape={shape} has a -1 beside a 0")
+        return tuple([total // rest if type(n) is int and n == -1 else n for n in shape])
+    others = [math.prod(shape[:i] + shape[i + 1 :]) for i in range(len(shape))]
+    return tuple([resolved_size(n, total, other) for n, other in zip(shape, others)])
 
 
 @export("transpose")
@@ -77,7 +151,11 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     if perm is None:
         order = tuple(range(rank - 1, -1, -1))
     else:
+        perm = sized(perm, (rank,))
         order = integer_vector(perm, "transpose", "perm")
+        if is_symbolic(order):
+            result = dynamic.transpose_by(x, tensor(perm))
+            return complex.conj(result) if conjugate and x.dtype.is_complex else result
         if len(order) == rank:
             order = tuple(normalize_axis("transpose", axis, rank, "perm") for axis in order)
     result = layout.transpose(x, perm=order)
@@ -98,12 +176,14 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
     dims = x.dims
     chosen = _squeezed(axis, len(dims))
     for position in chosen:
-        if dims[position] != 1:
+        if differ(dims[position], 1):
             raise invalid(
                 "TW204",
                 f"squeeze: can not squeeze dimension {position} of shape {dims}",
                 f"a dimension of 1, got {dims[position]}",
             )
+    if not chosen and is_symbolic(dims):
+        return dynamic.squeeze_all(x)
     if not chosen:
         chosen = {position for position, size in enumerate(dims) if size == 1}
     kept = tuple(size for position, size in enumerate(dims) if position not in chosen)
@@ -154,8 +234,11 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
            [1, 2]], dtype=int32)
     """
     x = tensor(input)
+    unsized = unsized_vector(shape)
+    if unsized is not None:
+        return dynamic.broadcast_by(x, unsized, dims=None)
     dims = integer_vector(shape, "broadcast_to", "shape")
-    if any(size < 0 for size in dims):
+    if any(below(size, 0) for size in dims):
         raise invalid("TW205", f"broadcast_to: shape={dims} has a negative dimension", "sizes >= 0")
     return layout.broadcast_to(x, shape=dims)
 
@@ -205,20 +288,33 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
         integer_vector(x, "broadcast_dynamic_shape", "shape_x"),
         integer_vector(y, "broadcast_dynamic_shape", "shape_y"),
     )
-    return constant(np.array(dims, x.dtype.numpy_dtype))
+    return sizes_tensor(dims, x.dtype)
 
 
-def _integers(value: Any, out_type: Any, function: str) -> Any:
+def _shape(input: Any, out_type: Any, function: str) -> Any:
+    """The shape of `input` as a tensor: a constant if it is known."""
     dtype = int32 if out_type is None else as_dtype(out_type)
     numbers(dtype, function, "out_type")
-    return constant(np.array(value, dtype.numpy_dtype)[()])
+    dims = dims_of(input)
+    if dims is None or is_symbolic(dims):
+        if isinstance(input, IndexedSlices):
+            return sizes_tensor(dims, dtype)
+        return state.shape_of(tensor(input), dtype=dtype)
+    return constant(np.array(dims, dtype.numpy_dtype))
 
 
-def dims_of(input: Any) -> tuple:
-    """The dimensions of anything convertible, without reading a variable or making it dense."""
+def dims_of(input: Any) -> tuple | None:
+    """The dimensions of anything convertible, without reading a variable or making it dense.
+
+    None if a graph does not know the rank.
+    """
+    if type(input) is EagerTensor:
+        return input.dims
     if isinstance(input, IndexedSlices) and input.dense_shape is not None:
         return tuple(integer_array(input.dense_shape, "shape", "dense_shape").tolist())
-    return input.dims if hasattr(input, "dims") else tensor(input).dims
+    if type(input) is not Symbol and hasattr(input, "dims") and not is_symbolic(input.dims):
+        return input.dims
+    return dims_or_none(tensor(input))
 
 
 @export("shape")
@@ -232,7 +328,7 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     if hasattr(input, "with_values"):  # a sparse tensor
         wanted = int32 if out_type is None else as_dtype(out_type)
         return arithmetic.cast(input.dense_shape, dtype=wanted)
-    return _integers(dims_of(input), out_type, "shape")
+    return _shape(input, out_type, "shape")
 
 
 @export("shape_n")
@@ -245,7 +341,7 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list:
     """
     if not hasattr(input, "__iter__"):
         raise type_error("TW104", f"shape_n: input must be a list of tensors, got {input!r}")
-    return [_integers(dims_of(item), out_type, "shape_n") for item in input]
+    return [_shape(item, out_type, "shape_n") for item in input]
 
 
 @export("rank")
@@ -256,7 +352,11 @@ def rank(input: Any, name: str | None = None) -> Any:
     >>> int(tf.rank([[1, 2]]))
     2
     """
-    return constant(np.int32(len(dims_of(input))))
+    dims = dims_of(input)
+    if dims is None:
+        sizes = state.shape_of(tensor(input), dtype=int32)
+        return size_tensor(sizes.dims[0], int32)
+    return constant(np.int32(len(dims)))
 
 
 @export("size")
@@ -268,8 +368,21 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     3
     """
     dtype = int32 if out_type is None else as_dtype(out_type)
-    count = int(np.prod(dims_of(input), dtype=np.int64))
-    return constant(dtype.numpy_dtype.type(count))
+    dims = dims_of(input)
+    if dims is None:
+        sizes = state.shape_of(tensor(input), dtype=int64)
+        total = reduce.reduce_prod(sizes, axes=(0,), keepdims=False)
+        return total if dtype is int64 else arithmetic.cast(total, dtype=dtype)
+    return size_tensor(math.prod(dims), dtype)
+
+
+@operation("shape_in_tensor")
+def shape_in_tensor(sizes: Any) -> TensorShape:
+    """What is known of the shape that an integer vector gives."""
+    unsized = unsized_vector(sizes)
+    if unsized is not None:
+        return TensorShape(None)
+    return static(integer_vector(sizes, "TensorShape", "dims"))
 
 
 @export("ensure_shape")
@@ -288,4 +401,6 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
             f"ensure_shape: shape of tensor input {x.shape} is not compatible with expected shape "
             f"{wanted}",
         )
+    if type(x) is Symbol:
+        return x if wanted.rank is None else state.ensure_dims(x, shape=wanted.as_tuple())
     return arithmetic.identity(x) if x.dtype.is_numeric else x

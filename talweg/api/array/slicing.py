@@ -3,7 +3,8 @@
 A key is resolved against a shape into `Plan`: bounds for the primitive `strided_slice`, the shape
 that is left, and the same key for NumPy.  Plain eager indexing takes NumPy's view at once; NumPy
 and TensorFlow mean the same by ints, slices, `...` and None, except for errors, which the general
-path finds and reports.
+path finds and reports.  Where a graph does not know a size or a bound, the key itself goes to the
+primitive `slice_by`, which resolves it when the graph runs.
 """
 
 from __future__ import annotations
@@ -14,16 +15,25 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.operands import constant, integer_array, integer_vector
+from talweg.api.array.operands import (
+    constant,
+    integer_array,
+    integer_scalar,
+    integer_vector,
+    sized,
+)
 from talweg.api.export import export, export_value, operation
 from talweg.core import dispatch
+from talweg.core.dims import Dim, below, is_symbolic
 from talweg.core.dtypes import bool_, int16, int32, int64
-from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
-from talweg.prims import arithmetic, indexing, layout
+from talweg.graph.symbol import Symbol
+from talweg.kernels.variable_updates import frozen_key
+from talweg.prims import arithmetic, dynamic, indexing, layout
 
 newaxis = export_value(None, "newaxis")
 state = dispatch.state
@@ -33,7 +43,7 @@ _PLAIN_BOUNDS = frozenset((int, type(None)))
 class Plan:
     """A key resolved against a shape."""
 
-    __slots__ = ("begin", "end", "key", "shape", "strides", "symbolic")
+    __slots__ = ("begin", "end", "key", "raw", "shape", "strides", "symbolic")
 
     def __init__(self):
         self.begin: list = []
@@ -41,7 +51,8 @@ class Plan:
         self.strides: list = []
         self.shape: list = []  # of the result; a symbolic index keeps its whole axis for now
         self.key: list = []  # for NumPy
-        self.symbolic: list = []  # (axis of the result, index tensor without a value)
+        self.symbolic: list = []  # (axis of the result, index tensor of a batch)
+        self.raw: tuple | None = None  # the key for `slice_by`, and places of new axes
 
 
 # -- what may stand in a key
@@ -57,9 +68,9 @@ def _wrong(index: Any) -> Exception:
 
 
 def _integer(index: Any) -> Any:
-    """An int from an index of any kind; a tensor without a value as it is."""
+    """An int from an index of any kind; a symbolic one, or a tensor inside a batch as it is."""
     kind = type(index)
-    if kind is int:
+    if kind is int or kind is Dim:
         return index
     if isinstance(index, bool):
         raise invalid("TW104", f"getitem: {index!r} stands among other indices", "integers")
@@ -68,6 +79,8 @@ def _integer(index: Any) -> Any:
     if isinstance(index, Tensor):
         if index.dtype not in (int16, int32, int64) or index.dims != ():
             raise _wrong(index)
+        if type(index) is Symbol:
+            return integer_scalar(index, "getitem", "index")
         return int(index._array) if type(index) is EagerTensor else index
     if isinstance(index, np.ndarray) and index.ndim == 0:
         index = index[()]
@@ -93,7 +106,7 @@ def _bound(bound: Any) -> Any:
 
 def plan(key: Any, dims: tuple) -> Plan:
     """`key` (an index or a tuple of them) resolved against the shape `dims`."""
-    if type(key) is int and dims and -dims[0] <= key < dims[0]:
+    if type(key) is int and dims and not is_symbolic(dims) and -dims[0] <= key < dims[0]:
         return _row(key, dims)
     items = list(key) if isinstance(key, (tuple, list)) else [key]
     dots = [position for position, item in enumerate(items) if item is Ellipsis]
@@ -114,6 +127,9 @@ def plan(key: Any, dims: tuple) -> Plan:
             f"getitem: {used} indices for a tensor of shape {dims}; it has only {len(dims)} axes",
         )
     found = Plan()
+    if is_symbolic(dims) or any(_holds_size(item) for item in items):
+        found.raw = _raw(items, dims, len(dims) - used)
+        return found
     for item in items:
         axis = len(found.begin)
         if item is None:
@@ -127,6 +143,49 @@ def plan(key: Any, dims: tuple) -> Plan:
         else:
             _take_one(found, _integer(item), dims[axis], axis)
     return found
+
+
+def _holds_size(item: Any) -> bool:
+    """Whether an index or a bound is a tensor whose value a graph does not know."""
+    if isinstance(item, slice):
+        return any(map(_holds_size, (item.start, item.stop, item.step)))
+    return type(item) is Dim or (type(item) is Symbol and type(_integer(item)) is Dim)
+
+
+def _raw(items: list, dims: tuple, open_axes: int) -> tuple:
+    """The key for `slice_by`, and the places of new axes in the result."""
+    key: list = []
+    new, place = [], 0
+    for item in items:
+        if item is None:
+            new.append(place)
+            place += 1
+        elif item is Ellipsis:
+            key += [_WHOLE] * open_axes
+            place += open_axes
+        elif isinstance(item, slice):
+            bounds = (_bound(item.start), _bound(item.stop), _bound(item.step))
+            if type(bounds[2]) is int and bounds[2] == 0:
+                raise invalid("TW207", f"getitem: strides[{len(key)}] must be non-zero")
+            key.append(bounds)
+            place += 1
+        else:
+            key.append(_index_of(_integer(item), dims[len(key)], len(key)))
+    while key and key[-1] == _WHOLE:
+        key.pop()
+    return tuple(key), new
+
+
+_WHOLE = (None, None, None)
+
+
+def _index_of(index: Any, size: Any, axis: int) -> Any:
+    """`index`, unless it certainly lies outside, or a batch has one for each of its parts."""
+    if isinstance(index, Tensor):
+        raise _wrong(index)
+    if below(size - 1, index) or (below(index, 0) and below(size + index, 0)):
+        raise _outside(index, size, axis)
+    return index
 
 
 def _row(index: int, dims: tuple) -> Plan:
@@ -158,14 +217,18 @@ def _take_one(found: Plan, index: Any, size: int, axis: int) -> None:
         _add(found, 0, size, 1)
         return
     if not -size <= index < size:
-        raise invalid(
-            "TW206",
-            f"getitem: slice index {index} of dimension {axis} out of bounds",
-            f"an index from {-size} to {size - 1}" if size else "no index: the dimension is empty",
-        )
+        raise _outside(index, size, axis)
     index += size if index < 0 else 0
     _add(found, index, index + 1, 1)
     found.key.append(index)
+
+
+def _outside(index: Any, size: Any, axis: int) -> Exception:
+    return invalid(
+        "TW206",
+        f"getitem: slice index {index} of dimension {axis} out of bounds",
+        f"an index from {-size} to {size - 1}" if size else "no index: the dimension is empty",
+    )
 
 
 def _add(found: Plan, begin: int, end: int, stride: int) -> None:
@@ -176,6 +239,8 @@ def _add(found: Plan, begin: int, end: int, stride: int) -> None:
 
 def apply(found: Plan, x: Any) -> Any:
     """x[key] by primitives."""
+    if found.raw is not None:
+        return _apply_raw(*found.raw, x)
     dims = x.dims
     whole = [0] * len(dims) == found.begin and list(dims) == found.end
     result = x
@@ -188,6 +253,17 @@ def apply(found: Plan, x: Any) -> Any:
     for axis, index in reversed(found.symbolic):
         wrapped = arithmetic.select(index < 0, index + result.dims[axis], index)
         result = indexing.gather(result, wrapped, axis=axis, batch_dims=0)
+    return result
+
+
+def _apply_raw(key: tuple, new: list, x: Any) -> Any:
+    """x[key] where bounds or sizes are symbolic, with new axes at the places `new`."""
+    result = dynamic.slice_by(x, key=key) if key else x
+    if new:
+        dims = list(result.dims)
+        for place in new:
+            dims.insert(place, 1)
+        result = layout.reshape(result, shape=tuple(dims))
     return result
 
 
@@ -254,6 +330,11 @@ def variable_getitem(variable: Any, key: Any) -> Any:
 
 def _assign(variable: Any, found: Plan, value: Any, name: str | None = None) -> Any:
     """Write `value`, broadcast, into the places of a variable that a key names; the variable."""
+    if hasattr(variable, "assign_slice"):  # a variable of a graph
+        return variable.assign_slice(frozen_key(found.key), value, name)
+    if dispatch.context.base is not None:
+        value = convert_to_tensor(value, dtype=variable.dtype)
+        return variable._traced("slice", value, place=frozen_key(found.key))
     value = np.asarray(convert_to_tensor(value, dtype=variable.dtype)._array)
     array = np.array(variable.handle_read()._array)
     region = array[(*found.key, Ellipsis)]
@@ -285,15 +366,25 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
            [5, 6]], dtype=int32)
     """
     x = tensor(input_)
+    dims = x.dims
+    begin, size = sized(begin, (len(dims),)), sized(size, (len(dims),))
     starts = integer_vector(begin, "slice", "begin", empty=False)
     counts = integer_vector(size, "slice", "size", empty=False)
-    dims = x.dims
     if not len(starts) == len(counts) == len(dims):
         raise invalid(
             "TW203",
             f"slice: {len(starts)} numbers in begin and {len(counts)} in size for shape {dims}",
             f"{len(dims)} numbers in each",
         )
+    try:
+        ends = _ends(starts, counts, dims)
+    except NeedsStaticError:
+        return _block(x, starts, counts, dims)
+    return layout.strided_slice(x, begin=starts, end=ends, strides=(1,) * len(dims))
+
+
+def _ends(starts: tuple, counts: tuple, dims: tuple) -> tuple:
+    """Where the block of `tf.slice` ends; InvalidArgumentError if it is not inside."""
     ends = []
     for axis, (start, count, have) in enumerate(zip(starts, counts, dims)):
         if not 0 <= start <= have:
@@ -303,7 +394,19 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
                 "TW206", f"slice: expected size[{axis}] in [0, {have - start}], but got {count}"
             )
         ends.append(have if count == -1 else start + count)
-    return layout.strided_slice(x, begin=starts, end=tuple(ends), strides=(1,) * len(dims))
+    return tuple(ends)
+
+
+def _block(x: Any, starts: tuple, counts: tuple, dims: tuple) -> Any:
+    """`tf.slice` where a size or a bound is symbolic."""
+    for axis, (start, count, have) in enumerate(zip(starts, counts, dims)):
+        if below(start, 0) or below(have, start):
+            raise invalid("TW206", f"slice: expected begin[{axis}] in [0, {have}], but got {start}")
+        if below(count, -1) or below(have - start, count):
+            raise invalid(
+                "TW206", f"slice: expected size[{axis}] in [0, {have - start}], but got {count}"
+            )
+    return dynamic.block(x, begin=tuple(starts), shape=tuple(counts))
 
 
 @export("strided_slice")
@@ -332,7 +435,7 @@ def strided_slice(
     array([2, 4], dtype=int32)
     """
     starts, ends = (_vector(v, w) for v, w in ((begin, "begin"), (end, "end")))
-    steps = np.ones_like(starts) if strides is None else _vector(strides, "strides")
+    steps = np.ones(starts.shape, int) if strides is None else _vector(strides, "strides")
     if not (starts.ndim == 1 and starts.shape == ends.shape == steps.shape):
         raise invalid(
             "TW204",
@@ -348,7 +451,7 @@ def strided_slice(
         elif new_axis_mask & bit:
             key.append(None)
         elif shrink_axis_mask & bit:
-            if step <= 0:
+            if below(step, 1):
                 raise invalid("TW207", "strided_slice: a single index needs a stride of 1")
             key.append(start)
         else:
@@ -361,4 +464,8 @@ def strided_slice(
 
 
 def _vector(value: Any, argument: str) -> np.ndarray:
+    if type(value) in (list, tuple) and any(type(item) is Symbol for item in value):
+        found = np.empty(len(value), object)
+        found[:] = [integer_scalar(item, "strided_slice", argument) for item in value]
+        return found
     return integer_array(value, "strided_slice", argument, empty=False)

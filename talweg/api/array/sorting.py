@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from typing import Any
 
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.operands import axis_scalar, integer_array, integer_scalar, numbers
+from talweg.api.array.operands import axis_scalar, integer_scalar, numbers
 from talweg.api.export import export
 from talweg.core.dtypes import as_dtype, float32, int32
 from talweg.core.errors import invalid, value_error
@@ -95,10 +96,10 @@ def top_k(
     (array([3, 2], dtype=int32), array([1, 2], dtype=int32))
     """
     x = tensor(input)
-    count = integer_array(k, "top_k", "k")
-    if count.ndim:
-        raise invalid("TW203", f"top_k: k must be scalar, got shape {count.shape}")
-    found = ordering.top_k(x, k=int(count), smallest=False, dtype=as_dtype(index_type))
+    if type(k) is not int and tensor(k).dims:
+        raise invalid("TW203", f"top_k: k must be scalar, got shape {tensor(k).dims}")
+    count = integer_scalar(k, "top_k", "k")
+    found = ordering.top_k(x, k=count, smallest=False, dtype=as_dtype(index_type))
     return TopKV2(*found)
 
 
@@ -196,8 +197,7 @@ def searchsorted(
 
 def _rows(x: Any) -> Any:
     """x [..., n] as a matrix [rows, n]."""
-    rows = int(np.prod(x.dims[:-1]))
-    return layout.reshape(x, shape=(rows, x.dims[-1]))
+    return layout.reshape(x, shape=(math.prod(x.dims[:-1]), x.dims[-1]))
 
 
 def _unique(x: Any, out_idx: Any, function: str) -> tuple:

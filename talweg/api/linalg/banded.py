@@ -7,6 +7,7 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.linalg.operands import matching
+from talweg.core.dims import differ, dims_differ, same
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.tensor import EagerTensor
@@ -33,12 +34,12 @@ def _compact(diagonals: Any, diagonals_format: str, function: str, pad: bool) ->
         raise value_error("TW207", f"{function}: a sequence of 3 diagonals is needed")
     upper, middle, lower = (tensor(d) for d in diagonals)
     size = middle.dims[-1]
-    if pad and upper.dims[-1] == size - 1:
+    if pad and same(upper.dims[-1], size - 1):
         upper = _with_zero(upper, after=True)
-    if pad and lower.dims[-1] == size - 1:
+    if pad and same(lower.dims[-1], size - 1):
         lower = _with_zero(lower, after=False)
     for argument, d in (("superdiagonal", upper), ("subdiagonal", lower)):
-        if d.dims != middle.dims:
+        if dims_differ(d.dims, middle.dims):
             raise invalid(
                 "TW204", f"{function}: the {argument} has shape {d.dims}", f"shape {middle.dims}"
             )
@@ -49,7 +50,7 @@ def _compact(diagonals: Any, diagonals_format: str, function: str, pad: bool) ->
 
 def _with_zero(d: Tensor, after: bool) -> Tensor:
     lead = d.dims[:-1]
-    if not d.dims[-1]:
+    if same(d.dims[-1], 0):
         return reshape(zeros_of(tensor([0] * 1, d.dtype)), shape=(*lead, 1))
     first = strided_slice(d, begin=(0,) * d.ndim, end=(*lead, 1), strides=(1,) * d.ndim)
     zero = zeros_of(first)
@@ -96,7 +97,7 @@ def tridiagonal_solve(
         b = transpose(b, perm=(*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
     if conjugate_rhs and b.dtype.is_complex:
         b = conj(b)
-    if b.dims[-2] != d.dims[-1]:
+    if differ(b.dims[-2], d.dims[-1]):
         raise value_error(
             "TW204",
             f"tridiagonal_solve: {d.dims[-1]} equations and right-hand sides of {b.dims[-2]} rows",
@@ -120,7 +121,7 @@ def tridiagonal_matmul(
     """
     d = _compact(diagonals, diagonals_format, "tridiagonal_matmul", pad=False)
     b = tensor(rhs, hint=d.dtype)
-    if d.ndim != b.ndim or d.dims[:-2] != b.dims[:-2] or d.dims[-1] != b.dims[-2]:
+    if dims_differ((*d.dims[:-2], d.dims[-1]), b.dims[:-1]):
         raise invalid(
             "TW204",
             f"tridiagonal_matmul: diagonals have shape {d.dims} and rhs has shape {b.dims}",
@@ -145,7 +146,7 @@ def banded_triangular_solve(
     [[1.0], [1.0]]
     """
     a, b = matching(bands, rhs)
-    if a.ndim < 2 or b.ndim < 2 or a.dims[-1] != b.dims[-2]:
+    if a.ndim < 2 or b.ndim < 2 or differ(a.dims[-1], b.dims[-2]):
         raise invalid(
             "TW204",
             f"banded_triangular_solve: bands have shape {a.dims} and rhs has shape {b.dims}",

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.dims import Dim, broadcast, differ, is_symbolic, same, same_dims
 from talweg.prims.arithmetic import mul
 from talweg.prims.contract import matmul
 from talweg.prims.layout import reshape, transpose
@@ -23,6 +24,7 @@ from talweg.prims.reduce import reduce_sum
 Labels = tuple  # of hashable labels, one for each axis
 MOST_PROGRAMS = 1024  # how many programs a caller keeps by its own, quicker key
 MOST_LABELS = 52  # what numpy.einsum_path can tell apart
+USUAL_SIZE = 64  # taken for a size that is not known, when the order of products is chosen
 
 
 class Term:
@@ -56,7 +58,7 @@ class Program:
 
     def reshaped(self, term: Term, labels: Labels, dims: tuple) -> Term:
         """`term` in another shape."""
-        if dims == term.dims:
+        if same_dims(dims, term.dims):
             return Term(term.place, labels, dims)
         return self.emit(reshape, term, labels=labels, dims=dims, shape=dims)
 
@@ -114,9 +116,11 @@ class Program:
         kept, gone = _cheapest(a, b, kept, gone, free_a, free_b)
         left = self._matrix(a, kept, free_a, gone, rows=True)
         right = self._matrix(b, kept, free_b, gone, rows=False)
-        sizes = dict(zip((*a.labels, *b.labels), (*a.dims, *b.dims)))
+        sizes = dict(zip(a.labels, a.dims))
+        for label, size in zip(b.labels, b.dims):
+            sizes[label] = broadcast(sizes.get(label, 1), size)
         labels = (*kept, *free_a, *free_b)
-        dims = (*left.dims[:-1], right.dims[-1])
+        dims = (*[sizes[label] for label in kept], left.dims[-2], right.dims[-1])
         result = self.emit(matmul, left, right, labels=labels, dims=dims)
         return self.reshaped(result, labels, tuple(sizes[label] for label in labels))
 
@@ -130,7 +134,8 @@ class Program:
         labels = (*a.labels, *free_b)
         left = self.reshaped(a, labels, (*a.dims, *(1,) * len(tail)))
         right = self.reshaped(b, labels, (*dims_b, *tail))
-        return self.emit(mul, left, right, labels=labels, dims=(*a.dims, *tail))
+        dims = tuple(map(broadcast, a.dims, dims_b))
+        return self.emit(mul, left, right, labels=labels, dims=(*dims, *tail))
 
     def _matrix(self, term: Term, kept: list, free: list, gone: list, rows: bool) -> Term:
         """`term` as matrices [*kept, free, gone] (`rows`) or [*kept, gone, free]."""
@@ -172,14 +177,19 @@ def path_of(terms: list[Term], output: Labels, optimize: Any) -> list[tuple]:
     for term in terms:
         for label in term.labels:
             numbers.setdefault(label, len(numbers))
-    if optimize is False or len(numbers) > MOST_LABELS or any(0 in term.dims for term in terms):
+    if optimize is False or len(numbers) > MOST_LABELS or _has_zero(terms):
         return [(0, 1)] + [(0, len(terms) - 2 - i) for i in range(len(terms) - 2)]
     operands: list = []
     for term in terms:
-        operands += [np.broadcast_to(np.float32(0), term.dims), [numbers[l] for l in term.labels]]
+        dims = tuple(USUAL_SIZE if type(n) is Dim else n for n in term.dims)
+        operands += [np.broadcast_to(np.float32(0), dims), [numbers[l] for l in term.labels]]
     kind = optimize if optimize in ("greedy", "optimal") else "greedy"
     path, _ = np.einsum_path(*operands, [numbers[label] for label in output], optimize=kind)
     return _pairs(path[1:])
+
+
+def _has_zero(terms: list[Term]) -> bool:
+    return any(same(size, 0) for term in terms for size in term.dims)
 
 
 def _pairs(path: list) -> list[tuple]:
@@ -192,12 +202,17 @@ def _pairs(path: list) -> list[tuple]:
     return steps
 
 
-@lru_cache(maxsize=512)
 def program_of(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> Program:
     """The program that sums the product of operands over all labels that are not in `output`.
 
     Labels that are ints broadcast: their sizes may be 1 in one operand and more in another.
     """
+    if any(map(is_symbolic, dims)):
+        return _program(inputs, dims, output, optimize)
+    return _kept_program(inputs, dims, output, optimize)
+
+
+def _program(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> Program:
     program = Program(len(inputs))
     terms = [Term(i, labels, size) for i, (labels, size) in enumerate(zip(inputs, dims))]
     terms = [program.without_repeats(_squeezed(program, term, dims, inputs)) for term in terms]
@@ -217,6 +232,9 @@ def program_of(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> Pro
     return program
 
 
+_kept_program = lru_cache(maxsize=512)(_program)
+
+
 def _needed(terms: list[Term], place: int, output: Labels) -> set:
     others = {label for i, term in enumerate(terms) if i != place for label in term.labels}
     return others | set(output)
@@ -227,11 +245,11 @@ def _squeezed(program: Program, term: Term, dims: tuple, inputs: tuple) -> Term:
     sizes: dict = {}
     for labels, size in zip(inputs, dims):
         for label, n in zip(labels, size):
-            if isinstance(label, int) and n != 1:
+            if isinstance(label, int) and differ(n, 1):
                 sizes[label] = n
     keep = [
         i for i, (label, n) in enumerate(zip(term.labels, term.dims))
-        if not (isinstance(label, int) and n == 1 and label in sizes)
+        if not (isinstance(label, int) and same(n, 1) and label in sizes)
     ]  # fmt: skip
     labels = tuple(term.labels[i] for i in keep)
     return program.reshaped(term, labels, tuple(term.dims[i] for i in keep))

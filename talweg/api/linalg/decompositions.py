@@ -7,6 +7,7 @@ from typing import Any
 
 from talweg.api.arguments import integers, tensor
 from talweg.api.export import export
+from talweg.core.dims import below, dims_differ, smallest
 from talweg.core.dtypes import as_dtype, int32, int64
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
@@ -57,9 +58,11 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
     [[5.0, 2.200000047683716], [0.0, 0.4000000059604645]]
     """
     x = tensor(input)
-    if x.ndim < 2 or x.dims[-2] >= x.dims[-1]:
+    if x.ndim < 2 or type(x.dims[-1]) is type(x.dims[-2]) is int and x.dims[-2] >= x.dims[-1]:
         return Qr(*linalg_factor.qr(x, full=bool(full_matrices)))
-    rows = x.dims[-2]  # a wide matrix: its first square part decides q
+    if full_matrices and not below(x.dims[-2], x.dims[-1] + 1):
+        return Qr(*linalg_factor.qr(x, full=True))
+    rows = smallest(x.dims[-2], x.dims[-1])  # a wide matrix: its first square part decides q
     q, r = linalg_factor.qr(columns(x, 0, rows), full=False)
     rest = matmul(adjoint(q), columns(x, rows, x.dims[-1]))
     return Qr(q, concat(r, rest, axis=x.ndim - 1))
@@ -187,15 +190,16 @@ def eigh_tridiagonal(
     if select not in ("a", "i", "v"):
         raise value_error("TW207", f"eigh_tridiagonal: select={select!r}", "'a', 'i' or 'v'")
     size = alpha.dims[-1] if alpha.ndim else 0
-    if not alpha.ndim or beta.dims != (*alpha.dims[:-1], size - 1) or beta.dtype != alpha.dtype:
+    fits = not alpha.ndim or not dims_differ(beta.dims, (*alpha.dims[:-1], size - 1))
+    if not alpha.ndim or not fits or beta.dtype != alpha.dtype:
         raise invalid(
             "TW204",
             f"eigh_tridiagonal: alpha has shape {alpha.dims} and beta has shape {beta.dims}",
             "one dtype, and one element less in beta",
         )
-    below = conj(beta) if beta.dtype.is_complex else beta
+    lower = conj(beta) if beta.dtype.is_complex else beta
     params = {"rows": size, "columns": size, "align": "RIGHT_LEFT"}
-    x = matrix_diag(alpha, low=0, high=0, **params) + matrix_diag(below, low=-1, high=-1, **params)
+    x = matrix_diag(alpha, low=0, high=0, **params) + matrix_diag(lower, low=-1, high=-1, **params)
     if eigvals_only:
         w, v = linalg_spectral.eigvalsh(x), None
     else:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from talweg.api.arguments import integer, integers, tensor
 from talweg.api.export import export
 from talweg.api.linalg.operands import matching
+from talweg.core.dims import below, differ, dims_differ, largest, same, smallest
 from talweg.core.dtypes import INEXACT, int32, int64
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
-from talweg.eager.tensor import wrap
 from talweg.prims import contract
 from talweg.prims import linalg_diagonal as prims
 from talweg.prims.arithmetic import select
-from talweg.prims.layout import reshape, transpose
+from talweg.prims.layout import broadcast_to, reshape, transpose
 from talweg.prims.reduce import reduce_sum
 
 
@@ -43,14 +41,13 @@ def _check_align(align: Any, function: str) -> str:
     return align
 
 
-def _padded(y: Tensor, there: np.ndarray, padding: Any) -> Tensor:
-    """`y` with `padding` wherever `there` is False."""
+def _padded(y: Tensor, x: Tensor, prim: Any, params: dict, padding: Any) -> Tensor:
+    """`y`, which is prim(x), with `padding` wherever nothing of x is."""
     if isinstance(padding, (bool, int, float)) and not padding:
         return y
     value = tensor(padding, y.dtype)
-    if there.all():
-        return y
-    return select(wrap(np.broadcast_to(there, y.dims)), y, value)
+    there = prim(broadcast_to(tensor(True), shape=x.dims), **params)
+    return select(there, y, value)
 
 
 @export("linalg.diag")
@@ -78,27 +75,27 @@ def diag(
     low, high = _bounds(k, "diag")
     _check_align(align, "diag")
     count = high - low + 1
-    if x.ndim < 1 or (count > 1 and (x.ndim < 2 or x.dims[-2] != count)):
+    if x.ndim < 1 or (count > 1 and (x.ndim < 2 or differ(x.dims[-2], count))):
         raise invalid(
             "TW204",
             f"diag: diagonal has shape {x.dims} for k={(low, high)}",
             f"{count} diagonals in the last axis but one" if count > 1 else "at least 1 dimension",
         )
     rows, columns = _matrix_size(x.dims[-1], low, high, num_rows, num_cols)
-    y = prims.matrix_diag(x, low=low, high=high, rows=rows, columns=columns, align=align)
-    distance = np.arange(columns) - np.arange(rows)[:, None]
-    return _padded(y, (distance >= low) & (distance <= high), padding_value)
+    params = {"low": low, "high": high, "rows": rows, "columns": columns, "align": align}
+    y = prims.matrix_diag(x, **params)
+    return _padded(y, x, prims.matrix_diag, params, padding_value)
 
 
 def _matrix_size(length: int, low: int, high: int, rows: Any, columns: Any) -> tuple[int, int]:
-    least_rows, least_columns = length - min(high, 0), length + max(low, 0)
+    least_rows, least_columns = length - smallest(high, 0), length + largest(low, 0)
     rows, columns = integer(rows, "diag", "num_rows"), integer(columns, "diag", "num_cols")
-    if rows == -1 and columns == -1:
-        rows = columns = max(least_rows, least_columns)
-    rows = least_rows if rows == -1 else rows
-    columns = least_columns if columns == -1 else columns
-    fits = rows >= least_rows and columns >= least_columns
-    if not fits or (rows != least_rows and columns != least_columns):
+    if same(rows, -1) and same(columns, -1):
+        rows = columns = largest(least_rows, least_columns)
+    rows = least_rows if same(rows, -1) else rows
+    columns = least_columns if same(columns, -1) else columns
+    fits = not below(rows, least_rows) and not below(columns, least_columns)
+    if not fits or (differ(rows, least_rows) and differ(columns, least_columns)):
         raise invalid(
             "TW205",
             f"diag: num_rows={rows}, num_cols={columns} for diagonals of length {length} and "
@@ -127,11 +124,9 @@ def diag_part(
     """
     x = tensor(input)
     low, high = _bounds(k, "diag_part")
-    align = _check_align(align, "diag_part")
-    y = prims.matrix_diag_part(x, low=low, high=high, align=align)
-    if low == high:
-        return y
-    return _padded(y, prims.places(*x.dims[-2:], low, high, align)[2], padding_value)
+    params = {"low": low, "high": high, "align": _check_align(align, "diag_part")}
+    y = prims.matrix_diag_part(x, **params)
+    return y if low == high else _padded(y, x, prims.matrix_diag_part, params, padding_value)
 
 
 @export("linalg.set_diag")
@@ -178,7 +173,7 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Any:
     """
     x = tensor(input)
     half = x.dims[: x.ndim // 2]
-    if x.dims != half + half:
+    if dims_differ(x.dims, half + half):
         raise invalid(
             "TW204", f"tensor_diag_part: input has shape {x.dims}", "a shape that repeats its half"
         )

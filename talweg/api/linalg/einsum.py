@@ -10,6 +10,7 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.linalg.contraction import MOST_PROGRAMS, Program, program_of
+from talweg.core.dims import Dim, differ, same
 from talweg.core.dtypes import NUMERIC, int8, int16
 from talweg.core.errors import NotFoundError, compose, invalid, type_error, value_error
 from talweg.core.value import Tensor
@@ -55,8 +56,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
     values = _tensors(inputs)
     if any(ELLIPSIS in label for label in labels) or ELLIPSIS in output:
         labels, output = _expand(equation, labels, output, values)
-    _check_sizes(equation, labels, values)
-    program = program_of(labels, tuple(value.dims for value in values), output, optimize)
+    program = program_of(labels, _checked_sizes(equation, labels, values), output, optimize)
     if key is not None and len(_PROGRAMS) < MOST_PROGRAMS:
         _PROGRAMS[key] = program
     return program.run(values)
@@ -177,7 +177,8 @@ def _wrong_rank(equation: str, position: int, rank: int, value: Any, least: str 
     )
 
 
-def _check_sizes(equation: str, labels: tuple, values: list) -> None:
+def _checked_sizes(equation: str, labels: tuple, values: list) -> tuple:
+    """The operands' shapes, with the number a label has elsewhere in place of a symbolic size."""
     sizes: dict = {}
     for position, (part, value) in enumerate(zip(labels, values)):
         dims = value.dims
@@ -185,11 +186,20 @@ def _check_sizes(equation: str, labels: tuple, values: list) -> None:
             raise _wrong_rank(equation, position, len(part), value)
         for axis, (label, size) in enumerate(zip(part, dims)):
             other = sizes.setdefault(label, size)
-            if other == size or (isinstance(label, int) and 1 in (size, other)):
-                sizes[label] = size if other == 1 else other
+            if isinstance(label, int):
+                wrong = differ(other, size) and differ(size, 1) and differ(other, 1)
+                sizes[label] = size if same(other, 1) else other
+            else:
+                wrong = differ(other, size)
+                sizes[label] = size if type(other) is Dim else other
+            if not wrong:
                 continue
             raise invalid(
                 "TW204",
                 f"einsum: axis {axis} of operand {position}, of shape {dims}, has size {size}",
                 f"size {other}, which label {label!r} has elsewhere in {equation!r}",
             )
+    return tuple(
+        tuple(n if isinstance(label, int) else sizes[label] for label, n in zip(part, value.dims))
+        for part, value in zip(labels, values)
+    )

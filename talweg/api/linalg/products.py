@@ -11,6 +11,7 @@ from talweg.api.export import export
 from talweg.api.linalg.contraction import MOST_PROGRAMS, Program, program_of
 from talweg.api.linalg.operands import pair
 from talweg.core import dispatch
+from talweg.core.dims import differ
 from talweg.core.dtypes import as_dtype, bfloat16, float32, int8, int16, uint8
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
@@ -182,7 +183,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         _refuse_narrow(a, b)
     first, second = _paired_axes(axes, a, b)
     sizes = [[x.dims[axis] for axis in own] for x, own in ((a, first), (b, second))]
-    if sizes[0] != sizes[1]:
+    if any(map(differ, *sizes)):
         raise invalid(
             "TW204",
             f"tensordot: Matrix size-incompatible: axes {first} of a with shape {a.dims} and axes "

@@ -10,18 +10,25 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.linalg.operands import matching, pair
-from talweg.core.dtypes import FLOATING, float32, int32
+from talweg.core.dims import differ, dims_differ, largest
+from talweg.core.dtypes import FLOATING, float32, float64, int32
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
-from talweg.eager.tensor import wrap
 from talweg.prims import linalg, linalg_factor, linalg_functions, linalg_spectral
 from talweg.prims.arithmetic import cast, greater, select
 from talweg.prims.complex import real
 from talweg.prims.contract import adjoint as conjugate_transpose
 from talweg.prims.contract import matmul
 from talweg.prims.layout import broadcast_to, reshape
-from talweg.prims.linalg_diagonal import band_part, matrix_diag_part, matrix_set_diag
+from talweg.prims.linalg_diagonal import (
+    band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+)
 from talweg.prims.reduce import reduce_max, reduce_sum
+from talweg.prims.state import as_factor
 from talweg.prims.transcendental import log
 
 LogMatrixDeterminant = namedtuple("LogMatrixDeterminant", ["sign", "log_abs_determinant"])
@@ -170,14 +177,20 @@ def _regular(gram: Tensor, weight: Any) -> Tensor:
 
 
 def _shortest(a: Tensor, b: Tensor) -> Tensor:
-    if a.ndim != b.ndim or a.ndim < 2 or a.dims[-2] != b.dims[-2] or a.dims[:-2] != b.dims[:-2]:
+    if a.ndim < 2 or dims_differ(a.dims[:-1], b.dims[:-1]):
         raise invalid(
             "TW204",
             f"lstsq: matrix has shape {a.dims} and rhs has shape {b.dims}",
             "equal ranks, leading dimensions and rows",
         )
-    cutoff = max(a.dims[-2:]) * _epsilon(a.dtype)
-    return matmul(linalg_factor.pinv(a, wrap(np.full(a.dims[:-2], cutoff))), b)
+    return matmul(linalg_factor.pinv(a, _cutoff(a, 1.0)), b)
+
+
+def _cutoff(x: Tensor, factor: float) -> Tensor:
+    """factor max(m, n) eps for each matrix of [..., m, n], float64."""
+    size = largest(x.dims[-2], x.dims[-1])
+    value = as_factor(size, float64) * (factor * _epsilon(x.dtype))
+    return broadcast_to(tensor(value, float64), shape=x.dims[:-2])
 
 
 def _at_least_matrix(a: Tensor, argument: str = "a") -> None:
@@ -204,8 +217,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
         raise type_error("TW102", f"Input `a` must have `float`-like `dtype` (saw {x.dtype.name}).")
     _at_least_matrix(x)
     if rcond is None:
-        cutoff = 10.0 * max(x.dims[-2:]) * _epsilon(x.dtype)
-        return linalg_factor.pinv(x, wrap(np.full(x.dims[:-2], cutoff)))
+        return linalg_factor.pinv(x, _cutoff(x, 10.0))
     s, u, v = linalg_spectral.svd(x, full=False)  # which values are left out may matter: see below
     rcond = tensor(rcond, hint=x.dtype)
     rcond = rcond if rcond.dtype is x.dtype else cast(rcond, dtype=x.dtype)
@@ -235,9 +247,8 @@ def matrix_rank(
     s = linalg_spectral.singular_values(x)
     axes = (s.ndim - 1,)
     if tol is None:
-        if not s.dims[-1]:
-            return wrap(np.zeros(x.dims[:-2], np.int32))
-        tol = max(x.dims[-2:]) * _epsilon(x.dtype) * reduce_max(s, axes=axes, keepdims=True)
+        size = as_factor(largest(x.dims[-2], x.dims[-1]), s.dtype)
+        tol = size * _epsilon(x.dtype) * reduce_max(s, axes=axes, keepdims=True)
     else:
         tol = tensor(tol, hint=s.dtype)
         tol = reshape(tol, shape=(*tol.dims, 1))
@@ -250,9 +261,9 @@ def matrix_rank(
 def _lu_operands(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
     packed, order = tensor(lower_upper), tensor(perm, hint=int32)
     _at_least_matrix(packed, "lower_upper")
-    if packed.dims[-1] != packed.dims[-2]:
+    if differ(packed.dims[-1], packed.dims[-2]):
         raise value_error("TW204", f"`lower_upper` must be square, got shape {packed.dims}.")
-    if order.dims[-1:] != packed.dims[-1:]:
+    if dims_differ(order.dims[-1:], packed.dims[-1:]):
         raise value_error(
             "TW204", f"`perm` has shape {order.dims} and `lower_upper` has shape {packed.dims}."
         )
@@ -275,13 +286,13 @@ def lu_solve(
     b = tensor(rhs, hint=packed.dtype)
     if b.ndim < 2:
         raise value_error("TW203", f"Input `rhs` must have at least 2 dimensions, got {b.dims}.")
-    if b.dims[-2] != packed.dims[-1]:
+    if differ(b.dims[-2], packed.dims[-1]):
         raise value_error(
             "TW204",
             f"`lower_upper.shape[-1]` must equal `rhs.shape[-2]`, got {packed.dims} and {b.dims}.",
         )
     lead = (
-        np.broadcast_shapes(packed.dims[:-2], b.dims[:-2])
+        broadcast_dims("lu_solve", packed.dims[:-2], b.dims[:-2])
         if packed.ndim == b.ndim
         else max(packed.dims[:-2], b.dims[:-2], key=len)
     )
@@ -320,10 +331,11 @@ def lu_matrix_inverse(
     [[0.0, 1.0], [0.5, 0.0]]
     """
     packed, order = _lu_operands(lower_upper, perm)
-    identity = wrap(
-        np.broadcast_to(np.eye(packed.dims[-1], dtype=packed.dtype.as_numpy_dtype), packed.dims)
-    )
-    return lu_solve(packed, order, identity)
+    one = tensor(1, packed.dtype)
+    ones = broadcast_to(one, shape=packed.dims[:-1])
+    size = packed.dims[-1]
+    params = {"low": 0, "high": 0, "align": "RIGHT_LEFT"}
+    return lu_solve(packed, order, matrix_diag(ones, rows=size, columns=size, **params))
 
 
 # -- functions of matrices

@@ -8,6 +8,7 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.math.operands import matching, numeric
+from talweg.core.dims import largest
 from talweg.core.dtypes import bool_
 from talweg.eager import operators
 from talweg.eager.convert import is_tensor_like
@@ -196,7 +197,7 @@ def _neighbours(x: Any, function: str) -> tuple[Any, Any]:
     x = numeric(x, function, "x")
     size = math.prod(x.dims)
     x = reshape(x, shape=(size,))
-    last = max(size - 1, 0)
+    last = largest(size - 1, 0)
     return (
         strided_slice(x, begin=(0,), end=(last,), strides=(1,)),
         strided_slice(x, begin=(size - last,), end=(size,), strides=(1,)),

@@ -32,6 +32,7 @@ from talweg.core.shapes import normalize_axis
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
+from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, complex, reduce
 
 
@@ -62,6 +63,8 @@ def _axis_vector(axis: Any, function: str) -> list:
 def _reduce(prim: Any, x: Any, axis: Any, keepdims: Any, function: str) -> Any:
     if type(x) is not EagerTensor:
         x = convert_to_tensor(x)
+        if axis is None and not keepdims and type(x) is Symbol and x.shape.rank is None:
+            return prim(x, axes=None, keepdims=False)
     axes = reduction_axes(axis, len(x.dims), function)
     return prim(x, axes=axes, keepdims=flag(keepdims, function, "keepdims"))
 

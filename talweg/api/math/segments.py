@@ -2,61 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from talweg.api.arguments import tensor
+from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
 from talweg.core.declare import check_dtype
+from talweg.core.dims import Size, below, differ
 from talweg.core.dtypes import FLOATING, INTEGER, REAL, float32, float64, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import EagerTensor
 from talweg.prims import arithmetic, guarded, segment
 from talweg.prims.layout import reshape
+from talweg.prims.reduce import reduce_max
 
 # -- sorted ids
 
 
-def _sorted_operands(data: Any, segment_ids: Any, function: str) -> tuple[Tensor, Tensor, int]:
+class Count(NamedTuple):
+    """A number of segments, and the tensor that says so (which must live until it is used)."""
+
+    size: Size
+    source: Any = None
+
+
+def _sorted_operands(data: Any, segment_ids: Any, function: str) -> tuple[Tensor, Tensor, Count]:
     """Data, ids, and how many segments there are; InvalidArgumentError for ids out of order."""
     data, ids = tensor(data), tensor(segment_ids)
     if ids.dtype not in (int32, int64):
         raise invalid(
             "TW102", f"{function}: segment_ids have dtype {ids.dtype.name}", "int32 or int64"
         )
-    if len(ids.dims) != 1 or not data.dims or ids.dims[0] != data.dims[0]:
+    if len(ids.dims) != 1 or not data.dims or differ(ids.dims[0], data.dims[0]):
         raise invalid(
             "TW204",
             f"{function}: segment_ids have shape {ids.dims} and data has shape {data.dims}",
             "a vector with one id for each row of data",
         )
-    values = ids._array  # type: ignore[attr-defined]
-    if not values.size:
-        return data, ids, 0
-    if values[0] < 0:
-        raise invalid(
-            "TW206", f"{function}: segment id {values[0]} at place 0 is negative", "ids >= 0"
-        )
-    falls = values[1:] < values[:-1]
-    if falls.any():
-        place = int(np.argmax(falls)) + 1
-        raise invalid(
-            "TW207",
-            f"{function}: segment_ids are not sorted: {values[place]} at place {place} follows "
-            f"{values[place - 1]}",
-            "ids that do not decrease",
-            f"tf.math.unsorted_{function}",
-        )
-    return data, ids, int(values[-1]) + 1
+    ids = segment.sorted_ids(ids, function=function)
+    return data, ids, number_of_segments(ids)
 
 
-def _counts(ids: Tensor, rank: int, count: int, dtype: Any) -> Tensor:
+def number_of_segments(ids: Tensor) -> Count:
+    """The last of the sorted ids and one; 0 if there are none."""
+    if type(ids) is EagerTensor:
+        values = ids._array
+        return Count(int(values[-1]) + 1 if values.size else 0)
+    top = arithmetic.maximum(reduce_max(ids, axes=(0,), keepdims=False), -1)
+    return Count(integer(top, "segment", "segment_ids") + 1, top)
+
+
+def _counts(ids: Tensor, rank: int, count: Count, dtype: Any) -> Tensor:
     """How many rows each segment has, with axes to broadcast against results of that rank."""
     ones = arithmetic.cast(arithmetic.greater_equal(ids, 0), dtype=dtype)
-    total = segment.segment_sum(ones, ids, count=count)
-    return reshape(total, shape=(count, *(1,) * (rank - 1)))
+    total = segment.segment_sum(ones, ids, count=count.size)
+    return reshape(total, shape=(count.size, *(1,) * (rank - 1)))
 
 
 def _rank(data: Tensor, ids: Tensor) -> int:
@@ -75,7 +76,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Any:
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([3, 0, 7], dtype=int32)>
     """
     data, ids, count = _sorted_operands(data, segment_ids, "segment_sum")
-    return segment.segment_sum(data, ids, count=count)
+    return segment.segment_sum(data, ids, count=count.size)
 
 
 @export("math.segment_prod")
@@ -90,7 +91,7 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Any:
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([ 2,  1, 12], dtype=int32)>
     """
     data, ids, count = _sorted_operands(data, segment_ids, "segment_prod")
-    return segment.segment_prod(data, ids, count=count)
+    return segment.segment_prod(data, ids, count=count.size)
 
 
 @export("math.segment_mean")
@@ -106,7 +107,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1.5, 0. , 4. ], dtype=float32)>
     """
     data, ids, count = _sorted_operands(data, segment_ids, "segment_mean")
-    total = segment.segment_sum(data, ids, count=count)
+    total = segment.segment_sum(data, ids, count=count.size)
     if data.dtype in INTEGER:
         counts = _counts(ids, _rank(data, ids), count, data.dtype)
         return arithmetic.truncate_div(
@@ -117,7 +118,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 
 def _sorted_extreme(prim: Any, data: Any, segment_ids: Any) -> Any:
     data, ids, count = _sorted_operands(data, segment_ids, prim.name)
-    result = prim(data, ids, count=count)
+    result = prim(data, ids, count=count.size)
     filled = arithmetic.greater(_counts(ids, _rank(data, ids), count, int64), 0)
     return arithmetic.select(filled, result, arithmetic.zeros_of(result))
 
@@ -155,22 +156,24 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 
 def _operands(
     data: Any, segment_ids: Any, num_segments: Any, function: str
-) -> tuple[Tensor, Tensor, int]:
+) -> tuple[Tensor, Tensor, Count]:
     data, ids = tensor(data), tensor(segment_ids)
     segment.check_ids(f"unsorted_{function}", data, ids)
-    count = np.asarray(convert_to_tensor(num_segments)._array)  # type: ignore[attr-defined]
-    if count.ndim or count.dtype.kind not in "iu" or count < 0:
-        raise invalid(
-            "TW207",
-            f"unsorted_{function}: num_segments={num_segments!r}",
-            "a non-negative integer, a scalar",
-        )
-    return data, ids, int(count)
+    source = convert_to_tensor(num_segments)
+    if source.ndim == 0 and source.dtype.is_integer:
+        count = integer(source, f"unsorted_{function}", "num_segments")
+        if not below(count, 0):
+            return data, ids, Count(count, source)
+    raise invalid(
+        "TW207",
+        f"unsorted_{function}: num_segments={num_segments!r}",
+        "a non-negative integer, a scalar",
+    )
 
 
 def _unsorted(prim: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
     data, ids, count = _operands(data, segment_ids, num_segments, prim.name)
-    return prim(data, ids, count=count)
+    return prim(data, ids, count=count.size)
 
 
 @export("math.unsorted_segment_sum")
@@ -259,7 +262,7 @@ def unsorted_segment_mean(
     check_dtype("unsorted_segment_mean", "data", data.dtype, REAL)
     if data.dtype in INTEGER:
         data = arithmetic.cast(data, dtype=float32 if data.dtype.size <= 2 else float64)
-    total = segment.segment_sum(data, ids, count=count)
+    total = segment.segment_sum(data, ids, count=count.size)
     return guarded.div_no_nan(total, _counts(ids, _rank(data, ids), count, data.dtype))
 
 
@@ -279,6 +282,6 @@ def unsorted_segment_sqrt_n(
     """
     data, ids, count = _operands(data, segment_ids, num_segments, "segment_sqrt_n")
     check_dtype("unsorted_segment_sqrt_n", "data", data.dtype, FLOATING)
-    total = segment.segment_sum(data, ids, count=count)
+    total = segment.segment_sum(data, ids, count=count.size)
     counts = _counts(ids, _rank(data, ids), count, data.dtype)
     return guarded.div_no_nan(total, arithmetic.sqrt(counts))

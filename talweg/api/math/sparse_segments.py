@@ -4,65 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
+from talweg.api.math.segments import Count, number_of_segments
 from talweg.core.declare import check_dtype
+from talweg.core.dims import dims_differ
 from talweg.core.dtypes import FLOATING, REAL, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.prims import arithmetic, guarded, segment
+from talweg.prims.indexing import gather
 from talweg.prims.layout import reshape
 
 
 def _picked(
     data: Any, indices: Any, segment_ids: Any, num_segments: Any, function: str, accepts: Any
-) -> tuple[Tensor, Tensor, int]:
-    """The rows of data that take part, their ids, and the number of segments."""
+) -> tuple[Tensor, Tensor, Count]:
+    """The rows of data that take part, their ids, and the number of segments.
+
+    An id beyond that number is refused where the rows are reduced.
+    """
     data, indices, ids = tensor(data), tensor(indices), tensor(segment_ids)
     check_dtype(function, "data", data.dtype, accepts)
     for value, argument in ((indices, "indices"), (ids, "segment_ids")):
         check_dtype(function, argument, value.dtype, {int32, int64})
-    if not data.dims or len(indices.dims) != 1 or ids.dims != indices.dims:
+    if not data.dims or len(indices.dims) != 1 or dims_differ(ids.dims, indices.dims):
         raise invalid(
             "TW204",
             f"{function}: shapes are {indices.dims} (indices), {ids.dims} (segment_ids) and "
             f"{data.dims} (data)",
             "two vectors of one length, and data of rank at least 1",
         )
-    rows = indices._array  # type: ignore[attr-defined]
-    _check_rows(rows, data.dims[0], function)
-    order = ids._array  # type: ignore[attr-defined]
-    if order.size and (order[0] < 0 or np.any(order[1:] < order[:-1])):
-        raise invalid("TW207", f"{function}: segment_ids are not sorted or negative", "sorted ids")
-    count = int(order[-1]) + 1 if order.size else 0
-    if num_segments is not None:
-        wanted = integer(convert_to_tensor(num_segments), function, "num_segments")
-        if wanted < count:
-            raise invalid(
-                "TW207", f"{function}: num_segments={wanted} but the last id is {count - 1}"
-            )
-        count = wanted
-    return segment.segment_rows(data, indices), ids, count
+    ids = segment.sorted_ids(ids, function=function)
+    if num_segments is None:
+        count = number_of_segments(ids)
+    else:
+        source = convert_to_tensor(num_segments)
+        count = Count(integer(source, function, "num_segments"), source)
+    return gather(data, indices, axis=0, batch_dims=0), ids, count
 
 
-def _check_rows(rows: Any, size: int, function: str) -> None:
-    wrong = (rows < 0) | (rows >= size)
-    if wrong.any():
-        place = int(np.argmax(wrong))
-        raise invalid(
-            "TW206",
-            f"{function}: indices[{place}] = {rows[place]} is out of range [0, {size})",
-            "rows of data",
-        )
-
-
-def _counts(rows: Tensor, ids: Tensor, count: int) -> Tensor:
+def _counts(rows: Tensor, ids: Tensor, count: Count) -> Tensor:
     ones = arithmetic.cast(arithmetic.greater_equal(ids, 0), dtype=rows.dtype)
-    total = segment.segment_sum(ones, ids, count=count)
-    return reshape(total, shape=(count, *(1,) * (len(rows.dims) - 1)))
+    total = segment.segment_sum(ones, ids, count=count.size)
+    return reshape(total, shape=(count.size, *(1,) * (len(rows.dims) - 1)))
 
 
 @export("sparse.segment_sum")
@@ -87,7 +73,7 @@ def segment_sum(
            [3., 4.]], dtype=float32)>
     """
     rows, ids, count = _picked(data, indices, segment_ids, num_segments, "segment_sum", REAL)
-    return segment.segment_sum(rows, ids, count=count)
+    return segment.segment_sum(rows, ids, count=count.size)
 
 
 @export("sparse.segment_mean")
@@ -113,7 +99,7 @@ def segment_mean(
     """
     rows, ids, count = _picked(data, indices, segment_ids, num_segments, "segment_mean", FLOATING)
     return guarded.div_no_nan(
-        segment.segment_sum(rows, ids, count=count), _counts(rows, ids, count)
+        segment.segment_sum(rows, ids, count=count.size), _counts(rows, ids, count)
     )
 
 
@@ -140,4 +126,4 @@ def segment_sqrt_n(
     """
     rows, ids, count = _picked(data, indices, segment_ids, num_segments, "segment_sqrt_n", FLOATING)
     roots = arithmetic.sqrt(_counts(rows, ids, count))
-    return guarded.div_no_nan(segment.segment_sum(rows, ids, count=count), roots)
+    return guarded.div_no_nan(segment.segment_sum(rows, ids, count=count.size), roots)

@@ -8,6 +8,7 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, keeping_zeros, matching_tensors
 from talweg.core.declare import check_dtype
+from talweg.core.dims import dims_differ
 from talweg.core.dtypes import INEXACT
 from talweg.core.errors import invalid, type_error
 from talweg.eager.operators import matching_list
@@ -116,8 +117,8 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Any:
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0.    , 0.6875, 1.    ], dtype=float32)>
     """
     operands = matching_list([a, b, x])
-    shapes = {operand.dims for operand in operands if operand.dims}
-    if len(shapes) > 1:
+    shapes = [operand.dims for operand in operands if operand.dims]
+    if any(dims_differ(dims, shapes[0]) for dims in shapes):
         raise invalid(
             "TW204",
             f"betainc: a, b and x have shapes {', '.join(str(v.dims) for v in operands)}",

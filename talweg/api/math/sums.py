@@ -6,6 +6,7 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
+from talweg.core.dims import dims_differ
 from talweg.core.dtypes import as_dtype, bool_
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import TensorShape
@@ -46,7 +47,7 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
     terms = _terms(inputs, "add_n")
     first = terms[0]
     for place, term in enumerate(terms):
-        if term.dims != first.dims:
+        if dims_differ(term.dims, first.dims):
             raise invalid(
                 "TW204",
                 f"add_n: inputs[{place}] has shape {term.dims} and inputs[0] has {first.dims}",

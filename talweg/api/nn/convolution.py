@@ -22,6 +22,7 @@ from talweg.api.nn.windows import (
     per_axis,
     with_batch_axes,
 )
+from talweg.core.dims import differ, dims_differ, largest, same
 from talweg.core.errors import invalid, value_error
 from talweg.prims import window as prims
 from talweg.prims.layout import reshape
@@ -47,8 +48,8 @@ def _convolve(
     def run(x: Any) -> Any:
         x = channels_last(x, first)
         # How many times the filters fit; if they do not, the primitive says what is wrong.
-        fits = grouped and depth and x.dims[-1] % depth == 0
-        groups = max(x.dims[-1] // depth, 1) if fits else 1
+        fits = grouped and not same(depth, 0) and not differ(x.dims[-1] % depth, 0)
+        groups = largest(x.dims[-1] // depth, 1) if fits else 1
         y = prims.convolution(
             x, w, strides=strides, padding=padding, dilation=dilation, groups=groups
         )
@@ -271,7 +272,7 @@ def depthwise_conv2d(
     check_input_rank(w, 2, function, "filter")
     _check_floating(function, x)
     x = channels_last(x, first)
-    if x.dims[-1] != w.dims[2]:
+    if differ(x.dims[-1], w.dims[2]):
         raise invalid(
             "TW204",
             f"{function}: input and filter must have the same depth: {x.dims[-1]} vs {w.dims[2]}",
@@ -350,7 +351,7 @@ def separable_conv2d(
     TensorShape([1, 3, 3, 5])
     """
     pointwise = tensor(pointwise_filter)
-    if pointwise.ndim != 4 or pointwise.dims[:2] != (1, 1):
+    if pointwise.ndim != 4 or dims_differ(pointwise.dims[:2], (1, 1)):
         raise value_error(
             "TW204",
             f"separable_conv2d: pointwise_filter has shape {pointwise.dims}",

@@ -9,12 +9,17 @@ from talweg.api.arguments import integers, tensor
 from talweg.api.export import export
 from talweg.api.random.stateful import uniform
 from talweg.api.random.stateless import stateless_uniform
+from talweg.core.dims import same_dims
+from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
+from talweg.eager.variable import Variable
+from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims.arithmetic import greater_equal, select, zeros_of
 from talweg.prims.layout import broadcast_to
+from talweg.prims.state import shape_of
 
-Sampler = Callable[[tuple, Any], Tensor]
+Sampler = Callable[[Any, Any], Tensor]
 
 
 def _drop(x: Any, rate: Any, noise_shape: Any, sample: Sampler, function: str) -> Tensor:
@@ -26,28 +31,39 @@ def _drop(x: Any, rate: Any, noise_shape: Any, sample: Sampler, function: str) -
             f"{function}: x has dtype {x.dtype.name}",
             "a floating dtype, since the elements that stay are scaled",
         )
-    rate = _checked_rate(rate, function)
-    dims = _noise_dims(noise_shape, x, function)
-    if rate == 0.0:
+    rate = _checked_rate(rate, x, function)
+    shape = _noise_shape(noise_shape, x, function)
+    if type(rate) is float and rate == 0.0:
         return x
-    keep = greater_equal(tensor(sample(dims, x.dtype)), rate)
-    if keep.dims != x.dims:
+    keep = greater_equal(tensor(sample(shape, x.dtype)), rate)
+    scaled = x * (1.0 / (1.0 - rate))
+    if type(shape) is tuple and not same_dims(shape, x.dims):
         keep = broadcast_to(keep, shape=x.dims)
-    return select(keep, x * (1.0 / (1.0 - rate)), zeros_of(x))
+    return select(keep, scaled, zeros_of(x))
 
 
-def _checked_rate(rate: Any, function: str) -> float:
-    if isinstance(rate, Tensor) and rate.ndim:
+def _checked_rate(rate: Any, x: Tensor, function: str) -> Any:
+    """The rate as a float, or as a tensor where only running the graph tells it."""
+    if isinstance(rate, Variable):
+        rate = rate.value()
+    if isinstance(rate, Tensor) and rate.shape.rank:
         raise value_error("TW203", f"{function}: rate has shape {rate.shape}", "a scalar")
-    number = float(rate)
+    if type(rate) is Symbol and constant_of(rate.node) is None:
+        if rate.dtype is not x.dtype:
+            raise value_error(
+                "TW102", f"{function}: rate has dtype {rate.dtype.name} and x {x.dtype.name}"
+            )
+        return rate
+    number = float(rate._array if type(rate) is Symbol else rate)
     if not 0 <= number < 1:
         raise value_error("TW207", f"{function}: rate={number}", "a number in [0, 1)")
     return number
 
 
-def _noise_dims(noise_shape: Any, x: Tensor, function: str) -> tuple:
+def _noise_shape(noise_shape: Any, x: Tensor, function: str) -> Any:
+    """The shape of the choices: sizes, or a tensor of them where x has a rank nobody knows."""
     if noise_shape is None:
-        return x.dims
+        return shape_of(x, dtype=int32) if x.shape.rank is None else x.dims
     if isinstance(noise_shape, (list, tuple)):
         noise_shape = [n if s is None else s for s, n in zip(noise_shape, x.dims)]
     return integers(noise_shape, function, "noise_shape")
@@ -72,6 +88,28 @@ def dropout(
         return uniform(dims, seed=seed, dtype=dtype)
 
     return _drop(x, rate, noise_shape, sample, "dropout")
+
+
+@export("compat.v1.nn.dropout")
+def dropout_v1(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Any:
+    """`tf.nn.dropout` by the probability to keep an element, or by `rate`; ValueError for both.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.nn.dropout([1.0, 2.0], keep_prob=1.0).numpy()
+    array([1., 2.], dtype=float32)
+    """
+    if (keep_prob is None) == (rate is None):
+        raise value_error(
+            "TW401", f"dropout: keep_prob={keep_prob!r} and rate={rate!r}", "one of the two"
+        )
+    return dropout(x, 1 - keep_prob if rate is None else rate, noise_shape, seed)
 
 
 @export("nn.experimental.stateless_dropout")

@@ -8,6 +8,7 @@ from typing import Any
 from talweg.api.arguments import axis_argument, tensor
 from talweg.api.export import export
 from talweg.core.declare import check_dtype
+from talweg.core.dims import dims_differ, same_dims
 from talweg.core.dtypes import FLOATING, float32
 from talweg.core.errors import value_error
 from talweg.core.shapes import broadcast_dims
@@ -15,6 +16,7 @@ from talweg.prims import arithmetic, layout, nn
 from talweg.prims.arithmetic import cast
 from talweg.prims.guarded import div_no_nan
 from talweg.prims.reduce import reduce_sum
+from talweg.prims.state import as_factor
 from talweg.prims.transcendental import exp, log, softplus
 
 
@@ -54,11 +56,11 @@ def softmax_cross_entropy_with_logits(
         perm = (*(i for i in range(x.ndim) if i != position), position)
         x = layout.transpose(x, perm=perm)
         target = layout.transpose(target, perm=perm)
-    if target.dims == x.dims:
+    if not dims_differ(target.dims, x.dims):
         return _back(nn.softmax_cross_entropy(target, x), dtype)
     flat = [layout.reshape(v, shape=_flat(v.dims)) for v in (target, x)]
     dims = broadcast_dims(function, *(v.dims for v in flat))
-    flat = [v if v.dims == dims else layout.broadcast_to(v, shape=dims) for v in flat]
+    flat = [v if same_dims(v.dims, dims) else layout.broadcast_to(v, shape=dims) for v in flat]
     result = nn.softmax_cross_entropy(*flat)
     return _back(layout.reshape(result, shape=x.dims[:-1]), dtype)
 
@@ -95,7 +97,7 @@ def sparse_softmax_cross_entropy_with_logits(
             "labels of one rank less than logits",
             "tf.nn.softmax_cross_entropy_with_logits for labels that are distributions",
         )
-    if y.dims != x.dims[:-1]:
+    if dims_differ(y.dims, x.dims[:-1]):
         raise value_error(
             "TW204",
             f"{function}: labels have shape {y.dims}, logits {x.dims}",
@@ -110,7 +112,7 @@ def _both(labels: Any, logits: Any, function: str) -> None:
 
 
 def _same_shapes(x: Any, y: Any, function: str, names: str) -> None:
-    if x.dims != y.dims:
+    if dims_differ(x.dims, y.dims):
         raise value_error(
             "TW204", f"{function}: {names} have the shapes {x.dims} and {y.dims}", "one shape"
         )
@@ -215,7 +217,7 @@ def compute_average_loss(
     if sample_weight is not None:
         x = x * cast(tensor(sample_weight), dtype=x.dtype)
     if global_batch_size is None:
-        global_batch_size = x.dims[0] if x.ndim else 1
+        global_batch_size = as_factor(x.dims[0], x.dtype) if x.ndim else 1
     size = cast(tensor(global_batch_size), dtype=x.dtype)
     total = reduce_sum(x, axes=tuple(range(x.ndim)), keepdims=False)
     return _back(div_no_nan(total, size), dtype if dtype.is_floating else x.dtype)

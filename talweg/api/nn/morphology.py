@@ -11,11 +11,12 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.nn.windows import full_list, matched, padding_argument
 from talweg.core import dtypes
+from talweg.core.dims import differ
 from talweg.core.errors import invalid, value_error
 from talweg.eager.tensor import wrap
-from talweg.kernels.window import explicit_padding
 from talweg.prims import arithmetic, pooling
 from talweg.prims.layout import pad, reshape, reverse
+from talweg.prims.window import padding_pairs
 
 
 @export("nn.dilation2d")
@@ -42,7 +43,7 @@ def dilation2d(
     function = "dilation2d"
     window, params = _morphology(function, filters, strides, padding, data_format, dilations)
     x, w = matched(input, filters)
-    if x.ndim != 4 or w.ndim != 3 or x.dims[-1] != w.dims[-1]:
+    if x.ndim != 4 or w.ndim != 3 or differ(x.dims[-1], w.dims[-1]):
         raise invalid(
             "TW204",
             f"{function}: input has shape {x.dims}, filters have shape {w.dims}",
@@ -52,9 +53,7 @@ def dilation2d(
     if dtype.is_integer:  # a lower number than any sum, which needs more bits
         x, w = (arithmetic.cast(part, dtype=dtypes.int64) for part in (x, w))
         lowest = -(2**62)
-    pairs = explicit_padding(
-        params["padding"], x.dims[1:-1], window, params["strides"], params["dilation"]
-    )
+    pairs = padding_pairs(x.dims[1:-1], window, **params)
     edge = wrap(np.asarray(lowest, x.dtype.numpy_dtype))
     x = pad(x, edge, low=(0, pairs[0][0], pairs[1][0], 0), high=(0, pairs[0][1], pairs[1][1], 0))
     patches = pooling.patches(x, window=window, **{**params, "padding": "VALID"})

@@ -5,29 +5,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from talweg.api.arguments import axes_argument, integer, tensor
 from talweg.api.export import export
 from talweg.api.nn.loss import precise
 from talweg.core.declare import check_dtype
-from talweg.core.dtypes import FLOATING, REAL
+from talweg.core.dims import same_dims
+from talweg.core.dtypes import FLOATING, REAL, int32
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import broadcast_dims
-from talweg.eager.tensor import wrap
 from talweg.prims import arithmetic, layout, nn
 from talweg.prims.arithmetic import cast
 from talweg.prims.contract import matmul
 from talweg.prims.reduce import reduce_sum, reduced_dims
+from talweg.prims.sequences import counting
+from talweg.prims.state import as_factor
 
 
 def _mean(x: Any, axes: tuple) -> Any:
     """The mean over axes, which stay with size 1."""
-    count = math.prod(x.dims[axis] for axis in axes)
+    count = as_factor(math.prod([x.dims[axis] for axis in axes]), x.dtype)
     total = reduce_sum(x, axes=axes, keepdims=True)
     if x.dtype.is_integer:
         return arithmetic.truncate_div(total, count)
-    return total / float(count)
+    return total / (float(count) if type(count) is int else count)
 
 
 def _dropped(x: Any, axes: tuple, keepdims: bool) -> Any:
@@ -81,7 +81,7 @@ def weighted_moments(
     wide = precise(given)
     weights = _back(tensor(frequency_weights), wide.dtype)
     dims = broadcast_dims("weighted_moments", wide.dims, weights.dims)
-    if weights.dims != dims:
+    if not same_dims(weights.dims, dims):
         weights = layout.broadcast_to(weights, shape=dims)
     axes = axes_argument(axes, len(dims), "weighted_moments", "axes")
     count = reduce_sum(weights, axes=axes, keepdims=True)
@@ -106,12 +106,12 @@ def sufficient_statistics(
     """
     x = tensor(x)
     axes = axes_argument(axes, x.ndim, "sufficient_statistics", "axes")
-    count = math.prod(x.dims[axis] for axis in axes)
+    count = as_factor(math.prod([x.dims[axis] for axis in axes]), x.dtype)
     if shift is not None:
         shift = tensor(shift, hint=x.dtype)
         x = x - shift
     sums = [reduce_sum(v, axes=axes, keepdims=keepdims) for v in (x, arithmetic.square(x))]
-    return (wrap(x.dtype.numpy_dtype.type(count)), *sums, shift)
+    return (tensor(count, x.dtype), *sums, shift)
 
 
 @export("nn.normalize_moments")
@@ -200,9 +200,10 @@ def local_response_normalization(
         )
     radius = integer(depth_radius, "local_response_normalization", "depth_radius")
     x = precise(given)
-    places = np.arange(x.dims[-1])
-    band = np.abs(places[:, None] - places) <= radius
-    window = wrap(band.astype(x.dtype.numpy_dtype))
+    size = x.dims[-1]
+    places = counting(size=size, dtype=int32)
+    distance = arithmetic.abs_(layout.reshape(places, shape=(size, 1)) - places)
+    window = cast(arithmetic.less_equal(distance, radius), dtype=x.dtype)
     sums = matmul(arithmetic.square(x), window)
     return _back(x * (bias + alpha * sums) ** -beta, given.dtype)
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.nn.convolution import check_not_both
@@ -32,9 +30,10 @@ from talweg.core.errors import (
     type_error,
     value_error,
 )
-from talweg.eager.tensor import wrap
 from talweg.prims import arithmetic, pooling
 from talweg.prims.layout import reshape
+from talweg.prims.sequences import counting
+from talweg.prims.state import as_factor
 
 # The primitive, and whether the function takes a list of paddings.
 KINDS = {"MAX": (pooling.max_pool, True), "AVG": (pooling.avg_pool, False)}
@@ -304,8 +303,9 @@ def max_pool_with_argmax(
     y, position = pooling.max_pool_with_argmax(x, **params)
     if include_batch_in_index:
         image = math.prod(x.dims[1:])
-        first = np.arange(x.dims[0], dtype=np.int64)[:, None, None, None] * image
-        position = arithmetic.add(position, wrap(first))
+        first = reshape(counting(size=x.dims[0], dtype=dtypes.int64), shape=(x.dims[0], 1, 1, 1))
+        first = first * as_factor(image, dtypes.int64)
+        position = arithmetic.add(position, first)
     if output_dtype is not dtypes.int64:
         position = arithmetic.cast(position, dtype=output_dtype)
     return MaxPoolWithArgmax(y, position)

@@ -20,6 +20,7 @@ from talweg.api.nn.windows import (
     padding_argument,
 )
 from talweg.core import dtypes
+from talweg.core.dims import largest, same
 from talweg.prims import pooling as pools
 from talweg.prims import window as prims
 
@@ -53,7 +54,7 @@ def _input_gradient(
     params, first = _geometry(function, strides, padding, form, step, ndim)
     g, w = matched(g, w)
     spatial, channels = (shape[2:], shape[1]) if first else (shape[1:-1], shape[-1])
-    groups = max(channels // w.dims[-2], 1) if w.dims[-2] else 1
+    groups = largest(channels // w.dims[-2], 1) if not same(w.dims[-2], 0) else 1
     x = prims.convolution_input_gradient(
         channels_last(g, first), w, sizes=spatial, groups=groups, **params
     )
@@ -67,7 +68,7 @@ def _filter_gradient(
     params, first = _geometry(function, strides, padding, form, step, len(shape) - 2)
     x, g = matched(x, g)
     x, g = channels_last(x, first), channels_last(g, first)
-    groups = max(x.dims[-1] // shape[-2], 1) if shape[-2] else 1
+    groups = largest(x.dims[-1] // shape[-2], 1) if not same(shape[-2], 0) else 1
     return prims.convolution_filter_gradient(x, g, kernel=shape[:-2], groups=groups, **params)
 
 

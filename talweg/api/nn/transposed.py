@@ -18,6 +18,7 @@ from talweg.api.nn.windows import (
     padding_argument,
     per_axis,
 )
+from talweg.core.dims import differ, same
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.prims import window as prims
 
@@ -71,7 +72,8 @@ def _output_shape(
         )
     channels = shape[1] if first else shape[-1]
     prims.check_positive(function, "filter sizes", w.dims[:-1])
-    if shape[0] != g.dims[0] or channels % depth or not channels:
+    odd = differ(channels % depth, 0) or same(channels, 0)
+    if odd or differ(shape[0], g.dims[0]):
         raise invalid(
             "TW204",
             f"{function}: output_shape={shape} with an input of batch size {g.dims[0]} and filters "
@@ -208,7 +210,7 @@ def atrous_conv2d_transpose(
         raise value_error(
             "TW207", f"{function}: `padding` must be either 'VALID' or 'SAME', got {padding!r}"
         )
-    if value.ndim == 4 and filters.ndim == 4 and value.dims[-1] != filters.dims[-1]:
+    if value.ndim == filters.ndim == 4 and differ(value.dims[-1], filters.dims[-1]):
         raise value_error(
             "TW204",
             f"{function}: value has {value.dims[-1]} channels, filters have shape {filters.dims}",

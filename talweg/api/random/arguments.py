@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import integer, tensor
+from talweg.api.arguments import integer, integers, tensor
+from talweg.core.dims import Dim, below, dims_differ
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import invalid, value_error
-from talweg.core.shapes import TensorShape
+from talweg.core.shapes import TensorShape, broadcast_dims
 from talweg.eager.convert import convert_to_tensor
 
 
-def shape_and_kind(shape: Any, function: str) -> tuple[tuple[int, ...], str]:
-    """A shape as a tuple of ints, and "int64" if it came as a tensor or array of that dtype.
+def shape_and_kind(shape: Any, function: str) -> tuple[tuple, str]:
+    """A shape as a tuple of sizes, and "int64" if it came as a tensor or array of that dtype.
 
     The dtype counts because a call with another one has a hidden stream of its own.
     InvalidArgumentError for what is no vector of integers >= 0, ValueError for unknown sizes.
@@ -24,16 +25,18 @@ def shape_and_kind(shape: Any, function: str) -> tuple[tuple[int, ...], str]:
     else:
         dims, kind = _converted_shape(shape, function)
     for size in dims:
-        if size < 0:
+        if below(size, 0):
             raise invalid("TW205", f"{function}: Dimension {size} must be >= 0, in shape={dims}")
     return dims, kind
 
 
-def _converted_shape(shape: Any, function: str) -> tuple[tuple[int, ...], str]:
+def _converted_shape(shape: Any, function: str) -> tuple[tuple, str]:
     if isinstance(shape, TensorShape) and shape.is_fully_defined():
         return shape.as_tuple(), "int32"
     if isinstance(shape, (list, tuple)):  # NumPy's integers count as Python's
         shape = [int(size) if isinstance(size, np.integer) else size for size in shape]
+        if any(type(size) is Dim for size in shape):
+            return tuple([integer(size, function, "shape") for size in shape]), "int32"
     found = tensor(shape)
     if found.ndim != 1:
         raise invalid(
@@ -43,11 +46,11 @@ def _converted_shape(shape: Any, function: str) -> tuple[tuple[int, ...], str]:
         )
     if not found.dtype.is_integer:
         raise invalid("TW205", f"{function}: shape must be integers, got dtype {found.dtype.name}")
-    return tuple(int(size) for size in found._array), found.dtype.name
+    return integers(found, function, "shape"), found.dtype.name
 
 
-def shape_of(shape: Any, function: str) -> tuple[int, ...]:
-    """A shape as a tuple of ints; errors as `shape_and_kind`."""
+def shape_of(shape: Any, function: str) -> tuple:
+    """A shape as a tuple of sizes; errors as `shape_and_kind`."""
     return shape_and_kind(shape, function)[0]
 
 
@@ -77,9 +80,9 @@ def parameter(value: Any, dtype: DType) -> Any:
 
 def sample_shape(shape: tuple[int, ...], *parameters: Any) -> tuple[int, ...]:
     """What stands in `shape` before the parameters' shape; InvalidArgumentError if it ends else."""
-    dims = np.broadcast_shapes(*(p.dims for p in parameters))
+    dims = broadcast_dims("random numbers", *[p.dims for p in parameters])
     count = len(shape) - len(dims)
-    if count < 0 or shape[count:] != dims:
+    if count < 0 or dims_differ(shape[count:], dims):
         raise invalid(
             "TW205",
             f"Shape passed in must end with broadcasted shape: shape={list(shape)}, but the "

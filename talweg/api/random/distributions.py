@@ -13,8 +13,9 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.random.arguments import allowed, parameter, sample_shape, scalar_integer, shape_of
 from talweg.api.random.stateless import stream_of
+from talweg.core import shapes
+from talweg.core.dims import same_dims
 from talweg.core.dtypes import DType, as_dtype, float32, int32, int64
-from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.prims import random as prims
 from talweg.prims import random_distributions as distributions
@@ -24,13 +25,9 @@ from talweg.prims.layout import broadcast_to
 COUNTS = (int32, int64)
 
 
-def broadcast_dims(*tensors: Tensor) -> tuple[int, ...]:
+def broadcast_dims(*tensors: Tensor) -> tuple:
     """The shape tensors broadcast to; InvalidArgumentError if there is none."""
-    try:
-        return np.broadcast_shapes(*(t.dims for t in tensors))
-    except ValueError:
-        shapes = " vs. ".join(str(list(t.dims)) for t in tensors)
-        raise invalid("TW201", f"Incompatible shapes: {shapes}") from None
+    return shapes.broadcast_dims("random numbers", *[t.dims for t in tensors])
 
 
 def gamma_parameters(alpha: Any, beta: Any, dtype: DType) -> tuple[Tensor, Tensor | None]:
@@ -40,7 +37,7 @@ def gamma_parameters(alpha: Any, beta: Any, dtype: DType) -> tuple[Tensor, Tenso
         return alpha, None
     beta = parameter(beta, dtype)
     dims = broadcast_dims(alpha, beta)
-    return (alpha if alpha.dims == dims else broadcast_to(alpha, shape=dims)), beta
+    return (alpha if same_dims(alpha.dims, dims) else broadcast_to(alpha, shape=dims)), beta
 
 
 def gamma_of_stream(stream: Tensor, alpha: Tensor, beta: Tensor | None, shape: tuple) -> Tensor:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import integer, tensor
+from talweg.api.array.shapes import reshape
 from talweg.api.export import export
+from talweg.api.math.reductions import reduce_prod
 from talweg.api.random.arguments import (
     allowed,
     parameter,
@@ -26,8 +28,10 @@ from talweg.api.random.distributions import (
     gamma_parameters,
 )
 from talweg.api.random.stateless import FLOATS, numbers, reorder, uniform_of_stream
+from talweg.core import dispatch
+from talweg.core.dims import is_symbolic, largest
 from talweg.core.dtypes import DType, as_dtype, float32, int64
-from talweg.core.errors import value_error
+from talweg.core.errors import NeedsStaticError, value_error
 from talweg.core.value import Tensor
 from talweg.eager import randomness
 from talweg.kernels.random_bits import BLOCK, RESERVED
@@ -35,7 +39,7 @@ from talweg.prims import random as prims
 from talweg.prims import random_distributions as distributions
 
 
-@export("random.set_seed", "compat.v1.set_random_seed", "compat.v1.random.set_random_seed")
+@export("random.set_seed")
 def set_seed(seed: Any) -> None:
     """Set the global seed: from here on the functions of tf.random repeat themselves.
 
@@ -52,6 +56,26 @@ def set_seed(seed: Any) -> None:
     randomness.set_seed(seed)
 
 
+@export("compat.v1.set_random_seed", "compat.v1.random.set_random_seed")
+def set_random_seed(seed: Any) -> None:
+    """Set the seed of the graph in force, or outside of graphs the global one.
+
+    Operations made from here on that have no seed of their own get numbers that follow from it.
+    TypeError for what is no number.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.set_random_seed(3)
+    ...     tf.get_seed(5)
+    (3, 5)
+    """
+    graph = dispatch.context.base
+    if graph is None:
+        randomness.set_seed(seed)
+    else:
+        randomness.set_seed_of_graph(graph, seed)
+
+
 @export("compat.v1.get_seed", "compat.v1.random.get_seed")
 def get_seed(op_seed: Any) -> tuple:
     """The two seeds a call with the own seed `op_seed` (or None) uses; (None, None) without any."""
@@ -60,10 +84,23 @@ def get_seed(op_seed: Any) -> tuple:
 
 
 def _numbers(kind: str, shape: Any, dtype: DType, seed: Any) -> Tensor:
-    dims, shape_kind = shape_and_kind(shape, kind)
+    dims, shape_kind, unknown = _drawn_dims(shape, kind)
     operation = (kind, dtype.name, shape_kind)
     stream = randomness.reserve(operation, seed, math.prod(dims) * RESERVED)
-    return numbers(kind, stream, dims, dtype, prims.PHILOX)
+    drawn = numbers(kind, stream, dims, dtype, prims.PHILOX)
+    return reshape(drawn, shape) if unknown else drawn
+
+
+def _drawn_dims(shape: Any, function: str) -> tuple[tuple, str, bool]:
+    """The dims to draw, the kind of the shape, and whether its length is not known.
+
+    Then the numbers are drawn as a vector, which has the same numbers in the same order.
+    """
+    try:
+        return *shape_and_kind(shape, function), False
+    except NeedsStaticError:
+        size = reduce_prod(shape)
+        return (integer(size, function, "shape"),), shape.dtype.name, True
 
 
 @export("random.normal", "compat.v1.random.normal", "compat.v1.random_normal")
@@ -147,12 +184,13 @@ def uniform(
         low, high = parameter(minval, dtype), parameter(maxval, dtype)
         return drawn * (high - low) + low
     low, high = parameter(minval, dtype), parameter(maxval, dtype)
-    dims, kind = shape_and_kind(shape, "uniform")
+    dims, kind, unknown = _drawn_dims(shape, "uniform")
     operation = ("integers", dtype.name, kind)
     stream = randomness.reserve(operation, seed, math.prod(dims) * RESERVED)
-    if 0 in dims:
+    if any(type(size) is int and size == 0 for size in dims):
         return numbers("bits", stream, dims, dtype, prims.PHILOX)
-    return uniform_of_stream(stream, dims, low, high, dtype, prims.PHILOX)
+    drawn = uniform_of_stream(stream, dims, low, high, dtype, prims.PHILOX)
+    return reshape(drawn, shape) if unknown else drawn
 
 
 @export("random.shuffle", "compat.v1.random.shuffle", "compat.v1.random_shuffle")
@@ -165,7 +203,8 @@ def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Any:
     """
     value = tensor(value)
     size = value.dims[0] if value.dims else 1
-    blocks = -(-size // BLOCK) if size > 1 and math.prod(value.dims) > 1 else 0
+    many = is_symbolic(value.dims) or (size > 1 and math.prod(value.dims) > 1)
+    blocks = -(-size // BLOCK) if many else 0
     return reorder(value, randomness.reserve(("shuffle", value.dtype.name), seed, blocks))
 
 
@@ -186,7 +225,7 @@ def categorical(
     logits = tensor(logits)
     size = scalar_integer(num_samples, "categorical", "num_samples")
     rows = logits.dims[0] if logits.dims else 0
-    blocks = rows * -(-max(size, 0) // BLOCK) * BLOCK * 2 * RESERVED
+    blocks = rows * -(-largest(size, 0) // BLOCK) * BLOCK * 2 * RESERVED
     operation = ("categorical", logits.dtype.name, dtype.name)
     return classes_of_stream(randomness.reserve(operation, seed, blocks), logits, size, dtype)
 

@@ -10,10 +10,12 @@ from talweg.api.export import export
 from talweg.api.signal.frames import frame, overlap_and_add
 from talweg.api.signal.transforms import REALS, resized
 from talweg.api.signal.windows import vorbis_window
+from talweg.core.dims import below, same
 from talweg.core.errors import compose, invalid, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.prims import fourier
 from talweg.prims.layout import concat, reverse, strided_slice
+from talweg.prims.state import as_factor
 
 INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 
@@ -41,7 +43,7 @@ def _transform(x: Tensor, kind: int, norm: Any) -> Tensor:
         raise type_error("TW102", f"dct: input has dtype {x.dtype.name}", "float32 or float64")
     if not x.ndim:
         raise invalid("TW203", "dct: input has shape ()", "a rank of at least 1")
-    if kind == 1 and x.dims[-1] < 2:
+    if kind == 1 and below(x.dims[-1], 2):
         raise value_error("TW204", f"dct: type 1 needs at least 2 places, got shape {x.dims}")
     return fourier.dct(x, kind=kind, ortho=norm == "ortho", turned=False)
 
@@ -138,8 +140,8 @@ def inverse_mdct(
     x = tensor(mdcts)
     half = x.dims[-1]
     y = _transform(x, 4, norm)
-    if norm is None:
-        y = y * (0.5 / half if half else 1.0)
+    if norm is None and not same(half, 0):
+        y = y * (0.5 / as_factor(half, y.dtype))
     axis = (y.ndim - 1,)
     first, second = _quarter(y, 0, half // 2), _quarter(y, half // 2, half)
     turned = reverse(second, axes=axis), reverse(first, axes=axis)

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
 from talweg.api.signal.transforms import irfft, resized, rfft
 from talweg.api.signal.windows import hann_window
+from talweg.core.dims import Dim, below, largest, same
 from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
-from talweg.eager.tensor import wrap
 from talweg.prims import fourier
 from talweg.prims.arithmetic import div, square
-from talweg.prims.layout import pad, reshape, strided_slice, transpose
+from talweg.prims.layout import broadcast_to, pad, reshape, strided_slice, transpose
 from talweg.prims.reduce import reduce_sum
 
 
@@ -66,7 +64,7 @@ def _size(value: Any, least: int, argument: str) -> int:
     if isinstance(value, float):
         raise invalid("TW104", f"frame: {argument}={value!r}", "an integer")
     size = integer(value, "frame", argument)
-    if size < least:
+    if below(size, least):
         raise invalid("TW207", f"frame: {argument}={size}", f"at least {least}")
     return size
 
@@ -75,6 +73,9 @@ def _filled_up(x: Tensor, length: int, step: int, value: Any) -> Tensor:
     """The signal made so long that a frame starts at every multiple of `step` within it."""
     size = x.dims[-1]
     count = -(-size // step)
+    if type(size) is Dim:
+        wanted = largest((count - 1) * step + length, 0)
+        return resized(x, x.ndim - 1, wanted, value)
     wanted = (count - 1) * step + length if count else 0
     if wanted <= size:
         end = (*x.dims[:-1], max(wanted, 0))
@@ -105,7 +106,7 @@ def overlap_and_add(signal: Any, frame_step: int, name: str | None = None) -> An
     if step < 1:
         raise invalid("TW207", f"overlap_and_add: frame_step={step}", "at least 1")
     count, length = x.dims[-2:]
-    size = (count - 1) * step + length if count else 0
+    size = largest((count - 1) * step + length, 0) if not same(count, 0) else 0
     return fourier.overlap_add(x, step=step, size=size)
 
 
@@ -191,8 +192,8 @@ def inverse_stft_window_fn(
         forward = tensor(forward_window_fn(length, dtype=dtype))
         count = -(-length // step)
         squares = reshape(resized(square(forward), 0, count * step), shape=(count, step))
-        sums = reduce_sum(squares, axes=(0,), keepdims=False)
-        whole = wrap(np.tile(sums._array, count)[:length])
-        return div(forward, whole)
+        sums = reduce_sum(squares, axes=(0,), keepdims=True)
+        whole = reshape(broadcast_to(sums, shape=(count, step)), shape=(count * step,))
+        return div(forward, resized(whole, 0, length))
 
     return inverse_window

@@ -7,12 +7,14 @@ from typing import Any
 
 from talweg.api.arguments import axes_argument, axis_argument, integers, tensor
 from talweg.api.export import export
+from talweg.core.dims import Dim, Size, below, largest, same, smallest
 from talweg.core.dtypes import COMPLEX, complex64, float32, float64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
-from talweg.eager.tensor import wrap
 from talweg.prims import fourier
+from talweg.prims.arithmetic import cast
 from talweg.prims.layout import concat, pad, strided_slice
+from talweg.prims.state import as_factor
 
 REALS = (float32, float64)
 
@@ -107,17 +109,27 @@ def ifft3d(input: Any, name: str | None = None) -> Any:
 # -- real transforms
 
 
-def resized(x: Tensor, axis: int, size: int) -> Tensor:
-    """`x` cut off or filled up with zeros at the end of `axis`."""
+def resized(x: Tensor, axis: int, size: Size, value: Any = 0) -> Tensor:
+    """`x` cut off or filled up with `value` at the end of `axis`."""
     own = x.dims[axis]
-    if own == size:
+    if same(own, size):
         return x
+    if type(own) is Dim or type(size) is Dim:
+        kept = smallest(own, size)
+        return _filled(_cut(x, axis, kept), axis, size - kept, value)
     if own > size:
-        end = tuple(size if i == axis else n for i, n in enumerate(x.dims))
-        return strided_slice(x, begin=(0,) * x.ndim, end=end, strides=(1,) * x.ndim)
-    zero = wrap(x.dtype.as_numpy_dtype(0))
-    high = tuple(size - own if i == axis else 0 for i in range(x.ndim))
-    return pad(x, zero, low=(0,) * x.ndim, high=high)
+        return _cut(x, axis, size)
+    return _filled(x, axis, size - own, value)
+
+
+def _cut(x: Tensor, axis: int, size: Size) -> Tensor:
+    end = tuple(size if i == axis else n for i, n in enumerate(x.dims))
+    return strided_slice(x, begin=(0,) * x.ndim, end=end, strides=(1,) * x.ndim)
+
+
+def _filled(x: Tensor, axis: int, more: Size, value: Any) -> Tensor:
+    high = tuple(more if i == axis else 0 for i in range(x.ndim))
+    return pad(x, tensor(value, x.dtype), low=(0,) * x.ndim, high=high)
 
 
 def _check_rank(x: Tensor, rank: int) -> None:
@@ -131,7 +143,7 @@ def _lengths(value: Any, rank: int, function: str) -> tuple | None:
     if isinstance(value, int) or getattr(value, "ndim", 1) == 0:
         raise type_error("TW104", f"{function}: fft_length={value!r}", f"a vector of {rank}")
     lengths = integers(value, function, "fft_length")
-    if len(lengths) != rank or min(lengths, default=0) < 0:
+    if len(lengths) != rank or any(below(n, 0) for n in lengths):
         raise invalid(
             "TW205", f"{function}: fft_length={list(lengths)}", f"{rank} lengths of at least 0"
         )
@@ -171,12 +183,12 @@ def _real_backward(input: Any, fft_length: Any, rank: int, function: str) -> Ten
 
 def _natural_lengths(x: Tensor, axes: tuple) -> tuple[int, ...]:
     sizes = [x.dims[axis] for axis in axes]
-    return (*sizes[:-1], max(0, 2 * (sizes[-1] - 1)))
+    return (*sizes[:-1], largest(0, 2 * (sizes[-1] - 1)))
 
 
 def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: Any) -> Tensor:
     last = lengths[-1]
-    sizes = (*lengths[:-1], last // 2 + 1 if last else 0)
+    sizes = (*lengths[:-1], fourier.half_size(last))
     for axis, size in zip(axes, sizes):
         x = resized(x, axis, size)
     *others, final = axes
@@ -274,8 +286,13 @@ def _scaled(z: Tensor, norm: Any, size: int, inverse: bool, function: str) -> Te
         raise value_error(
             "TW207", f"{function}: norm={norm!r}", "'backward', 'ortho', 'forward' or None"
         )
-    if norm in (None, "backward") or not size:
+    if norm in (None, "backward") or same(size, 0):
         return z
+    if type(size) is Dim:
+        number = as_factor(size, z.dtype.real_dtype)
+        number = number**0.5 if norm == "ortho" else number
+        number = number if number.dtype is z.dtype else cast(number, dtype=z.dtype)
+        return z * number if inverse else z / number
     factor = math.sqrt(size) if norm == "ortho" else float(size)
     return z * factor if inverse else z * (1 / factor)
 
@@ -361,7 +378,7 @@ def irfftnd(
 
 def _rolled(x: Tensor, axis: int, first: int) -> Tensor:
     """`x` with place `first` of `axis` moved to the front."""
-    if not first:
+    if same(first, 0):
         return x
     begin = tuple(first if i == axis else 0 for i in range(x.ndim))
     end = tuple(first if i == axis else n for i, n in enumerate(x.dims))

@@ -8,11 +8,13 @@ import numpy as np
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
+from talweg.core.dims import same
 from talweg.core.dtypes import DType, as_dtype, float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.tensor import wrap
 from talweg.prims import fourier
+from talweg.prims.state import as_factor
 
 
 def _arguments(window_length: Any, dtype: Any, function: str, least: int = 0) -> tuple[int, DType]:
@@ -181,6 +183,7 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     [[2.0, 0.0]]
     """
     x = tensor(log_mel_spectrograms)
-    if not x.ndim or not x.dims[-1]:
+    if not x.ndim or same(x.dims[-1], 0):
         raise value_error("TW207", f"num_mel_bins must be positive. Got shape {x.dims}")
-    return fourier.dct(x, kind=2, ortho=False, turned=False) * (1 / np.sqrt(2 * x.dims[-1])).item()
+    z = fourier.dct(x, kind=2, ortho=False, turned=False)
+    return z * (2 * as_factor(x.dims[-1], z.dtype)) ** -0.5

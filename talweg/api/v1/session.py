@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from talweg.api.export import export, operation
+from talweg.api.v1.feeds import feeds, unfed
+from talweg.api.v1.fetches import fetched, result_of
 from talweg.api.v1.graphs import default_graph
+from talweg.api.v1.messages import ConfigProto
+from talweg.api.v1.statistics import DEVICE, Watch, report
 from talweg.core import dispatch
-from talweg.core.dims import Dim
-from talweg.core.errors import compose, invalid, type_error, value_error
-from talweg.core.provenance import describe
-from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.core.errors import OpError, compose, type_error, value_error
 from talweg.eager.convert import to_array
 from talweg.eager.graph_variable import GraphVariable
 from talweg.execute import interpret
-from talweg.graph import structure
 from talweg.graph.graph import Graph
-from talweg.graph.node import Node
-from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.passes.functionalize import Program, UnfedError, functionalize
 
@@ -38,17 +36,44 @@ class _Default(threading.local):
 _default = _Default()
 
 
+def _leave(session: Any) -> None:
+    """Take the session off this thread's stack; AssertionError if it is not the innermost."""
+    if not _default.stack or _default.stack[-1] is not session:
+        if session in _default.stack:
+            _default.stack.remove(session)
+        raise AssertionError(
+            compose("TW503", "Nesting violated for default stack of tf.Session objects")
+        )
+    _default.stack.pop()
+
+
 @export("compat.v1.get_default_session")
 def get_default_session() -> Any:
-    """The session entered last in this thread; None if there is none."""
+    """The session entered last in this thread; None if there is none.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     tf.get_default_session() is session
+    True
+    """
     return _default.stack[-1] if _default.stack else None
+
+
+class DeviceAttributes(NamedTuple):
+    """A device of a session."""
+
+    name: str = DEVICE
+    device_type: str = "CPU"
+    memory_limit_bytes: int = 268435456
+    incarnation: int = 1
 
 
 @export("compat.v1.Session")
 class Session:
     """Runs parts of a graph (`tf.compat.v1.Session`).
 
-    `target` and `config` are accepted.  The values of variables belong to the session.
+    The values of variables belong to the session, and go when it is closed.  `target` (a string)
+    and `config` (a ConfigProto) are accepted; TypeError for other things.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():
@@ -59,11 +84,19 @@ class Session:
     array([2., 4.], dtype=float32)
     """
 
-    def __init__(self, target: str = "", graph: Any = None, config: Any = None):
+    def __init__(self, target: Any = "", graph: Any = None, config: Any = None):
         if graph is None:
             graph = default_graph()
         if not isinstance(graph, Graph):
             raise type_error("TW503", f"graph must be a tf.Graph, but got {type(graph)}")
+        if not isinstance(target, (str, bytes)):
+            raise type_error("TW503", f"target must be a string, but got {type(target)}")
+        if not (
+            config is None
+            or isinstance(config, ConfigProto)
+            or hasattr(config, "SerializeToString")
+        ):
+            raise type_error("TW503", f"config must be a tf.ConfigProto, but got {type(config)}")
         self._graph: Any = graph
         self._config = config
         self._state: dict[Any, Any] = {}  # handle of a variable -> array
@@ -101,9 +134,12 @@ class Session:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        _default.stack.remove(self)
-        self._contexts.pop().__exit__(*error)
-        self.close()
+        context = self._contexts.pop()
+        try:
+            _leave(self)
+            context.__exit__(*error)
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Let go of all values; nothing can be run any more."""
@@ -111,9 +147,13 @@ class Session:
         self._state.clear()
         self._plans.clear()
 
+    @staticmethod
+    def reset(target: Any, containers: Any = None, config: Any = None) -> None:
+        """Accepted: no values outlive their session."""
+
     def list_devices(self) -> list:
         """The devices there are: one CPU."""
-        return []
+        return [DeviceAttributes()]
 
     # -- running
 
@@ -127,76 +167,119 @@ class Session:
         InvalidArgumentError for placeholders that were not fed, FailedPreconditionError for
         variables without a value.
         """
+        graph = self._graph
         if self._closed:
             raise RuntimeError(compose("TW503", "Attempted to use a closed Session."))
-        fetch = fetched(self._graph, fetches)
-        fed, arrays = self._feeds(feed_dict) if feed_dict else ((), [])
-        plan = self._plan(fetch.nodes, fed)
-        values = self._execute(plan, arrays)
-        if run_metadata is not None:
-            OPERATIONS["run_statistics"](run_metadata, plan)
-        return fetch.build(values)
+        if not graph.table.built:
+            raise RuntimeError(
+                compose("TW503", "The Session graph is empty. Add operations to the graph before "
+                        "calling run().")
+            )  # fmt: skip
+        if type(fetches) is Symbol and fetches.node.table is graph.table and not graph._unfetchable:
+            fetch = None
+            nodes: tuple = (fetches.node,)
+        else:
+            fetch = fetched(graph, fetches)
+            nodes = fetch.nodes
+        fed, arrays = feeds(graph, feed_dict) if feed_dict else ((), [])
+        values = self._values(nodes, fed, arrays, _watch(options, run_metadata), run_metadata)
+        return values[0] if fetch is None else fetch.build(values)
 
-    def _feeds(self, feed_dict: dict) -> tuple[tuple, list]:
-        nodes, arrays = [], []
-        for key, value in feed_dict.items():
-            for part, given in _expanded(self._graph, key, value):
-                nodes.append(part.node)
-                arrays.append(_fed_array(part, given))
-        return tuple(nodes), arrays
+    def _values(self, nodes: tuple, fed: tuple, arrays: list, watch: Any, metadata: Any) -> list:
+        """The values of nodes, as the user gets them."""
+        if nodes:
+            plan = self._plan(nodes, fed)
+            values = [result_of(value) for value in self._execute(plan, arrays, watch)]
+        else:
+            values = []
+        if fed:
+            given = dict(zip(fed, arrays))
+            values = [
+                np.array(given[node]) if node in given else value
+                for node, value in zip(nodes, values)
+            ]
+        if watch is not None:
+            report(metadata, watch, self._graph)
+        return values
 
     def _plan(self, nodes: tuple, fed: tuple) -> Program:
+        """The program of these fetches and feeds, made on first use."""
         key = (nodes, fed)
-        found = self._plans.get(tuple(map(id, nodes)) + (None, *map(id, fed)))
-        if found is not None and found[0] == key:
-            return found[1]
+        found = self._plans.get(key)
+        if found is not None:
+            return found
         try:
             program = functionalize(nodes, fed)
         except UnfedError as error:
-            raise _unfed(error.node, self._graph) from None
+            raise unfed(error.node, self._graph) from None
         if len(self._plans) >= PLANS:
             self._plans.pop(next(iter(self._plans)))
-        self._plans[tuple(map(id, nodes)) + (None, *map(id, fed))] = (key, program)
+        self._plans[key] = program
         return program
 
-    def _execute(self, program: Program, arrays: list) -> list:
-        base, recorders = dispatch.context.base, dispatch.context.recorders
-        dispatch.context.base, dispatch.context.recorders = None, ()
+    def _execute(self, program: Program, arrays: list, watch: Any = None) -> list:
+        context = dispatch.context
+        base, recorders = context.base, context.recorders
+        context.base, context.recorders = None, ()
         try:
             if not program.starts:
-                return interpret.run(program, arrays, {})
+                return interpret.run(program, arrays, {}, watch)
             with self._lock:
-                state = {v: self._state.get(v, interpret.MISSING) for v in program.starts}
-                values = interpret.run(program, arrays, state)
-                for variable in program.writes:
-                    self._state[variable] = own_copy(state[variable], arrays)
-                return values
+                return self._execute_with_state(program, arrays, watch)
+        except OpError as error:
+            node = getattr(error, "talweg_node", None)
+            if node is not None and node.table is self._graph.table:
+                error._op = self._graph.operation_of(node)
+            raise
         finally:
-            dispatch.context.base, dispatch.context.recorders = base, recorders
+            context.base, context.recorders = base, recorders
+
+    def _execute_with_state(self, program: Program, arrays: list, watch: Any) -> list:
+        """Run what reads or writes variables; what was written stays, also after a failure."""
+        own = self._state
+        before = {v: own.get(v, interpret.MISSING) for v in program.starts}
+        state = dict(before)
+        try:
+            return interpret.run(program, arrays, state, watch)
+        finally:
+            for variable in program.writes:
+                value = state[variable]
+                if value is not before[variable]:
+                    own[variable] = own_copy(value, arrays)
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """A function of the values of `feed_list` that gives the values of `fetches`."""
-        feed_list = list(feed_list or ())
+        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
+            raise type_error("TW503", "Argument `feed_list` must be a list or tuple.")
+        keys = [self._graph.as_graph_element(key, allow_operation=False) for key in feed_list or ()]
+        fetched(self._graph, fetches)  # so that what cannot be fetched is refused now
 
         def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
-            if len(values) != len(feed_list):
-                raise TypeError(
-                    f"this callable takes {len(feed_list)} values, {len(values)} were given  [TW503]"
+            if len(values) != len(keys):
+                raise value_error(
+                    "TW503", f"this callable takes {len(keys)} values, {len(values)} were given"
                 )
-            return self.run(fetches, dict(zip(feed_list, values)), options, run_metadata)
+            return self.run(fetches, dict(zip(keys, values)), options, run_metadata)
 
         return call
 
     def load(self, variable: GraphVariable, value: Any) -> None:
-        """Give a variable a value."""
+        """Give a variable a value; ValueError if the shape does not fit."""
         array = np.asarray(to_array(value, variable.dtype))
         if not variable.shape.is_compatible_with(array.shape):
             raise value_error(
                 "TW204", f"cannot load a value of shape {array.shape} into {variable!r}"
             )
         self._state[variable.handle] = np.array(array)[()]
+
+
+def _watch(options: Any, metadata: Any) -> Watch | None:
+    """What times a run, if statistics are asked for."""
+    if metadata is None or options is None or not getattr(options, "trace_level", 0):
+        return None
+    return Watch()
 
 
 class _AsDefault:
@@ -213,8 +296,10 @@ class _AsDefault:
         return self._session
 
     def __exit__(self, *error: Any) -> None:
-        _default.stack.remove(self._session)
-        self._context.__exit__(*error)
+        try:
+            _leave(self._session)
+        finally:
+            self._context.__exit__(*error)
 
 
 @export("compat.v1.InteractiveSession")
@@ -232,207 +317,13 @@ class InteractiveSession(Session):
         super().close()
 
 
-# -- fetches
-
-
-class Fetch:
-    """What to run, and how the results go back into the structure asked for."""
-
-    __slots__ = ("_build", "nodes")
-
-    def __init__(self, nodes: tuple, build: Callable[[list], Any]):
-        self.nodes, self._build = nodes, build
-
-    def build(self, values: list) -> Any:
-        """The results in the structure of the fetches."""
-        return self._build(values)
-
-
-def fetched(graph: Graph, fetches: Any) -> Fetch:
-    """The nodes of a nest of fetches."""
-    if type(fetches) is Symbol and fetches.node.table is graph.table:
-        return Fetch((fetches.node,), lambda values: result_of(values[0]))
-    leaves = _leaves(fetches)
-    nodes: list[Node] = []
-    places: list = []
-    for leaf in leaves:
-        parts, kind = _fetch_leaf(graph, leaf)
-        places.append((kind, len(nodes), len(parts), leaf))
-        nodes.extend(parts)
-
-    def build(values: list) -> Any:
-        found = [_leaf_value(values[start : start + count], kind, leaf)
-                 for kind, start, count, leaf in places]  # fmt: skip
-        return _rebuilt(fetches, iter(found))
-
-    return Fetch(tuple(nodes), build)
-
-
-def _leaves(fetches: Any) -> list:
-    if isinstance(fetches, dict):
-        return [leaf for value in fetches.values() for leaf in _leaves(value)]
-    if isinstance(fetches, (list, tuple)):
-        return [leaf for value in fetches for leaf in _leaves(value)]
-    return [fetches]
-
-
-def _rebuilt(fetches: Any, values: Any) -> Any:
-    if isinstance(fetches, dict):
-        pairs = [(key, _rebuilt(value, values)) for key, value in fetches.items()]
-        return type(fetches)(pairs) if type(fetches) is not dict else dict(pairs)
-    if structure.is_namedtuple(fetches):
-        return type(fetches)(*[_rebuilt(value, values) for value in fetches])
-    if isinstance(fetches, (list, tuple)):
-        return type(fetches)([_rebuilt(value, values) for value in fetches])
-    return next(values)
-
-
-def _fetch_leaf(graph: Graph, leaf: Any) -> tuple[list, str]:
-    if leaf is None:
-        raise type_error("TW503", "Fetch argument None has invalid type <class 'NoneType'>")
-    if isinstance(leaf, (str, bytes)):
-        leaf = graph.as_graph_element(leaf)
-    if isinstance(leaf, GraphVariable):
-        with graph.control_dependencies(None):
-            return [_own(graph, graph.read_variable(leaf.handle))], "value"
-    if type(leaf) is Symbol:
-        return [_own(graph, leaf)], "value"
-    if isinstance(leaf, Operation):
-        _own(graph, leaf)
-        return [leaf.node], "none"
-    if hasattr(leaf, "_flat_components"):
-        return [_own(graph, part) for part in leaf._flat_components()], "composite"
-    if hasattr(leaf, "fetch_as_graph_element"):
-        return _fetch_leaf(graph, leaf.fetch_as_graph_element())
-    raise type_error(
-        "TW503",
-        f"Fetch argument {leaf!r} has invalid type {type(leaf)}, must be a string or Tensor.",
-        "a tensor, an operation, a variable, a name, or a nest of these",
-    )
-
-
-def _own(graph: Graph, value: Any) -> Node:
-    if value.node.table is not graph.table:
-        raise value_error(
-            "TW503",
-            f"Fetch argument {value!r} cannot be interpreted as a Tensor. ({value!r} is not an "
-            f"element of this graph; it was made at {describe(value.node.origin)})",
-            "a tensor of the session's graph",
-        )
-    return value.node
-
-
-def _leaf_value(values: list, kind: str, leaf: Any) -> Any:
-    if kind == "none":
-        return None
-    if kind == "value":
-        return result_of(values[0])
-    return OPERATIONS["composite_value"](leaf, [result_of(value) for value in values])
-
-
-def result_of(value: Any) -> Any:
-    """A result as the user gets it: an array of its own, a NumPy scalar for rank 0."""
-    if isinstance(value, np.ndarray):
-        if value.ndim == 0:
-            return value[()]
-        return np.array(value)
-    return value
-
-
 def own_copy(value: Any, fed: list) -> Any:
     """A variable's new value, in memory that nobody else has."""
-    if isinstance(value, np.ndarray):
-        if not value.flags.owndata or any(value is array for array in fed):
-            return np.array(value)
+    if isinstance(value, np.ndarray) and (
+        not value.flags.owndata or any(value is array for array in fed)
+    ):
+        return np.array(value)
     return value
-
-
-# -- feeds
-
-
-def _expanded(graph: Graph, key: Any, value: Any) -> list:
-    """The tensors a key of `feed_dict` stands for, with their values."""
-    if isinstance(key, (str, bytes)):
-        key = graph.as_graph_element(key)
-    if isinstance(key, GraphVariable):
-        key = graph.read_variable(key.handle)
-    if isinstance(key, (tuple, list)):
-        return [pair for k, v in zip(key, value) for pair in _expanded(graph, k, v)]
-    if hasattr(key, "_flat_components"):
-        parts = key._flat_components()
-        given = value._flat_components() if hasattr(value, "_flat_components") else list(value)
-        if isinstance(value, IndexedSlices):
-            given = [value.values, value.indices, value.dense_shape][: len(parts)]
-        return list(zip(parts, given))
-    if type(key) is not Symbol:
-        raise type_error(
-            "TW504", f"Cannot interpret feed_dict key as Tensor: {key!r} of type {type(key)}"
-        )
-    if key.node.table is not graph.table:
-        raise type_error(
-            "TW504",
-            f"Cannot interpret feed_dict key as Tensor: Tensor {key!r} is not an element of this "
-            "graph.",
-        )
-    return [(key, value)]
-
-
-def _fed_array(symbol: Symbol, value: Any) -> Any:
-    """A fed value as an array of the tensor's dtype and shape."""
-    if type(value) is Symbol or isinstance(value, GraphVariable):
-        raise type_error(
-            "TW504",
-            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
-            "Python scalars, strings, lists, numpy ndarrays, or TensorHandles.",
-        )
-    aval = symbol.aval
-    kind = aval.dtype.numpy_dtype
-    if type(value) is np.ndarray and value.dtype == kind and kind != object:
-        array = value
-    else:
-        array = _converted(symbol, value)
-    dims = aval.dims
-    if dims is not None:
-        shape = array.shape
-        if len(shape) != len(dims) or any(
-            type(d) is not Dim and d != n for d, n in zip(dims, shape)
-        ):
-            raise value_error(
-                "TW504",
-                f"Cannot feed value of shape {shape} for Tensor {symbol.name}, which has shape "
-                f"{symbol.shape} (made at {describe(symbol.node.origin)})",
-            )
-    return array
-
-
-def _converted(symbol: Symbol, value: Any) -> Any:
-    dtype = symbol.dtype
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        if dtype.is_integer and not dtype.min <= int(value) <= dtype.max:
-            raise type_error(
-                "TW504", f"Type of feed value {value} with type {type(value)} is not compatible "
-                f"with Tensor type {dtype.numpy_dtype}",
-            )  # fmt: skip
-    try:
-        if dtype.name == "string":
-            return np.asarray(to_array(np.asarray(value, object), dtype))
-        return np.asarray(value, dtype=dtype.numpy_dtype)
-    except (TypeError, ValueError) as error:
-        raise value_error(
-            "TW504",
-            f"Cannot feed {value!r} for Tensor {symbol.name} of dtype {dtype.name}: {error}",
-        ) from None
-
-
-def _unfed(node: Node, graph: Graph) -> Exception:
-    name = graph.operation_name(node)
-    shape = node.aval.shape
-    return invalid(
-        "TW504",
-        f"You must feed a value for placeholder tensor '{name}' with dtype "
-        f"{node.aval.dtype.name} and shape {shape} (made at {describe(node.origin)})",
-        hint=f"session.run(..., feed_dict={{{name}: value}})",
-    )
 
 
 @operation("evaluate_in_session")

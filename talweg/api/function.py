@@ -1,0 +1,97 @@
+"""tf.function, and what goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.export import export, operation
+from talweg.core.errors import value_error
+from talweg.eager import graph_operators
+from talweg.eager.tensor import wrap
+from talweg.execute import interpret
+from talweg.graph import structure
+from talweg.graph.symbol import Symbol
+from talweg.passes.functionalize import UnfedError, functionalize
+from talweg.trace import call_rules, control_rules, whole
+from talweg.trace.autograph import convert
+from talweg.trace.concrete import ConcreteFunction
+from talweg.trace.function import Function
+
+IN_FORCE = (call_rules, control_rules, graph_operators, whole)  # imported for what they register
+export("types.experimental.ConcreteFunction")(ConcreteFunction)
+export("types.experimental.PolymorphicFunction", "types.experimental.GenericFunction")(Function)
+
+
+@export("function")
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Any:
+    """Trace a Python function into a graph, once for each kind of arguments.
+
+    Tensors (and NumPy arrays) are inputs of the trace; other values are part of what it is traced
+    for.  `input_signature`: a list of `tf.TensorSpec`s, for one trace only.  `autograph`: whether
+    `if`, `while` and `for` over tensors become graph control flow.  `reduce_retracing`: make
+    dimensions unknown at the second shape.  `jit_compile` and the `experimental_` arguments are
+    accepted.  Use as a decorator, with or without arguments, or call it.
+
+    >>> import talweg as tf
+    >>> @tf.function
+    ... def distance(x, y):
+    ...     return tf.sqrt(tf.reduce_sum((x - y) ** 2))
+    >>> distance(tf.constant([0.0, 3.0]), tf.constant([4.0, 0.0]))
+    <tf.Tensor: shape=(), dtype=float32, numpy=5.0>
+    """
+
+    def decorate(python_function: Callable[..., Any]) -> Function:
+        return Function(
+            python_function,
+            input_signature=input_signature,
+            autograph=autograph,
+            reduce_retracing=bool(reduce_retracing or experimental_relax_shapes),
+            jit_compile=jit_compile if jit_compile is not None else experimental_compile,
+            autograph_options=experimental_autograph_options,
+        )
+
+    return decorate if func is None else decorate(func)
+
+
+@operation("autograph_converted")
+def autograph_converted(python_function: Callable[..., Any]) -> Callable[..., Any]:
+    """A Python function as AutoGraph converts it."""
+    return convert.converted(python_function)
+
+
+@operation("lifted")
+def lifted(value: Any) -> Any:
+    """The initial value of a variable made in a trace, as a tensor that has a value."""
+    leaves = structure.flatten(value)
+    if not any(type(leaf) is Symbol for leaf in leaves):
+        return value
+
+    def compute(leaf: Any) -> Any:
+        if type(leaf) is not Symbol:
+            return leaf
+        try:
+            program = functionalize((leaf.node,))
+        except UnfedError:
+            raise value_error(
+                "TW401",
+                "the initial value of a variable depends on an argument of the function that "
+                "makes it",
+                "a value that is known when the function is traced",
+                "make the variable outside of the function",
+            ) from None
+        return wrap(interpret.run(program, [], {})[0])
+
+    return structure.map_leaves(compute, value)

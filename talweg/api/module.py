@@ -1,0 +1,155 @@
+"""tf.Module: a thing with variables and submodules, found through its attributes."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from talweg.api.export import export
+from talweg.api.scopes import name_scope
+from talweg.core import scope
+from talweg.core.errors import value_error
+from talweg.eager.variable import Variable
+from talweg.graph import structure
+
+_IDENTIFIER = re.compile(r"^[A-Za-z_]\w*$")
+
+
+def snake_case(name: str) -> str:
+    """``MyLayer2D`` as ``my_layer2d``."""
+    found = re.sub(r"((?<=[a-z0-9])[A-Z]|(?<!^)[A-Z](?=[a-z]))", r"_\1", name)
+    return found.lower().lstrip("_")
+
+
+@export("Module")
+class Module:
+    """A container of variables, functions and other modules (`tf.Module`).
+
+    `name`: a valid Python identifier; the class's name in snake case if None.  ValueError otherwise.
+
+    >>> import talweg as tf
+    >>> class Dense(tf.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.w = tf.Variable([[1.0], [2.0]], name="w")
+    ...     def __call__(self, x):
+    ...         return x @ self.w
+    >>> layer = Dense()
+    >>> layer.name, len(layer.trainable_variables)
+    ('dense', 1)
+    """
+
+    _TF_MODULE_IGNORED_PROPERTIES: frozenset = frozenset()
+
+    def __init__(self, name: str | None = None):
+        name = snake_case(type(self).__name__) if name is None else name
+        if not isinstance(name, str) or not _IDENTIFIER.match(name):
+            raise value_error(
+                "TW207", f"{name!r} is not a valid module name. Module names must be valid Python "
+                "identifiers (e.g. a valid class name).",
+            )  # fmt: skip
+        self._name = name
+        self._scope_name = f"{scope.current.prefix}{name}"
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    @property
+    def name_scope(self) -> name_scope:
+        """A scope in which names of variables begin with the module's."""
+        return name_scope(f"{self._scope_name}/")
+
+    @property
+    def variables(self) -> tuple:
+        """All variables of the module and its submodules, each once."""
+        return tuple(self._flatten(predicate=_is_variable))
+
+    @property
+    def trainable_variables(self) -> tuple:
+        """The variables that tapes watch."""
+        return tuple(self._flatten(predicate=lambda x: _is_variable(x) and x.trainable))
+
+    @property
+    def non_trainable_variables(self) -> tuple:
+        """The other variables."""
+        return tuple(self._flatten(predicate=lambda x: _is_variable(x) and not x.trainable))
+
+    @property
+    def submodules(self) -> tuple:
+        """All modules inside, at any depth."""
+        return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
+
+    def _flatten(
+        self,
+        recursive: bool = True,
+        predicate: Callable[[Any], bool] | None = None,
+        attribute_traversal_key: Any = None,
+        with_path: bool = False,
+        expand_composites: bool = False,
+    ) -> Iterator[Any]:
+        """The attributes' leaves for which `predicate` holds, by sorted attribute name."""
+        return _walk(self, recursive, predicate or (lambda x: True), with_path,
+                     attribute_traversal_key)  # fmt: skip
+
+    @classmethod
+    def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Make `method` enter the module's name scope.
+
+        >>> import talweg as tf
+        >>> class Layer(tf.Module):
+        ...     @tf.Module.with_name_scope
+        ...     def build(self):
+        ...         return tf.Variable(1.0, name="w").name
+        >>> Layer().build()
+        'layer/w:0'
+        """
+
+        @functools.wraps(method)
+        def scoped(self: Module, *args: Any, **kwargs: Any) -> Any:
+            with self.name_scope:
+                return method(self, *args, **kwargs)
+
+        return scoped
+
+
+def _is_variable(value: Any) -> bool:
+    return isinstance(value, Variable)
+
+
+def _walk(
+    module: Module, recursive: bool, predicate: Callable[[Any], bool], with_path: bool, key: Any
+) -> Iterator[Any]:
+    seen: set[int] = set()
+    pending: list = [((), module)]
+    while pending:
+        path, current = pending.pop(0)
+        deeper: list = []
+        ignored = type(current)._TF_MODULE_IGNORED_PROPERTIES
+        for name in sorted(vars(current), key=key):
+            if name in ignored:
+                continue
+            for place, leaf in _leaves(vars(current)[name]):
+                if id(leaf) in seen:
+                    continue
+                seen.add(id(leaf))
+                where = (*path, name, *place)
+                if predicate(leaf):
+                    yield (where, leaf) if with_path else leaf
+                if recursive and isinstance(leaf, Module):
+                    deeper.append((where, leaf))
+        pending = deeper + pending
+
+
+def _leaves(value: Any, place: tuple = ()) -> list:
+    """The leaves of a nest, with their places; a module or variable is a leaf."""
+    if isinstance(value, (Module, Variable)) or not structure.is_nested(value):
+        return [(place, value)]
+    if isinstance(value, dict):
+        items: Any = sorted(value.items(), key=lambda item: str(item[0]))
+    else:
+        items = enumerate(structure.children(value))
+    return [leaf for key, item in items for leaf in _leaves(item, (*place, key))]

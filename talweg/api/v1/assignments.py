@@ -1,0 +1,198 @@
+"""tf.compat.v1: assign, scatter_update, count_up_to: changes of variables as functions.
+
+In a graph each gives the new value, which is computed when a session runs it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core.errors import type_error
+from talweg.core.value import IndexedSlices
+from talweg.eager.graph_variable import GraphVariable
+from talweg.eager.variable import Variable
+
+
+def _variable(ref: Any, function: str) -> Any:
+    if not isinstance(ref, Variable):
+        raise type_error("TW104", f"{function}: ref is {ref!r}", "a tf.Variable")
+    return ref
+
+
+@export("compat.v1.assign")
+def assign(
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Any:
+    """Set the variable `ref` to `value`; the new value.
+
+    validate_shape: False lets a variable made with use_resource=False change its shape.
+    ValueError for a value of another shape or dtype.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.get_variable("v", [2])
+    ...     session.run(tf.assign(v, [1.0, 2.0]))
+    array([1., 2.], dtype=float32)
+    """
+    ref = _variable(ref, "assign")
+    if validate_shape is False and isinstance(ref, GraphVariable) and not ref.use_resource:
+        return ref.assign_unchecked(value, name)
+    return ref.assign(value, name=name)
+
+
+@export("compat.v1.assign_add")
+def assign_add(
+    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Add `value` to the variable `ref`; the new value.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(1.0)
+    ...     session.run(v.initializer)
+    ...     float(session.run(tf.assign_add(v, 2.0)))
+    3.0
+    """
+    return _variable(ref, "assign_add").assign_add(value, name=name)
+
+
+@export("compat.v1.assign_sub")
+def assign_sub(
+    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Subtract `value` from the variable `ref`; the new value."""
+    return _variable(ref, "assign_sub").assign_sub(value, name=name)
+
+
+@export("compat.v1.count_up_to")
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
+    """Add 1 to an integer variable; the value before.  OutOfRangeError where that is `limit`.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable(0)
+    ...     count = tf.count_up_to(v, 3)
+    ...     session.run(v.initializer)
+    ...     [int(session.run(count)) for _ in range(3)]
+    [0, 1, 2]
+    """
+    return _variable(ref, "count_up_to").count_up_to(limit)
+
+
+def _scattered(ref: Any, kind: str, indices: Any, updates: Any) -> Any:
+    ref = _variable(ref, f"scatter_{kind}")
+    if isinstance(ref, GraphVariable):
+        return ref.scatter_rows(kind, indices, updates)
+    return getattr(ref, f"scatter_{kind}")(IndexedSlices(updates, indices))
+
+
+@export("compat.v1.scatter_update")
+def scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Set the rows `indices` of a variable to `updates` [*indices.shape, ...]; the new value.
+
+    InvalidArgumentError for indices out of range and updates of another shape.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable([1.0, 2.0, 3.0])
+    ...     session.run(v.initializer)
+    ...     session.run(tf.scatter_update(v, [0, 2], [7.0, 9.0]))
+    array([7., 2., 9.], dtype=float32)
+    """
+    return _scattered(ref, "update", indices, updates)
+
+
+@export("compat.v1.scatter_add")
+def scatter_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Add `updates` to the rows `indices`, once for each time a row is named; the new value."""
+    return _scattered(ref, "add", indices, updates)
+
+
+@export("compat.v1.scatter_sub")
+def scatter_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Subtract `updates` from the rows `indices`; the new value."""
+    return _scattered(ref, "sub", indices, updates)
+
+
+@export("compat.v1.scatter_mul")
+def scatter_mul(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Multiply the rows `indices` by `updates`; the new value."""
+    return _scattered(ref, "mul", indices, updates)
+
+
+@export("compat.v1.scatter_div")
+def scatter_div(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Divide the rows `indices` by `updates`; the new value."""
+    return _scattered(ref, "div", indices, updates)
+
+
+@export("compat.v1.scatter_min")
+def scatter_min(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """The smaller of the rows `indices` and `updates`; the new value."""
+    return _scattered(ref, "min", indices, updates)
+
+
+@export("compat.v1.scatter_max")
+def scatter_max(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """The larger of the rows `indices` and `updates`; the new value."""
+    return _scattered(ref, "max", indices, updates)
+
+
+@export("compat.v1.batch_scatter_update")
+def batch_scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Set rows within each batch: indices [b..., n], updates [b..., n, ...]; the new value."""
+    ref = _variable(ref, "batch_scatter_update")
+    return ref.batch_scatter_update(IndexedSlices(updates, indices))
+
+
+@export("compat.v1.scatter_nd_update")
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Set the elements or slices that rows of `indices` name; the new value.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable([1.0, 2.0, 3.0])
+    ...     session.run(v.initializer)
+    ...     session.run(tf.scatter_nd_update(v, [[0], [2]], [7.0, 9.0]))
+    array([7., 2., 9.], dtype=float32)
+    """
+    return _variable(ref, "scatter_nd_update").scatter_nd_update(indices, updates)
+
+
+@export("compat.v1.scatter_nd_add")
+def scatter_nd_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Add `updates` to the elements or slices that rows of `indices` name; the new value."""
+    return _variable(ref, "scatter_nd_add").scatter_nd_add(indices, updates)
+
+
+@export("compat.v1.scatter_nd_sub")
+def scatter_nd_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Subtract `updates` from the elements or slices that rows of `indices` name; the new value."""
+    return _variable(ref, "scatter_nd_sub").scatter_nd_sub(indices, updates)

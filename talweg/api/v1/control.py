@@ -1,0 +1,126 @@
+"""compat.v1: cond, case and while_loop, which return a single result without a list around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api import control as v2
+from talweg.api.export import export
+from talweg.core import dispatch
+from talweg.core.errors import type_error
+from talweg.trace import control
+
+
+def _unpacked(result: Any, strict: bool) -> Any:
+    """The only entry of a list of one, unless it is strict."""
+    alone = type(result) in (list, tuple) and len(result) == 1
+    return result[0] if alone and not strict else result
+
+
+def _either(new: Any, old: Any, names: tuple[str, str]) -> Any:
+    """An argument that has an older name; TypeError if both are given."""
+    if old is not None and new is not None:
+        raise type_error("TW104", f"cond: cannot specify both {names[1]} and {names[0]}")
+    return old if new is None else new
+
+
+@export("compat.v1.cond")
+def cond(
+    pred: Any,
+    true_fn: Any = None,
+    false_fn: Any = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Any = None,
+    fn2: Any = None,
+) -> Any:
+    """`true_fn()` if `pred` is true, `false_fn()` if not.
+
+    pred: a scalar bool.  strict: whether a list of one result stays a list.  fn1, fn2: older names
+    of the functions.  TypeError if either cannot be called, or if they return different dtypes.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.cond(tf.constant(True), lambda: [1], lambda: [2])
+    1
+    """
+    true_fn = _either(true_fn, fn1, ("fn1", "true_fn"))
+    false_fn = _either(false_fn, fn2, ("fn2", "false_fn"))
+    v2.callable_or_error(true_fn, "cond", "true_fn")
+    v2.callable_or_error(false_fn, "cond", "false_fn")
+    if isinstance(pred, bool):
+        raise type_error("TW104", "cond: pred must not be a Python bool", "a tensor")
+    if dispatch.state.in_graph is not None and control.in_graph(pred):
+        return control.cond(pred, true_fn, false_fn, strict)
+    return _unpacked(v2.cond(pred, true_fn, false_fn), strict)
+
+
+@export("compat.v1.case")
+def case(
+    pred_fn_pairs: Any,
+    default: Any = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """The result of the function of the first pair whose predicate is true, else of `default`.
+
+    See `tf.case`.  strict: whether a list of one result stays a list.  exclusive: in a graph,
+    InvalidArgumentError if several predicates are true.
+
+    >>> import talweg.compat.v1 as tf
+    >>> x = tf.constant(5)
+    >>> tf.case([(x < 3, lambda: "small"), (x < 9, lambda: "middle")], default=lambda: "large")
+    'middle'
+    """
+    pairs = v2.checked_pairs(pred_fn_pairs, default, exclusive)
+    graph = dispatch.state.in_graph is not None
+    if graph and control.in_graph(*[predicate for predicate, _ in pairs]):
+        return v2.case_in_graph(pairs, default, exclusive, strict)
+    return _unpacked(v2.case(pred_fn_pairs, default, exclusive), strict)
+
+
+@export("compat.v1.while_loop")
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """`loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds; see `tf.while_loop`.
+
+    Unless return_same_structure, a single loop variable comes back without a list around it.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.while_loop(lambda i: i < 10, lambda i: i + 3, [tf.constant(0)]).numpy()
+    12
+    """
+    in_graph = dispatch.context.base is not None
+    found = v2.while_loop(
+        cond,
+        v2.callable_or_error(body, "while_loop", "body") if in_graph else _listed(body),
+        loop_vars,
+        shape_invariants,
+        parallel_iterations,
+        back_prop,
+        swap_memory,
+        maximum_iterations,
+    )
+    return _unpacked(found, return_same_structure)
+
+
+def _listed(body: Callable[..., Any]) -> Callable[..., Any]:
+    """A body that may return one value without a list around it."""
+    v2.callable_or_error(body, "while_loop", "body")
+
+    def run(*variables: Any) -> Any:
+        found = body(*variables)
+        return found if isinstance(found, (list, tuple)) else [found]
+
+    return run

@@ -1,0 +1,128 @@
+"""Evaluates the expressions of `writing_table.py` for a node: a description of what to write."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from talweg.api.v1.graph_def import operations
+from talweg.api.v1.graph_def.writing import Literal, Made, Output, Writer, cannot_write, static_shape
+from talweg.api.v1.graph_def.writing_table import TABLE
+from talweg.core.dtypes import as_dtype
+from talweg.graph.node import Node
+
+
+@cache
+def _expressions() -> dict[str, CodeType]:
+    """The table, compiled; its text is part of this program."""
+    found = {}
+    for line in TABLE.strip().splitlines():
+        name, _, text = line.partition(": ")
+        found[name] = compile(text, f"writing_table: {name}", "eval")
+    return found
+
+
+class _Words(dict):
+    """What the words of an expression mean for one node."""
+
+    def __init__(self, writer: Writer, node: Node, operands: list):
+        super().__init__(node.key[1])
+        prim, aval = node.prim, node.aval
+        names = prim.operands
+        fixed = len(names) - 1 if prim.variadic else len(names)
+        self.update(zip(names[:fixed], operands[:fixed]))
+        if prim.variadic:
+            self[names[-1]] = operands[fixed:]
+        self.writer, self.avals = writer, dict(zip(operands, [x.aval for x in node.operands]))
+        first = aval[0] if type(aval) is tuple and aval else aval
+        if first:
+            self.setdefault("dims", first.dims)
+            self["kind"] = first.dtype
+        self["kinds"] = [part.dtype for part in aval] if type(aval) is tuple else []
+        self.setdefault("z", None)
+
+    def __missing__(self, word: str) -> Any:
+        helper = _HELPERS.get(word)
+        if helper is not None:
+            return lambda *arguments: helper(self, *arguments)
+        if operations.find(word) is None:
+            raise KeyError(word)
+        return lambda *inputs, **given: Made(word, inputs, given)
+
+    def dims_of(self, x: Output) -> tuple:
+        """The dimensions of an operand."""
+        dims = self.avals[x].dims
+        if dims is None:
+            raise cannot_write("an operation on a tensor of unknown rank")
+        return dims
+
+
+def _number(words: _Words, value: Any, like: Output) -> Literal:
+    return Literal(like.dtype.numpy_dtype.type(value))
+
+
+def _log_sum(words: _Words, x: Output, axes: tuple) -> Made:
+    """ln of the sum of eˣ along axes, which keep the size 1."""
+    ints = Literal(np.array(axes, np.int32))
+    keep = {"keep_dims": True}
+    top = Made("Max", (x, ints), keep)
+    total = Made("Sum", (Made("Exp", (Made("Sub", (x, top), {}),), {}), ints), keep)
+    return Made("AddV2", (Made("Log", (total,), {}), top), {})
+
+
+def _hot(words: _Words, labels: Output, logits: Output) -> Made:
+    kind = logits.dtype.numpy_dtype
+    depth = words.writer.integers(words.dims_of(logits)[-1])
+    return Made("OneHot", (labels, depth, Literal(kind.type(1)), Literal(kind.type(0))), {})
+
+
+def _smallest(words: _Words, x: Output, k: Any, dtype: Any) -> list:
+    found = Made("TopKV2", (Made("Neg", (x,), {}), words.writer.integers(k)), {"index_type": dtype})
+    return [Made("Neg", (found[0],), {}), found[1]]
+
+
+def _svd(words: _Words, made: Made) -> list:
+    return [made[1], made[0], made[2]] if words["kinds"][0].is_complex else [made[0]]
+
+
+_HELPERS: dict[str, Any] = {
+    "ints": lambda words, value, like=None: words.writer.integers(
+        value, like.dtype if isinstance(like, Output) else like
+    ),
+    "num": _number,
+    "one": lambda words, dtype, value: Literal(as_dtype(dtype).numpy_dtype.type(value)),
+    "rank": lambda words, x: len(words.dims_of(x)),
+    "dims_of": lambda words, x: words.dims_of(x),
+    "pairs": lambda words, low, high: tuple(zip(low, high)) or np.zeros((0, 2), object),
+    "fixed": lambda words, dims: static_shape(dims),
+    "len": lambda words, value: len(value),
+    "LogSum": _log_sum,
+    "hot": _hot,
+    "smallest_k": _smallest,
+    "svd_parts": _svd,
+}
+
+
+def describe(writer: Writer, node: Node, operands: list) -> Any:
+    """What to write for a node; None if it has no form in a GraphDef."""
+    code = _expressions().get(node.prim.name)
+    if code is not None:
+        return eval(code, {"__builtins__": {}}, _Words(writer, node, operands))
+    op = node.prim.type_of([source.aval for source in node.operands], node.params)
+    operation = operations.find(op)
+    if operation is None or node.params or node.prim.variadic:
+        return None if operation is None or node.prim.variadic else _plain(operation, node, operands)
+    return _plain(operation, node, operands)
+
+
+def _plain(operation: operations.Operation, node: Node, operands: list) -> Any:
+    """The operation with the operands as inputs, if it takes as many and needs no more."""
+    if len(operation.inputs) != len(operands) or any(part.is_list for part in operation.inputs):
+        return None
+    needed = {key for key, (_, default) in operation.attributes.items()
+              if default is operations.REQUIRED}  # fmt: skip
+    inferred = {part.kind for part in operation.inputs}
+    return None if needed - inferred else Made(operation.name, tuple(operands), {})

@@ -1,0 +1,104 @@
+"""tf.compat.v1: placeholders, which are fed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.core import dispatch
+from talweg.core.dtypes import as_dtype, int64
+from talweg.core.errors import compose, type_error, value_error
+from talweg.core.shapes import TensorShape, as_shape
+from talweg.eager.composite import SparseTensor
+from talweg.prims.state import placeholder_with_default as with_default
+
+
+def _graph(function: str) -> Any:
+    graph = dispatch.context.base
+    if graph is None:
+        text = f"tf.{function}() is not compatible with eager execution."
+        raise RuntimeError(compose("TW501", text, hint="with tf.Graph().as_default(): ..."))
+    return graph
+
+
+def _dims(shape: Any) -> tuple | None:
+    shape = as_shape(shape)
+    return None if shape.rank is None else shape.as_tuple()
+
+
+@export("compat.v1.placeholder")
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """A tensor whose value is fed; RuntimeError outside a graph.
+
+    shape: None if the rank is unknown; dimensions may be None.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.placeholder(tf.float32, [None, 3]).shape.as_list()
+    [None, 3]
+    """
+    graph = _graph("placeholder")
+    if dtype is None:
+        raise type_error("TW104", "placeholder: dtype=None", "a dtype")
+    symbol = graph.placeholder(_dims(shape), as_dtype(dtype))
+    if name is not None:
+        graph.label(symbol.node, name)
+    return symbol
+
+
+@export("compat.v1.placeholder_with_default")
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+    """A tensor that has the value of `input` unless another one is fed for it.
+
+    shape: what is known of its shape; ValueError unless `input` has such a shape.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.placeholder_with_default([1.0, 2.0], [None])
+    ...     session.run(x * 2.0), session.run(x * 2.0, {x: [5.0]})
+    (array([2., 4.], dtype=float32), array([10.], dtype=float32))
+    """
+    value = tensor(input)
+    if dispatch.context.base is None:
+        return value
+    shape = as_shape(shape)
+    if not shape.is_compatible_with(value.shape):
+        raise value_error(
+            "TW204", f"placeholder_with_default: input has shape {value.shape}", f"shape {shape}"
+        )
+    return with_default(value, shape=None if shape.rank is None else shape.as_tuple())
+
+
+@export("compat.v1.sparse_placeholder", "compat.v1.sparse.placeholder")
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """A sparse tensor whose indices, values and dense_shape are fed, as a `SparseTensorValue`.
+
+    shape: of the whole; where it is fully known, its dense_shape need not be fed.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.sparse_placeholder(tf.float32, [2, 2])
+    ...     session.run(tf.sparse.to_dense(x), {x: tf.SparseTensorValue([[0, 1]], [5.0], [2, 2])})
+    array([[0., 5.],
+           [0., 0.]], dtype=float32)
+    """
+    _graph("sparse_placeholder")
+    known = TensorShape(None) if shape is None else as_shape(shape)
+    prefix = None if name is None else f"{name}/"
+
+    def part(kind: Any, dims: Any, suffix: str) -> Any:
+        return placeholder(kind, dims, None if prefix is None else prefix + suffix)
+
+    values = part(dtype, [None], "values")
+    indices = part(int64, [None, known.rank], "indices")
+    if known.is_fully_defined():
+        given = np.array(known.as_list(), np.int64)
+        dense = placeholder_with_default(given, [known.rank], prefix and f"{prefix}shape")
+    else:
+        dense = part(int64, [known.rank], "shape")
+    found = SparseTensor(indices, values, dense)
+    found._shape = known
+    return found

@@ -1,0 +1,1 @@
+"""TensorFlow's checkpoint format V2 (a "tensor bundle"): a table of entries, and files of data."""

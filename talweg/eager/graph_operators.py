@@ -1,0 +1,99 @@
+"""Python's operators on tensors of a graph: the short way to a node.
+
+Where both operands are in the graph (or one is a Python number), have one dtype, and nothing watches
+or orders, the node is looked up or made right here.  Everything else takes the general way.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.provenance import is_inner
+from talweg.core.value import OPERATIONS
+from talweg.graph.node import Node
+from talweg.graph.symbol import Symbol
+from talweg.prims import arithmetic
+
+context = dispatch.context
+_new_node = Node.__new__
+_frame = sys._getframe
+
+
+def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
+    """The operator and its reflection for `prim`; `OPERATIONS[operation]` is the general way."""
+
+    def build(graph: Any, a: Node, b: Node) -> Symbol | None:
+        """The node of two operands; None where the general way is needed."""
+        table = graph.table
+        key = (prim, (), a, b)
+        node = table.nodes.get(key)
+        if node is None:
+            aval = table.inferred.get((prim, (), id(a.aval), id(b.aval)))
+            if aval is None or graph.frozen:
+                return None
+            frame = _frame(2)
+            if is_inner(frame.f_code.co_filename):
+                return None
+            node = _new_node(Node)
+            node.key, node.aval, node.table = key, aval, table
+            node.holders, node.serial, node.handle = 0, None, None
+            origin = (frame.f_code, frame.f_lasti)
+            node.origin = table.origins.setdefault(origin, origin)
+            a.holders += 1
+            b.holders += 1
+            table.nodes[key] = node
+            table.built += 1
+            return Symbol(node, graph)
+        table.merged += 1
+        handle = node.handle
+        symbol = handle() if handle is not None else None
+        return Symbol(node, graph) if symbol is None else symbol
+
+    def partner(graph: Any, own: Node, other: Any) -> Node | None:
+        """The node of the other operand; None where the general way is needed."""
+        if context.recorders or graph.controls or (context.base or graph) is not graph:
+            return None
+        kind = type(other)
+        if kind is Symbol:
+            node = other.node
+            same = node.table is own.table and node.aval.dtype is own.aval.dtype
+            return node if same else None
+        if (kind is float or kind is int) and other:
+            node = graph.numbers.get((other, kind, own.aval.dtype))
+            return node if node is not None and node.holders > 0 else None
+        return None
+
+    def operate(self: Symbol, other: Any) -> Any:
+        own, graph = self.node, self.graph
+        node = partner(graph, own, other)
+        if node is not None:
+            found = build(graph, own, node)
+            if found is not None:
+                return found
+        return OPERATIONS[operation](self, other)
+
+    def reflected(self: Symbol, other: Any) -> Any:
+        own, graph = self.node, self.graph
+        node = partner(graph, own, other)
+        if node is not None:
+            found = build(graph, node, own)
+            if found is not None:
+                return found
+        return OPERATIONS[operation](other, self)
+
+    return operate, reflected
+
+
+def install() -> None:
+    """Give symbols their operators."""
+    table = [("add", "add", "add"), ("sub", "subtract", "sub"), ("mul", "multiply", "mul"),
+             ("truediv", "truediv", "div"), ("pow", "pow", "pow_")]  # fmt: skip
+    for stem, operation, name in table:
+        forward, reflected = _fast(operation, getattr(arithmetic, name))
+        setattr(Symbol, f"__{stem}__", forward)
+        setattr(Symbol, f"__r{stem}__", reflected)
+
+
+install()

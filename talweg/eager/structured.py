@@ -1,0 +1,89 @@
+"""Branches, loops, calls and lists run eagerly: what the derivatives of traced functions are.
+
+Values of dtype variant (histories, lists) travel in a `Variant`, so that an eager tensor can hold
+them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.dtypes import VARIANT
+from talweg.eager.tensor import EagerTensor
+from talweg.execute.interpret import MISSING, BodyRunner
+from talweg.graph.node import BODY
+from talweg.graph.subgraph import Body
+
+
+class Variant:
+    """A value that is no array, as the content of an eager tensor."""
+
+    __slots__ = ("value",)
+    shape, ndim, size, nbytes, dtype = (), 0, 1, 0, VARIANT
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"<variant {type(self.value).__name__}>"
+
+
+def content(tensor: Any) -> Any:
+    """What kernels take: an array, or the value in a `Variant`."""
+    if type(tensor) is EagerTensor:
+        array = tensor._array
+        return array.value if type(array) is Variant else array
+    return tensor
+
+
+def as_tensor(value: Any) -> EagerTensor:
+    """A kernel's result as an eager tensor."""
+    plain = isinstance(value, (np.ndarray, np.generic, bytes))
+    return EagerTensor(value if plain else Variant(value))
+
+
+class Variables:
+    """The values of eager variables, as a program's state; writes happen at once."""
+
+    def get(self, handle: Any, default: Any = MISSING) -> Any:
+        """The array a variable holds."""
+        return handle.variable._tensor._array
+
+    __getitem__ = get
+
+    def __setitem__(self, handle: Any, array: Any) -> None:
+        owned = not isinstance(array, np.ndarray) or array.flags.owndata
+        handle.variable._replace(array if owned else np.array(array))
+
+
+class EagerRunner(BodyRunner):
+    """Runs bodies on the values of eager variables."""
+
+    def __init__(self) -> None:
+        self.state = Variables()
+        self.remembers = self.everything = bool(dispatch.context.recorders)
+
+
+def evaluate_structured(prim: Any, operands: tuple, params: dict) -> Any:
+    """Run a primitive of graphs on eager tensors."""
+    arrays = [content(x) for x in operands]
+    if prim.effect == BODY:
+        recorders = dispatch.context.recorders
+        runner = EagerRunner()
+        dispatch.context.recorders = ()
+        try:
+            with np.errstate(all="ignore"):
+                result = prim.numpy(runner, *arrays, **params)
+        finally:
+            dispatch.context.recorders = recorders
+    else:
+        result = prim.numpy(*arrays, **params)
+    if prim.multiple:
+        return tuple([as_tensor(part) for part in result])
+    return as_tensor(result)
+
+
+dispatch.state.structured = evaluate_structured

@@ -1,0 +1,171 @@
+"""Collections of a graph: lists under names, as `tf.add_to_collection` fills them.
+
+What a graph holds must not hold the graph: tensors and operations are kept as nodes, and made
+handles again when somebody asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, MutableSequence
+from typing import Any
+
+from talweg.core.errors import value_error
+from talweg.graph import structure
+from talweg.graph.node import Node
+from talweg.graph.operation import Operation
+from talweg.graph.symbol import Symbol
+
+
+class Kept:
+    """A tensor, an operation, a sparse tensor, or a nest of these, as nodes."""
+
+    __slots__ = ("nodes", "value")
+
+    def __init__(self, value: Any):
+        self.nodes: list[Node] = []
+        self.value = structure.map_leaves(self._keep, value)
+
+    def _keep(self, leaf: Any) -> Any:
+        if type(leaf) in (Symbol, Operation):
+            return Place(type(leaf), [self._hold(leaf.node)])
+        if hasattr(leaf, "_flat_components"):
+            return Place(type(leaf), [self._keep(part) for part in leaf._flat_components()])
+        return leaf
+
+    def _hold(self, node: Node) -> Node:
+        node.holders += 1
+        self.nodes.append(node)
+        return node
+
+    def give(self, graph: Any) -> Any:
+        """The value again."""
+        return structure.map_leaves(lambda leaf: _given(leaf, graph), self.value)
+
+    def __del__(self) -> None:
+        for node in self.nodes:
+            node.table.release(node)
+
+
+class Place:
+    """What stands for a tensor, an operation or a sparse tensor: its class, and its parts."""
+
+    __slots__ = ("kind", "parts")
+
+    def __init__(self, kind: type, parts: list):
+        self.kind, self.parts = kind, parts
+
+
+def _given(leaf: Any, graph: Any) -> Any:
+    if type(leaf) is not Place:
+        return leaf
+    if leaf.kind is Symbol:
+        return graph.symbol(leaf.parts[0])
+    if leaf.kind is Operation:
+        return graph.operation_of(leaf.parts[0])
+    return leaf.kind(*[_given(part, graph) for part in leaf.parts])
+
+
+def kept(value: Any) -> Any:
+    """`value` in a form that does not keep its graph."""
+    leaves = structure.flatten(value, composites=True)
+    return Kept(value) if any(type(leaf) in (Symbol, Operation) for leaf in leaves) else value
+
+
+class CollectionRef(MutableSequence):
+    """A collection itself (`tf.get_collection_ref`): changes to it are changes of the graph."""
+
+    def __init__(self, graph: Any, items: list):
+        self._graph, self._items = graph, items
+
+    def _given(self, item: Any) -> Any:
+        return item.give(self._graph) if type(item) is Kept else item
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._given(item) for item in self._items[index]]
+        return self._given(self._items[index])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            self._items[index] = [kept(item) for item in value]
+        else:
+            self._items[index] = kept(value)
+
+    def __delitem__(self, index: Any) -> None:
+        del self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def insert(self, index: int, value: Any) -> None:
+        """Put `value` before what stands at `index`."""
+        self._items.insert(index, kept(value))
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, (list, CollectionRef)) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+class Collections:
+    """The part of a graph that keeps collections."""
+
+    collections: dict[Any, list]
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Put `value` at the end of the collection `name`; RuntimeError if finalized."""
+        self.check_mutable()  # type: ignore[attr-defined]
+        self.collections.setdefault(name, []).append(kept(value))
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Put `value` into each of the collections, once."""
+        for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> CollectionRef:
+        """The collection `name` itself, made if need be."""
+        return CollectionRef(self, self.collections.setdefault(name, []))
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list:
+        """A list of what is in the collection `name`.
+
+        scope: a regular expression; only items are given whose name begins with it.
+        """
+        items = list(CollectionRef(self, self.collections.get(name, [])))
+        if scope is None:
+            return items
+        pattern = re.compile(scope)
+        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+
+    def get_all_collection_keys(self) -> list:
+        """The names of all collections, those with text as names."""
+        return [name for name in self.collections if isinstance(name, str)]
+
+    @property
+    def all_collections(self) -> Iterable:
+        """The names of all collections."""
+        return self.collections.keys()
+
+    def clear_collection(self, name: Any) -> None:
+        """Empty the collection `name`; RuntimeError if finalized."""
+        self.check_mutable()  # type: ignore[attr-defined]
+        self.collections.pop(name, None)
+
+    def add_variable(self, variable: Any, collections: Any) -> None:
+        """Note a new variable in the collections asked for."""
+        if isinstance(collections, str):
+            raise value_error(
+                "TW401", f"collections={collections!r}", "a list of names of collections"
+            )
+        names = list([GLOBAL_VARIABLES] if collections is None else collections)
+        if variable.trainable and TRAINABLE_VARIABLES not in names:
+            names.append(TRAINABLE_VARIABLES)
+        for name in names:
+            self.collections.setdefault(name, []).append(variable)
+
+
+GLOBAL_VARIABLES, TRAINABLE_VARIABLES = "variables", "trainable_variables"

@@ -1,0 +1,191 @@
+"""Finding the tensors and operations of a graph, and what is noted about them: devices, feeding."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from talweg.core.errors import type_error, value_error
+from talweg.core.provenance import describe
+from talweg.core.value import OPERATIONS
+from talweg.graph.node import Node
+from talweg.graph.operation import Operation
+from talweg.graph.symbol import Symbol
+
+
+class Elements:
+    """The part of a graph that gives its elements by name."""
+
+    table: Any
+
+    def start_elements(self) -> None:
+        """Begin without devices and refusals."""
+        self._devices: tuple = ()  # the device scopes entered, outer first
+        self._placed: Any = weakref.WeakKeyDictionary()  # node -> device asked for
+        self._unfeedable: Any = weakref.WeakSet()
+        self._unfetchable: Any = weakref.WeakSet()
+
+    # -- by name
+
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
+        """The tensor or operation that `obj` is or names.
+
+        KeyError for unknown names, ValueError for malformed ones and for elements of another graph,
+        TypeError for other things and for what is not allowed.
+        """
+        if not allow_tensor and not allow_operation:
+            raise value_error("TW104", "allow_tensor and allow_operation can't both be False.")
+        if not isinstance(obj, (str, bytes, Symbol, Operation)):
+            obj = self._converted(obj)
+        if isinstance(obj, (str, bytes)):
+            return self._named_element(_text(obj), allow_tensor, allow_operation)
+        if isinstance(obj, Symbol if allow_tensor else Operation if allow_operation else ()):
+            return self.own(obj)
+        if isinstance(obj, Operation) and allow_operation:
+            return self.own(obj)
+        raise type_error(
+            "TW104",
+            f"Can not convert a {type(obj).__name__} into a {_wanted(allow_tensor, allow_operation)}.",
+        )
+
+    def _converted(self, obj: Any) -> Any:
+        """What stands for `obj` in the graph: the value of a variable."""
+        if hasattr(obj, "handle_read"):
+            if obj.table is not self.table:
+                raise value_error("TW501", f"{obj!r} is not an element of this graph.")
+            return self.reading(obj)
+        convert = getattr(obj, "_as_graph_element", None)
+        return obj if convert is None else convert()
+
+    def reading(self, variable: Any) -> Symbol:
+        """The value of a variable as of the start of a run, also in a finalized graph."""
+        with self.unlocked(), self.control_dependencies(None):  # type: ignore[attr-defined]
+            return self.read_variable(variable.handle)  # type: ignore[attr-defined]
+
+    def own(self, element: Any) -> Any:
+        """`element`; ValueError if it belongs to another graph."""
+        if element.node.table is not self.table:
+            what = "Tensor" if isinstance(element, Symbol) else "Operation"
+            raise value_error(
+                "TW501",
+                f"{what} {element!r} is not an element of this graph; it was made at "
+                f"{describe(element.node.origin)}",
+                "an element of this tf.Graph",
+            )
+        return element
+
+    def _named_element(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        if ":" in name and allow_tensor:
+            return self._tensor_named(name)
+        if ":" not in name and allow_operation:
+            return self.operation_of(self.node_named(name))  # type: ignore[attr-defined]
+        what, example = ("tensor", "name:0") if allow_tensor else ("operation", "name")
+        raise value_error(
+            "TW501", f"The name {name!r} is not that of {'a' if allow_tensor else 'an'} {what}.",
+            f"a name of the form '{example}'",
+        )  # fmt: skip
+
+    def _tensor_named(self, name: str) -> Symbol:
+        operation, _, index = name.partition(":")
+        if not operation or not index.isdigit():
+            raise value_error(
+                "TW501", f"The name {name!r} looks a like a Tensor name, but is not a valid one.",
+                "a name of the form 'operation:0'",
+            )  # fmt: skip
+        try:
+            node = self.node_named(operation)  # type: ignore[attr-defined]
+        except KeyError:
+            raise KeyError(
+                f"The name {name!r} refers to a Tensor which does not exist. The operation, "
+                f"{operation!r}, does not exist in the graph.  [TW501]"
+            ) from None
+        outputs = self.operation_of(node).outputs  # type: ignore[attr-defined]
+        if int(index) >= len(outputs):
+            raise KeyError(
+                f"The name {name!r} refers to a Tensor which does not exist. The operation, "
+                f"{operation!r}, exists but only has {len(outputs)} outputs.  [TW501]"
+            )
+        return outputs[int(index)]
+
+    def get_tensor_by_name(self, name: str) -> Symbol:
+        """The tensor called `name` (``operation:0``); see `as_graph_element` for errors."""
+        if not isinstance(name, str):
+            raise type_error("TW104", f"Tensor names are strings, not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_operation=False)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation called `name`; see `as_graph_element` for errors."""
+        if not isinstance(name, str):
+            raise type_error("TW104", f"Operation names are strings, not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_tensor=False)
+
+    # -- what may be fed and fetched
+
+    def is_feedable(self, tensor: Any) -> bool:
+        """Whether a value may be fed for `tensor`."""
+        return tensor.node not in self._unfeedable
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Let no value be fed for `tensor`."""
+        self._unfeedable.add(tensor.node)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether a tensor or operation may be fetched."""
+        return self._maker(tensor_or_op) not in self._unfetchable
+
+    def prevent_fetching(self, op: Any) -> None:
+        """Let neither the operation nor its results be fetched."""
+        self._unfetchable.add(self._maker(op))
+
+    def _maker(self, element: Any) -> Node:
+        node = element.node
+        return node.inputs[0] if node.prim.name == "item" else node
+
+    # -- devices, which are noted and change nothing
+
+    @contextmanager
+    def device(self, device_name_or_function: str | Callable[..., Any] | None) -> Iterator[None]:
+        """Note a device for what is made inside; None forgets those of enclosing blocks.
+
+        A function is given the operation and gives its device.
+        """
+        before = self._devices
+        self._devices = (*before, OPERATIONS["device_spec"](device_name_or_function))
+        try:
+            yield
+        finally:
+            self._devices = before
+
+    def note_device(self, node: Node) -> None:
+        """Remember the device in force for a new node."""
+        if node not in self._placed:
+            operation = self.operation_of(node)  # type: ignore[attr-defined]
+            found = OPERATIONS["device_for"](self._devices, operation)
+            if found:
+                self._placed[node] = found
+
+    def device_of(self, node: Node) -> str:
+        """The device asked for; '' if none was."""
+        return self._placed.get(node, "")
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Accepted; everything is on one device."""
+        yield
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Accepted; a session keeps the values of all its variables itself."""
+        yield container_name
+
+
+def _text(name: Any) -> str:
+    return name.decode() if isinstance(name, bytes) else name
+
+
+def _wanted(allow_tensor: bool, allow_operation: bool) -> str:
+    return " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)

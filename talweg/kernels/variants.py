@@ -1,0 +1,157 @@
+"""Values of dtype variant: lists of tensors, and what a branch or loop kept of its inside.
+
+Both are pure values: writing an element of a `List` gives a new list, and the old one stays what it
+was.  The newest version owns the elements, an older one remembers the one element in which it
+differs from the next.  So writing is O(1) whoever else holds the list, a loop that keeps all
+versions of a list needs memory for their differences only, and reading them in reverse order is
+O(1) again.  Baker, "Shallow binding makes functional arrays fast", 1991.
+
+An absent element is None, and None in place of a value is a zero: cotangents and tangents mostly
+consist of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+class List:
+    """`size` elements, some of them absent (None)."""
+
+    __slots__ = ("_change", "_elements", "size")
+
+    def __init__(self, size: int, elements: Any):
+        self.size = size
+        self._elements: Any = elements  # a list, or a dict where few are present; None if older
+        self._change: Any = None  # of an older version: (place, value, the next version)
+
+    @classmethod
+    def absent(cls, size: int) -> List:
+        """A list of absent elements."""
+        return cls(size, [None] * size)
+
+    @classmethod
+    def of(cls, values: list) -> List:
+        """A list of these values."""
+        return cls(len(values), values)
+
+    @classmethod
+    def sparse(cls) -> List:
+        """An empty list of which few elements will be present."""
+        return cls(0, {})
+
+    def __len__(self) -> int:
+        return self.size
+
+    def _own(self) -> Any:
+        """The elements, after making this version the one that owns them."""
+        if self._elements is not None:
+            return self._elements
+        chain, version = [], self
+        while version._elements is None:
+            chain.append(version)
+            version = version._change[2]
+        elements = version._elements
+        for older in reversed(chain):
+            place, value, _ = older._change
+            version._change = (place, _read(elements, place), older)
+            version._elements = None
+            _write(elements, place, value)
+            version = older
+        self._elements, self._change = elements, None
+        return elements
+
+    def get(self, place: int) -> Any:
+        """Element `place`, None if it is absent."""
+        return _read(self._own(), place) if 0 <= place < self.size else None
+
+    def put(self, place: int, value: Any) -> List:
+        """The list with `value` as element `place`."""
+        elements = self._own()
+        newer = List(max(self.size, place + 1), elements)
+        self._change = (place, _read(elements, place), newer)
+        self._elements = None
+        _write(elements, place, value)
+        return newer
+
+    def present(self) -> Iterator[tuple[int, Any]]:
+        """The elements that are not absent, with their places; changes meanwhile do no harm."""
+        elements = self._own()
+        if type(elements) is dict:
+            return iter(sorted(elements.items()))
+        return iter([pair for pair in enumerate(elements[: self.size]) if pair[1] is not None])
+
+    def values(self) -> list:
+        """All elements."""
+        elements = self._own()
+        if type(elements) is dict:
+            return [elements.get(place) for place in range(self.size)]
+        return elements[: self.size] + [None] * (self.size - len(elements))
+
+    @property
+    def weight(self) -> int:
+        """How much there is to go through."""
+        return len(self._own())
+
+    def __repr__(self) -> str:
+        return f"List({self.values()!r})"
+
+
+def _read(elements: Any, place: int) -> Any:
+    if type(elements) is dict:
+        return elements.get(place)
+    return elements[place] if place < len(elements) else None
+
+
+def _write(elements: Any, place: int, value: Any) -> None:
+    if type(elements) is dict:
+        if value is None:
+            elements.pop(place, None)
+        else:
+            elements[place] = value
+        return
+    if place >= len(elements):
+        elements.extend([None] * (place + 1 - len(elements)))
+    elements[place] = value
+
+
+class History:
+    """What a branch or loop kept: how often it ran, and values by inner node.
+
+    Its cotangent and its tangent are histories, too.
+    """
+
+    __slots__ = ("trips", "values")
+
+    def __init__(self, trips: int, values: dict):
+        self.trips, self.values = trips, values
+
+    def __repr__(self) -> str:
+        return f"History({self.trips}, {self.values!r})"
+
+
+def total(a: Any, b: Any) -> Any:
+    """The sum of two values, arrays or variants; None is zero."""
+    if a is None or b is None:
+        return b if a is None else a
+    if type(a) is List:
+        return _total_lists(a, b)
+    if type(a) is History:
+        values = dict(a.values)
+        for key, value in b.values.items():
+            values[key] = total(values.get(key), value)
+        return History(a.trips, values)
+    return np.add(a, b)
+
+
+def _total_lists(a: List, b: List) -> List:
+    """The sum of two lists; costs as much as the one with less in it."""
+    if a.weight < b.weight:
+        a, b = b, a
+    size = max(a.size, b.size)
+    for place, value in list(b.present()):
+        a = a.put(place, total(a.get(place), value))
+    return a if a.size == size else List.put(a, size - 1, a.get(size - 1))

@@ -1,0 +1,65 @@
+"""Calling a traced function: one primitive, whose body is the trace.
+
+`z, history = call(operands; body)`.  The history is as in `prims/control.py`.
+"""
+
+from __future__ import annotations
+
+from talweg.core.aval import Aval
+from talweg.core.declare import LOOP, primitive
+from talweg.core.dtypes import variant
+from talweg.core.value import OPERATIONS
+from talweg.graph.node import BODY, GRAPH
+from talweg.kernels.variants import History
+from talweg.prims.control import avals_outside
+
+
+@primitive
+class call:
+    """z, history = body(operands)."""
+
+    operands = "*operands"
+    multiple = True
+    effect = BODY
+    batch = LOOP
+    memory = "none"
+
+    def infer(*operands, body):
+        return (*avals_outside(body, operands, body.outputs), Aval((), variant))
+
+    def numpy(run, *operands, body):
+        inner = run.inner(body)
+        outputs, values = run.with_inner(body, list(operands), inner)
+        return (*outputs, History(1, dict(zip(inner, values))))
+
+    def vjp(g, z, *operands, body):
+        return OPERATIONS["call_vjp"](g, z, operands, body)
+
+    def jvp(t, z, *operands, body):
+        return OPERATIONS["call_jvp"](t, z, operands, body)
+
+
+@primitive
+class with_rule:
+    """z = the first `count` operands; their cotangents go to the other operands by `rule`.
+
+    This is a call of a function with a custom gradient: its results, and its arguments.
+    """
+
+    operands = "*operands"
+    multiple = True
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(*operands, rule, count):
+        return tuple(operands[:count])
+
+    def numpy(*operands, rule, count):
+        return tuple(operands[:count])
+
+    def vjp(g, z, *operands, rule, count):
+        return [*[None] * count, *rule.vjp(g, z, operands[count:], {}, [])]
+
+    def jvp(t, z, *operands, rule, count):
+        return rule.jvp(list(t[count:]), z, operands[count:], {})

@@ -1,0 +1,188 @@
+"""`if` and conditional expressions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.dtypes import int32
+from talweg.core.errors import value_error
+from talweg.graph.symbol import Symbol
+from talweg.prims import arithmetic
+from talweg.trace import control
+from talweg.trace.autograph.merging import Merging
+from talweg.trace.autograph.values import condition_of, is_symbolic
+from talweg.trace.bodies import BodyGraph, apply_branch
+
+Thunk = Callable[[], Any]
+
+
+def if_stmt(
+    cond: Any,
+    body: Thunk,
+    orelse: Thunk,
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    symbol_names: tuple[str, ...],
+    nouts: int,
+) -> None:
+    """An `if`; the first `nouts` of the names are used after it."""
+    cond = condition_of(cond)
+    if not is_symbolic(cond):
+        return body() if cond else orelse()
+    staged_if(cond, (body, orelse), get_state, set_state, symbol_names, nouts)
+
+
+def staged_if(
+    cond: Symbol,
+    branches: tuple[Thunk, Thunk],
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    names: tuple[str, ...],
+    nouts: int,
+    fill: bool = False,
+) -> None:
+    """Both branches traced, and what they leave in the names merged."""
+    initial = get_state()
+    known = what_is_known(cond, initial)
+    assumed = [tuple([x if k is None else (k is taken) for x, k in zip(initial, known)])
+               for taken in (True, False)]  # fmt: skip
+
+    def run(number: int) -> list:
+        set_state(_copied(assumed[number]))
+        branches[number]()
+        return list(get_state())
+
+    def merge(merging: Merging, states: list) -> list:
+        builds = []
+        for place, name in enumerate(names[:nouts]):
+            values = [state[place] for state in states]
+            assumption = [state[place] for state in assumed]
+            if known[place] is not None and all(map(operator.is_, values, assumption)):
+                values = [initial[place], initial[place]]  # neither branch changed it
+            builds.append(merging.match(name, _uncopied(values, initial[place])))
+        return builds
+
+    try:
+        merging = Merging("`if`", fill)
+        found = select(cond, [lambda: run(0), lambda: run(1)], merging, merge)
+    except BaseException:
+        set_state(initial)
+        raise
+    final = [_kept_in_place(old, new) for old, new in zip(initial, found)]
+    set_state((*final, *initial[nouts:]))
+
+
+def if_exp(cond: Any, if_true: Thunk, if_false: Thunk, expr_repr: str) -> Any:
+    """`a if cond else b`."""
+    cond = condition_of(cond)
+    if not is_symbolic(cond):
+        return if_true() if cond else if_false()
+    return choice(cond, if_true, if_false, "the expression", "conditional expression")
+
+
+def choice(cond: Symbol, if_true: Thunk, if_false: Thunk, name: str, statement: str) -> Any:
+    """The value of one of two functions."""
+    runs = [lambda: [if_true()], lambda: [if_false()]]
+    return select(cond, runs, Merging(statement), merging_one(name))[0]
+
+
+def merging_one(name: str) -> Callable[[Merging, list], list]:
+    """How branches that give one value each are merged."""
+    return lambda merging, states: [merging.match(name, [state[0] for state in states])]
+
+
+def select(cond: Symbol, runs: list, merging: Merging, merge: Any) -> list:
+    """Trace the functions, one for true and one for false; what comes out, merged."""
+    pred = control.truth(cond, merging.statement)
+    traced = [trace(run, name) for run, name in zip(runs, ("then", "else"))]
+    return joined(pred, traced, merging, merge)
+
+
+def trace(run: Callable[[], list], name: str) -> tuple[BodyGraph, list]:
+    """What a function gives, and the graph of its own that it was traced in."""
+    graph, found = BodyGraph(name), []
+    graph.run(lambda: found.append(run()) or [])
+    return graph, found[0]
+
+
+def joined(pred: Symbol, traced: list, merging: Merging, merge: Any) -> list:
+    """What comes out of two traced branches, the first of them taken if `pred` is true."""
+    graphs = [graph for graph, _ in traced]
+    builds = merge(merging, [values for _, values in traced])
+    for number, graph in enumerate(graphs):
+        graph.run(lambda number=number: merging.results_of(number))
+    results: list = []
+    if merging.rows or any([graph.effects for graph in graphs]):
+        index = arithmetic.cast(arithmetic.logical_not(pred), dtype=int32)
+        results = apply_branch(index, graphs)[:-1]
+    return [build(results) for build in builds]
+
+
+def what_is_known(cond: Symbol, values: Any) -> list:
+    """For each value whether it is true if `cond` is; None where that is not known.
+
+    So after `if done: ... return x` and `if not done: ... return y` it is known that the function
+    has returned.
+    """
+    places = {cond.node: True}
+    if cond.node.prim.name == "logical_not":
+        places[cond.node.operands[0]] = False
+    return [places.get(_node_here(x)) if is_symbolic(x) else None for x in values]
+
+
+def _node_here(value: Symbol) -> Any:
+    """The node of a tensor in the graph under construction."""
+    base = dispatch.context.base
+    if base is None or value.node.table is base.table:
+        return value.node
+    captured = getattr(base, "captured", {}).get(id(value))
+    return None if captured is None else captured[1]
+
+
+def _copied(values: tuple) -> tuple:
+    """Lists and dictionaries as copies, so that a branch does not change what the other sees."""
+    return tuple([type(x)(x) if type(x) in (list, dict) else x for x in values])
+
+
+def _uncopied(values: list, original: Any) -> list:
+    """The original in the place of copies that nobody changed."""
+    if type(original) not in (list, dict):
+        return values
+    return [original if _unchanged(value, original) else value for value in values]
+
+
+def _unchanged(value: Any, original: Any) -> bool:
+    if type(value) is not type(original) or len(value) != len(original):
+        return False
+    if type(original) is dict:
+        return all([key in value and value[key] is x for key, x in original.items()])
+    return all([x is y for x, y in zip(value, original)])
+
+
+def _kept_in_place(original: Any, value: Any) -> Any:
+    """A changed list or dictionary with its new elements in the object there was."""
+    if value is original or type(value) is not type(original):
+        return value
+    if type(original) is list:
+        original[:] = value
+        return original
+    if type(original) is dict:
+        original.clear()
+        original.update(value)
+        return original
+    return value
+
+
+def returned(value: Any, did_return: Any) -> Any:
+    """What a function returns; ValueError if it returns on some paths only."""
+    if is_symbolic(did_return):
+        raise value_error(
+            "TW208",
+            "the function returns a value on some paths only: for other values of its tensors it "
+            "ends without `return`",
+            "a `return` at the end of every path",
+        )
+    return value

@@ -1,0 +1,185 @@
+"""Python's own functions in converted code: on tensors they build graph operations.
+
+Calls with nothing symbolic among the arguments go to Python's function unchanged.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.graph import structure
+from talweg.trace.autograph.calls import as_called
+from talweg.trace.autograph.overloads import overload
+from talweg.trace.autograph.steps import Steps, mapped, numbered, zipped
+from talweg.trace.autograph.values import is_symbolic
+
+
+def _operation(name: str, *args: Any) -> Any:
+    """A public function of talweg, called."""
+    return OPERATIONS["exported"](name)(*args)
+
+
+def _any_traced(values: tuple) -> bool:
+    return any([is_symbolic(value) or isinstance(value, Steps) for value in values])
+
+
+@overload(builtins.bool)
+def bool_(x: Any = False) -> Any:
+    """`bool(x)`, a tensor for a tensor."""
+    return _operation("cast", x, "bool") if is_symbolic(x) else bool(x)
+
+
+@overload(builtins.int)
+def int_(x: Any = 0, *base: Any, **named: Any) -> Any:
+    """`int(x)`, an int32 tensor for a tensor."""
+    if not is_symbolic(x):
+        return int(x, *base, **named)
+    if x.dtype.name == "string":
+        return _operation("strings.to_number", x, "int32")
+    return _operation("cast", x, "int32")
+
+
+@overload(builtins.float)
+def float_(x: Any = 0.0) -> Any:
+    """`float(x)`, a float32 tensor for a tensor."""
+    if not is_symbolic(x):
+        return float(x)
+    if x.dtype.name == "string":
+        return _operation("strings.to_number", x, "float32")
+    return _operation("cast", x, "float32")
+
+
+@overload(builtins.len)
+def len_(x: Any) -> Any:
+    """`len(x)`; a tensor where only the graph knows it."""
+    if isinstance(x, Steps):
+        return x.length
+    if not is_symbolic(x):
+        return x.size() if hasattr(x, "mark_used") and hasattr(x, "size") else len(x)
+    if x.shape.rank == 0:
+        raise TypeError("len() of a tensor without axes")
+    known = None if x.shape.rank is None else x.shape[0]
+    return _operation("shape", x)[0] if known is None else known
+
+
+@overload(builtins.range)
+def range_(*ends: Any) -> Any:
+    """`range(...)`, a tensor if an end is one."""
+    return _operation("range", *ends) if any(map(is_symbolic, ends)) else range(*ends)
+
+
+@overload(builtins.abs)
+def abs_(x: Any) -> Any:
+    """`abs(x)`."""
+    return abs(x)
+
+
+@overload(builtins.print)
+def print_(*values: Any, **named: Any) -> None:
+    """`print(...)`; with tensors among the values, when the graph runs, to the standard output."""
+    leaves = [leaf for value in values for leaf in structure.flatten(value)]
+    if not any(map(is_symbolic, leaves)) or named.get("file") is not None:
+        return print(*values, **named)
+    return OPERATIONS["print_in_graph"](values, named.get("sep"), named.get("end"))
+
+
+@overload(builtins.enumerate)
+def enumerate_(values: Any, start: Any = 0) -> Any:
+    """`enumerate(...)`; over a tensor, for a loop that is traced once."""
+    if is_symbolic(values) or isinstance(values, Steps) or is_symbolic(start):
+        return numbered(values, start)
+    return enumerate(values, start)
+
+
+@overload(builtins.zip)
+def zip_(*values: Any, strict: bool = False) -> Any:
+    """`zip(...)`; over tensors, for a loop that is traced once."""
+    found = zipped(values) if _any_traced(values) else None
+    if found is not None:
+        return found
+    return zip(*values, strict=strict)
+
+
+@overload(builtins.map)
+def map_(function: Any, *values: Any) -> Any:
+    """`map(...)`; over tensors, for a loop that is traced once."""
+    own = as_called(function)
+    found = mapped(own, values) if _any_traced(values) else None
+    return map(own, *values) if found is None else found
+
+
+@overload(builtins.filter)
+def filter_(function: Any, values: Any) -> Any:
+    """`filter(...)` of a Python iterable, whose test may not depend on tensors."""
+    return filter(None if function is None else as_called(function), values)
+
+
+@overload(builtins.any)
+def any_(values: Any) -> Any:
+    """`any(...)`; a tensor for a vector of truth values, or for a list with tensors."""
+    return _quantified(values, "reduce_any", "logical_or", any)
+
+
+@overload(builtins.all)
+def all_(values: Any) -> Any:
+    """`all(...)`; a tensor for a vector of truth values, or for a list with tensors."""
+    return _quantified(values, "reduce_all", "logical_and", all)
+
+
+def _quantified(values: Any, reduce: str, join: str, plain: Any) -> Any:
+    if is_symbolic(values):
+        return _operation(reduce, values, 0)
+    values = list(values)
+    tensors = [x for x in values if is_symbolic(x)]
+    decided = plain([x for x in values if not is_symbolic(x)])
+    if not tensors or decided is (plain is any):
+        return decided
+    result = _operation("cast", tensors[0], "bool")
+    for x in tensors[1:]:
+        result = _operation(join, result, _operation("cast", x, "bool"))
+    return result
+
+
+@overload(builtins.sum)
+def sum_(values: Any, /, start: Any = 0) -> Any:
+    """`sum(...)`; over the first axis of a tensor."""
+    if not is_symbolic(values):
+        return sum(values, start)
+    total = _operation("reduce_sum", values, 0)
+    return total if type(start) is int and start == 0 else total + start
+
+
+@overload(builtins.min)
+def min_(*values: Any, **named: Any) -> Any:
+    """`min(...)`; of tensors, without truth values of them."""
+    return _extreme(values, named, "reduce_min", "minimum", min)
+
+
+@overload(builtins.max)
+def max_(*values: Any, **named: Any) -> Any:
+    """`max(...)`; of tensors, without truth values of them."""
+    return _extreme(values, named, "reduce_max", "maximum", max)
+
+
+def _extreme(values: tuple, named: dict, reduce: str, join: str, plain: Any) -> Any:
+    if "key" in named:
+        return plain(*values, **named)
+    if len(values) == 1 and is_symbolic(values[0]):
+        return _operation(reduce, values[0], 0)
+    parts = list(values[0]) if len(values) == 1 and not isinstance(values[0], Tensor) else values
+    if not any(map(is_symbolic, parts)):
+        return plain(parts, **named) if len(values) == 1 else plain(*values, **named)
+    result = parts[0]
+    for part in parts[1:]:
+        result = _operation(join, result, part)
+    return result
+
+
+@overload(builtins.sorted)
+def sorted_(values: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
+    """`sorted(...)`; of a tensor without a key, by `tf.sort`."""
+    if is_symbolic(values) and key is None:
+        return _operation("sort", values, -1, "DESCENDING" if reverse else "ASCENDING")
+    return sorted(values, key=None if key is None else as_called(key), reverse=reverse)

@@ -1,0 +1,151 @@
+"""Calls in converted code: functions that are called are converted too."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sysconfig
+import weakref
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any
+
+from talweg.core.provenance import is_inner
+from talweg.trace.autograph.overloads import OVERLOADS
+from talweg.trace.autograph.source import NoSourceError
+from talweg.trace.autograph.status import LOGGER, log, status
+
+_LIBRARY = sysconfig.get_path("stdlib") + os.sep
+_PACKAGES = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
+_SUSPENDING = 0x20 | 0x80 | 0x200  # generators, coroutines and asynchronous generators
+
+
+class Codes:
+    """What is known of code objects; forgotten together with them."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Any, Any]] = {}
+
+    def get(self, code: CodeType, default: Any) -> Any:
+        """What was kept for a code object."""
+        entry = self._found.get(id(code))
+        return default if entry is None else entry[1]
+
+    def keep(self, code: CodeType, value: Any) -> Any:
+        """Keep a value as long as the code object lives."""
+        key, found = id(code), self._found
+
+        def forget(reference: Any) -> None:
+            found.pop(key, None)
+
+        found[key] = (weakref.ref(code, forget), value)
+        return value
+
+
+codes = Codes()  # code object -> transpiler.Converted; None if it is not to be converted
+OPERATORS: list = []  # what converted code knows as `ag__`, from operators.py
+_UNKNOWN = object()
+
+
+def converted_code(function: FunctionType) -> Any:
+    """The converted code of a function; None if it runs as it is."""
+    found = codes.get(function.__code__, _UNKNOWN)
+    if found is _UNKNOWN:
+        found = codes.keep(function.__code__, _convert(function))
+    return found
+
+
+def _convert(function: FunctionType) -> Any:
+    if runs_as_it_is(function):
+        return None
+    from talweg.trace.autograph import transpiler  # malt is imported when it is needed first
+
+    module = getattr(function, "__module__", None) or ""
+    if transpiler.is_left_alone(module):
+        log(2, f"AutoGraph leaves {function.__qualname__} of {module} alone")
+        return None
+    try:
+        made = transpiler.convert(function)
+    except (NoSourceError, NotImplementedError) as error:
+        LOGGER.warning(
+            "AutoGraph runs %s as it is: %s (tf.autograph.experimental.do_not_convert says that "
+            "this is wanted)", function.__qualname__, error
+        )  # fmt: skip
+        return None
+    log(1, f"AutoGraph converted {function.__qualname__}")
+    if made is not None:
+        log(3, made.text)
+    return made
+
+
+def converted_by_request(function: FunctionType) -> Any:
+    """The converted code of any function; NoSourceError or NotImplementedError if there is none."""
+    from talweg.trace.autograph import transpiler
+
+    return converted_code(function) or transpiler.convert(function, always=True)
+
+
+def runs_as_it_is(function: FunctionType) -> bool:
+    """Whether a function is never converted: talweg's own, converted ones, generators, Python's."""
+    code = function.__code__
+    if is_inner(code.co_filename) or "ag__" in code.co_freevars or code.co_flags & _SUSPENDING:
+        return True
+    standard = code.co_filename.startswith(_LIBRARY) and not code.co_filename.startswith(_PACKAGES)
+    # what the standard library wraps around the user's functions hands the conversion on
+    return standard and not hasattr(function, "__wrapped__")
+
+
+def as_converted(function: FunctionType) -> FunctionType:
+    """A function's converted form, or the function itself."""
+    made = converted_code(function)
+    return function if made is None else made.function(function, OPERATORS[0])
+
+
+def converted_call(function: Any, args: tuple, kwargs: dict | None, scope: Any = None) -> Any:
+    """Call a function, converted if it is one of the user's."""
+    kind = type(function)
+    if kind is FunctionType:
+        if not is_inner(function.__code__.co_filename) and status.converting is not False:
+            function = as_converted(function)
+        return function(*args, **kwargs) if kwargs else function(*args)
+    if kind is BuiltinFunctionType or kind is type:
+        function = OVERLOADS.get(function, function)
+        return function(*args, **kwargs) if kwargs else function(*args)
+    if status.converting is False:
+        return function(*args, **(kwargs or {}))
+    if kind is MethodType and type(function.__func__) is FunctionType:
+        return converted_call(function.__func__, (function.__self__, *args), kwargs)
+    if kind is functools.partial:
+        named = {**function.keywords, **(kwargs or {})}
+        return converted_call(function.func, (*function.args, *args), named)
+    own = getattr(kind, "__call__", None)
+    if type(own) is FunctionType and not is_inner(own.__code__.co_filename):
+        return converted_call(own, (function, *args), kwargs)
+    return function(*args, **(kwargs or {}))
+
+
+def as_called(function: Any) -> Any:
+    """A function that somebody else will call, as converted code would call it."""
+    if not callable(function):
+        return function
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is not None and (is_inner(code.co_filename) or "ag__" in code.co_freevars):
+        return function
+    return functools.update_wrapper(functools.partial(_call, function), function, updated=())
+
+
+def _call(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return converted_call(function, args, kwargs)
+
+
+def call_as_it_is(function: Any, args: tuple, kwargs: dict | None, scope: Any = None) -> Any:
+    """A call in code that was converted by itself only."""
+    if type(function) in (BuiltinFunctionType, type):
+        function = OVERLOADS.get(function, function)
+    return function(*args, **(kwargs or {}))
+
+
+def autograph_artifact(function: FunctionType) -> FunctionType:
+    """A function defined in converted code: it is converted already."""
+    if "ag__" not in function.__code__.co_freevars:
+        codes.keep(function.__code__, None)
+    return function

@@ -1,0 +1,298 @@
+"""What a traced loop carries from iteration to iteration.
+
+Of each name the loop assigns: tensors and numbers are carried, in nests too; Python objects are
+not, and must stay what they are; names without a value before the loop get zeros of what the
+first iteration makes of them, which nobody sees unless the loop does not run at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core.aval import Aval
+from talweg.core.dims import Dim
+from talweg.core.errors import type_error, value_error
+from talweg.core.shapes import as_shape
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.graph import structure
+from talweg.trace import control
+from talweg.trace.autograph.merging import aval_of, zeros_like
+from talweg.trace.autograph.values import Undefined, can_be_tensor, condition_of, is_missing
+from talweg.trace.bodies import BodyGraph, apply_loop
+
+Rebuild = Callable[[list], Any]
+
+
+class Loop:
+    """The names a loop assigns, how they are read and written, and what it says of itself."""
+
+    def __init__(self, get_state: Any, set_state: Any, names: tuple[str, ...], options: dict):
+        self.get_state, self.set_state = get_state, set_state
+        self.names, self.options = names, options
+
+
+class Leaf:
+    """One carried tensor: whose it is, its first value, and what holds in every iteration."""
+
+    def __init__(self, name: str, first: Tensor, aval: Aval, free: bool = False):
+        self.name, self.first, self.aval = name, first, aval
+        self.free = free  # its shape may change
+
+
+class Carried:
+    """The variables of one loop."""
+
+    def __init__(self, loop: Loop, body: Callable[[], Any]):
+        self.loop = loop
+        self.initial = loop.get_state()
+        self.leaves: list[Leaf] = []
+        self.first_is_different = False
+        guesses = self._after_one_iteration(body)
+        self.rebuilds = [
+            self._describe(name, value, guess)
+            for name, value, guess in zip(loop.names, self.initial, guesses)
+        ]
+        self._give_shapes(loop.options.get("shape_invariants"))
+
+    # -- before the loop
+
+    def _after_one_iteration(self, body: Callable[[], Any]) -> list:
+        """For names that have no value yet, what the body makes of them; None for the others."""
+        missing = [is_missing(value) or value is None for value in self.initial]
+        if not any(missing):
+            return [None] * len(missing)
+        graph, found = BodyGraph("first_iteration"), []
+
+        def attempt() -> list:
+            self.loop.set_state(_copied(self.initial))
+            body()
+            found.append(self.loop.get_state())
+            return []
+
+        try:
+            graph.run(attempt)
+        finally:
+            self.loop.set_state(self.initial)
+        self.first_is_different = any(
+            [before is None and after is not None and not is_missing(after)
+             for before, after in zip(self.initial, found[0])]
+        )  # fmt: skip
+        return [value if is_absent else None for is_absent, value in zip(missing, found[0])]
+
+    def _describe(self, name: str, value: Any, guess: Any) -> Rebuild:
+        """How the value of a name is made of the carried tensors, which are noted."""
+        if is_missing(value) or value is None:
+            if guess is None or is_missing(guess):
+                return lambda tensors: value
+            return self._nest(name, guess, absent=True)
+        return self._nest(name, value, absent=False)
+
+    def _nest(self, name: str, value: Any, absent: bool) -> Rebuild:
+        if structure.is_nested(value, composites=True):
+            parts = [self._nest(name, part, absent) for part in structure.children(value)]
+            return lambda tensors: structure.rebuild(value, [part(tensors) for part in parts])
+        if not can_be_tensor(value) or isinstance(value, Undefined):
+            return lambda tensors: value
+        if absent:
+            like = value if isinstance(value, Tensor) else convert_to_tensor(value)
+            dims = aval_of(like).dims
+            loose = None if dims is None else tuple([None if type(d) is Dim else d for d in dims])
+            leaf = Leaf(name, zeros_like(like, like.dtype), Aval(loose, like.dtype), free=True)
+        else:
+            tensor = convert_to_tensor(value)
+            leaf = Leaf(name, tensor, aval_of(tensor))
+        place = len(self.leaves)
+        self.leaves.append(leaf)
+        return lambda tensors: tensors[place]
+
+    def _give_shapes(self, invariants: Any) -> None:
+        """The shapes that the loop's options say hold in every iteration."""
+        for value, shape in invariants or ():
+            wanted = [as_shape(getattr(s, "shape", s)) for s in _shapes_of(value, shape)]
+            for place, known in enumerate(self.initial):
+                if known is not value:
+                    continue
+                own = [leaf for leaf in self.leaves if leaf.name == self.loop.names[place]]
+                for leaf, given in zip(own, wanted):
+                    if not given.is_compatible_with(leaf.first.shape):
+                        raise value_error(
+                            "TW204",
+                            f"the shape invariant {given} of '{leaf.name}' is not compatible with "
+                            f"its shape before the loop, {leaf.first.shape}",
+                        )
+                    dims = None if given.rank is None else given.as_tuple()
+                    leaf.aval, leaf.free = Aval(dims, leaf.aval.dtype), True
+
+    # -- the loop
+
+    def trace(self, test: Callable[[], Any], body: Callable[[], Any]) -> None:
+        """Trace test and body; afterwards the names have their values after the loop."""
+        ends_when: list = [None]
+        finals: list = []
+
+        def condition(tensors: list) -> Any:
+            self._set(tensors)
+            found = control.truth(condition_of(test()), "while")
+            ends_when[0] = _negated_place(found, tensors)
+            return found
+
+        def step(tensors: list) -> list:
+            self._set(tensors)
+            body()
+            values = self.loop.get_state()
+            finals[:] = values
+            found: list = []
+            for name, value, before, rebuild in zip(
+                self.loop.names, values, self.initial, self.rebuilds
+            ):
+                found.extend(_matched(name, rebuild(_places(self.leaves)), value, before))
+            return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, found)]
+
+        try:
+            first = [leaf.first for leaf in self.leaves]
+            avals = [leaf.aval for leaf in self.leaves]
+            results: list = apply_loop(condition, step, first, avals, self._check)[:-1]
+        except BaseException:
+            self.loop.set_state(self.initial)
+            raise
+        if ends_when[0] is not None:
+            results[ends_when[0]] = True  # the loop ends only if it is
+        self._finish(results, finals)
+
+    def _set(self, tensors: list) -> None:
+        self.loop.set_state(tuple([rebuild(tensors) for rebuild in self.rebuilds]))
+
+    def _finish(self, results: list, finals: list) -> None:
+        """Give the names their values; lists and dictionaries stay the objects they were."""
+        values = []
+        for place, rebuild in enumerate(self.rebuilds):
+            value, before = rebuild(results), self.initial[place]
+            if type(before) is list and type(value) is list:
+                before[:] = value
+                value = before
+            elif type(before) is dict and type(value) is dict:
+                before.update(value)
+                value = before
+            elif value is before and is_missing(before):
+                value = finals[place]
+            values.append(value)
+        self.loop.set_state(tuple(values))
+
+    def _check(self, graph: BodyGraph) -> None:
+        """ValueError where an iteration changes a shape that is known."""
+        for leaf, node, result in zip(self.leaves, graph.inputs, graph.results):
+            if leaf.free or result is None or node.aval.dims is None:
+                continue
+            before, after = as_shape(_static(node.aval.dims)), result.shape
+            if not before.is_compatible_with(after):
+                raise value_error(
+                    "TW204",
+                    f"'{leaf.name}' has shape {before} before the loop, but shape {after} after "
+                    "one iteration",
+                    "the same shape in every iteration",
+                    "tf.autograph.experimental.set_loop_options(shape_invariants="
+                    f"[({leaf.name}, tf.TensorShape(...))])",
+                )
+
+
+def _static(dims: tuple) -> tuple:
+    return tuple([None if type(size) is Dim else size for size in dims])
+
+
+def _copied(values: tuple) -> tuple:
+    return tuple([type(x)(x) if type(x) in (list, dict) else x for x in values])
+
+
+def _shapes_of(value: Any, shape: Any) -> list:
+    """One shape for each tensor of a value."""
+    count = len(structure.flatten(value, composites=True))
+    if count == 1 or hasattr(shape, "rank"):
+        return [shape] * count
+    return structure.flatten(shape)
+
+
+class _Place:
+    """Stands for a carried tensor in the form of a value."""
+
+
+_PLACE = _Place()
+
+
+def _places(leaves: list) -> list:
+    return [_PLACE] * len(leaves)
+
+
+def _negated_place(found: Any, tensors: list) -> int | None:
+    """Which carried tensor a test is the negation of."""
+    if found.node.prim.name != "logical_not":
+        return None
+    operand = found.node.operands[0]
+    return next((place for place, x in enumerate(tensors) if x.node is operand), None)
+
+
+def _matched(name: str, form: Any, value: Any, before: Any) -> list:
+    """The leaves of a value after an iteration, which must have the form it had before."""
+    if form is _PLACE:
+        if value is None:
+            raise value_error("TW208", f"'{name}' is None after one iteration, and a tensor before")
+        if structure.is_nested(value) or not can_be_tensor(value):
+            raise type_error(
+                "TW208",
+                f"'{name}' must have the same nested structure before and after one iteration: it "
+                f"is a tensor, then {type(value).__name__}",
+            )
+        return [value]
+    if structure.is_nested(form, composites=True):
+        if structure.kind_of(form) != structure.kind_of(value) or len(
+            structure.children(form)
+        ) != len(structure.children(value)):
+            raise type_error(
+                "TW208",
+                f"'{name}' must have the same nested structure before and after one iteration: "
+                f"{_form(form)}, then {_form(value)}",
+            )
+        leaves: list = []
+        olds = structure.children(before) if structure.is_nested(before) else []
+        olds = olds if len(olds) == len(structure.children(form)) else [None] * len(
+            structure.children(form)
+        )
+        for part, new, old in zip(structure.children(form), structure.children(value), olds):
+            leaves.extend(_matched(name, part, new, old))
+        return leaves
+    if form is not value and not is_missing(form) and not (form is None and before is None):
+        raise type_error(
+            "TW208",
+            f"'{name}' is a Python object that the loop changes: {form!r}, then {value!r}",
+            "tensors, or an object that stays the same",
+        )
+    return []
+
+
+def _form(value: Any) -> str:
+    if structure.is_nested(value, composites=True):
+        return f"{type(value).__name__} of {len(structure.children(value))}"
+    return type(value).__name__
+
+
+def _carried_on(leaf: Leaf, value: Any) -> Tensor:
+    """A tensor of the dtype that is carried; TypeError if it has another."""
+    dtype = leaf.aval.dtype
+    if isinstance(value, Tensor) or hasattr(value, "dtype"):
+        value = convert_to_tensor(value)
+        if value.dtype is dtype:
+            return value
+        other = value.dtype.name
+    else:
+        try:
+            return convert_to_tensor(value, dtype)
+        except (TypeError, ValueError):
+            other = convert_to_tensor(value).dtype.name
+    raise type_error(
+        "TW102",
+        f"'{leaf.name}' has dtype {dtype.name} before the loop, but dtype {other} after one "
+        "iteration",
+        "the same dtype in every iteration",
+        f"tf.cast(..., tf.{dtype.name})",
+    )

@@ -1,0 +1,54 @@
+"""What the rest of talweg asks of AutoGraph."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from talweg.trace.autograph.calls import as_called, converted_call
+from talweg.trace.autograph.errors import without_inner_frames
+from talweg.trace.autograph.operators import RECURSIVE
+from talweg.trace.autograph.status import converting, status
+
+OPERATORS = RECURSIVE  # imported so that it is there when the first function is converted
+
+
+def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with its control flow on tensors as graph control flow, and all it calls."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        before = status.converting
+        status.converting = True
+        try:
+            return converted_call(function, args, kwargs)
+        except BaseException as error:
+            without_inner_frames(error)
+            raise
+        finally:
+            status.converting = before
+
+    return _named_like(call, function)
+
+
+def unconverted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` as it is, and nothing that it calls is converted."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with converting(False):
+            return function(*args, **kwargs)
+
+    return _named_like(call, function)
+
+
+def handed_over(function: Any) -> Any:
+    """A function given to one of talweg's (`tf.map_fn`, `tf.cond`), as it is called there.
+
+    Converted if the code that gives it is.
+    """
+    return as_called(function) if status.converting else function
+
+
+def _named_like(call: Any, function: Any) -> Any:
+    """`call` with the name and signature of `function`."""
+    return functools.update_wrapper(call, function, updated=())

@@ -1,0 +1,68 @@
+"""`and`, `or`, `not` and equality."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core.value import OPERATIONS
+from talweg.prims import arithmetic
+from talweg.trace import control
+from talweg.trace.autograph.branches import joined, merging_one, trace
+from talweg.trace.autograph.merging import Merging
+from talweg.trace.autograph.values import condition_of, is_symbolic
+
+Thunk = Callable[[], Any]
+
+
+def not_(value: Any) -> Any:
+    """`not value`."""
+    value = condition_of(value)
+    if not is_symbolic(value):
+        return not value
+    if value.node.prim.name == "logical_not":
+        return value.graph.symbol(value.node.operands[0])
+    return arithmetic.logical_not(_as_bool(value))
+
+
+def and_(left: Thunk, right: Thunk) -> Any:
+    """`left and right`; the right side runs only if the left one is true."""
+    value = condition_of(left())
+    if not is_symbolic(value):
+        return value and right()
+    traced = trace(lambda: [right()], "right_side")
+    other = traced[1][0]
+    if type(other) is bool:
+        return value if other else False
+    return _joined(value, [traced, trace(lambda: [False], "false")], "`and`")
+
+
+def or_(left: Thunk, right: Thunk) -> Any:
+    """`left or right`; the right side runs only if the left one is false."""
+    value = condition_of(left())
+    if not is_symbolic(value):
+        return value or right()
+    traced = trace(lambda: [right()], "right_side")
+    other = traced[1][0]
+    if type(other) is bool:
+        return True if other else value
+    return _joined(value, [trace(lambda: [True], "true"), traced], "`or`")
+
+
+def _joined(value: Any, traced: list, statement: str) -> Any:
+    pred = control.truth(value, statement)
+    return joined(pred, traced, Merging(statement), merging_one("the right side"))[0]
+
+
+def _as_bool(value: Any) -> Any:
+    return value if value.dtype.name == "bool" else OPERATIONS["cast"](value, "bool")
+
+
+def eq(left: Any, right: Any) -> Any:
+    """`left == right`."""
+    return left == right
+
+
+def not_eq(left: Any, right: Any) -> Any:
+    """`left != right`."""
+    return left != right

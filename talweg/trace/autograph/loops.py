@@ -1,0 +1,164 @@
+"""`while` and `for`: Python's loops, or loops of the graph where a tensor decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.errors import value_error
+from talweg.prims import arithmetic
+from talweg.trace.autograph.branches import staged_if
+from talweg.trace.autograph.carried import Carried, Loop
+from talweg.trace.autograph.logic import and_
+from talweg.trace.autograph.steps import Steps, as_count, steps_of
+from talweg.trace.autograph.values import condition_of, is_symbolic
+from talweg.trace.bodies import BodyGraph
+
+Thunk = Callable[[], Any]
+UNROLLED = 10_000  # how often a Python loop may go on after a tensor decides about its end
+
+
+def while_stmt(
+    test: Thunk,
+    body: Thunk,
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    symbol_names: tuple[str, ...],
+    opts: dict,
+) -> None:
+    """A `while`: in Python as long as its test is a Python value."""
+    if dispatch.context.base is None:
+        while condition_of(test()):
+            body()
+        return
+    while True:
+        found = _test_aside(test)
+        if is_symbolic(found):
+            break
+        if not found:
+            return
+        body()
+    loop = Loop(get_state, set_state, symbol_names, opts)
+    limit = opts.get("maximum_iterations")
+    if limit is None:
+        run(loop, test, body)
+        return
+    _counted(loop, as_count(limit), test, lambda place: body())
+
+
+def _test_aside(test: Thunk) -> Any:
+    """What the test gives; if that is a tensor, nothing of it is left in the graph."""
+    found: list = []
+    graph = BodyGraph("test")
+    graph.run(lambda: found.append(condition_of(test())) or [])
+    if graph.effects and not is_symbolic(found[0]):
+        return condition_of(test())
+    return found[0]
+
+
+def for_stmt(
+    iter_: Any,
+    extra_test: Thunk | None,
+    body: Callable[[Any], Any],
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    symbol_names: tuple[str, ...],
+    opts: dict,
+) -> None:
+    """A `for`; `extra_test` is false after a `break` or `return`."""
+    steps = steps_of(iter_)
+    if steps is None:
+        _python_for(iter_, extra_test, body, get_state, set_state, symbol_names)
+        return
+    length = as_count(steps.length)
+    limit = opts.get("maximum_iterations")
+    if limit is not None:
+        length = arithmetic.minimum(length, as_count(limit))
+    loop = Loop(get_state, set_state, symbol_names, opts)
+    _counted(loop, length, extra_test, lambda place: body(steps.item(place)))
+
+
+def _counted(loop: Loop, length: Any, test: Thunk | None, body: Callable[[Any], Any]) -> None:
+    """A loop of the graph of at most `length` iterations, whose body gets their number."""
+    count: list = [0]
+    get_state, set_state = loop.get_state, loop.set_state
+
+    def set_all(values: tuple) -> None:
+        set_state(values[:-1])
+        count[0] = values[-1]
+
+    def within() -> Any:
+        return arithmetic.less(as_count(count[0]), length)
+
+    def step() -> None:
+        place = as_count(count[0])
+        body(place)
+        count[0] = arithmetic.add(place, 1)
+
+    counted = Loop(
+        lambda: (*get_state(), count[0]), set_all, (*loop.names, "the number of iterations"),
+        loop.options,
+    )  # fmt: skip
+    run(counted, within if test is None else lambda: and_(within, test), step)
+
+
+def run(loop: Loop, test: Thunk, body: Thunk, peeled: bool = False) -> None:
+    """Trace a loop of the graph.
+
+    A name that is None before the loop and a tensor after one iteration is None in the first
+    iteration only, which is then traced by itself.
+    """
+    carried = Carried(loop, body)
+    if carried.first_is_different and not peeled:
+
+        def first_and_rest() -> None:
+            body()
+            run(loop, test, body, peeled=True)
+
+        staged_if(
+            condition_of(test()), (first_and_rest, lambda: None), loop.get_state, loop.set_state,
+            loop.names, len(loop.names), fill=True,
+        )  # fmt: skip
+        return
+    carried.trace(test, body)
+
+
+def _python_for(
+    values: Iterable,
+    extra_test: Thunk | None,
+    body: Callable[[Any], Any],
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    names: tuple[str, ...],
+) -> None:
+    """A loop over a Python iterable; once a tensor decides about going on, each step is a branch."""
+    if extra_test is None:
+        for value in values:
+            body(value)
+        return
+    branches = 0
+    if isinstance(values, Steps):
+        values = iter(values)
+    goes_on = condition_of(extra_test())
+    if not is_symbolic(goes_on) and not goes_on:
+        return
+    for value in values:
+        if is_symbolic(goes_on):
+            branches += 1
+            if branches > UNROLLED:
+                raise value_error(
+                    "TW207",
+                    f"a Python loop of more than {UNROLLED} iterations ends by a tensor",
+                    "an iterable that ends, or a loop over tensors",
+                    "for i in tf.range(n): ..., or while condition: ...",
+                )
+            staged_if(
+                goes_on, (lambda value=value: body(value), lambda: None), get_state, set_state,
+                names, len(names), fill=True,
+            )  # fmt: skip
+        else:
+            body(value)
+        goes_on = condition_of(extra_test())
+        if not is_symbolic(goes_on) and not goes_on:
+            return

@@ -1,0 +1,191 @@
+"""Matching what the branches of one statement leave behind, name by name.
+
+What is the same object in all branches stays what it is, untouched; equal Python values stay Python
+values; everything else becomes results of the branch, number by number in `rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.dims import Dim
+from talweg.core.dtypes import DType, as_dtype, bool_, complex128, float32, int32, string, variant
+from talweg.core.errors import type_error, value_error
+from talweg.core.primitive import later
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.graph import structure
+from talweg.graph.operation import Operation
+from talweg.trace.autograph.values import (
+    NUMBERS,
+    PLAIN,
+    HalfDefined,
+    Undefined,
+    UndefinedReturnValue,
+    can_be_tensor,
+)
+
+ABSENT = UndefinedReturnValue()  # where a branch has nothing, and nobody will look at it
+Build = Callable[[list], Any]
+
+
+class Merging:
+    """The values of names in each branch, matched."""
+
+    def __init__(self, statement: str, fill: bool = False):
+        self.statement = statement
+        self.fill = fill  # names without a value in a branch count as absent
+        self.rows: list[tuple[str, list]] = []  # a name, and one tensor or number for each branch
+
+    def match(self, name: str, values: list) -> Build:
+        """How the value after the statement is made of the results; errors name the variable."""
+        first = values[0]
+        if all([value is first for value in values]):
+            return lambda results: first
+        values = [None if isinstance(value, Operation) else value for value in values]
+        undefined = [value for value in values if isinstance(value, Undefined)]
+        if undefined and not self.fill:
+            kept = undefined[0] if len(undefined) == len(values) else HalfDefined(name)
+            return lambda results: kept
+        missing = (Undefined, UndefinedReturnValue, type(None) if self.fill else Undefined)
+        values = [ABSENT if isinstance(value, missing) else value for value in values]
+        present = [value for value in values if value is not ABSENT]
+        if not present:
+            return lambda results: first
+        return self._match_present(name, values, present)
+
+    def _match_present(self, name: str, values: list, present: list) -> Build:
+        first = present[0]
+        if all([value is None for value in present]):
+            return lambda results: None
+        if any([value is None for value in present]):
+            raise value_error(
+                "TW208",
+                f"'{name}' is None in one branch of the {self.statement} and not in the other",
+                "a tensor in both branches, or None in both",
+            )
+        if type(first) in PLAIN and all(
+            [type(value) is type(first) and value == first for value in present]
+        ):
+            return lambda results: first
+        if any([structure.is_nested(value, composites=True) for value in present]):
+            return self._match_nests(name, values, present)
+        for value in present:
+            if not can_be_tensor(value):
+                raise type_error(
+                    "TW208",
+                    f"'{name}' is a Python object that differs between the branches of the "
+                    f"{self.statement}: {', '.join([repr(value) for value in present])}",
+                    "tensors, or the same object in both branches",
+                )
+        place = len(self.rows)
+        self.rows.append((name, values))
+        return lambda results: results[place]
+
+    def _match_nests(self, name: str, values: list, present: list) -> Build:
+        first = present[0]
+        for other in present[1:]:
+            difference = _difference(first, other)
+            if difference:
+                raise type_error(
+                    "TW208",
+                    f"'{name}' must have the same nested structure in the branches of the "
+                    f"{self.statement}: {difference}",
+                )
+        parts = [None if value is ABSENT else structure.children(value) for value in values]
+        builds = []
+        for place in range(len(structure.children(first))):
+            inner = [ABSENT if part is None else part[place] for part in parts]
+            builds.append(self.match(name, inner))
+        return lambda results: structure.rebuild(first, [build(results) for build in builds])
+
+    def results_of(self, branch: int) -> list:
+        """The results of one branch as tensors; called while its graph is in force."""
+        return [
+            _as_result(name, values, branch, self.statement) for name, values in self.rows
+        ]
+
+
+def _difference(first: Any, other: Any) -> str:
+    """In words, how two containers differ; '' if they do not."""
+    kinds = [structure.kind_of(value) for value in (first, other)]
+    if kinds[0] != kinds[1] or (type(first) is not type(other) and kinds[0] != structure.MAPPING):
+        return f"{type(first).__name__} and {type(other).__name__}"
+    if kinds[0] == structure.MAPPING and set(first) != set(other):
+        return f"keys {sorted(map(str, first))} and {sorted(map(str, other))}"
+    sizes = len(structure.children(first)), len(structure.children(other))
+    return f"{sizes[0]} and {sizes[1]} elements" if sizes[0] != sizes[1] else ""
+
+
+def common_dtype(name: str, values: list, statement: str) -> DType:
+    """The dtype of all values; TypeError if there is none."""
+    dtypes = {value.dtype for value in values if hasattr(value, "dtype")}
+    dtypes = {as_dtype(dtype) for dtype in dtypes}
+    if len(dtypes) > 1:
+        names = sorted([dtype.name for dtype in dtypes])
+        raise type_error(
+            "TW102",
+            f"'{name}' must have the same dtype in the branches of the {statement}: "
+            f"{' and '.join(names)}",
+            hint=f"tf.cast({name}, tf.{names[0]})" if name.isidentifier() else "",
+        )
+    if dtypes:
+        return dtypes.pop()
+    kinds = {type(value) for value in values}
+    numbers = kinds & set(NUMBERS)
+    if len(kinds) > len(numbers) or (bool in kinds and len(kinds) > 1):
+        if kinds <= {str, bytes}:
+            return string
+        raise type_error(
+            "TW102",
+            f"'{name}' must have the same dtype in the branches of the {statement}: "
+            f"{' and '.join(sorted([kind.__name__ for kind in kinds]))}",
+        )
+    order = ((complex, complex128), (float, float32), (int, int32), (bool, bool_))
+    return next(dtype for kind, dtype in order if kind in kinds)
+
+
+def _as_result(name: str, values: list, branch: int, statement: str) -> Tensor:
+    present = [value for value in values if value is not ABSENT]
+    dtype = common_dtype(name, present, statement)
+    value = values[branch]
+    if value is ABSENT:
+        return zeros_like(present[0], dtype)
+    if hasattr(value, "dtype"):
+        return convert_to_tensor(value)
+    try:
+        return convert_to_tensor(value, dtype)
+    except (TypeError, ValueError):
+        raise type_error(
+            "TW102",
+            f"'{name}' must have the same dtype in the branches of the {statement}: "
+            f"{dtype.name} in one, {value!r} in the other",
+        ) from None
+
+
+def zeros_like(value: Any, dtype: DType) -> Tensor:
+    """A value that nobody looks at, in the place of one like `value`; unknown sizes are 0."""
+    if dtype is variant:
+        return later("variant_zero")()
+    dims = known_dims(value)
+    sizes = () if dims is None else tuple([0 if type(d) is Dim or d is None else d for d in dims])
+    if dtype is string:
+        return convert_to_tensor(np.full(sizes, b"", object), string)
+    return convert_to_tensor(np.zeros(sizes, dtype.numpy_dtype), dtype)
+
+
+def known_dims(value: Any) -> tuple | None:
+    """The dimensions of a tensor or number, some symbolic; None if the rank is unknown."""
+    if isinstance(value, Tensor):
+        aval = getattr(value, "aval", None)
+        return value.dims if aval is None else aval.dims
+    return np.shape(value)
+
+
+def aval_of(value: Tensor) -> Aval:
+    """What is known of a tensor."""
+    return Aval(known_dims(value), value.dtype)

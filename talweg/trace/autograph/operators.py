@@ -1,0 +1,76 @@
+"""`ag__`: everything that converted code calls."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from talweg.trace.autograph import (
+    branches,
+    builtins,
+    calls,
+    errors,
+    items,
+    logic,
+    loops,
+    values,
+)
+
+OVERLOADED = builtins  # imported for the functions it registers
+
+
+class FunctionScope:
+    """Around the body of each converted function."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, function_name: str, scope_name: str, options: Any):
+        self.name = scope_name
+
+    def __enter__(self) -> FunctionScope:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        return None
+
+    def ret(self, value: Any, did_return: Any) -> Any:
+        """What the function returns."""
+        if isinstance(value, values.UndefinedReturnValue):
+            return None
+        return branches.returned(value, did_return)
+
+
+def with_function_scope(body: Any, scope_name: str, options: Any) -> Any:
+    """The value of a lambda's body."""
+    return body(FunctionScope("lambda_", scope_name, options))
+
+
+_OPERATORS = {
+    "FunctionScope": FunctionScope,
+    "with_function_scope": with_function_scope,
+    "STD": None,
+    "autograph_artifact": calls.autograph_artifact,
+    "if_stmt": branches.if_stmt,
+    "if_exp": branches.if_exp,
+    "while_stmt": loops.while_stmt,
+    "for_stmt": loops.for_stmt,
+    "and_": logic.and_,
+    "or_": logic.or_,
+    "not_": logic.not_,
+    "eq": logic.eq,
+    "not_eq": logic.not_eq,
+    "assert_stmt": errors.assert_stmt,
+    "own": items.own,
+    "place": items.place,
+    "set_item": items.set_item,
+    "update_item": items.update_item,
+    "list_append": items.list_append,
+    "slice": slice,
+    "ld": values.ld,
+    "ldu": values.ldu,
+    "Undefined": values.Undefined,
+    "UndefinedReturnValue": values.UndefinedReturnValue,
+}
+RECURSIVE = SimpleNamespace(converted_call=calls.converted_call, **_OPERATORS)
+ONE_LEVEL = SimpleNamespace(converted_call=calls.call_as_it_is, **_OPERATORS)
+calls.OPERATORS.append(RECURSIVE)

@@ -1,0 +1,75 @@
+"""The syntax tree of a function, with the line numbers of its file."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import inspect
+import linecache
+from types import CodeType, FunctionType
+
+
+class NoSourceError(Exception):
+    """The source of a function is not at hand, or not what was compiled."""
+
+
+def tree_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
+    """The tree of a function or lambda; NoSourceError if there is none."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines or code.co_firstlineno > len(lines):
+        raise NoSourceError(f"the source of {code.co_filename!r} is not available")
+    try:
+        if code.co_name == "<lambda>":
+            return _lambda_of(code, "".join(lines))
+        return _function_of(code, lines)
+    except (SyntaxError, IndentationError) as error:
+        raise NoSourceError(f"the source could not be parsed: {error}") from None
+
+
+def _function_of(code: CodeType, lines: list[str]) -> ast.FunctionDef:
+    first = code.co_firstlineno - 1
+    block = inspect.getblock(lines[first:])
+    indented = block[0][:1].isspace()
+    # an indented block is parsed inside of another, so that strings keep their white space
+    text = "if 1:\n" + "".join(block) if indented else "".join(block)
+    module = ast.parse(text)
+    node = module.body[0].body[0] if indented else module.body[0]  # type: ignore[attr-defined]
+    if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
+        raise NoSourceError(f"line {first + 1} of {code.co_filename!r} is no longer its definition")
+    ast.increment_lineno(node, first - 1 if indented else first)
+    return node
+
+
+@functools.lru_cache(maxsize=4)
+def _lambdas(text: str) -> list[ast.Lambda]:
+    """All lambdas of a file."""
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Lambda)]
+
+
+def _lambda_of(code: CodeType, text: str) -> ast.Lambda:
+    """The lambda a code object was compiled from, told from others of its line by its columns."""
+    names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    found = []
+    for node in _lambdas(text):
+        arguments = node.args
+        own = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        if node.lineno <= code.co_firstlineno <= (node.end_lineno or node.lineno) and names == [
+            argument.arg for argument in own
+        ]:
+            found.append(node)
+    if len(found) > 1:
+        places = [place for place in code.co_positions() if place[3]]  # those with columns
+        found = [node for node in found if all([_holds(node.body, place) for place in places])]
+    if not found:
+        raise NoSourceError(f"no lambda in line {code.co_firstlineno} of {code.co_filename!r} fits")
+    innermost = max(found, key=lambda node: (node.lineno, node.col_offset))
+    return copy.deepcopy(innermost)
+
+
+def _holds(node: ast.expr, place: tuple) -> bool:
+    """Whether an instruction's place (first and last line, first and last column) is within."""
+    first, last, start, end = place
+    own_end = (node.end_lineno, node.end_col_offset)
+    return (node.lineno, node.col_offset) <= (first, start) and (last, end) <= own_end

@@ -1,0 +1,52 @@
+"""Whether functions are converted in this thread.
+
+None outside of traces (what was converted by hand converts what it calls), True while a converted
+function is traced, False inside of `do_not_convert` and of functions with `autograph=False`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LOGGER = logging.getLogger("talweg")
+
+
+class Status(threading.local):
+    """What is in force in this thread."""
+
+    converting: bool | None = None
+
+
+status = Status()
+
+
+@contextmanager
+def converting(value: bool | None) -> Iterator[None]:
+    """Convert, or do not, inside the block."""
+    before = status.converting
+    status.converting = value
+    try:
+        yield
+    finally:
+        status.converting = before
+
+
+class Options:
+    """How much is logged (`tf.autograph.set_verbosity`)."""
+
+    verbosity: int = 0
+    to_output: bool = False
+
+
+options = Options()
+
+
+def log(level: int, text: str) -> None:
+    """A line of the conversion's log, if the verbosity asks for it."""
+    if options.verbosity >= level:
+        LOGGER.warning(text)
+        if options.to_output:
+            print(text)

@@ -1,0 +1,139 @@
+"""What a traced loop goes over: a number of steps, and what each step gives.
+
+`enumerate`, `zip` and `map` of tensors give `Steps`, so that a loop over them is traced once; outside
+of loops they are iterated if the number of steps is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch, dtypes
+from talweg.core.errors import OperatorNotAllowedInGraphError, compose, type_error
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.graph.symbol import Symbol
+from talweg.prims import lists
+
+
+class Steps:
+    """`length` steps, an int or an int32 scalar; step number i gives `item(i)`."""
+
+    def __init__(self, length: Any, item: Callable[[Any], Any]):
+        self.length, self.item = length, item
+
+    def __iter__(self) -> Iterator[Any]:
+        if not isinstance(self.length, int):
+            raise OperatorNotAllowedInGraphError(
+                compose(
+                    "TW104",
+                    "the number of elements is only known when the graph runs",
+                    "a `for` over them",
+                )
+            )
+        return iter([self.item(place) for place in range(self.length)])
+
+
+def steps_of(value: Any) -> Steps | None:
+    """The steps of a loop over `value`; None for what Python goes over."""
+    if isinstance(value, Steps):
+        return value
+    if dispatch.context.base is None:
+        return None
+    if hasattr(type(value), "handle_read"):
+        value = value.value()
+    if isinstance(value, Tensor):
+        return _steps_of_tensor(value)
+    if hasattr(value, "mark_used") and hasattr(value, "read"):
+        return Steps(value.size(), value.read)
+    if hasattr(value, "nrows") and hasattr(value, "_flat_components"):
+        return Steps(OPERATIONS["cast"](value.nrows(), dtypes.int32), lambda i: value[i])
+    return None
+
+
+def _steps_of_tensor(x: Tensor) -> Steps:
+    rank = x.shape.rank
+    if rank == 0:
+        raise type_error("TW203", f"a loop cannot go over a scalar: {x!r}")
+    known = None if rank is None else x.shape[0]
+    length = OPERATIONS["exported"]("shape")(x)[0] if known is None else known
+    if x.dtype in dtypes.INTEGER or x.dtype is dtypes.bool_ or rank is None:
+        return Steps(length, lambda i: OPERATIONS["gather"](x, i))
+    # the derivative of reading from a list takes time that does not grow with its length
+    parts: list = []
+
+    def item(place: Any) -> Any:
+        if type(place) is int:
+            return x[place]
+        return lists.list_get(parts[0], place, dims=inner_dims(x), dtype=x.dtype)
+
+    found = Steps(length, item)
+    parts.append(lists.list_from(x))
+    return found
+
+
+def inner_dims(x: Tensor) -> tuple:
+    """The dimensions of the slices along the first axis."""
+    aval = x.aval if type(x) is Symbol else x
+    return tuple(aval.dims[1:])
+
+
+def numbered(values: Any, start: Any) -> Any:
+    """`enumerate`."""
+    steps = steps_of(values)
+    if steps is None:
+        return enumerate(values, start)
+    return Steps(steps.length, lambda i: (i + start, steps.item(i)))
+
+
+def together(values: tuple) -> tuple[Any, list[Steps]] | None:
+    """The common length of several iterables, and the steps of each; None if Python goes over them.
+
+    Python does if one of them is a Python iterable and all tensors have a known length.
+    """
+    found = [steps_of(value) for value in values]
+    known = [steps for steps in found if steps is not None]
+    if len(known) < len(values):
+        if all([isinstance(steps.length, int) for steps in known]):
+            return None
+        found = [
+            _steps_of_tensor(convert_to_tensor(list(value)))
+            if steps is None
+            else steps
+            for value, steps in zip(values, found)
+        ]
+    lengths = [steps.length for steps in found]
+    numbers = [length for length in lengths if isinstance(length, int)]
+    length: Any = min(numbers) if numbers else None
+    for other in lengths:
+        if not isinstance(other, int):
+            length = other if length is None else OPERATIONS["exported"]("minimum")(length, other)
+    return length, found
+
+
+def zipped(values: tuple) -> Any:
+    """`zip`; None if Python goes over the values."""
+    found = together(values)
+    if found is None:
+        return None
+    length, parts = found
+    return Steps(length, lambda i: tuple([part.item(i) for part in parts]))
+
+
+def mapped(function: Callable[..., Any], values: tuple) -> Any:
+    """`map`; None if Python goes over the values."""
+    found = together(values)
+    if found is None:
+        return None
+    length, parts = found
+    return Steps(length, lambda i: function(*[part.item(i) for part in parts]))
+
+
+def as_count(value: Any) -> Any:
+    """A number of iterations as an int32 scalar."""
+    if isinstance(value, Tensor):
+        return OPERATIONS["cast"](value, dtypes.int32)
+    return convert_to_tensor(np.int32(value))

@@ -1,0 +1,295 @@
+"""From a function to converted code: malt's passes in our order, compiled under the user's lines.
+
+The only module that imports malt, which happens when the first function is converted.  malt's
+globals are left as they are: another library may use malt in the same process.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import ast
+import importlib.util  # noqa: F401 -- malt uses it without importing it
+from types import CodeType, FunctionType, SimpleNamespace
+from typing import Any
+
+from malt.converters import (
+    break_statements,
+    call_trees,
+    conditional_expressions,
+    continue_statements,
+    control_flow,
+    directives,
+    functions,
+    logical_expressions,
+    return_statements,
+    variables,
+)
+from malt.core import config, converter
+from malt.impl import api
+from malt.lang import directives as malt_directives
+from malt.pyct import anno, errors, inspect_utils, naming, origin_info, templates, transformer
+
+from talweg.trace.autograph import passes
+from talweg.trace.autograph.directives import set_loop_options
+from talweg.trace.autograph.source import tree_of
+
+ORIGIN = anno.Basic.ORIGIN
+STANDARD = converter.STANDARD_OPTIONS
+_FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+_GENERATED = ("if_body", "else_body", "loop_body", "loop_test", "get_state", "set_state",
+              "extra_test", "ag__", "inner_factory", "outer_factory")  # fmt: skip
+_CONVERTED = {*passes.CONTROL, *passes.EXPRESSIONS, ast.Not, ast.Subscript}
+UnsupportedError = errors.UnsupportedLanguageElementError
+_AS_WRITTEN = frozenset(("locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"))
+
+
+class Converted:
+    """The converted code of a function, which is made a function for each closure."""
+
+    def __init__(self, function: FunctionType, tree: Any):
+        original = function.__code__
+        tree, name = _transformed(function, tree)
+        self.text = ast.unparse(ast.fix_missing_locations(tree))
+        placed = ast.parse(self.text)
+        _place(tree, placed.body[0], original.co_firstlineno)
+        self.freevars = original.co_freevars
+        self.name = original.co_name
+        self.qualified_name = function.__qualname__
+        module = _in_factory(placed.body[0], name, self.freevars)
+        flags = original.co_flags & _FUTURE
+        compiled = compile(module, original.co_filename, "exec", flags=flags, dont_inherit=True)
+        space: dict[str, Any] = {}
+        exec(_renamed(compiled, self.name), space)
+        factory = space["outer_factory"]()
+        self.code = factory.__code__
+
+    def function(self, like: FunctionType, operators: Any) -> FunctionType:
+        """The converted function, with the closure, globals and defaults of `like`."""
+        cells = dict(zip(like.__code__.co_freevars, like.__closure__ or ()))
+        closure = tuple([cells[name] for name in self.code.co_freevars])
+        made = FunctionType(self.code, like.__globals__, self.name, None, closure)(operators)
+        made.__defaults__, made.__kwdefaults__ = like.__defaults__, like.__kwdefaults__
+        made.__name__, made.__qualname__ = like.__name__, like.__qualname__
+        made.__doc__ = like.__doc__
+        return made
+
+
+def is_left_alone(module: str) -> bool:
+    """Whether malt has a rule that functions of this module are not converted."""
+    named = SimpleNamespace(__name__=module)
+    for rule in config.CONVERSION_RULES:
+        action = rule.get_action(named)
+        if action is not config.Action.NONE:
+            return action is config.Action.DO_NOT_CONVERT
+    return False
+
+
+def convert(function: FunctionType, always: bool = False) -> Converted | None:
+    """The converted code of a function; None if nothing in it depends on conversion.
+
+    NoSourceError without source; UnsupportedError for generators and coroutines.
+    """
+    tree = tree_of(function)
+    if not always and not passes.kinds_in(tree) & _CONVERTED:
+        return None
+    return Converted(function, tree)
+
+
+def _transformed(function: FunctionType, tree: Any) -> tuple[Any, str]:
+    """The tree of the converted function, and the name it defines."""
+    original = function.__code__
+    tree = passes.Plain(original, function.__qualname__).visit(tree)
+    arguments = tree.args
+    for argument in ast.walk(arguments):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+    arguments.kw_defaults = [x and ast.Constant(None) for x in arguments.kw_defaults]
+    if isinstance(tree, ast.FunctionDef):
+        tree.returns, tree.decorator_list = None, []
+    _note_origins(tree, original)
+    namespace = inspect_utils.getnamespace(function)
+    namer = naming.Namer(namespace)
+    root = "lam" if isinstance(tree, ast.Lambda) else tree.name
+    name = namer.new_symbol(f"ag__{root}", ())
+    info = transformer.EntityInfo(name=name, source_code="", source_file="<fragment>",
+                                  future_features=(), namespace=namespace)  # fmt: skip
+    program = converter.ProgramContext(options=STANDARD)
+    tree = TRANSPILER.transform_ast(tree, transformer.Context(info, namer, program))
+    if isinstance(tree, ast.Lambda):
+        return ast.Assign([ast.Name(name, ast.Store())], tree), name
+    tree.name = name
+    return tree, name
+
+
+class Transpiler(api.PyToPy):
+    """malt's passes, those that a function needs."""
+
+    def transform_ast(self, node: Any, ctx: Any) -> Any:
+        kinds = passes.kinds_in(node)
+        if kinds & {ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef}:
+            raise UnsupportedError("it contains a generator or a coroutine")
+        controls = bool(kinds & set(passes.CONTROL))
+        single = passes.returns_at_end(node)
+        node = self.initial_analysis(node, ctx)
+        node = functions.transform(node, ctx)
+        if controls:
+            node = Directives(ctx).visit(node)
+        if kinds & {ast.Assert}:
+            node = _traced_back(passes.Asserts(), node)
+        node = _traced_back(passes.Items(), node)
+        if controls:
+            node = break_statements.transform(node, ctx)
+            if ast.Continue in passes.kinds_in(node):
+                node = continue_statements.transform(node, ctx)
+            if not single:
+                node = return_statements.transform(node, ctx)
+        node = CallTrees.transform(node, ctx)
+        if controls:
+            node = control_flow.transform(node, ctx)
+        node = passes.Joined(_copy_origin).join(node)
+        if ast.IfExp in kinds:
+            node = Ternaries(ctx).visit(node)
+        if controls or kinds & {ast.BoolOp, ast.Compare, ast.Not}:
+            node = logical_expressions.transform(node, ctx)
+        if controls or ast.Delete in kinds:
+            node = variables.transform(node, ctx)
+        return node
+
+
+class Directives(directives.DirectivesTransformer):
+    """Knows our own `set_loop_options`."""
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        node = super().visit_Expr(node)
+        if node is None or not isinstance(node.value, ast.Call):
+            return node
+        called = anno.getanno(node.value.func, directives.STATIC_VALUE, default=None)
+        if called is not None and called is set_loop_options:
+            self._process_statement_directive(node.value, malt_directives.set_loop_options)
+            return None
+        return node
+
+
+class Ternaries(conditional_expressions.ConditionalExpressionTransformer):
+    """Converts the conditional expressions inside of others too."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        return super().visit_IfExp(self.generic_visit(node))
+
+
+class CallTrees(call_trees.CallTreeTransformer):
+    """Leaves calls alone that look at the frame they stand in."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Name) and node.func.id in _AS_WRITTEN:
+            return self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "print":
+            return self._call_of_print(node)
+        return super().visit_Call(node)
+
+    def _call_of_print(self, node: ast.Call) -> Any:
+        """`print` as any other function, which malt's options would leave out."""
+        scope = self.state[call_trees._Function].context_name
+        node = self.generic_visit(node)
+        return templates.replace_as_expression(
+            "ag__.converted_call(func, args, kwargs, function_ctx)",
+            func=node.func,
+            args=self._args_to_tuple(node),
+            kwargs=self._kwargs_to_dict(node),
+            function_ctx=scope,
+        )
+
+    @classmethod
+    def transform(cls, node: Any, ctx: Any) -> Any:
+        """The tree with its calls converted."""
+        return cls(ctx).visit(call_trees.qual_names.resolve(node))
+
+
+TRANSPILER = Transpiler()
+
+
+# -- lines
+
+
+def _note_origins(tree: ast.AST, code: CodeType) -> None:
+    """Note on every node where it stands, as malt hands it on."""
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", None)
+        if line is not None:
+            place = origin_info.Location(code.co_filename, line, node.col_offset)
+            anno.setanno(node, ORIGIN, origin_info.OriginInfo(place, code.co_name, "", None))
+
+
+def _copy_origin(source: ast.AST, made: ast.AST) -> None:
+    origin = anno.getanno(source, ORIGIN, default=None)
+    if origin is not None:
+        for node in ast.walk(made):
+            if not anno.hasanno(node, ORIGIN):
+                anno.setanno(node, ORIGIN, origin)
+
+
+def _traced_back(rewriter: ast.NodeTransformer, tree: Any) -> Any:
+    """The tree rewritten, its new statements noted to come from where they were made."""
+    tree = rewriter.visit(tree)
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.stmt) and not anno.hasanno(statement, ORIGIN):
+            line = getattr(statement, "lineno", None)
+            if line is not None:
+                place = origin_info.Location("", line, statement.col_offset)
+                anno.setanno(statement, ORIGIN, origin_info.OriginInfo(place, "", "", None))
+    return tree
+
+
+def _place(before: Any, after: ast.AST, line: int) -> None:
+    """Give a parsed tree the lines that the tree it was printed from notes.
+
+    What was generated stands in the line of what it is a part of.
+    """
+    if before is not None:
+        origin = anno.getanno(before, ORIGIN, default=None)
+        if origin is not None:
+            line = origin.loc.lineno
+    if hasattr(after, "lineno"):
+        after.lineno = after.end_lineno = line  # type: ignore[attr-defined]
+        after.col_offset = after.end_col_offset = -1  # type: ignore[attr-defined]
+    for field in after._fields:
+        child, source = getattr(after, field, None), getattr(before, field, None)
+        if isinstance(child, list):
+            sources = list(source) if isinstance(source, (list, tuple)) else []
+            if len(sources) != len(child):
+                sources = [None] * len(child)
+            for one, other in zip(child, sources):
+                if isinstance(one, ast.AST):
+                    _place(other if type(other) is type(one) else None, one, line)
+        elif isinstance(child, ast.AST):
+            _place(source if type(source) is type(child) else None, child, line)
+
+
+def _in_factory(node: ast.stmt, name: str, freevars: tuple[str, ...]) -> ast.Module:
+    """A module with a function whose inner function makes the converted one.
+
+    The outer function has the free variables as its own, so that the compiler makes cells of them;
+    the cells of the original are put in their place.
+    """
+    text = "def outer_factory():\n"
+    text += "".join([f"    {variable} = None\n" for variable in freevars])
+    text += f"    def inner_factory(ag__):\n        return {name}\n    return inner_factory\n"
+    module = ast.parse(text)
+    inner = module.body[0].body[-2]  # type: ignore[attr-defined]
+    inner.body.insert(0, node)
+    return module
+
+
+def _renamed(code: CodeType, name: str) -> CodeType:
+    """A code object in which what was generated has the name of the function around it."""
+    own = name if code.co_name.startswith(_GENERATED) else code.co_name
+    constants = tuple([
+        _renamed(constant, own if own != "<module>" else name)
+        if isinstance(constant, CodeType) and not constant.co_name.startswith("<")
+        else constant
+        for constant in code.co_consts
+    ])  # fmt: skip
+    qualified = own if own != code.co_name else code.co_qualname
+    return code.replace(co_name=own, co_qualname=qualified, co_consts=constants)

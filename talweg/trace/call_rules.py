@@ -1,0 +1,221 @@
+"""Derivatives of calls of traced functions.
+
+The derived body, reverse or forward, is traced once for each pattern of given and wanted cotangents
+and kept with the body, so a training step costs two runs and no tracing.  `Derived.inner` are the
+values of the original run that it needs: a call under a tape keeps exactly these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.value import OPERATIONS
+from talweg.eager.structured import content
+from talweg.graph.node import Node
+from talweg.graph.subgraph import Body, Tangents
+from talweg.graph.symbol import Symbol
+from talweg.graph.walk import postorder
+from talweg.prims import control
+from talweg.prims.calls import call
+from talweg.prims.control import avals_outside
+from talweg.trace.bodies import BodyGraph, aval_of
+from talweg.trace.control_rules import seeded
+from talweg.trace.derived import Inner, View
+from talweg.transform.rules import densify
+
+
+class Derived:
+    """A body derived from a body: which values it takes, and which results it gives.
+
+    `sources` says of each input what it is: ("g", output), ("t", input), ("operand", input),
+    ("inner", node) or ("part", node), a cotangent of an inner value.
+    """
+
+    __slots__ = ("__weakref__", "body", "captured", "inner", "pairs", "present", "sources")
+
+    def __init__(self, body: Body, name: str, nodes: Any):
+        self.sources: list[tuple] = []
+        self.pairs: list = []
+        before = dispatch.context.base
+        dispatch.context.base = None
+        try:
+            graph = BodyGraph(f"{body.name}_{name}")
+            inner = Inner(body, [], None, len(body.inputs), nodes)
+            graph.run(lambda: self.trace(graph, inner))
+        finally:
+            dispatch.context.base = before
+        self._prune(graph)
+        self.present = [x is not None for x in graph.results]
+        self.captured = [value for value, _ in graph.captured.values()]
+        self.body = graph.body(self.captured)
+        if self.pairs and self.body is not graph.made:
+            place = {node: i for i, node in enumerate(graph.made.nodes)}
+            self.pairs = [(n, self.body.nodes[place[part]]) for n, part in self.pairs]
+        self.inner = tuple([what for kind, what in self.sources if kind == "inner"])
+
+    def trace(self, graph: BodyGraph, inner: Inner) -> list:
+        """The results of the derived body, traced in `graph`."""
+        raise NotImplementedError
+
+    def _view(self, graph: BodyGraph, inner: Inner) -> View:
+        def kept(node: Node, aval: Aval) -> Symbol:
+            place = inner.position.get(node)
+            return self._input(
+                graph, ("inner", node) if place is None else ("operand", place), aval
+            )
+
+        graph.view = View(inner, graph, kept)
+        return graph.view
+
+    def _input(self, graph: BodyGraph, source: tuple, aval: Aval) -> Symbol:
+        self.sources.append(source)
+        symbol = graph.placeholder(aval.dims, aval.dtype)
+        graph.inputs.append(symbol.node)
+        return symbol
+
+    def _prune(self, graph: BodyGraph) -> None:
+        """Drop the inputs that nothing needs."""
+        needed: dict[Node, None] = {}
+        results = [x.node for x in graph.results if x is not None]
+        postorder([*graph.effects, *results, *graph.asked], needed)
+        kept = [(node, source) for node, source in zip(graph.inputs, self.sources)
+                if node in needed]  # fmt: skip
+        graph.inputs = [node for node, _ in kept]
+        self.sources = [source for _, source in kept]
+
+    def apply(self, given: dict, operands: tuple, history: Any, body: Body) -> list:
+        """The results, history last, for values of the sources; `given` has those that vary."""
+        values: list = []
+        for source in self.sources:
+            kind, what = source
+            if kind == "operand":
+                values.append(operands[what])
+            elif kind == "inner":
+                values.append(inner_of(history, what, operands, body))
+            else:
+                values.append(given[source])
+        *found, own = call(*values, *self.captured, body=self.body)
+        results = iter(found)
+        return [*[next(results) if there else None for there in self.present], own]
+
+
+class Reverse(Derived):
+    """The reverse of a body for cotangents of some outputs and inner values."""
+
+    __slots__ = ("given", "parts", "wanted")
+
+    def __init__(self, body: Body, given: tuple, wanted: tuple, parts: tuple):
+        self.given, self.wanted, self.parts = given, wanted, parts
+        super().__init__(body, "reverse", parts)
+
+    def trace(self, graph: BodyGraph, inner: Inner) -> list:
+        view = self._view(graph, inner)
+        starts = []
+        pairs = [(inner.body.outputs[i], ("g", i)) for i in self.given]
+        for node, source in [*pairs, *[(node, ("part", node)) for node in self.parts]]:
+            g = self._input(graph, source, view.expected(node))
+            starts.append((node, view.claim(node, g)))
+        wanted = [i in self.wanted for i in range(len(inner.body.inputs))]
+        found = inner.pull(view, starts, wanted)
+        return [None if x is None else densify(x) for x in found]
+
+
+class Forward(Derived):
+    """The forward derivative of a body for tangents of some inputs."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, body: Body, given: tuple):
+        self.given = given
+        super().__init__(body, "forward", body.asked)
+
+    def trace(self, graph: BodyGraph, inner: Inner) -> list:
+        view = self._view(graph, inner)
+        tangents: list = [None] * len(inner.body.inputs)
+        for place in self.given:
+            node = inner.body.inputs[place]
+            t = self._input(graph, ("t", place), view.expected(node))
+            tangents[place] = view.claim(node, t)
+        found = inner.push(view, tangents)
+        own = set(inner.body.inputs)
+        self.pairs = [(n, graph.own(t).node) for n, t in found.items() if n not in own]
+        graph.asked = [part for _, part in self.pairs]
+        return [found.get(node) for node in inner.body.outputs]
+
+
+def inner_of(history: Any, node: Node, operands: tuple, body: Body) -> Any:
+    """The value of an inner node, from the history of a call."""
+    base = dispatch.context.base
+    if base is None or type(history) is not Symbol:
+        return control.inner_value(history, inner=node, stacked=False)
+    (aval,) = avals_outside(body, tuple([aval_of(x) for x in operands]), (node,))
+    params = {"inner": node, "stacked": False}
+    nodes = base.nodes_of((history,))
+    value = base.apply(control.inner_value, tuple(params.items()), nodes, aval)
+    for recorder in dispatch.context.recorders:
+        recorder.record(control.inner_value, (history,), value, params)
+    return value
+
+
+def reverse_of(body: Body, given: tuple, wanted: tuple, parts: tuple = ()) -> Reverse:
+    """The reverse of a body for a pattern of cotangents; made once."""
+    key = ("reverse", given, wanted, parts)
+    found = body.programs.get(key)
+    if found is None:
+        found = body.programs[key] = Reverse(body, given, wanted, parts)
+    return found
+
+
+def usual_reverse(body: Body) -> Reverse | None:
+    """The reverse for cotangents of all results; None if there is nothing to differentiate."""
+    given = tuple([i for i, n in enumerate(body.outputs) if n.aval.dtype.is_differentiable])
+    wanted = tuple([i for i, n in enumerate(body.inputs) if n.aval.dtype.is_differentiable])
+    return reverse_of(body, given, wanted) if given and wanted else None
+
+
+def _parts(body: Body, g_history: Any, history: Any, operands: tuple) -> dict:
+    """The cotangents of inner values, by node."""
+    if g_history is None:
+        return {}
+    if type(g_history) is not Symbol:
+        return {n: control.history_part(g_history, inner=n, dims=None, dtype=n.aval.dtype)
+                for n in content(g_history).values if n.table is body.table}  # fmt: skip
+    nodes, parts = seeded(body, g_history)
+    if parts is not None:
+        return {node: parts[node] for node in nodes}
+    return {node: control.history_part(g_history, inner_of(history, node, operands, body),
+                                       inner=node, dims=None, dtype=node.aval.dtype)
+            for node in nodes}  # fmt: skip
+
+
+def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body) -> list:
+    """Cotangents of a call's operands."""
+    *seeds, g_history = g
+    parts = _parts(body, g_history, z[-1], operands)
+    given = tuple([i for i, part in enumerate(seeds) if part is not None])
+    wanted = tuple([i for i, x in enumerate(operands) if x.dtype.is_differentiable])
+    reverse = reverse_of(body, given, wanted, tuple(parts))
+    values = {("g", i): densify(seeds[i]) for i in given}
+    values.update({("part", node): densify(part) for node, part in parts.items()})
+    return reverse.apply(values, operands, z[-1], body)[:-1]
+
+
+def call_jvp(t: Any, z: tuple, operands: tuple, body: Body) -> tuple:
+    """Tangents of a call's results."""
+    tangents = t if isinstance(t, tuple) else (t,)
+    given = tuple([i for i, part in enumerate(tangents) if part is not None])
+    key = ("forward", given)
+    forward = body.programs.get(key)
+    if forward is None:
+        forward = body.programs[key] = Forward(body, given)
+    values = {("t", i): tangents[i] for i in given}
+    *found, history = forward.apply(values, operands, z[-1], body)
+    pairs = tuple(forward.pairs)
+    if not pairs:
+        return (*found, None)
+    return (*found, control.history_map(history, tangents=Tangents([body], pairs)))
+
+
+OPERATIONS.update(call_vjp=call_vjp, call_jvp=call_jvp)

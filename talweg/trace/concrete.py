@@ -1,0 +1,323 @@
+"""ConcreteFunction: one trace of a Python function, and how it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.errors import invalid, type_error
+from talweg.core.spec import TensorSpec
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.structured import Variables, as_tensor
+from talweg.eager.tensor import EagerTensor
+from talweg.execute import interpret
+from talweg.graph import structure
+from talweg.graph.function_graph import FunctionGraph
+from talweg.graph.handle import Handle
+from talweg.graph.operation import Operation
+from talweg.graph.subgraph import Body
+from talweg.graph.symbol import Symbol
+from talweg.passes.functionalize import program_of
+from talweg.prims.calls import call
+from talweg.kernels.variants import History
+from talweg.trace import call_rules
+from talweg.trace.paths import Paths
+from talweg.trace.signature import put_together
+
+STATE = Variables()
+
+
+class TraceGraph(FunctionGraph):
+    """The graph of a function; it knows the path that the function takes through its `if`s."""
+
+    paths: Paths | None = None
+    may_make_variables = False
+    made_variables = False
+
+    def _start_of(self, handle: Handle) -> Symbol:
+        return self.capture_variable(handle)  # so that the trace serves wherever it is called
+
+    def truth_of(self, symbol: Symbol) -> bool:
+        """The answer on the path that is traced."""
+        if self.paths is None:
+            return super().truth_of(symbol)
+        return self.paths.ask(symbol)
+
+
+class ConcreteFunction:
+    """A function traced for one kind of arguments (`tf.function(...).get_concrete_function`).
+
+    Calling it runs the trace: tensors in the order of the traced function's tensor arguments.
+    """
+
+    def __init__(self, name: str, graph: TraceGraph, tree: Any, specs: list[TensorSpec]):
+        self.name, self.graph = name, graph
+        self._tree, self.specs = tree, specs
+        self._template: Any = None
+        self._absent: list[bool] = []
+        self._single = False
+        self.body: Any = None
+        self._outside: list = []  # what was captured: tensors and handles of variables
+        self._argument_names: list[str] = []
+        self.structured_input_signature: tuple = ((), {})
+        self.function_type: Any = None
+        self.parameters: list[tuple] = []  # names, with the tree of what they were traced for
+
+    # -- tracing
+
+    def trace(self, function: Callable[..., Any], names: list[str]) -> None:
+        """Trace `function` of the put-together arguments."""
+        graph = self.graph
+        symbols = []
+        for number, spec in enumerate(self.specs):
+            symbol = graph.add_input(_aval_of_spec(spec))
+            graph.label(symbol.node, names[number])
+            symbols.append(symbol)
+        self._argument_names = names
+
+        def run() -> Any:
+            args, kwargs = put_together(self._tree, list(symbols))
+            return function(*args, **kwargs)
+
+        paths = graph.paths = Paths(graph, run, self._flatten)
+        with dispatch.only(()), graph.as_default():
+            results, template = paths.trace()
+        graph.paths = None
+        self._close(results, template)
+
+    def _flatten(self, answer: Any, graph: FunctionGraph) -> list:
+        """The results of the function as tensors; None stays None."""
+        return [self._leaf(leaf, graph) for leaf in structure.flatten(answer, composites=True)]
+
+    def _leaf(self, leaf: Any, graph: FunctionGraph) -> Any:
+        if leaf is None or isinstance(leaf, Operation):
+            return None
+        if type(leaf) is Symbol:
+            return leaf if leaf.node.table is graph.table else graph.bring_in(leaf)
+        if isinstance(leaf, Tensor):
+            return graph.bring_in(leaf)
+        try:
+            return convert_to_tensor(leaf)
+        except (TypeError, ValueError):
+            raise type_error(
+                "TW104",
+                f"the function {self.name!r} returned {leaf!r}, of type {type(leaf).__name__}; a "
+                "tf.function returns tensors, None, or nests of these",
+            ) from None
+
+    def _close(self, results: list, template: Any) -> None:
+        graph = self.graph
+        self._absent = [x is None for x in results]
+        symbols = [x for x in results if x is not None]
+        self._template = _without_values(template)
+        self._single = len(results) == 1 and not self._absent[0] and not structure.is_nested(
+            template, composites=True
+        )
+        captured = list(graph.captured.values())
+        self._outside = [value for value, _ in captured]
+        inputs = (*graph.inputs, *[node for _, node in captured])
+        outputs = tuple([x.node for x in symbols])
+        self.body = Body(self.name, inputs, outputs, graph.forced())
+        graph.closed = True
+        self.writes = tuple(graph.writes)
+
+    # -- calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call_flat(self._tensors_of(args, kwargs))
+
+    def _tensors_of(self, args: tuple, kwargs: dict) -> list:
+        """The tensor arguments of a direct call; TypeError for too many or few, or other dtypes."""
+        flat = structure.flatten(list(args), composites=True)
+        given = [x for x in flat if is_tensor_like(x) or isinstance(x, (np.ndarray, np.generic))
+                 or isinstance(x, (int, float, complex))]  # fmt: skip
+        names = self._argument_names
+        if kwargs:
+            for name in names[len(given) :]:
+                if name in kwargs:
+                    given.append(kwargs.pop(name))
+            if kwargs:
+                raise type_error("TW104", f"{self.name} got unexpected arguments {sorted(kwargs)}")
+        if len(given) != len(self.specs):
+            raise type_error(
+                "TW104",
+                f"{self.name} takes {len(self.specs)} tensors ({', '.join(names)}), got "
+                f"{len(given)}",
+            )
+        tensors = [convert_to_tensor(x, dtype=None if is_tensor_like(x) else spec.dtype)
+                   for x, spec in zip(given, self.specs)]  # fmt: skip
+        for tensor, spec, name in zip(tensors, self.specs, names):
+            if tensor.dtype is not spec.dtype:
+                raise invalid(
+                    "TW102",
+                    f"{self.name}: argument {name!r} has dtype {tensor.dtype.name}",
+                    spec.dtype.name,
+                )
+            if not spec.shape.is_compatible_with(tensor.shape):
+                raise type_error(
+                    "TW204",
+                    f"{self.name}: argument {name!r} has shape {tensor.shape}",
+                    f"a shape compatible with {spec.shape}",
+                )
+        return tensors
+
+    def call_flat(self, tensors: list) -> Any:
+        """The result for the tensor arguments."""
+        operands = tensors + [self._read(value) for value in self._outside]
+        context = dispatch.context
+        if context.base is not None or _is_symbolic(operands):
+            return self._pack(self._apply(operands))
+        recorders = context.recorders
+        arrays = [x._array for x in operands]
+        body = self.body
+        if not recorders:
+            values = interpret.run(program_of(body), arrays, STATE)
+            return self._pack([EagerTensor(value) for value in values])
+        kept, everything = self._kept(recorders)
+        context.recorders = ()
+        try:
+            values = interpret.run(program_of(body, kept, everything), arrays, STATE)
+        finally:
+            context.recorders = recorders
+        count = len(body.outputs)
+        history = as_tensor(History(1, dict(zip(kept, values[count:]))))
+        results = tuple([EagerTensor(value) for value in values[:count]])
+        for recorder in context.recorders:
+            recorder.record(call, tuple(operands), (*results, history), {"body": body})
+        return self._pack(results)
+
+    def _kept(self, recorders: tuple) -> tuple[tuple, bool]:
+        """The inner values to keep: what one tape's reverse needs, or everything."""
+        if len(recorders) == 1 and recorders[0].rank == 0:
+            reverse = call_rules.usual_reverse(self.body)
+            return (() if reverse is None else reverse.inner), False
+        return self.body.everything(), True
+
+    def _apply(self, operands: list) -> list:
+        base = dispatch.context.base
+        if isinstance(base, FunctionGraph):
+            base.pending_writes.update(dict.fromkeys(self.writes))
+        return list(call(*operands, body=self.body)[:-1])
+
+    def _read(self, value: Any) -> Any:
+        return value.variable.value() if type(value) is Handle else value
+
+    def _pack(self, results: Any) -> Any:
+        if self._single:
+            return results[0]
+        found = iter(results)
+        flat = [None if absent else next(found) for absent in self._absent]
+        return structure.pack(self._template, flat, composites=True)
+
+    # -- what it is
+
+    @property
+    def inputs(self) -> list:
+        """The inputs of the graph: arguments, then what was captured."""
+        return [self.graph.symbol(node) for node in self.body.inputs]
+
+    @property
+    def outputs(self) -> list:
+        """The results in the graph, flat."""
+        return [self.graph.symbol(node) for node in self.body.outputs]
+
+    @property
+    def captured_inputs(self) -> list:
+        """The tensors and variables the function uses from outside."""
+        return [v.variable if type(v) is Handle else v for v in self._outside]
+
+    @property
+    def variables(self) -> tuple:
+        """The variables the function uses."""
+        handles = dict.fromkeys([v for v in self._outside if type(v) is Handle] + [*self.writes])
+        return tuple([handle.variable for handle in handles])
+
+    @property
+    def trainable_variables(self) -> tuple:
+        """The trainable variables the function uses."""
+        return tuple([v for v in self.variables if v.trainable])
+
+    @property
+    def structured_outputs(self) -> Any:
+        """Specs of the results, in their structure."""
+        symbols = iter([self.graph.symbol(node) for node in self.body.outputs])
+        flat = [None if absent else _output_spec(next(symbols)) for absent in self._absent]
+        return structure.pack(self._template, flat, composites=False) if _plain_nest(
+            self._template
+        ) else flat
+
+    @property
+    def output_shapes(self) -> Any:
+        """The static shapes of the results, in their structure."""
+        return structure.map_leaves(_shape_or_none, self.structured_outputs)
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The dtypes of the results, in their structure."""
+        return structure.map_leaves(_dtype_or_none, self.structured_outputs)
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """Arguments, results and captures, a line each."""
+        lines = [f"{self.name}({', '.join(self._argument_names)})", "  Args:"]
+        for name, tree in self.parameters:
+            value = put_together(tree, self.specs)
+            lines.append(f"    {name}: {_text(value) if hasattr(value, 'dtype') else repr(value)}")
+        lines.append("  Returns:")
+        lines += [f"    {_text(spec)}" for spec in structure.flatten(self.structured_outputs)]
+        if self._outside:
+            lines.append("  Captures:")
+            for value in self._outside:
+                lines.append(f"    {value if type(value) is Handle else _text(value)}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.pretty_printed_signature()}>"
+
+    __str__ = __repr__
+
+
+def _text(spec: Any) -> str:
+    if spec is None:
+        return "None"
+    return f"{spec.dtype.name} Tensor, shape={spec.shape}"
+
+
+def _is_symbolic(operands: list) -> bool:
+    plain = EagerTensor
+    for x in operands:
+        if type(x) is not plain:
+            return True
+    return False
+
+
+def _aval_of_spec(spec: TensorSpec) -> Aval:
+    return Aval(None if spec.shape.rank is None else spec.shape.as_tuple(), spec.dtype)
+
+
+def _output_spec(symbol: Symbol) -> TensorSpec:
+    return TensorSpec(symbol.shape, symbol.dtype)
+
+
+def _shape_or_none(spec: Any) -> Any:
+    return None if spec is None else spec.shape
+
+
+def _dtype_or_none(spec: Any) -> Any:
+    return None if spec is None else spec.dtype
+
+
+def _plain_nest(template: Any) -> bool:
+    return len(structure.flatten(template)) == len(structure.flatten(template, composites=True))
+
+
+def _without_values(template: Any) -> Any:
+    """The structure of a result, without the tensors in it."""
+    if _plain_nest(template):
+        return structure.map_leaves(lambda leaf: None, template)
+    return template
+

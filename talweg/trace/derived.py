@@ -1,0 +1,208 @@
+"""What rules need to derive a body from a body: its reverse sweep, its forward derivative.
+
+A rule is shown values of the derived body.  `View` makes them: an input captured from outside is
+that value; a constant and what costs nothing is made again; everything else is the value that the
+operation kept, so nothing runs twice.  What no rule uses in the end is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core.aval import Aval
+from talweg.core.dims import Atom, Dim, of_atom, same_dims, substitute
+from talweg.graph.contents import element
+from talweg.graph.graph import Graph
+from talweg.graph.node import Node
+from talweg.graph.subgraph import Body
+from talweg.graph.symbol import Symbol
+from talweg.prims.state import ensure_dims
+from talweg.trace.bodies import BodyGraph
+from talweg.transform.reverse import pullback
+from talweg.transform.rules import jvp_of
+
+CHEAP = frozenset(("broadcast_to", "reshape", "transpose", "identity", "stop_gradient"))
+
+
+class Handles(Graph):
+    """Handles of a body's nodes; nothing is added to it."""
+
+    def __init__(self, body: Body):
+        super().__init__()
+        self.table = body.table  # type: ignore[assignment]
+        self.level = 0
+        self.closed = True
+
+    def __del__(self) -> None:
+        self.forget_names()
+
+
+class Inner:
+    """One body, seen by the rules of the operation it belongs to."""
+
+    def __init__(
+        self, body: Body, operands: list, history: Any, carried: int, asked: list | tuple = ()
+    ):
+        self.body, self.operands, self.history = body, operands, history
+        self.nodes = body.nodes_with(asked)  # `asked`: inner nodes that get cotangents
+        self.carried = carried  # how many inputs change from iteration to iteration
+        self.handles = Handles(body)
+        self.kept: dict[Node, Symbol] = {}
+        self.position = {node: i for i, node in enumerate(body.inputs)}
+        self.sizes = self._sizes_of_shared()
+
+    def _sizes_of_shared(self) -> dict:
+        """The sizes that inputs from outside tell: size -> input."""
+        found: dict = {}
+        for node in self.body.inputs[self.carried :]:
+            for size in node.aval.dims or ():
+                if type(size) is Dim:
+                    found.setdefault(size, node)
+        return found
+
+    def handle(self, node: Node) -> Symbol:
+        """The handle of an inner node."""
+        found = self.kept.get(node)
+        if found is None:
+            own = node.handle
+            found = own() if own is not None else None
+            found = self.kept[node] = Symbol(node, self.handles) if found is None else found
+        return found
+
+    def records(self) -> list:
+        """The nodes as records of a sweep."""
+        records = []
+        for node in self.nodes:
+            prim = node.prim
+            if prim.name == "item" or not node.key[2:] or node in self.position:
+                continue
+            operands = tuple([self.handle(source) for source in node.operands])
+            if prim.multiple:
+                results: Any = tuple([self.handle(part) for part in self.body.results_of(node)])
+            else:
+                results = self.handle(node)
+            records.append((prim, operands, results, node.params, node.origin))
+        return records
+
+    def pull(self, view: View, seeds: list, wanted: list) -> list:
+        """Cotangents of the wanted inputs; `seeds` are (inner node, cotangent)."""
+        targets = [self.handle(node) for node, _ in seeds]
+        sources = [self.handle(node) for node, want in zip(self.body.inputs, wanted) if want]
+        starts = [g for _, g in seeds]
+        found = iter(pullback(self.records(), targets, starts, sources, view.shown))
+        return [next(found) if want else None for want in wanted]
+
+    def push(self, view: View, tangents: list) -> dict[Node, Any]:
+        """Tangents of inner nodes, from those of the inputs."""
+        known = {id(self.handle(n)): (n, t) for n, t in zip(self.body.inputs, tangents)
+                 if t is not None}  # fmt: skip
+        for prim, operands, results, params, _ in self.records():
+            own = [known.get(id(x), (None, None))[1] for x in operands]
+            if all(t is None for t in own):
+                continue
+            operands, shown, params = view.shown(operands, results, params)
+            pushed = jvp_of(prim)(own, shown, operands, params)
+            if pushed is None:
+                continue
+            pairs = zip(results, pushed) if type(results) is tuple else [(results, pushed)]
+            known.update({id(z): (z.node, t) for z, t in pairs if t is not None})
+        return dict(known.values())
+
+
+class View:
+    """The values of a body's nodes in a body derived from it.
+
+    `kept(node, aval)` gives the value that the operation kept, as a tensor of the graph.
+    """
+
+    def __init__(self, inner: Inner, graph: BodyGraph, kept: Callable[[Node, Aval], Symbol]):
+        self.inner, self.graph, self.kept = inner, graph, kept
+        self.made: dict[Node, Symbol] = {}
+
+    def __call__(self, node: Node) -> Symbol:
+        """The value of an inner node."""
+        found = self.made.get(node)
+        if found is None:
+            found = self.made[node] = self._make(node)
+        return found
+
+    def _make(self, node: Node) -> Symbol:
+        inner, graph = self.inner, self.graph
+        place = inner.position.get(node)
+        if place is not None and place >= inner.carried:
+            return self.claim(node, graph.own(inner.operands[place]))
+        if node.prim.name == "constant":
+            return graph.constant(node.params["value"].array)
+        if node.prim.name in CHEAP and not node.table.extra.get(node):
+            return node.prim(*map(self, node.operands), **self._params(node.params))
+        return self.claim(node, self.kept(node, self.expected(node)))
+
+    def shown(self, operands: tuple, results: Any, params: dict) -> tuple:
+        """What a rule is shown for handles of inner nodes, and for parameters."""
+        if type(results) is tuple:
+            results = tuple([self(z.node) for z in results])
+        else:
+            results = self(results.node)
+        operands = tuple([self(x.node) for x in operands])
+        return operands, results, self._params(params)
+
+    def _params(self, params: dict) -> dict:
+        size_inside = self.graph.size_inside
+        return {key: size_inside(value) for key, value in params.items()}
+
+    def expected(self, node: Node) -> Aval:
+        """What is known here of the value of `node`: None for sizes that nothing tells yet."""
+        dims = node.aval.dims
+        if dims is not None:
+            dims = tuple([self._known(size) if type(size) is Dim else size for size in dims])
+        return Aval(dims, node.aval.dtype)
+
+    def learn(self, node: Node, value: Symbol) -> Symbol:
+        """Take from `value` the sizes that nothing told before."""
+        for size, present in zip(node.aval.dims or (), value.aval.dims or ()):
+            if type(size) is Dim:
+                self.graph.sizes.setdefault(size, present)
+        return value
+
+    def claim(self, node: Node, value: Symbol) -> Symbol:
+        """`value`, of which it is known that it has the shape of `node`."""
+        if node.aval.dims is None:
+            return value
+        self.learn(node, value)
+        aval, own = self.expected(node), value.aval.dims
+        if own is not None and None not in aval.dims and same_dims(own, aval.dims):
+            return value
+        shape = tuple([size if type(size) is int else None for size in aval.dims])
+        found = self.graph.apply(ensure_dims, (("shape", shape),), (value.node,), aval)
+        return self.learn(node, found)
+
+    def _known(self, size: Dim) -> Any:
+        """The size here, if a value made before, or one from outside, tells."""
+        sizes = self.graph.sizes
+        found = sizes.get(size)
+        if found is None and size in self.inner.sizes:
+            source = self.inner.sizes[size]
+            if source not in self.made:
+                self.made[source] = self.graph.own(self.inner.operands[self.inner.position[source]])
+                self.learn(source, self.made[source])
+            found = sizes.get(size)
+        if found is None:
+            found = substitute(size, lambda atom: sizes.get(of_atom(atom)))
+        return found
+
+    def size(self, atom: Atom) -> Any:
+        """The size here that an atom of the body is; None for other atoms."""
+        source = atom.source
+        if source is None or source.table is not self.inner.body.table:
+            return None
+        found = self._known(of_atom(atom))
+        if found is None:
+            value = self(source)
+            if atom.kind != "size":
+                found = element(value.node, atom.place)
+            else:
+                found = self.graph.sizes.get(of_atom(atom))
+                found = value.dims[atom.place] if found is None else found
+            self.graph.sizes[of_atom(atom)] = found
+        return found

@@ -1,0 +1,506 @@
+"""tf.function: a Python function traced once for each kind of arguments.
+
+Traces are kept in a bounded cache, least recently used first out, and go with the function.  A
+second shape of the same arguments gives a second trace; the third one (the second, with
+`reduce_retracing`) makes the dimensions that differ unknown, and then one trace serves all sizes.
+Each trace after the first has a reason, in words.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import dispatch, settings
+from talweg.core.errors import NeedsStaticError, type_error
+from talweg.core.spec import TensorSpec, TypeSpec
+from talweg.core.value import OPERATIONS
+from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.tensor import EagerTensor
+from talweg.graph import structure
+from talweg.trace.concrete import ConcreteFunction, TraceGraph
+from talweg.trace.signature import (
+    Container,
+    Place,
+    Taken,
+    covers,
+    difference,
+    dims_of,
+    is_tensor_key,
+    put_together,
+    relaxed,
+)
+
+TRACES = 64  # kept for one function
+MANY = 5  # traces after which a function is warned of, once
+REASONS = 32  # kept for one function
+
+
+class Options:
+    """What holds for all functions."""
+
+    run_eagerly = False
+
+
+options = Options()
+
+
+class Function:
+    """A traced function (`tf.function`); calling it traces if need be, and runs the trace."""
+
+    def __init__(
+        self,
+        python_function: Callable[..., Any],
+        name: str | None = None,
+        input_signature: Any = None,
+        autograph: bool = True,
+        reduce_retracing: bool = False,
+        jit_compile: bool | None = None,
+        autograph_options: Any = None,
+    ):
+        if not callable(python_function):
+            raise type_error("TW104", f"tf.function: {python_function!r} is not callable")
+        self._python_function = python_function
+        self._name = name or getattr(python_function, "__name__", type(python_function).__name__)
+        self._autograph, self._reduce = autograph, reduce_retracing
+        self._jit_compile = jit_compile
+        self._autograph_options = autograph_options
+        self._bound: Any = weakref.WeakKeyDictionary()
+        self._signature = _signature_of(python_function)
+        self.input_signature = _checked_signature(input_signature, self)
+        self._fast: dict[tuple, ConcreteFunction] = {}
+        self._clear()
+        functools.update_wrapper(self, _unwrapped(python_function), updated=())
+
+    def _clear(self) -> None:
+        self._traces: OrderedDict[Any, ConcreteFunction] = OrderedDict()
+        self._fast.clear()
+        self._seen: list = []
+        self._count = 0
+        self._made_variables = False
+        self._warned = False
+        self.reasons: list[str] = []
+
+    # -- what it is
+
+    @property
+    def python_function(self) -> Callable[..., Any]:
+        """The Python function."""
+        return self._python_function
+
+    @property
+    def name(self) -> str:
+        """The name of the Python function."""
+        return self._name
+
+    @property
+    def function_spec(self) -> Any:
+        """The signature of the Python function."""
+        return self._signature
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often the Python function was traced."""
+        return self._count
+
+    def retracing_reasons(self) -> list[str]:
+        """Why it was traced again, a sentence for each time (the last ones).
+
+        >>> import talweg as tf
+        >>> double = tf.function(lambda x: 2 * x)
+        >>> _ = double(tf.constant(1)), double(tf.constant(1.0))
+        >>> double.retracing_reasons()
+        ['x: dtype float32, was int32']
+        """
+        return list(self.reasons)
+
+    def __repr__(self) -> str:
+        return f"<talweg function {self._name}, traced {self._count} times>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        try:
+            found = self._bound.get(instance)
+        except TypeError:  # not hashable or no weak references
+            return Function(self._python_function.__get__(instance), **self._options())
+        if found is None:
+            found = self._bound[instance] = Function(
+                _Method(self._python_function, instance), **self._options()
+            )
+        return BoundFunction(found, instance)
+
+    def _options(self) -> dict:
+        return {
+            "name": self._name,
+            "input_signature": self.input_signature,
+            "autograph": self._autograph,
+            "reduce_retracing": self._reduce,
+            "jit_compile": self._jit_compile,
+            "autograph_options": self._autograph_options,
+        }
+
+    # -- calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and self.input_signature is None:
+            try:
+                found = self._fast.get(
+                    tuple([(x._array.dtype, x._array.shape) for x in args])
+                )
+            except (AttributeError, NeedsStaticError):  # not all of them eager tensors
+                found = None
+            if found is not None and not options.run_eagerly:
+                return found.call_flat(list(args))
+        if options.run_eagerly:
+            return self._python_function(*args, **kwargs)
+        concrete, tensors = self._find(args, kwargs)
+        if args and not kwargs and all([type(x) is EagerTensor for x in args]):
+            self._remember(concrete, args)
+        return concrete.call_flat(tensors)
+
+    def _remember(self, concrete: ConcreteFunction, args: tuple) -> None:
+        """The short way to the trace for arguments like these."""
+        if self.input_signature is None and dispatch.context.base is None:
+            if len(self._fast) >= TRACES:
+                self._fast.clear()
+            self._fast[tuple([(x._array.dtype, x._array.shape) for x in args])] = concrete
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The trace for arguments, which may be specs (`tf.TensorSpec`) in place of tensors."""
+        if self.input_signature is not None and not args and not kwargs:
+            args = tuple(self.input_signature)
+        concrete, _ = self._find(args, kwargs)
+        return concrete
+
+    def _find(self, args: tuple, kwargs: dict) -> tuple[ConcreteFunction, list]:
+        args, kwargs = self._bind(args, kwargs)
+        taken = Taken([args, kwargs])
+        tree, key = taken.tree, taken.key
+        if self.input_signature is not None:
+            key = self._signature_key(taken)
+        found = self._traces.get(key)
+        if found is None:
+            found = next((t for k, t in self._traces.items() if covers(k, key)), None)
+        if found is None:
+            found = self._new_trace(key, tree, taken)
+        else:
+            self._touch(found)
+        return found, taken.tensors
+
+    def _touch(self, concrete: ConcreteFunction) -> None:
+        for key, trace in self._traces.items():
+            if trace is concrete:
+                self._traces.move_to_end(key)
+                return
+
+    def _bind(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The arguments in the order of the signature, defaults filled in; TypeError if wrong."""
+        if self._signature is None:
+            return args, kwargs
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise type_error("TW104", f"Binding inputs to tf.function {self._name!r} failed: "
+                             f"{error}") from None  # fmt: skip
+        bound.apply_defaults()
+        return self._as_signature(bound.args, bound.kwargs)
+
+    def _as_signature(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The arguments as the input signature demands."""
+        wanted = self.input_signature
+        if wanted is None:
+            return args, kwargs
+        if len(args) < len(wanted):
+            raise type_error(
+                "TW104", f"{self._name}: {len(wanted)} arguments in the input signature, got "
+                f"{len(args)}",
+            )  # fmt: skip
+        found = [_fitted(spec, value, self._name) for spec, value in zip(wanted, args)]
+        return (*found, *args[len(wanted) :]), kwargs
+
+    def _signature_key(self, taken: Taken) -> Any:
+        """The one key of a function with an input signature."""
+        flat = [s for s in structure.flatten(list(self.input_signature), composites=True)
+                if isinstance(s, TensorSpec)]  # fmt: skip
+        specs = iter(flat)
+        return _with_specs(taken.key, specs)
+
+    # -- tracing
+
+    def _new_trace(self, key: Any, tree: Any, taken: Taken) -> ConcreteFunction:
+        key = self._general(key)
+        self._explain(key)
+        names = self._names(tree)
+        specs = [TensorSpec(dims, dtype, name)
+                 for (dtype, dims), name in zip(_tensor_keys(key), names)]  # fmt: skip
+        for place, tensor in enumerate(taken.tensors):
+            if isinstance(tensor, TypeSpec) and getattr(tensor, "name", None):
+                names[place] = tensor.name
+                specs[place] = TensorSpec(specs[place].shape, specs[place].dtype, tensor.name)
+        concrete = self._trace(tree, specs, names)
+        concrete.structured_input_signature = put_together(tree, specs)
+        concrete.parameters = self._shown_parameters(tree)
+        if not any(getattr(value, "graph", None) is not None for value in concrete._outside):
+            self._traces[key] = concrete
+            while len(self._traces) > TRACES:
+                _, dropped = self._traces.popitem(last=False)
+                self._fast = {k: t for k, t in self._fast.items() if t is not dropped}
+        return concrete
+
+    def _general(self, key: Any) -> Any:
+        """`key`, or a more general one if traces with other sizes are there already."""
+        self._seen.append(key)
+        if self.input_signature is not None:
+            return key
+        limit = 1 if self._reduce else 2
+        alike = [other for other in self._traces if relaxed(other, key) is not None]
+        if len(alike) < limit:
+            return key
+        general = key
+        for other in alike:
+            general = relaxed(general, other) or general
+        return general
+
+    def _explain(self, key: Any) -> None:
+        """Note why the function is traced again; warn once of a function that keeps doing it."""
+        if not self._traces:
+            return
+        nearest = next(reversed(self._traces))
+        reason = self._reason(nearest, key)
+        self.reasons = [*self.reasons[-REASONS + 1 :], reason]
+        if settings.debug.get() >= 1:
+            logging.getLogger("talweg").warning("tracing %s again: %s", self._name, reason)
+        if len(self.reasons) >= MANY and not self._warned:
+            self._warned = True
+            logging.getLogger("talweg").warning(
+                "%s was traced %d times, last because of %s.  Pass tensors instead of Python "
+                "values that change, keep dtypes the same, define tf.functions outside of loops, or "
+                "use reduce_retracing=True for sizes.",
+                self._name, len(self.reasons) + 1, reason,
+            )  # fmt: skip
+
+    def _reason(self, old: Any, new: Any) -> str:
+        old_args, new_args = old[2][0], new[2][0]
+        names = self._parameter_names(max(len(old_args[2]), len(new_args[2])))
+        for name, a, b in zip(names, old_args[2], new_args[2]):
+            found = difference(a, b, name)
+            if found is not None:
+                return found
+        return difference(old[2][1], new[2][1], "keyword arguments") or "other arguments"
+
+    def _parameter_names(self, count: int) -> list[str]:
+        names = [] if self._signature is None else list(self._signature.parameters)
+        return [names[i] if i < len(names) else f"argument {i}" for i in range(count)]
+
+    def _names(self, tree: Any) -> list[str]:
+        """A name for each tensor argument: the parameter's, numbered inside nests."""
+        args, kwargs = tree.children
+        found: list[str] = []
+        pairs = list(zip(self._parameter_names(len(args.children)), args.children))
+        pairs += list(zip(structure.sorted_keys(kwargs.like), kwargs.children))
+        for name, child in pairs:
+            count = _count_places(child)
+            found += [name if number == 0 else f"{name}_{number}" for number in range(count)]
+        unique: dict[str, int] = {}
+        for place, name in enumerate(found):
+            unique[name] = unique.get(name, 0) + 1
+            if unique[name] > 1:
+                found[place] = f"{name}_{unique[name] - 1}"
+        return found
+
+    def _shown_parameters(self, tree: Any) -> list[tuple]:
+        """Each parameter's name and what it was traced for, specs in place of tensors."""
+        args, kwargs = tree.children
+        names = self._parameter_names(len(args.children))
+        pairs = list(zip(names, args.children))
+        return pairs + list(zip(structure.sorted_keys(kwargs.like), kwargs.children))
+
+    def _trace(self, tree: Any, specs: list, names: list[str]) -> ConcreteFunction:
+        function = self._python_function
+        if self._autograph:
+            function = OPERATIONS["autograph_converted"](function)
+        allowed = not self._count and not self._made_variables
+        concrete, made = self._trace_once(function, tree, specs, names, allowed)
+        if made:
+            self._made_variables = True
+            concrete, _ = self._trace_once(function, tree, specs, names, False)
+        return concrete
+
+    def _trace_once(
+        self, function: Any, tree: Any, specs: list, names: list[str], allowed: bool
+    ) -> tuple[ConcreteFunction, bool]:
+        outer = dispatch.context.base
+        graph = TraceGraph(self._name)
+        graph.may_make_variables = allowed
+        concrete = ConcreteFunction(self._name, graph, tree, specs)
+        self._count += 1
+        try:
+            concrete.trace(function, names)
+        except BaseException:
+            dispatch.context.base = outer
+            raise
+        return concrete, graph.made_variables
+
+
+class BoundFunction:
+    """A traced method of an object, which it keeps alive; the traces are kept with the object."""
+
+    __slots__ = ("__self__", "__wrapped__")
+
+    def __init__(self, function: Function, instance: Any):
+        self.__wrapped__, self.__self__ = function, instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return f"<bound {self.__wrapped__!r}>"
+
+
+class _Method:
+    """A function bound to an object that it does not keep alive."""
+
+    def __init__(self, function: Callable[..., Any], instance: Any):
+        self.__wrapped__ = function
+        self._instance = weakref.ref(instance)
+        self.__name__ = getattr(function, "__name__", "method")
+        self.__doc__ = function.__doc__
+
+    @property
+    def bound(self) -> Any:
+        """The bound method."""
+        instance = self._instance()
+        if instance is None:
+            raise ReferenceError(f"the object of the method {self.__name__!r} is gone")
+        return self.__wrapped__.__get__(instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.bound(*args, **kwargs)
+
+
+def _unwrapped(function: Any) -> Any:
+    return function.__wrapped__ if isinstance(function, _Method) else function
+
+
+def _signature_of(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function.bound if isinstance(function, _Method) else function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _checked_signature(signature: Any, function: Function) -> Any:
+    """An input signature as a tuple; TypeError or ValueError if it is none."""
+    if signature is None:
+        return None
+    if not isinstance(signature, (tuple, list)):
+        raise type_error(
+            "TW104", f"input_signature must be either a tuple or a list, got {type(signature)}"
+        )
+    for leaf in structure.flatten(list(signature)):
+        if not isinstance(leaf, TypeSpec):
+            raise type_error(
+                "TW104", f"input_signature must be a possibly nested sequence of TensorSpec "
+                f"objects, got {leaf!r}",
+            )  # fmt: skip
+    own = function._signature
+    if own is not None:
+        takes = [p for p in own.parameters.values()
+                 if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]  # fmt: skip
+        if takes and takes[0].name == "self" and not inspect.ismethod(function._python_function):
+            takes = takes[1:]  # a method, decorated in its class
+        many = any(p.kind is p.VAR_POSITIONAL for p in own.parameters.values())
+        if len(signature) > len(takes) and not many:
+            raise type_error(
+                "TW104",
+                f"input_signature has {len(signature)} entries, {function.name} takes {len(takes)}",
+            )
+        missing = [p.name for p in takes[len(signature) :] if p.default is p.empty]
+        if missing:
+            raise type_error(
+                "TW104", f"input_signature leaves out the arguments {missing} of {function.name}, "
+                "which have no default",
+            )  # fmt: skip
+    return tuple(signature)
+
+
+def _fitted(spec: Any, value: Any, name: str) -> Any:
+    """An argument as its spec demands; TypeError if it does not fit."""
+    if isinstance(spec, TensorSpec):
+        if isinstance(value, TensorSpec):
+            fits = spec.is_compatible_with(value)
+            converted = value
+        else:
+            try:
+                own = is_tensor_like(value)
+                converted = convert_to_tensor(value, None if own else spec.dtype)
+            except (TypeError, ValueError):
+                raise _unfit(spec, value, name) from None
+            fits = converted.dtype is spec.dtype and _fits_dims(spec, converted)
+        if not fits:
+            raise _unfit(spec, value, name)
+        return converted
+    if isinstance(spec, TypeSpec):
+        if not (isinstance(value, TypeSpec) or spec.is_compatible_with(value)):
+            raise _unfit(spec, value, name)
+        return value
+    try:
+        structure.assert_same(spec, value, check_types=False)
+    except (TypeError, ValueError):
+        raise _unfit(spec, value, name) from None
+    parts = [_fitted(s, v, name)
+             for s, v in zip(structure.children(spec), structure.children(value))]  # fmt: skip
+    return structure.rebuild(value, parts)
+
+
+def _fits_dims(spec: TensorSpec, value: Any) -> bool:
+    dims = dims_of(value)
+    if dims is None or spec.shape.rank is None:
+        return spec.shape.rank is None
+    wanted = spec.shape.as_list()
+    return len(wanted) == len(dims) and all(a is None or a == b for a, b in zip(wanted, dims))
+
+
+def _unfit(spec: Any, value: Any, name: str) -> Exception:
+    return type_error(
+        "TW104", f"Binding inputs to tf.function failed: {name} got {value!r}", f"{spec!r}"
+    )
+
+
+def _with_specs(key: Any, specs: Any) -> Any:
+    """A key whose tensors are those of an input signature, as far as it goes."""
+    if is_tensor_key(key):
+        spec = next(specs, None)
+        if spec is None:
+            return key
+        shape = spec.shape
+        return (spec.dtype, None if shape.rank is None else shape.as_tuple())
+    if type(key) is tuple and len(key) == 3 and type(key[2]) is tuple:
+        return (key[0], key[1], tuple([_with_specs(part, specs) for part in key[2]]))
+    return key
+
+
+def _tensor_keys(key: Any) -> list:
+    """The (dtype, dims) of the tensors in a key, in order."""
+    if is_tensor_key(key):
+        return [key]
+    if type(key) is tuple and len(key) == 3 and type(key[2]) is tuple:
+        return [found for part in key[2] for found in _tensor_keys(part)]
+    return []
+
+
+def _count_places(tree: Any) -> int:
+    if type(tree) is Place:
+        return 1
+    if type(tree) is Container:
+        return sum(map(_count_places, tree.children))
+    return 0
+

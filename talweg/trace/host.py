@@ -1,0 +1,145 @@
+"""Functions with effects in graphs: called with values whenever the graph runs.
+
+`later` keeps a call as an operation without a result.  `asserting` makes an assertion of values one
+in graphs; what a graph knows is checked at once, as TensorFlow does.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.errors import InvalidArgumentError, NeedsStaticError, OpError
+from talweg.core.value import Tensor
+from talweg.eager.tensor import wrap
+from talweg.graph import structure
+from talweg.graph.symbol import Symbol, constant_of
+from talweg.prims.host import act
+from talweg.prims.state import group
+from talweg.trace.whole import Hole
+
+
+class Later:
+    """A function with its arguments, tensors left out; called with these as arrays."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple, kwargs: dict, tf_type: str):
+        self.function, self.tf_type = function, tf_type
+        self.operands: list = []
+        self.args = structure.map_leaves(self._leave_out, args, composites=True)
+        self.kwargs = structure.map_leaves(self._leave_out, kwargs, composites=True)
+
+    def _leave_out(self, leaf: Any) -> Any:
+        if isinstance(leaf, Tensor):
+            self.operands.append(leaf)
+        elif hasattr(leaf, "handle_read"):
+            self.operands.append(leaf.value())
+        else:
+            return leaf
+        return Hole(len(self.operands) - 1)
+
+    def take_operands(self) -> list:
+        """The tensors left out; they are not kept, since they belong to the graph."""
+        operands, self.operands = self.operands, []
+        return operands
+
+    def __call__(self, *arrays: Any) -> Any:
+        """The function's result; assertions of shapes fail as operations do."""
+
+        def fill(leaf: Any) -> Any:
+            return wrap(arrays[leaf.number]) if type(leaf) is Hole else leaf
+
+        args = structure.map_leaves(fill, self.args, composites=True)
+        kwargs = structure.map_leaves(fill, self.kwargs, composites=True)
+        context = dispatch.context
+        before = context.base, context.recorders
+        context.base, context.recorders = None, ()
+        try:
+            return self.function(*args, **kwargs)
+        except (ValueError, TypeError) as error:
+            raise InvalidArgumentError(None, None, str(error)) from None
+        finally:
+            context.base, context.recorders = before
+
+    def __repr__(self) -> str:
+        return f"<{self.tf_type}>"
+
+
+def later(function: Callable[..., Any], args: tuple, kwargs: dict, tf_type: str) -> Any:
+    """An operation that calls `function` with the values of these arguments when it runs."""
+    call = Later(function, args, kwargs, tf_type)
+    return act(*call.take_operands(), call=call).op
+
+
+def nothing() -> Any:
+    """An operation that does nothing (`tf.no_op`)."""
+    return group().op
+
+
+def asserting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, an eager assertion; in a graph it gives an operation.
+
+    The assertion is carried out at once where all values are known, or where the shapes that it
+    looks at are; an error is then raised as it is.
+    """
+
+    @functools.wraps(function)
+    def check(*args: Any, **kwargs: Any) -> Any:
+        if dispatch.context.base is None:
+            return function(*args, **kwargs)
+        name = kwargs.pop("name", None)
+        call = Later(function, args, kwargs, "Assert")
+        operands = call.take_operands()
+        known = [_known(operand) for operand in operands]
+        try:
+            if all(value is not None for value in known):
+                _eagerly(function, call, known)
+                return _named(nothing(), name)
+            if getattr(function, "of_shapes", False):
+                function(*args, **kwargs)
+                return _named(nothing(), name)
+        except NeedsStaticError:
+            pass
+        except OpError as error:
+            error.talweg_by_value = True  # type: ignore[attr-defined]
+            raise
+        return _named(act(*operands, call=call).op, name)
+
+    return check
+
+
+def _eagerly(function: Callable[..., Any], call: Later, arrays: list) -> None:
+    """Call it now, with its own errors."""
+
+    def fill(leaf: Any) -> Any:
+        return wrap(arrays[leaf.number]) if type(leaf) is Hole else leaf
+
+    args = structure.map_leaves(fill, call.args, composites=True)
+    kwargs = structure.map_leaves(fill, call.kwargs, composites=True)
+    context = dispatch.context
+    before, context.base = context.base, None
+    try:
+        function(*args, **kwargs)
+    finally:
+        context.base = before
+
+
+def _known(operand: Any) -> Any:
+    """The value of a constant; None if it is known only when the graph runs."""
+    if type(operand) is Symbol:
+        content = constant_of(operand.node)
+        return None if content is None else content.array
+    return operand._array if type(operand) is dispatch.state.plain else None
+
+
+def _named(operation: Any, name: str | None) -> Any:
+    if name:
+        operation.graph.label(operation.node, name)
+    return operation
+
+
+def of_shapes(function: Any) -> Any:
+    """Mark an assertion that looks at shapes and dtypes, which a graph may know."""
+    function.of_shapes = True
+    return function

@@ -1,0 +1,227 @@
+"""What a call of a traced function looks like: the key of its trace, and reasons for a new one.
+
+The arguments are taken apart into tensors, which become inputs of the trace, and everything else,
+which is part of the key: Python values by value, objects by identity (weakly).
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dims import Dim
+from talweg.core.shapes import known, unknown_shape
+from talweg.core.spec import TensorSpec, TypeSpec
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import EagerTensor
+from talweg.eager.variable import Variable
+from talweg.graph import structure
+from talweg.graph.symbol import Symbol
+
+
+class Same:
+    """An object as part of a key: equal only to itself, and not kept alive if possible."""
+
+    __slots__ = ("_reference", "number", "text")
+
+    def __init__(self, value: Any):
+        self.number = id(value)
+        self.text = f"{type(value).__name__} object"
+        try:
+            self._reference: Any = weakref.ref(value)
+        except TypeError:
+            self._reference = lambda: value
+
+    def __eq__(self, other: Any) -> bool:
+        if not isinstance(other, Same) or self.number != other.number:
+            return False
+        return self._reference() is other._reference() is not None
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Taken:
+    """Arguments taken apart: `key`, the tensors, and how to put them together again."""
+
+    __slots__ = ("key", "tensors", "tree")
+
+    def __init__(self, value: Any):
+        self.tensors: list = []
+        self.key, self.tree = self._take(value)
+
+    def _take(self, value: Any) -> tuple[Any, Any]:
+        """The part of the key for `value`, and the template in which tensors are numbered."""
+        kind = type(value)
+        if kind is EagerTensor or kind is Symbol or isinstance(value, Tensor):
+            return self._tensor(value)
+        if kind in _PLAIN:
+            return (kind, value if value == value else "nan"), value
+        if isinstance(value, Variable):
+            return ("variable", Same(value.handle)), value
+        if isinstance(value, (np.ndarray, np.generic)):
+            return self._tensor(convert_to_tensor(value))
+        if isinstance(value, TensorSpec):
+            return self._tensor(value)
+        if isinstance(value, TypeSpec):
+            return ("spec", value), value
+        if structure.is_nested(value, composites=True):
+            return self._container(value)
+        if kind in (str, bytes, type) or isinstance(value, (np.dtype, frozenset)):
+            return (kind, value), value
+        try:
+            if type(value).__eq__ is not object.__eq__:
+                hash(value)
+                return (kind, value), value
+        except TypeError:
+            pass
+        return ("object", Same(value)), value
+
+    def _tensor(self, value: Any) -> tuple:
+        self.tensors.append(value)
+        return (value.dtype, dims_of(value)), Place(len(self.tensors) - 1)
+
+    def _container(self, value: Any) -> tuple:
+        parts = [self._take(child) for child in structure.children(value)]
+        extra: Any = None
+        if structure.kind_of(value) == structure.MAPPING:
+            extra = tuple(structure.sorted_keys(value))
+        elif structure.kind_of(value) == structure.COMPOSITE:
+            extra = getattr(value, "shape", None)
+        keys = tuple([key for key, _ in parts])
+        return (type(value), extra, keys), Container(value, [tree for _, tree in parts])
+
+
+_PLAIN = frozenset((bool, int, float, complex, type(None)))
+
+
+class Place:
+    """Where tensor `number` stands in the arguments."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int):
+        self.number = number
+
+
+class Container:
+    """A container of the arguments, with its children taken apart."""
+
+    __slots__ = ("children", "like")
+
+    def __init__(self, like: Any, children: list):
+        self.like, self.children = like, children
+
+
+def put_together(tree: Any, tensors: list) -> Any:
+    """The arguments with other tensors."""
+    if type(tree) is Place:
+        return tensors[tree.number]
+    if type(tree) is Container:
+        return structure.rebuild(tree.like, [put_together(c, tensors) for c in tree.children])
+    return tree
+
+
+def dims_of(value: Any) -> tuple | None:
+    """The static dimensions of a tensor or spec: None where unknown."""
+    if type(value) is EagerTensor:
+        return value._array.shape
+    if type(value) is Symbol:
+        dims = value.node.aval.dims
+        if dims is None:
+            return None
+        return tuple([None if type(size) is Dim else size for size in dims])
+    shape = value.shape
+    return None if shape.rank is None else shape.as_tuple()
+
+
+def spec_of(value: Any, name: str | None = None) -> TensorSpec:
+    """The spec of a tensor: its dtype and static shape."""
+    dims = dims_of(value)
+    shape = unknown_shape() if dims is None else known(dims)
+    return TensorSpec(shape, value.dtype, name)
+
+
+def is_tensor_key(key: Any) -> bool:
+    """Whether a part of a key stands for a tensor."""
+    return type(key) is tuple and len(key) == 2 and hasattr(key[0], "is_differentiable")
+
+
+def relaxed(old: Any, new: Any) -> Any:
+    """The key that covers both: dimensions that differ become unknown; None if more differs."""
+    if old == new:
+        return old
+    if type(old) is not tuple or type(new) is not tuple or len(old) != len(new):
+        return None
+    if is_tensor_key(old):
+        if not is_tensor_key(new) or old[0] is not new[0]:
+            return None
+        a, b = old[1], new[1]
+        if a is None or b is None or len(a) != len(b):
+            return (old[0], None)
+        return (old[0], tuple([x if x == y else None for x, y in zip(a, b)]))
+    parts = [relaxed(a, b) for a, b in zip(old, new)]
+    if any(part is None and a is not None for part, a in zip(parts, old)):
+        return None
+    return tuple(parts)
+
+
+def covers(general: Any, key: Any) -> bool:
+    """Whether a trace for the key `general` serves a call with `key`."""
+    if general is key or general == key:
+        return True
+    if type(general) is not tuple or type(key) is not tuple or len(general) != len(key):
+        return False
+    if is_tensor_key(general):
+        if not is_tensor_key(key) or general[0] is not key[0]:
+            return False
+        a, b = general[1], key[1]
+        if a is None:
+            return True
+        return b is not None and len(a) == len(b) and all(
+            x is None or x == y for x, y in zip(a, b)
+        )
+    return all(covers(a, b) for a, b in zip(general, key))
+
+
+def difference(old: Any, new: Any, name: str) -> str | None:
+    """In words, the first way in which two keys differ; None if they do not."""
+    if old == new:
+        return None
+    if is_tensor_key(old) and is_tensor_key(new):
+        if old[0] is not new[0]:
+            return f"{name}: dtype {new[0].name}, was {old[0].name}"
+        return f"{name}: shape {_shape(new[1])}, was {_shape(old[1])}"
+    if type(old) is not tuple or type(new) is not tuple:
+        return f"{name}: {new!r}, was {old!r}"
+    if is_tensor_key(old) or is_tensor_key(new):
+        return f"{name}: {_describe(new)}, was {_describe(old)}"
+    if len(old) == 3 and len(new) == 3 and old[0] is new[0] and old[1] == new[1]:
+        labels = old[1] if isinstance(old[1], tuple) else range(len(old[2]))
+        if len(old[2]) == len(new[2]):
+            for label, a, b in zip(labels, old[2], new[2]):
+                found = difference(a, b, f"{name}[{label!r}]")
+                if found is not None:
+                    return found
+        return f"{name}: {len(new[2])} elements, was {len(old[2])}"
+    return f"{name}: {_describe(new)}, was {_describe(old)}"
+
+
+def _shape(dims: tuple | None) -> str:
+    return "unknown" if dims is None else str(list(dims))
+
+
+def _describe(key: Any) -> str:
+    if is_tensor_key(key):
+        return f"a tensor of dtype {key[0].name} and shape {_shape(key[1])}"
+    if len(key) == 2:
+        if isinstance(key[0], type):
+            return f"the Python value {key[1]!r}"
+        return f"{key[0]} {key[1]!r}"
+    return f"a {getattr(key[0], '__name__', key[0])}"
