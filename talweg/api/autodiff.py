@@ -24,6 +24,7 @@ from talweg.graph.handle import Handle
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, layout
 from talweg.trace import gradients as graph_gradients
+from talweg.trace.autograph.convert import handed_over
 from talweg.trace.gradients import place_in
 from talweg.transform import batch
 from talweg.transform.rules import densify
@@ -64,6 +65,7 @@ def vectorized_map(
     >>> tf.vectorized_map(lambda row: tf.reduce_sum(row * row), rows)
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 5., 25.], dtype=float32)>
     """
+    fn = handed_over(fn)
     leaves = [tensor(leaf) for leaf in structure.flatten(elems)]
     sizes = {leaf.dims[0] if leaf.dims else None for leaf in leaves}
     if None in sizes or len(sizes - {1}) > 1:
@@ -241,10 +243,8 @@ def _target(graph: Any, leaf: Any) -> Symbol:
 
 def _source(graph: Any, leaf: Any) -> Any:
     """A source as what the sweep takes; None for what cannot be in the graph."""
-    if isinstance(leaf, Handle):
-        return leaf
-    if hasattr(leaf, "handle_read"):
-        return leaf.handle
+    if isinstance(leaf, Handle) or hasattr(leaf, "handle_read"):
+        return leaf.handle if leaf.dtype.is_differentiable else None
     if isinstance(leaf, IndexedSlices):
         leaf = leaf.values
     elif hasattr(leaf, "_with_gradient"):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-from talweg.api.debugging import assert_
+from talweg.api.debugging import assert_, is_traceback_filtering_enabled
 from talweg.api.export import export, export_value, look_up, operation
 from talweg.api.printing import print_
 from talweg.core import dtypes
@@ -99,9 +99,7 @@ def to_graph(
 
 
 @export("autograph.to_code")
-def to_code(
-    entity: Any, recursive: bool = True, experimental_optional_features: Any = None
-) -> str:
+def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
     """The converted code of a function or method, as text.
 
     >>> import talweg as tf
@@ -169,6 +167,12 @@ def _with_slice(x: Any, index: Any, value: Any) -> Any:
     place = look_up("where")(index < 0, index + sizes[0], index)
     row = look_up("broadcast_to")(value, sizes[1:])
     return look_up("tensor_scatter_nd_update")(x, place[None, None], row[None])
+
+
+@operation("filters_tracebacks")
+def filters_tracebacks() -> bool:
+    """Whether talweg's own frames are left out of tracebacks."""
+    return is_traceback_filtering_enabled()
 
 
 @operation("exported")

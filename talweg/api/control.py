@@ -18,13 +18,15 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.graph import structure
-from talweg.trace import control
+from talweg.trace import control, paths
+from talweg.trace.autograph.convert import handed_over
 
 state = dispatch.state
+IN_FORCE = paths  # imported for what it registers
 
 
 def callable_or_error(value: Any, function: str, argument: str) -> Any:
-    """`value`, or a TypeError if it cannot be called."""
+    """`value`, as AutoGraph has it called, or a TypeError if it cannot be called."""
     if not callable(value):
         raise type_error(
             "TW104",
@@ -32,7 +34,7 @@ def callable_or_error(value: Any, function: str, argument: str) -> Any:
             "a function",
             f"{argument}=lambda ...: ...",
         )
-    return value
+    return handed_over(value)
 
 
 def _truth(value: Any, function: str, argument: str) -> bool:
@@ -66,9 +68,11 @@ def cond(
     >>> tf.cond(x > 2.0, lambda: x * x, lambda: -x)
     <tf.Tensor: shape=(), dtype=float32, numpy=9.0>
     """
-    callable_or_error(true_fn, "cond", "true_fn")
-    callable_or_error(false_fn, "cond", "false_fn")
+    true_fn = callable_or_error(true_fn, "cond", "true_fn")
+    false_fn = callable_or_error(false_fn, "cond", "false_fn")
     if state.in_graph is not None and control.in_graph(pred):
+        if isinstance(pred, bool):
+            raise type_error("TW104", "cond: pred must not be a Python bool", "a tensor")
         return control.cond(pred, true_fn, false_fn)
     return true_fn() if _truth(pred, "cond", "pred") else false_fn()
 
@@ -140,12 +144,12 @@ def case(
     return assert_true(False, "case: none of the conditions is true and there is no default")
 
 
-def case_in_graph(pairs: list, default: Any, exclusive: bool, strict: bool = True) -> Any:
+def case_in_graph(pairs: list, default: Any, exclusive: bool) -> Any:
     """`case` as one branch."""
     index = control.first_true([p for p, _ in pairs], exclusive, default is not None)
-    functions = [function for _, function in pairs]
-    functions.append(functions[-1] if default is None else default)
-    return control.choose(index, functions, "case", strict)
+    functions = [handed_over(function) for _, function in pairs]
+    functions.append(functions[-1] if default is None else handed_over(default))
+    return control.choose(index, functions, "case")
 
 
 @export("switch_case")
@@ -176,7 +180,7 @@ def switch_case(
     if default is not None:
         callable_or_error(default, "switch_case", "default")
     if state.in_graph is not None and control.in_graph(branch_index):
-        functions = branches if default is None else [*branches, default]
+        functions = [handed_over(f) for f in (*branches, *([] if default is None else [default]))]
         return control.choose(
             control.number_of_branch(branch_index, len(functions)), functions, "switch_case"
         )
@@ -233,8 +237,8 @@ def while_loop(
     >>> tf.while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), (0, tf.constant(0)))
     (<tf.Tensor: shape=(), dtype=int32, numpy=4>, <tf.Tensor: shape=(), dtype=int32, numpy=6>)
     """
-    callable_or_error(cond, "while_loop", "cond")
-    callable_or_error(body, "while_loop", "body")
+    cond = callable_or_error(cond, "while_loop", "cond")
+    body = callable_or_error(body, "while_loop", "body")
     if parallel_iterations is None or parallel_iterations < 1:
         raise type_error(
             "TW207", f"while_loop: parallel_iterations={parallel_iterations!r}", "at least 1"

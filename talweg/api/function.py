@@ -7,7 +7,7 @@ from typing import Any
 
 from talweg.api.export import export, operation
 from talweg.core.errors import value_error
-from talweg.eager import graph_operators
+from talweg.eager import graph_operators, graph_variable
 from talweg.eager.tensor import wrap
 from talweg.execute import interpret
 from talweg.graph import structure
@@ -18,7 +18,7 @@ from talweg.trace.autograph import convert
 from talweg.trace.concrete import ConcreteFunction
 from talweg.trace.function import Function
 
-IN_FORCE = (call_rules, control_rules, graph_operators, whole)  # imported for what they register
+IN_FORCE = (call_rules, control_rules, graph_operators, graph_variable, whole)  # imported for what they register
 export("types.experimental.ConcreteFunction")(ConcreteFunction)
 export("types.experimental.PolymorphicFunction", "types.experimental.GenericFunction")(Function)
 

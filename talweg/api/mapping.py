@@ -1,7 +1,8 @@
 """Functions applied along the first axis of nests of tensors: map_fn, scan, foldl, foldr.
 
-They are loops in Python.  The elements are taken apart by one `unstack` and put together by one
-`stack`, so a gradient through n elements costs n, not n² as with an index an element.
+In eager mode they are loops in Python (in graphs see `api/mapping_in_graphs.py`).  The elements are
+taken apart by one `unstack` and put together by one `stack`, so a gradient through n elements costs
+n, not n² as with an index an element.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from talweg.api.array.creating import zeros
 from talweg.api.array.joining import stack, unstack
 from talweg.api.control import callable_or_error
 from talweg.api.export import export, look_up
+from talweg.api.mapping_in_graphs import fold_in_graph, is_symbolic, map_in_graph, scan_in_graph
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OutOfRangeError, compose, invalid, value_error
 from talweg.core.shapes import TensorShape
@@ -135,9 +137,11 @@ def map_fn(
     >>> tf.map_fn(lambda n: n / 2, tf.constant([1, 2]), fn_output_signature=tf.float64)
     <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.5, 1. ])>
     """
-    callable_or_error(fn, "map_fn", "fn")
-    elements = _Elements("map_fn", elems)
+    fn = callable_or_error(fn, "map_fn", "fn")
     signature = fn_output_signature if fn_output_signature is not None else dtype
+    if is_symbolic(elems):
+        return map_in_graph(fn, elems, signature, infer_shape, back_prop)
+    elements = _Elements("map_fn", elems)
     like = elems if signature is None else signature
     wanted = elements.leaves if signature is None else structure.flatten(signature)
     rows = []
@@ -199,7 +203,9 @@ def scan(
     >>> tf.scan(lambda total, x: total * x, tf.constant([1, 2, 3]), initializer=10, reverse=True)
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([60, 60, 30], dtype=int32)>
     """
-    callable_or_error(fn, "scan", "fn")
+    fn = callable_or_error(fn, "scan", "fn")
+    if is_symbolic(elems, initializer):
+        return scan_in_graph(fn, elems, initializer, reverse, infer_shape, back_prop)
     elements = _Elements("scan", elems)
     state, positions = _start("scan", elements, initializer, reverse)
     first = [tensor(leaf) for leaf in structure.flatten(state)]
@@ -215,8 +221,12 @@ def scan(
     return structure.pack(like, _gather("scan", rows, wanted, infer_shape))
 
 
-def _fold(function: str, fn: Any, elems: Any, initializer: Any, reverse: bool) -> Any:
-    callable_or_error(fn, function, "fn")
+def _fold(
+    function: str, fn: Any, elems: Any, initializer: Any, reverse: bool, back_prop: bool
+) -> Any:
+    fn = callable_or_error(fn, function, "fn")
+    if is_symbolic(elems, initializer):
+        return fold_in_graph(function, fn, elems, initializer, reverse, back_prop)
     elements = _Elements(function, elems)
     state, positions = _start(function, elements, initializer, reverse)
     like = state
@@ -246,7 +256,7 @@ def foldl(
     >>> tf.foldl(lambda a, x: 10 * a + x, tf.constant([1, 2, 3]))
     <tf.Tensor: shape=(), dtype=int32, numpy=123>
     """
-    return _fold("foldl", fn, elems, initializer, reverse=False)
+    return _fold("foldl", fn, elems, initializer, False, back_prop)
 
 
 @export("foldr")
@@ -269,4 +279,4 @@ def foldr(
     >>> tf.foldr(lambda a, x: 10 * a + x, tf.constant([1, 2, 3]))
     <tf.Tensor: shape=(), dtype=int32, numpy=321>
     """
-    return _fold("foldr", fn, elems, initializer, reverse=True)
+    return _fold("foldr", fn, elems, initializer, True, back_prop)

@@ -13,6 +13,7 @@ from talweg.core import scope
 from talweg.core.errors import value_error
 from talweg.eager.variable import Variable
 from talweg.graph import structure
+from talweg.trace.autograph.convert import handed_over
 
 _IDENTIFIER = re.compile(r"^[A-Za-z_]\w*$")
 
@@ -111,7 +112,7 @@ class Module:
         @functools.wraps(method)
         def scoped(self: Module, *args: Any, **kwargs: Any) -> Any:
             with self.name_scope:
-                return method(self, *args, **kwargs)
+                return handed_over(method)(self, *args, **kwargs)
 
         return scoped
 

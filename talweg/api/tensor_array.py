@@ -320,5 +320,3 @@ class TensorArraySpec(TypeSpec):
             f"TensorArraySpec({self.element_shape!r}, tf.{self.dtype.name}, {self.dynamic_size}, "
             f"{self.infer_shape})"
         )
-
-

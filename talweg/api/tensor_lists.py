@@ -111,7 +111,9 @@ class EagerList:
     def stack(self) -> Any:
         """All elements along a new axis."""
         if not self.values:
-            return zeros([0, *[size or 0 for size in self.elements.dims or ()]], self.elements.dtype)
+            return zeros(
+                [0, *[size or 0 for size in self.elements.dims or ()]], self.elements.dtype
+            )
         return stack([self._value(place) for place in range(len(self.values))])
 
     def gather(self, indices: Any) -> Any:
@@ -240,9 +242,7 @@ class GraphList:
 
     def concat(self) -> Any:
         """All elements along their first axis."""
-        return list_parts.list_concat(
-            self.flow, dims=self.elements.dims, dtype=self.elements.dtype
-        )
+        return list_parts.list_concat(self.flow, dims=self.elements.dims, dtype=self.elements.dtype)
 
     def unstack(self, value: Any) -> GraphList:
         """The slices of a tensor as the elements."""
@@ -254,7 +254,7 @@ class GraphList:
             length = value.shape[0]
             known = type(self.count) is int and length is not None
             if known and length > self.count and self._limited:
-                raise value_error(
+                raise invalid(
                     "TW206",
                     f"Cannot unstack {length} tensors into a TensorArray of static size "
                     f"{self.count}",

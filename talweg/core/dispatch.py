@@ -46,6 +46,7 @@ class Context(threading.local):
     recorders: tuple = ()  # tapes, then forward accumulators; inner after outer
     base: Any = None  # None: eager
     batch_level: int = 0  # how many batchings are nested
+    keep_inside: bool = False  # whether operations with bodies keep everything for derivatives
     mapped: tuple = ()  # interpreters of the `vectorized_map`s we are inside, inner after outer
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.errors import type_error
+from talweg.core.errors import NotEagerError, type_error
 
 ENUMS = {
     "float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7,
@@ -211,6 +211,8 @@ def of_numpy(dtype: np.dtype) -> DType:
     found = _BY_NUMPY.get(dtype)
     if found is not None:
         return found
+    if isinstance(dtype, DType):
+        raise NotEagerError
     if dtype.kind in "SU":
         return string
     found = BY_NAME.get(dtype.name)

@@ -115,6 +115,10 @@ class NeedsStaticError(ValueError):
     """Building a graph needs a number that only running it gives: a size, a rank, a value."""
 
 
+class NotEagerError(Exception):
+    """An operand has no value: the operation belongs into a graph.  Never reaches users."""
+
+
 def compose(code: str, happened: str, expected: str = "", hint: str = "") -> str:
     """The text of an error: what happened, what was expected, whose line, a way out, the code."""
     assert code in CATALOGUE, code

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from talweg.core.dims import differ
 from talweg.core.dtypes import DType, as_dtype, float32, int64
 from talweg.core.errors import type_error, value_error
-from talweg.core.shapes import TensorShape
+from talweg.core.shapes import TensorShape, unknown_shape
 from talweg.core.spec import TypeSpec
 from talweg.core.value import OPERATIONS
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
-from talweg.eager.tensor import array_of
-from talweg.prims import indexing, layout
+from talweg.eager.tensor import EagerTensor, array_of
+from talweg.prims import indexing
+from talweg.prims.state import ensure_dims
 
 
 class SparseTensor:
@@ -43,21 +43,21 @@ class SparseTensor:
         self._dense_shape = convert_to_tensor(dense_shape, int64)
         _check_ranks(self)
         rows, depth = self._indices.dims
-        if rows != self._values.dims[0]:
+        if differ(rows, self._values.dims[0]):
             raise value_error(
                 "TW204",
                 f"SparseTensor: {rows} indices (shape {self._indices.dims}) and "
                 f"{self._values.dims[0]} values",
                 "as many indices as values",
             )
-        if depth != self._dense_shape.dims[0]:
+        if differ(depth, self._dense_shape.dims[0]):
             raise value_error(
                 "TW204",
                 f"SparseTensor: indices of shape {self._indices.dims} have {depth} numbers each, "
                 f"dense_shape {self._dense_shape.dims[0]}",
                 "as many as there are dimensions",
             )
-        self._shape = TensorShape(array_of(self._dense_shape).tolist())
+        self._shape = _known_shape(self._dense_shape, depth)
 
     @property
     def indices(self) -> Any:
@@ -104,6 +104,14 @@ class SparseTensor:
         """The same places, with other values; ValueError unless there are as many."""
         return SparseTensor(self._indices, new_values, self._dense_shape)
 
+    def narrowed(self) -> SparseTensor:
+        """The same with indices that are known to have a number for each dimension."""
+        depth, rank = self._indices.dims[1], self._dense_shape.dims[0]
+        if type(depth) is int or type(rank) is not int:
+            return self
+        places = ensure_dims(self._indices, shape=(None, rank))
+        return SparseTensor(places, self._values, self._dense_shape)
+
     def consumers(self) -> list:
         """Operations that use it; none are kept."""
         return []
@@ -137,8 +145,8 @@ class SparseTensor:
             )  # fmt: skip
         dense = convert_to_tensor(other, dtype_hint=self.dtype)
         if dense.ndim:
-            whole = layout.broadcast_to(dense, shape=self._shape.as_tuple())
-            dense = indexing.gather_nd(whole, self._indices, sparse=False)
+            whole = OPERATIONS["broadcast_to"](dense, self._dense_shape)
+            dense = indexing.gather_nd(whole, self.narrowed().indices, sparse=False)
         return self.with_values(function(self._values, dense))
 
     def __repr__(self) -> str:
@@ -150,6 +158,14 @@ class SparseTensor:
     __str__ = __repr__
 
 
+def _known_shape(dense_shape: Any, depth: Any) -> TensorShape:
+    """What is known of the shape of the whole."""
+    if type(dense_shape) is EagerTensor:
+        return TensorShape(array_of(dense_shape).tolist())
+    shape = OPERATIONS["shape_in_tensor"](dense_shape)
+    return unknown_shape(depth) if shape.rank is None and type(depth) is int else shape
+
+
 def _check_ranks(x: SparseTensor) -> None:
     for name, rank in (("indices", 2), ("values", 1), ("dense_shape", 1)):
         part = getattr(x, name)
@@ -159,15 +175,6 @@ def _check_ranks(x: SparseTensor) -> None:
                 f"SparseTensor: {name} has shape {part.dims}: Shape must have rank {rank}",
                 "indices [n, rank], values [n], dense_shape [rank]",
             )
-
-
-def row_numbers(x: SparseTensor) -> np.ndarray:
-    """The place of each value in the whole, flattened in row-major order."""
-    indices, dims = array_of(x.indices), x.shape.as_tuple()
-    weights = np.ones(len(dims), np.int64)
-    if len(dims) > 1:
-        weights[:-1] = np.cumprod(np.array(dims[:0:-1], np.int64))[::-1]
-    return indices @ weights
 
 
 class SparseTensorSpec(TypeSpec):

@@ -9,7 +9,7 @@ import numpy as np
 from talweg.core import dispatch, settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
-from talweg.core.errors import InternalError
+from talweg.core.errors import InternalError, NotEagerError
 from talweg.graph.node import BODY, GRAPH
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
 
@@ -24,8 +24,11 @@ def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
         return dispatch.state.structured(prim, operands, params)
     plain = dispatch.state.plain
     arrays = [x._array if type(x) is plain else x for x in operands]
-    if prim.checked or not is_plain(prim, arrays):
-        check(prim, arrays, params)
+    try:
+        if prim.checked or not is_plain(prim, arrays):
+            check(prim, arrays, params)
+    except NotEagerError:  # a tensor of a graph, while no graph is in force
+        return dispatch.bind(prim, operands, params)
     try:
         result = run(prim.numpy, *arrays, **params)
     except Exception as error:  # noqa: BLE001 -- every kind is sorted out there

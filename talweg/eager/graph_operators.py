@@ -12,11 +12,13 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.provenance import is_inner
 from talweg.core.value import OPERATIONS
+from talweg.eager import operators
 from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 
 context = dispatch.context
+GENERAL = operators  # imported for the general way of every operator
 _new_node = Node.__new__
 _frame = sys._getframe
 
@@ -47,13 +49,21 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
             table.built += 1
             return Symbol(node, graph)
         table.merged += 1
+        table.asked[node] = table.asked.get(node, 1) + 1
         handle = node.handle
         symbol = handle() if handle is not None else None
         return Symbol(node, graph) if symbol is None else symbol
 
     def partner(graph: Any, own: Node, other: Any) -> Node | None:
         """The node of the other operand; None where the general way is needed."""
-        if context.recorders or graph.controls or (context.base or graph) is not graph:
+        if (
+            context.recorders
+            or graph.controls
+            or graph.closed
+            or graph.scope
+            or graph.device_scopes
+            or (context.base or graph) is not graph
+        ):
             return None
         kind = type(other)
         if kind is Symbol:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, float32, int32, int64, string
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
@@ -22,9 +23,16 @@ from talweg.eager.composite import SparseTensor, no_conversion
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.ragged_making import RaggedFactories
 from talweg.eager.tensor import array_of, wrap
+from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import indexing, layout
 
 _SECRET = object()
+
+
+def made(array: Any) -> Any:
+    """A tensor of an array; a constant of the graph in force."""
+    base = dispatch.context.base
+    return wrap(array) if base is None else base.constant(array)
 
 
 class RaggedTensor(RaggedFactories):
@@ -51,7 +59,7 @@ class RaggedTensor(RaggedFactories):
     @classmethod
     def _of(cls, values: Any, splits: Any, uniform: Any = None) -> RaggedTensor:
         """A ragged tensor of values and valid splits (an array or a tensor)."""
-        tensor = wrap(splits) if isinstance(splits, np.ndarray) else splits
+        tensor = made(splits) if isinstance(splits, np.ndarray) else splits
         return cls(values, tensor, _SECRET, uniform)
 
     # -- what it is
@@ -96,7 +104,8 @@ class RaggedTensor(RaggedFactories):
     @property
     def shape(self) -> TensorShape:
         """The shape, None where rows differ."""
-        rows = self._row_splits.dims[0] - 1
+        rows = self._row_splits.shape[0]
+        rows = None if rows is None else rows - 1
         return TensorShape([rows, self._uniform, *self._values.shape[1:]])
 
     def get_shape(self) -> TensorShape:
@@ -113,7 +122,7 @@ class RaggedTensor(RaggedFactories):
 
     def _integers(self, array: Any) -> Any:
         """A tensor of the dtype of the splits."""
-        return wrap(np.asarray(array).astype(self._row_splits.dtype.numpy_dtype)[()])
+        return made(np.asarray(array).astype(self._row_splits.dtype.numpy_dtype)[()])
 
     # -- sizes
 
@@ -177,9 +186,10 @@ class RaggedTensor(RaggedFactories):
         """The same splits over other values; ValueError unless there are as many."""
         if not isinstance(new_values, RaggedTensor):
             new_values = convert_to_tensor(new_values)
-        count = int(self._splits[-1])
         given = new_values.shape[0] if new_values.shape.rank else None
-        if given != count:
+        symbolic = type(self._row_splits) is Symbol and constant_of(self._row_splits.node) is None
+        count = given if symbolic else int(self._splits[-1])
+        if given != count and (given is not None or not symbolic):
             raise value_error(
                 "TW204", f"with_values: Shapes ({count},) and {new_values.shape} are incompatible"
             )
@@ -318,6 +328,8 @@ class RaggedTensor(RaggedFactories):
         raise type_error("TW104", "RaggedTensor is unhashable.")
 
     def __repr__(self) -> str:
+        if type(self.flat_values) is Symbol:
+            return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
         with np.printoptions(formatter={"all": _text}):
             return f"<tf.RaggedTensor {_text(self.numpy())}>"
 

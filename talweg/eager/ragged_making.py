@@ -23,7 +23,7 @@ class RaggedFactories:
 
     @classmethod
     def _built(cls, values: Any, splits: np.ndarray, dtype: Any, uniform: Any = None) -> Any:
-        return cls._of(values, wrap(splits.astype(dtype)), uniform)
+        return cls._of(values, splits.astype(dtype), uniform)
 
     @classmethod
     def from_row_splits(

@@ -13,6 +13,7 @@ from talweg.eager import partition
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import array_of, wrap
+from talweg.graph.symbol import Symbol
 from talweg.prims import indexing, layout
 
 # -- indexing
@@ -113,13 +114,21 @@ def map_flat(function: Callable[..., Any], *arguments: Any, **options: Any) -> A
         return function(*arguments, **options)
     first = found[0]
     for other in found[1:]:
-        check_same_rows(first, other)
+        if not _share_rows(first, other):
+            check_same_rows(first, other)
 
     def flat(x: Any) -> Any:
         return x.flat_values if isinstance(x, RaggedTensor) else x
 
     values = function(*map(flat, arguments), **{name: flat(x) for name, x in options.items()})
     return first.with_flat_values(values)
+
+
+def _share_rows(x: RaggedTensor, y: RaggedTensor) -> bool:
+    """Whether two ragged tensors have the very same splits; what a graph does not know fits."""
+    pairs = list(zip(x.nested_row_splits, y.nested_row_splits))
+    unknown = any(type(part) is Symbol for pair in pairs for part in pair)
+    return x.ragged_rank == y.ragged_rank and (unknown or all(a is b for a, b in pairs))
 
 
 def check_same_rows(x: RaggedTensor, y: RaggedTensor) -> None:

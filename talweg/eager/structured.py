@@ -64,7 +64,8 @@ class EagerRunner(BodyRunner):
 
     def __init__(self) -> None:
         self.state = Variables()
-        self.remembers = self.everything = bool(dispatch.context.recorders)
+        context = dispatch.context
+        self.remembers = self.everything = bool(context.recorders) or context.keep_inside
 
 
 def evaluate_structured(prim: Any, operands: tuple, params: dict) -> Any:

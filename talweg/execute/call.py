@@ -95,14 +95,17 @@ KNOWN_LIMIT = 1024  # operand signatures remembered for a primitive
 
 def sort_out(prim: Any, arrays: list, params: dict, error: Exception) -> Any:
     """Sort out why a kernel failed: another thread, a bad operand, no memory, or our own fault."""
-    if isinstance(error, RuntimeError) and "cannot enter context" in str(error):
-        return run_anywhere(prim.numpy, *arrays, **params)
-    if isinstance(error, OpError):
-        raise error
-    if isinstance(error, MemoryError):
-        text = compose("TW209", f"{prim.name}: not enough memory: {error}")
-        raise ResourceExhaustedError(None, None, text) from None
-    prim.infer(*avals_of(arrays), **params)
-    described = ", ".join(repr(aval) for aval in avals_of(arrays))
-    text = compose("TW209", f"{prim.name}({described}) failed: {type(error).__name__}: {error}")
-    raise InternalError(None, None, text) from error
+    try:
+        if isinstance(error, RuntimeError) and "cannot enter context" in str(error):
+            return run_anywhere(prim.numpy, *arrays, **params)
+        if isinstance(error, OpError):
+            raise error
+        if isinstance(error, MemoryError):
+            text = compose("TW209", f"{prim.name}: not enough memory: {error}")
+            raise ResourceExhaustedError(None, None, text) from None
+        prim.infer(*avals_of(arrays), **params)
+        described = ", ".join(repr(aval) for aval in avals_of(arrays))
+        text = compose("TW209", f"{prim.name}({described}) failed: {type(error).__name__}: {error}")
+        raise InternalError(None, None, text) from error
+    finally:
+        del error  # its traceback holds this frame: no circle

@@ -6,6 +6,8 @@ of the compiler.
 
 from __future__ import annotations
 
+import contextvars
+import threading
 from typing import Any
 
 import numpy as np
@@ -35,8 +37,25 @@ def run(program: Program, arguments: list, state: dict, watch: Any = None) -> li
 
     A failure leaves in `state` what was written before it.  `watch` is told when a step begins.
     """
-    with np.errstate(all="ignore"):
+    if _quiet.inside:
         return _run(program, arguments, state, watch)
+    _quiet.inside = True
+    try:
+        return _quiet.context.run(_run, program, arguments, state, watch)
+    finally:
+        _quiet.inside = False
+
+
+class _Quiet(threading.local):
+    """A context in which NumPy reports no floating-point conditions, for each thread."""
+
+    def __init__(self) -> None:
+        self.inside = False
+        self.context = contextvars.Context()
+        self.context.run(np.seterr, all="ignore")
+
+
+_quiet = _Quiet()
 
 
 def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> list:
@@ -64,31 +83,47 @@ def _run_steps(program: Program, values: list, watch: Any) -> None:
     for step in program.steps:
         if watch is not None:
             watch.begin(step, values)
-        inputs, params = step.inputs, step.params
-        if step.dynamic:
-            params = fill_in(params, program, values)
-        kind = step.kind
-        if kind == "body":
-            _run_body(step, values, params)
+        kernel = step.kernel
+        if kernel is None:
+            _run_step(step, program, values)
             continue
-        if kind == "stream":
-            _reserve(step, values, params)
-            continue
-        arrays = [values[slot] for slot in inputs] if kind != "state" else _present(step, values)
-        if kind != "state":
-            for slot in step.free:
-                values[slot] = None
+        inputs = step.inputs
         try:
-            if kind == "checked":
-                check(step.prim, arrays, params)
-            values[step.out] = step.prim.numpy(*arrays, **params)
+            if len(inputs) == 2:
+                result = kernel(values[inputs[0]], values[inputs[1]])
+            elif len(inputs) == 1:
+                result = kernel(values[inputs[0]])
+            else:
+                result = kernel(*[values[slot] for slot in inputs])
         except Exception as error:  # noqa: BLE001 -- sorted out, and told where the node was made
-            values[step.out] = _failed(step, arrays, params, error)
-        if kind == "state":  # only now: were it to fail, the value before would still be there
-            for slot in step.free:
-                values[slot] = None
-        elif step.out in step.free:
-            values[step.out] = None
+            arrays = [values[slot] for slot in inputs]
+            result = _failed(step, arrays, step.params, error)
+        values[step.out] = result
+        for slot in step.free:
+            values[slot] = None
+
+
+def _run_step(step: Step, program: Program, values: list) -> None:
+    """A step that needs more than its inputs: sizes, checks, a variable, bodies."""
+    params, kind = step.params, step.kind
+    if step.dynamic:
+        params = fill_in(params, program, values)
+    if kind == "body":
+        _run_body(step, values, params)
+        return
+    if kind == "stream":
+        _reserve(step, values, params)
+        return
+    is_state = kind == "state"
+    arrays = _present(step, values) if is_state else [values[slot] for slot in step.inputs]
+    try:
+        if kind == "checked":
+            check(step.prim, arrays, params)
+        values[step.out] = step.prim.numpy(*arrays, **params)
+    except Exception as error:  # noqa: BLE001 -- sorted out, and told where the node was made
+        values[step.out] = _failed(step, arrays, params, error)
+    for slot in step.free:  # only now: were it to fail, the value before would still be there
+        values[slot] = None
 
 
 def _keep_writes(program: Program, values: list, state: dict) -> None:
@@ -160,23 +195,27 @@ def fill_in(params: dict, program: Program, values: list) -> dict:
 
 def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:
     """Say which operation failed, and where it was made; or the result after all."""
-    if getattr(error, "talweg_located", False):
-        raise error
-    if step.prim.effect == "host" and isinstance(error, OpError):
-        error.talweg_located = True  # type: ignore[attr-defined]
-        error.talweg_node = step.node  # type: ignore[attr-defined]
-        raise error
     try:
-        if step.kind == "state":
+        if getattr(error, "talweg_located", False):
             raise error
+        if step.kind == "state" or (step.prim.effect == "host" and isinstance(error, OpError)):
+            raise _located(error, step)
         return sort_out(step.prim, arrays, params, error)
     except OpError as found:
-        found.talweg_located = True  # type: ignore[attr-defined]
-        found.talweg_node = step.node  # type: ignore[attr-defined]
+        raise _located(found, step) from found.__cause__
+    finally:
+        del error  # its traceback holds this frame: no circle
+
+
+def _located(error: Exception, step: Step) -> Exception:
+    """`error`, saying which operation failed and where it was made, if it is an operation's."""
+    if isinstance(error, OpError) and not getattr(error, "talweg_located", False):
+        error.talweg_located = True  # type: ignore[attr-defined]
+        error.talweg_node = step.node  # type: ignore[attr-defined]
         if step.node.origin is not None:
             place = f"\n  operation {step.prim.name!r} was made at {describe(step.node.origin)}"
-            found._message += place
-        raise found from None
+            error._message += place
+    return error
 
 
 class BodyRunner:

@@ -22,7 +22,7 @@ class Elements:
 
     def start_elements(self) -> None:
         """Begin without devices and refusals."""
-        self._devices: tuple = ()  # the device scopes entered, outer first
+        self.device_scopes: tuple = ()  # the device scopes entered, outer first
         self._placed: Any = weakref.WeakKeyDictionary()  # node -> device asked for
         self._unfeedable: Any = weakref.WeakSet()
         self._unfetchable: Any = weakref.WeakSet()
@@ -49,7 +49,8 @@ class Elements:
             return self.own(obj)
         raise type_error(
             "TW104",
-            f"Can not convert a {type(obj).__name__} into a {_wanted(allow_tensor, allow_operation)}.",
+            f"Can not convert a {type(obj).__name__} into a "
+            f"{_wanted(allow_tensor, allow_operation)}.",
         )
 
     def _converted(self, obj: Any) -> Any:
@@ -153,18 +154,21 @@ class Elements:
 
         A function is given the operation and gives its device.
         """
-        before = self._devices
-        self._devices = (*before, OPERATIONS["device_spec"](device_name_or_function))
+        before = self.device_scopes
+        self.device_scopes = (*before, OPERATIONS["device_spec"](device_name_or_function))
         try:
             yield
         finally:
-            self._devices = before
+            self.device_scopes = before
 
     def note_device(self, node: Node) -> None:
         """Remember the device in force for a new node."""
         if node not in self._placed:
+            node.holders += 1  # nobody else may hold it yet, and the handle below goes at once
             operation = self.operation_of(node)  # type: ignore[attr-defined]
-            found = OPERATIONS["device_for"](self._devices, operation)
+            found = OPERATIONS["device_for"](self.device_scopes, operation)
+            del operation
+            node.holders -= 1
             if found:
                 self._placed[node] = found
 

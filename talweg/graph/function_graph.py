@@ -36,6 +36,8 @@ class FunctionGraph(Graph):
     building_function = True
     may_make_variables = False
     made_variables = False
+    leaks_are: type = InaccessibleTensorError  # what using its tensors elsewhere raises
+    paths: Any = None  # what traces it along every path of Python `if`s, see trace/paths.py
 
     def __init__(self, name: str = "function", as_v1: bool = False):
         self.outer = dispatch.context.base
@@ -91,14 +93,7 @@ class FunctionGraph(Graph):
         if found is not None:
             return self.symbol(found[1])
         if self.closed:
-            raise InaccessibleTensorError(
-                compose(
-                    "TW502",
-                    f"a tensor of the function {self.function_name!r} was used after the function "
-                    "had been traced",
-                    hint="return it from the function",
-                )
-            )
+            raise self.leak()
         if type(value) is Symbol:
             self._check_scope(value)
             if value.node.prim.name == "constant":
@@ -123,7 +118,8 @@ class FunctionGraph(Graph):
             graph = getattr(graph, "outer", None)
         owner = symbol.graph
         name = getattr(owner, "function_name", "another graph")
-        raise InaccessibleTensorError(
+        kind = getattr(owner, "leaks_are", InaccessibleTensorError)
+        raise kind(
             compose(
                 "TW502",
                 f"{symbol!r} is out of scope: it belongs to {name!r}, where it was made at "
@@ -133,7 +129,14 @@ class FunctionGraph(Graph):
             )
         )
 
+    def leak(self) -> Exception:
+        """The error of using a tensor of this graph after it was traced."""
+        text = f"a tensor of {self.function_name!r} was used after that had been traced"
+        return self.leaks_are(compose("TW502", text, hint="return it from the function"))
+
     def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Any = None) -> Any:
+        if self.closed:
+            raise self.leak()
         if params and (self.sizes or self.outer is not None):
             params = tuple([(key, self.size_inside(value)) for key, value in params])
         if prim.effect is None:
@@ -144,6 +147,12 @@ class FunctionGraph(Graph):
         results = super().apply(prim, params, nodes, aval)
         self._note_effect(results[0].node.inputs[0] if prim.multiple else results.node)
         return results
+
+    def truth_of(self, symbol: Symbol) -> bool:
+        """The answer on the path that is traced; an error where paths are not."""
+        if self.paths is None or not self.building_function:
+            return super().truth_of(symbol)
+        return self.paths.ask(symbol)
 
     def start_run(self) -> None:
         """The function is run again from its start: its effects are met, not made again."""

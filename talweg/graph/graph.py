@@ -19,6 +19,7 @@ from talweg.core.errors import (
     value_error,
 )
 from talweg.core.primitive import later
+from talweg.core.provenance import describe
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.graph.collections import Collections
 from talweg.graph.elements import Elements
@@ -53,6 +54,7 @@ class Graph(Names, Operations, Elements, Collections):
     """
 
     building_function = False
+    closed = False  # whether it is a body that is complete
 
     def __init__(self) -> None:
         base = dispatch.context.base
@@ -89,7 +91,7 @@ class Graph(Names, Operations, Elements, Collections):
         node = table.intern(prim, params, nodes, aval)
         if self.controls:
             node = self._after_controls(node)
-        if self.scope or self._devices:
+        if self.scope or self.device_scopes:
             self._note(node)
         if prim.name == "inner_value":
             inner = node.params["inner"]
@@ -120,7 +122,7 @@ class Graph(Names, Operations, Elements, Collections):
         """Remember the name scope and the device in force for a new node."""
         if self.scope:
             self.note_scope(node)
-        if self._devices:
+        if self.device_scopes:
             self.note_device(node)
 
     def _after_controls(self, node: Node) -> Node:
@@ -236,7 +238,7 @@ class Graph(Names, Operations, Elements, Collections):
         node = self.table.intern(later("placeholder"), items, (), Aval(dims, dtype))
         if self.controls:
             self._tie(node)
-        if self.scope or self._devices:
+        if self.scope or self.device_scopes:
             self._note(node)
         return self.symbol(node)
 
@@ -287,12 +289,12 @@ class Graph(Names, Operations, Elements, Collections):
         try:
             yield self
         finally:
-            entered, dispatch.context.base = dispatch.context.base, before
             dispatch.leave()
-            if entered is not self:
+            if dispatch.context.base is not self:
                 raise AssertionError(
                     compose("TW501", "Nesting violated for default stack of tf.Graph objects")
                 )
+            dispatch.context.base = before
 
     @contextmanager
     def control_dependencies(self, controls: Any) -> Iterator[None]:
@@ -374,6 +376,24 @@ class Graph(Names, Operations, Elements, Collections):
     ) -> Any:
         """The graph as a GraphDef message; it needs the extra package `tensorboard`."""
         return OPERATIONS["graph_def"](self, from_version, add_shapes, **options)
+
+    def shared_work(self) -> list[str]:
+        """The operations that were asked for more than once and are there once, most asked first.
+
+        >>> import talweg.compat.v1 as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.placeholder(tf.float32)
+        ...     a, b = tf.sqrt(x), tf.sqrt(x)
+        >>> graph.shared_work()[0].split(":")[0]
+        'Sqrt, asked for 2 times'
+        """
+        asked = [(count, node) for node, count in self.table.asked.items()
+                 if node.operands and node.prim.name != "item"]  # fmt: skip
+        asked.sort(key=lambda pair: -pair[0])
+        return [
+            f"{self.operation_name(node)}, asked for {count} times: {describe(node.origin)}"
+            for count, node in asked
+        ]
 
     def stats(self) -> dict:
         """How many nodes there are, were, were shared and were let go, and bytes of constants.

@@ -1,8 +1,9 @@
 """Names of operations: labels on nodes, given when asked for.
 
-An explicit name keeps its node in the graph.  A node without one gets its default name when somebody
-looks: it, and the nodes made before it, are then numbered in the order in which they were made, as
-TensorFlow does.  Asking for an equal operation under a second name gives the one node both names.
+An explicit name keeps its node in the graph.  A node without one gets its default name when
+somebody looks: it, and the nodes made before it, are then numbered in the order in which they were
+made, as TensorFlow does.  Asking for an equal operation under a second name gives the one node both
+names.
 """
 
 from __future__ import annotations

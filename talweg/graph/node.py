@@ -135,6 +135,7 @@ class NodeTable:
         self.contents: Any = weakref.WeakKeyDictionary()  # elements known, see contents.py
         self.avals: dict[Any, Aval] = {}
         self.inferred: dict[tuple, Any] = {}
+        self.asked: dict[Node, int] = {}  # how often a node was asked for, if more than once
         self.origins: dict[Any, Any] = {}  # one object for equal origins
         self.owner = weakref.ref(owner)
         self.merged = self.built = self.peak = self.serials = 0
@@ -178,6 +179,7 @@ class NodeTable:
             node = self.nodes.get(key)
             if node is not None:
                 self.merged += 1
+                self.asked[node] = self.asked.get(node, 1) + 1
                 return node
         owner = self.owner()
         if owner is not None and owner.frozen:
@@ -229,6 +231,7 @@ class NodeTable:
             key = node.key
             if nodes.pop(key if key in nodes else node.serial, None) is None:
                 continue
+            self.asked.pop(node, None)
             for source in (*key[2:], *self.controls.pop(node, ())):
                 source.holders -= 1
                 if source.holders <= 0:
@@ -241,6 +244,7 @@ class NodeTable:
     def clear(self) -> None:
         """Let go of everything; the graph is gone."""
         self.nodes.clear()
+        self.asked.clear()
         self.inferred.clear()
 
 

@@ -12,7 +12,6 @@ from talweg.graph.names import HIDDEN, type_of
 from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
 
-
 _WITHOUT_RESULT = frozenset(("group", "act"))
 _WAITING = frozenset(("group", "read_variable", "is_initialized"))  # their inputs are controls
 

@@ -8,7 +8,7 @@ Anything else is a leaf, `None` too.  A *composite* (a sparse or ragged tensor) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MappingView, Sequence
+from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
 from talweg.core.errors import type_error, value_error
@@ -131,14 +131,13 @@ def pack(structure: Any, leaves: list, composites: bool = False) -> Any:
             f"Could not pack sequence. Structure had {wanted} atoms, but flat_sequence had "
             f"{len(leaves)} items. Structure: {structure!r}, flat_sequence: {leaves!r}.",
         )
-    remaining = iter(leaves)
+    return _packed(structure, iter(leaves), composites)
 
-    def build(value: Any) -> Any:
-        if not is_nested(value, composites):
-            return next(remaining)
-        return rebuild(value, [build(child) for child in children(value)])
 
-    return build(structure)
+def _packed(value: Any, remaining: Iterator, composites: bool) -> Any:
+    if not is_nested(value, composites):
+        return next(remaining)
+    return rebuild(value, [_packed(child, remaining, composites) for child in children(value)])
 
 
 def map_leaves(function: Callable[[Any], Any], structure: Any, composites: bool = False) -> Any:

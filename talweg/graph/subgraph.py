@@ -1,4 +1,4 @@
-"""Body: a closed piece of graph with inputs and outputs; what branches and loops have as parameters.
+"""Body: a closed piece of graph with inputs and outputs, a parameter of branches and loops.
 
 Two bodies that do the same are equal, so that equal branches and loops are one node.
 """
@@ -13,7 +13,6 @@ from talweg.core.dims import Dim
 from talweg.core.primitive import later
 from talweg.graph.node import READ, Node
 from talweg.graph.walk import schedule
-
 
 _serials = itertools.count()
 _tangents: Any = weakref.WeakKeyDictionary()  # table -> those kept by a body over it
@@ -55,8 +54,8 @@ class Body:
     equals no other.
     """
 
-    __slots__ = ("__weakref__", "asked", "digest", "effects", "inputs", "items", "key", "name", "nodes", "outputs", "programs",
-                 "table")  # fmt: skip
+    __slots__ = ("__weakref__", "asked", "digest", "effects", "inputs", "items", "key", "name",
+                 "nodes", "outputs", "programs", "table")  # fmt: skip
 
     def __init__(
         self, name: str, inputs: tuple, outputs: tuple, effects: tuple = (), asked: Any = ()
@@ -157,5 +156,5 @@ def _plain(aval: Any, sizes: dict) -> tuple:
 
 
 def _params(node: Node) -> Any:
-    """Parameters as they compare between bodies; sizes belong to one body, so they keep it apart."""
+    """Parameters as they compare between bodies; sizes belong to one body, they keep it apart."""
     return node.key[1]

@@ -134,7 +134,8 @@ class Symbol(Tensor):
 
     def __iter__(self) -> Any:
         dims = self.node.aval.dims
-        if dims is None or (dims and type(dims[0]) is Dim):
+        unknown = dims is None or (dims and type(dims[0]) is Dim)
+        if unknown or not self.graph.building_function:
             raise self._refuse("Iterating over a tensor", "tf.map_fn, or a loop in a tf.function")
         if not dims:
             raise type_error("TW203", "Cannot iterate over a scalar tensor.")
@@ -146,11 +147,11 @@ class Symbol(Tensor):
             hint="x.shape, or tf.shape(x)[0]",
         )  # fmt: skip
 
+    @property
     def numpy(self) -> Any:
-        """NotImplementedError: there is no value."""
-        raise NotImplementedError(
-            compose("TW104", f"numpy() is only available when eager execution is enabled: {self!r}")
-        )
+        """AttributeError: there is no value."""
+        text = f"numpy() is only available when eager execution is enabled: {self!r}"
+        raise AttributeError(compose("TW104", text))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise NotImplementedError(

@@ -11,7 +11,10 @@ Slots are let go after their last use, so kernels of lists can tell whether they
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from talweg.core.dims import Atom, Dim, atoms_of
 from talweg.core.errors import invalid
@@ -19,12 +22,13 @@ from talweg.core.provenance import describe
 from talweg.graph.node import BODY, GRAPH, READ, WRITE, Node
 from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder, sources_of
+from talweg.passes.factor import Factored, factored
 
 
 class Step:
     """One kernel call: arguments from slots, the result (or results) into a slot."""
 
-    __slots__ = ("dynamic", "everything", "free", "inputs", "kind", "node", "out", "params", "prim",
+    __slots__ = ("dynamic", "everything", "free", "inputs", "kernel", "kind", "node", "out", "params", "prim",
                  "remembers", "states")  # fmt: skip
 
     def __init__(self, node: Node, inputs: tuple, out: int, kind: str, params: dict):
@@ -33,6 +37,7 @@ class Step:
         self.dynamic = False  # whether a parameter holds sizes to be filled in
         self.free: tuple = ()
         self.states: tuple = ()  # ((variable, slot before, slot after), ...)
+        self.kernel: Any = None  # a function of the inputs alone, for steps that are no more
         self.remembers = False  # whether the history of its bodies is used
         self.everything = False  # whether that history is of everything
 
@@ -40,7 +45,7 @@ class Step:
 class Program:
     """What an executor runs; see this module's docstring."""
 
-    __slots__ = ("constants", "inputs", "needs", "outputs", "places", "size", "starts", "steps",
+    __slots__ = ("constants", "inputs", "needs", "notes", "outputs", "places", "size", "starts", "steps",
                  "writes")  # fmt: skip
 
     def __init__(self) -> None:
@@ -53,6 +58,7 @@ class Program:
         self.writes: dict[Any, int] = {}  # variable -> slot of its value at the end
         self.places: dict[Atom, tuple[int, str, int]] = {}  # sizes: slot, kind, axis or element
         self.size = 0
+        self.notes: list[str] = []  # what runs otherwise than it was written
 
 
 class UnfedError(Exception):
@@ -93,6 +99,7 @@ class _Builder:
         self.now: dict[Any, int] = {}  # variable -> slot of its value at this place
         self.fed = inputs
         self.fed_sizes: set[Atom] = set()
+        self.factored: dict[Node, Factored] = {}
         self.remembered: set[Node] = set()  # operations with bodies whose history is used
         for node in inputs:
             slot = self.new_slot()
@@ -142,10 +149,13 @@ class _Builder:
         for node in order:
             if node.prim.name == "item" and node.params["index"] == len(node.inputs[0].aval) - 1:
                 self.remembered.add(node.inputs[0])
+        self.factored = factored(list(order), {*outputs, *effects, *self.slots})
+        skipped = {part for match in self.factored.values() for part in match.total.operands}
         for node in order:
-            if node not in self.slots:
+            if node not in self.slots and node not in skipped:
                 self.add(node)
         program = self.program
+        program.notes = [str(match) for match in self.factored.values()]
         program.outputs = [self.slots[node] for node in outputs]
         program.writes = {v: s for v, s in self.now.items() if s != program.starts.get(v)}
         self._set_free()
@@ -162,7 +172,9 @@ class _Builder:
     def add(self, node: Node) -> None:
         """The step(s) of one node."""
         prim, effect = node.prim, node.prim.effect
-        if effect == READ:
+        if node in self.factored:
+            self._factored(self.factored[node])
+        elif effect == READ:
             self._read(node)
         elif effect == WRITE:
             self._write(node)
@@ -184,6 +196,14 @@ class _Builder:
             checked = prim.checked and effect != GRAPH and _has_unknown(node)
             kind = "checked" if checked else "plain"
             self._step(node, tuple([self.slots[x] for x in node.operands]), kind)
+
+    def _factored(self, match: Factored) -> None:
+        """A sum of two products, as one product of a sum."""
+        total = self._step(match.total, tuple([self.slots[part] for part in match.parts]), "plain")
+        shared = self.slots[match.shared]
+        inputs = (shared, total.out) if match.left else (total.out, shared)
+        product = self._step(match.product, inputs, "plain")
+        self.slots[match.total] = product.out
 
     def _step(self, node: Node, inputs: tuple, kind: str) -> Step:
         out = self.new_slot()
@@ -286,6 +306,32 @@ class _Builder:
                 free.setdefault(number, []).append(slot)
         for number, slots in free.items():
             program.steps[number].free = tuple(slots)
+        for step in program.steps:
+            step.kernel, step.inputs = _direct(step)
+
+
+def _direct(step: Step) -> tuple[Any, tuple]:
+    """The function that computes a step from its inputs alone, where there is one; the inputs."""
+    if step.dynamic or step.kind not in ("plain", "state"):
+        return None, step.inputs
+    if step.kind == "plain":
+        kernel = step.prim.numpy
+        return (partial(kernel, **step.params) if step.params else kernel), step.inputs
+    rule = step.params.get("rule")
+    shape = step.params["variable"].shape if "variable" in step.params else None
+    if rule not in _SIMPLE or shape is None or not shape.is_fully_defined():
+        return None, step.inputs
+    operand = step.node.operands[0].aval
+    if operand.dims != shape.as_tuple():
+        return None, step.inputs
+    return _SIMPLE[rule], (step.inputs[1:] if rule == "assign" else step.inputs)
+
+
+def _taken(value: Any) -> Any:
+    return value
+
+
+_SIMPLE = {"assign": _taken, "add": np.add, "sub": np.subtract}  # rules without a check left
 
 
 def bodies_of(node: Node) -> list[Body]:

@@ -133,7 +133,7 @@ class loop:
         return OPERATIONS["loop_vjp"](g, z, operands, body, count)
 
     def jvp(t, z, *operands, cond, body, count, avals):
-        return OPERATIONS["loop_jvp"](t, z, operands, body, count)
+        return OPERATIONS["loop_jvp"](t if isinstance(t, tuple) else (t,), z, operands, body, count)
 
 
 @primitive

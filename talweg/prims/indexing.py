@@ -200,6 +200,7 @@ class gather_rows:
     """z[k, r] = x[i[k], r], whose cotangent is sparse: IndexedSlices of x."""
 
     operands = "x i"
+    tf_type = "GatherV2"
 
     def infer(x, i):
         return Aval(_gather_dims("gather", x, i, 0, 0), x.dtype)

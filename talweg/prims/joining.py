@@ -12,7 +12,7 @@ from talweg.core.dims import below, differ, dims_differ, known_first
 from talweg.core.dtypes import float32, float64, int32, uint8
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
-from talweg.prims.layout import batch_to_front, concat
+from talweg.prims.layout import batch_to_front, concat, reshape
 
 
 @primitive
@@ -48,6 +48,9 @@ class stack:
         return np.stack(values, axis)
 
     def transpose(g, *values, axis):
+        dims = g.dims
+        if type(dims[axis]) is not int:
+            g = reshape(g, shape=(*dims[:axis], len(values), *dims[axis + 1 :]))
         return list(unstack(g, axis=axis))
 
     def batch(size, batched, *values, axis):

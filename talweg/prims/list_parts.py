@@ -18,7 +18,7 @@ _LIST = Aval((), variant)
 
 @primitive
 class list_scatter:
-    """y = values with the slices of x as the elements at `indices`; of equal ones the last counts."""
+    """y = values with the slices of x as elements at `indices`; of equal ones the last counts."""
 
     operands = "values indices x"
     tf_type = "TensorListScatterIntoExistingList"
@@ -45,9 +45,10 @@ class list_scatter:
 
     def jvp(t, z, values, indices, x, *, limited):
         direction, _, part = t
+        direction = variant_zero() if direction is None else direction
         if part is None:
             return list_clear(direction, indices)
-        return list_scatter(direction or variant_zero(), indices, part, limited=False)
+        return list_scatter(direction, indices, part, limited=False)
 
 
 @primitive

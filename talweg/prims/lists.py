@@ -172,9 +172,10 @@ class list_set:
 
     def jvp(t, z, values, index, x, *, limited):
         direction, _, part = t
+        direction = variant_zero() if direction is None else direction
         if part is None:
             return list_clear(direction, index)
-        return list_set(direction or variant_zero(), index, part, limited=False)
+        return list_set(direction, index, part, limited=False)
 
 
 def check_place(place, size, limited):

@@ -68,6 +68,11 @@ def kept(g, x, axes):
     return g if same_dims(g.dims, shape) else reshape(g, shape=shape)
 
 
+def all_axes(x, axes):
+    """`axes`, or all axes of x."""
+    return tuple(range(len(x.dims))) if axes is None else axes
+
+
 def count_of(x, axes, dtype):
     """How many elements of x lie along `axes`: an int, or a scalar tensor of `dtype`."""
     if axes is None:
@@ -211,9 +216,11 @@ class reduce_prod:
         return np.multiply.reduce(x, axes, x.dtype, None, keepdims)
 
     def vjp(g, y, x, *, axes, keepdims):
+        axes = all_axes(x, axes)
         return kept(g, x, axes) * products_of_others(conjugate(x), axes)
 
     def jvp(t, y, x, *, axes, keepdims):
+        axes = all_axes(x, axes)
         return reduce_sum(products_of_others(x, axes) * t, axes=axes, keepdims=keepdims)
 
     batch = _batch("reduce_prod")
@@ -288,6 +295,7 @@ def _extreme(name, kernel, text):
 
     def weights(y, x, axes):
         """1/n at the n places where x takes the extreme value, 0 elsewhere."""
+        axes = all_axes(x, axes)
         mask = cast(equal(x, kept(y, x, axes)), dtype=x.dtype)
         return mask / reduce_sum(mask, axes=axes, keepdims=True)
 

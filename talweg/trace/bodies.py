@@ -17,6 +17,7 @@ from talweg.core.dims import Dim, same
 from talweg.core.dtypes import variant
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.graph.function_graph import FunctionGraph
+from talweg.graph.handle import Handle
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body
 from talweg.graph.symbol import Symbol
@@ -97,11 +98,20 @@ class BodyGraph(FunctionGraph):
         found = None if self.view is None else self.view.size(atom)
         return super()._atom_inside(atom) if found is None else found
 
+    def _start_of(self, handle: Handle) -> Symbol:
+        """The value outside, whose reading is shown to the recorders there."""
+        if self.outer is None:
+            return self.capture_variable(handle)
+        with self.outer_context(), dispatch.only(self.recorders):
+            value = handle.variable.value()
+        return self.bring_in(value)
+
     def run(self, function: Callable[[], list]) -> None:
-        """Trace `function`, which gives tensors and Nones."""
+        """Trace `function`, which gives tensors and Nones, along every path it takes."""
         try:
             with dispatch.only(()), self.as_default():
-                self.results = [None if x is None else self.own(x) for x in function()]
+                found = OPERATIONS["trace_paths"](self, function)
+                self.results = [None if x is None else self.own(x) for x in found]
         finally:
             self.view = None
 

@@ -211,7 +211,12 @@ def call_jvp(t: Any, z: tuple, operands: tuple, body: Body) -> tuple:
     if forward is None:
         forward = body.programs[key] = Forward(body, given)
     values = {("t", i): tangents[i] for i in given}
-    *found, history = forward.apply(values, operands, z[-1], body)
+    context = dispatch.context
+    before, context.keep_inside = context.keep_inside, True  # the tangent of the history
+    try:
+        *found, history = forward.apply(values, operands, z[-1], body)
+    finally:
+        context.keep_inside = before
     pairs = tuple(forward.pairs)
     if not pairs:
         return (*found, None)

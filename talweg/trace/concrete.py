@@ -27,26 +27,18 @@ from talweg.prims.calls import call
 from talweg.kernels.variants import History
 from talweg.trace import call_rules
 from talweg.trace.paths import Paths
-from talweg.trace.signature import put_together
+from talweg.trace.signature import put_together, specs_together
 
 STATE = Variables()
 
 
 class TraceGraph(FunctionGraph):
-    """The graph of a function; it knows the path that the function takes through its `if`s."""
+    """The graph of a function."""
 
-    paths: Paths | None = None
-    may_make_variables = False
-    made_variables = False
+    leaks_are = TypeError  # what using one of its tensors elsewhere raises
 
     def _start_of(self, handle: Handle) -> Symbol:
         return self.capture_variable(handle)  # so that the trace serves wherever it is called
-
-    def truth_of(self, symbol: Symbol) -> bool:
-        """The answer on the path that is traced."""
-        if self.paths is None:
-            return super().truth_of(symbol)
-        return self.paths.ask(symbol)
 
 
 class ConcreteFunction:
@@ -265,7 +257,7 @@ class ConcreteFunction:
         """Arguments, results and captures, a line each."""
         lines = [f"{self.name}({', '.join(self._argument_names)})", "  Args:"]
         for name, tree in self.parameters:
-            value = put_together(tree, self.specs)
+            value = specs_together(tree, self.specs)
             lines.append(f"    {name}: {_text(value) if hasattr(value, 'dtype') else repr(value)}")
         lines.append("  Returns:")
         lines += [f"    {_text(spec)}" for spec in structure.flatten(self.structured_outputs)]

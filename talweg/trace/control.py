@@ -43,11 +43,10 @@ def as_leaf(value: Any) -> Any:
     return convert_to_tensor(value)
 
 
-def choose(index: Any, functions: list, function: str, strict: bool = True) -> Any:
+def choose(index: Any, functions: list, function: str) -> Any:
     """The result of the function number `index`, an integer tensor; all are traced.
 
-    Unless it is strict, a list of one result is that result.  TypeError or ValueError where the
-    results differ in structure or dtype.
+    TypeError or ValueError where the results differ in structure or dtype.
     """
     graphs, templates = [], []
     for number, branch in enumerate(functions):
@@ -69,10 +68,7 @@ def choose(index: Any, functions: list, function: str, strict: bool = True) -> A
     done = _operation_of(history)
     flat = [(done if isinstance(leaf, Operation) else None) if missing else next(results)
             for leaf, missing in zip(leaves_of(templates[0]), absent)]  # fmt: skip
-    result = structure.pack(templates[0], flat, composites=True)
-    if not strict and type(result) in (list, tuple) and len(result) == 1:
-        return result[0]
-    return result
+    return structure.pack(templates[0], flat, composites=True)
 
 
 def _operation_of(history: Any) -> Any:
@@ -100,9 +96,10 @@ def check_same(
     for place, (a, b) in enumerate(zip(graph.results, second.results)):
         if (a is None) != (b is None):
             raise type_error(
-                "TW208", f"{function}: result {place} is None, or no tensor, in one of branch 0 and "
-                f"branch {number}", "a tensor in all branches, or in none",
-            )  # fmt: skip
+                "TW208",
+                f"{function}: result {place} is no tensor in one of branch 0 and branch {number}",
+                "a tensor in all branches, or in none",
+            )
     for place, (a, b) in enumerate(zip(graph.results, second.results)):
         if a is not None and b is not None and a.dtype is not b.dtype:
             raise type_error(
@@ -128,12 +125,10 @@ def truth(pred: Any, function: str) -> Any:
     return pred
 
 
-def cond(
-    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], strict: bool = True
-) -> Any:
+def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
     """`tf.cond` in a graph."""
     index = arithmetic.cast(arithmetic.logical_not(truth(pred, "cond")), dtype=int32)
-    return choose(index, [true_fn, false_fn], "cond", strict)
+    return choose(index, [true_fn, false_fn], "cond")
 
 
 def first_true(predicates: list, exclusive: bool, has_default: bool) -> Any:
@@ -234,9 +229,11 @@ def _is_one(found: Any, variable: Any) -> bool:
     """Whether a body of one variable, itself a nest, returned that without a list around it."""
     if not structure.is_nested(variable):
         return False
-    alike = [structure.kind_of(found) == structure.kind_of(variable)]
-    alike.append(len(structure.children(found)) == len(structure.children(variable)))
-    return all(alike) and not (len(found) == 1 and structure.is_nested(structure.children(found)[0]))
+    parts = structure.children(found)
+    if structure.kind_of(found) != structure.kind_of(variable):
+        return False
+    wrapped = len(parts) == 1 and structure.is_nested(parts[0])
+    return len(parts) == len(structure.children(variable)) and not wrapped
 
 
 def _first_avals(loop_vars: Any, flat: list, invariants: Any) -> list[Aval]:

@@ -1,10 +1,10 @@
 """Derivatives of branches and loops: reverse and forward, of any order.
 
-The reverse of a branch is a branch of the reversed bodies; the reverse of a loop is a loop that runs
-the reversed body backwards; the forward derivative likewise, forwards.  What the derived bodies need
-of the values inside the original ones comes from the history (`trace/derived.py`).  The cotangent of
-a history holds cotangents of inner values, which are seeds inside; its tangent is the history of the
-forward derivative.  So derivatives of any order and both modes mix.
+The reverse of a branch is a branch of the reversed bodies; the reverse of a loop is a loop that
+runs the reversed body backwards; the forward derivative likewise, forwards.  What the derived
+bodies need of the values inside the original ones comes from the history (`trace/derived.py`).  The
+cotangent of a history holds cotangents of inner values, which are seeds inside; its tangent is the
+history of the forward derivative.  So derivatives of any order and both modes mix.
 
 Griewank and Walther, "Evaluating Derivatives", 2008, chapters 3 and 12.
 """
@@ -92,30 +92,37 @@ def _branch_view(inner: Inner, graph: BodyGraph) -> View:
 
 def branch_vjp(g: tuple, z: tuple, index: Any, operands: tuple, bodies: tuple) -> list:
     """Cotangents of a branch's operands: a branch of the reverse of each body."""
-    *seeds, g_history = g
     wanted = [x.dtype.is_differentiable for x in operands]
     graphs = []
     for body in bodies:
         graph = BodyGraph(f"{body.name}_reverse")
-        nodes, parts = seeded(body, g_history)
+        nodes, parts = seeded(body, g[-1])
         inner = Inner(body, list(operands), z[-1], 0, nodes)
 
-        def trace(graph: Any = graph, inner: Any = inner, nodes: Any = nodes) -> list:
+        def trace(graph: Any = graph, inner: Any = inner, given: Any = (nodes, parts)) -> list:
             view = _branch_view(inner, graph)
-            starts = [(node, view.claim(node, graph.own(densify(seed))))
-                      for node, seed in zip(inner.body.outputs, seeds) if seed is not None]  # fmt: skip
-            for node in nodes:
-                if parts is None:
-                    like, params = _like(view, node)
-                    part = control.history_part(graph.own(g_history), *like, inner=node, **params)
-                else:
-                    part = graph.own(densify(parts[node]))
-                starts.append((node, view.claim(node, part)))
-            return [None if x is None else densify(x) for x in inner.pull(view, starts, wanted)]
+            found = inner.pull(view, _branch_seeds(view, g, *given), wanted)
+            return [None if x is None else densify(x) for x in found]
 
         graph.run(trace)
         graphs.append(graph)
     return [None, *_filled_branch(index, graphs, list(operands))[:-1]]
+
+
+def _branch_seeds(view: View, g: tuple, nodes: list[Node], parts: dict | None) -> list:
+    """The inner nodes of a branch that have cotangents, with these."""
+    graph, outputs = view.graph, view.inner.body.outputs
+    *seeds, g_history = g
+    found = [(node, graph.own(densify(seed))) for node, seed in zip(outputs, seeds)
+             if seed is not None]  # fmt: skip
+    for node in nodes:
+        if parts is None:
+            like, params = _like(view, node)
+            part = control.history_part(graph.own(g_history), *like, inner=node, **params)
+        else:
+            part = graph.own(densify(parts[node]))
+        found.append((node, part))
+    return [(node, view.claim(node, part)) for node, part in found]
 
 
 def _filled_branch(index: Any, graphs: list, like: list) -> list:
@@ -269,7 +276,7 @@ def _reversed_active(body: Body, reach: dict, seeds: list, nodes: list, count: i
 
 
 class _Reverse(_Derived):
-    """The reversed loop: its variables are the iteration, cotangents, and sums for what is shared."""
+    """The reversed loop: its variables are the iteration, cotangents, sums for what is shared."""
 
     def __init__(self, inner: Inner, carried: list, shared: list, parts: dict):
         super().__init__(inner)

@@ -32,7 +32,7 @@ from talweg.trace.signature import (
     difference,
     dims_of,
     is_tensor_key,
-    put_together,
+    specs_together,
     relaxed,
 )
 
@@ -243,7 +243,7 @@ class Function:
                 names[place] = tensor.name
                 specs[place] = TensorSpec(specs[place].shape, specs[place].dtype, tensor.name)
         concrete = self._trace(tree, specs, names)
-        concrete.structured_input_signature = put_together(tree, specs)
+        concrete.structured_input_signature = specs_together(tree, specs)
         concrete.parameters = self._shown_parameters(tree)
         if not any(getattr(value, "graph", None) is not None for value in concrete._outside):
             self._traces[key] = concrete

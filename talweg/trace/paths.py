@@ -14,6 +14,7 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.dtypes import bool_, int32
 from talweg.core.errors import OperatorNotAllowedInGraphError, compose
+from talweg.core.value import OPERATIONS
 from talweg.graph.function_graph import FunctionGraph
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
@@ -36,7 +37,7 @@ class Paths:
     def __init__(self, root: FunctionGraph, function: Callable[[], Any], flatten: Callable):
         self.root, self.function, self.flatten = root, function, flatten
         self.answers: list[bool] = []
-        self.asked = 0
+        self.asked = self.runs = 0
         self.questions: list[Question] = []
         self.current: FunctionGraph = root
         self._graphs: dict[tuple, PathGraph] = {}
@@ -70,9 +71,10 @@ class Paths:
     def _run(self) -> tuple:
         self.asked, self.current, self.questions = 0, self.root, []
         before = dispatch.context.base
-        self.root.start_run()
-        for graph in self._graphs.values():
-            graph.start_run()
+        if self.runs:
+            for graph in (self.root, *self._graphs.values()):
+                graph.start_run()
+        self.runs += 1
         try:
             dispatch.context.base = self.root
             answer = self.function()
@@ -129,6 +131,15 @@ class PathGraph(BodyGraph):
         super().__init__(name)
         self.paths = paths
 
-    def truth_of(self, symbol: Symbol) -> bool:
-        """The answer to one more question."""
-        return self.paths.ask(symbol)
+
+def trace_paths(graph: BodyGraph, function: Callable[[], list]) -> list:
+    """The results of `function`, traced in `graph` along every path."""
+    paths = Paths(graph, function, lambda found, place: found)
+    before, graph.paths = graph.paths, paths
+    try:
+        return paths.trace()[0]
+    finally:
+        graph.paths = before
+
+
+OPERATIONS["trace_paths"] = trace_paths

@@ -128,6 +128,18 @@ def put_together(tree: Any, tensors: list) -> Any:
     return tree
 
 
+def specs_together(tree: Any, specs: list) -> Any:
+    """The arguments with specs in place of tensors; a composite is the tuple of its tensors'."""
+    if type(tree) is Place:
+        return specs[tree.number]
+    if type(tree) is Container:
+        parts = [specs_together(child, specs) for child in tree.children]
+        if structure.kind_of(tree.like) == structure.COMPOSITE:
+            return tuple(parts)
+        return structure.rebuild(tree.like, parts)
+    return tree
+
+
 def dims_of(value: Any) -> tuple | None:
     """The static dimensions of a tensor or spec: None where unknown."""
     if type(value) is EagerTensor:

@@ -17,7 +17,8 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.errors import InvalidArgumentError, NeedsStaticError
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.forward import ForwardAccumulator
 from talweg.eager.tape import GradientTape
@@ -53,6 +54,44 @@ class Hole:
         return f"<operand {self.number}>"
 
 
+class Parts:
+    """The place of a composite (a sparse or ragged tensor, slices) in the arguments of a call."""
+
+    __slots__ = ("holes", "kind")
+
+    def __init__(self, kind: Any, holes: list[Hole]):
+        self.kind, self.holes = kind, holes
+
+    def fill(self, tensors: Any) -> Any:
+        """The composite of the tensors that stand in its place."""
+        return self.kind._with_components(None, [tensors[hole.number] for hole in self.holes])
+
+    def make_fit(self, tensors: list) -> None:
+        """Give made-up parts values with which they can be a composite."""
+        places = [hole.number for hole in self.holes]
+        parts = [tensors[place]._array for place in places]
+        if issubclass(self.kind, SparseTensor):
+            rows, rank = parts[0].shape
+            indices = np.zeros((rows, rank), np.int64)
+            if rank:
+                indices[:, -1] = np.arange(rows)
+            parts[0], parts[2] = indices, np.full(rank, max(rows, UNKNOWN_SIZE), np.int64)
+        elif not issubclass(self.kind, IndexedSlices):  # values, then splits, the outermost first
+            count = parts[0].shape[0]
+            for level in range(len(parts) - 1, 0, -1):
+                splits = np.full_like(parts[level], count)
+                splits[0] = 0
+                parts[level], count = splits, len(splits) - 1
+        for place, array in zip(places, parts):
+            tensors[place] = wrap(array)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Parts) and (self.kind, self.holes) == (other.kind, other.holes)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, *self.holes))
+
+
 class Call:
     """A function with its arguments, tensors left out."""
 
@@ -64,10 +103,12 @@ class Call:
         """The results, flat, for eager operands."""
 
         def fill(leaf: Any) -> Any:
+            if type(leaf) is Parts:
+                return leaf.fill(tensors)
             return tensors[leaf.number] if type(leaf) is Hole else leaf
 
-        args = structure.map_leaves(fill, self.args, composites=True)
-        kwargs = structure.map_leaves(fill, self.kwargs, composites=True)
+        args = structure.map_leaves(fill, self.args)
+        kwargs = structure.map_leaves(fill, self.kwargs)
         result = self.function(*args, **kwargs)
         if self.template is None:
             self.template = result
@@ -249,8 +290,13 @@ def label(result: Any, name: str) -> None:
 
 def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticError) -> Any:
     operands: list = []
+    composites: list[Parts] = []
 
     def leave_out(leaf: Any) -> Any:
+        if structure.kind_of(leaf) == structure.COMPOSITE:
+            holes = [leave_out(convert_to_tensor(x)) for x in leaf._flat_components()]
+            composites.append(Parts(type(leaf), holes))
+            return composites[-1]
         if isinstance(leaf, Tensor):
             operands.append(leaf)
         elif hasattr(leaf, "handle_read"):
@@ -262,17 +308,19 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticErro
         return Hole(len(operands) - 1)
 
     options = {key: value for key, value in kwargs.items() if key != "name"}
-    args = structure.map_leaves(leave_out, tuple(args), composites=True)
-    options = structure.map_leaves(leave_out, options, composites=True)
+    args = structure.map_leaves(leave_out, tuple(args))
+    options = structure.map_leaves(leave_out, options)
     if not any(type(x) is Symbol for x in operands):
         raise error
     call = Call(function, args, options)
-    avals = _probe(call, operands, error)
+    avals = _probe(call, operands, composites, error)
     results = whole(*operands, call=call, avals=tuple([(a.dims, a.dtype) for a in avals]))
     return structure.pack(call.template, list(results), composites=True)
 
 
-def _probe(call: Call, operands: list, error: NeedsStaticError) -> list[Aval]:
+def _probe(
+    call: Call, operands: list, composites: list[Parts], error: NeedsStaticError
+) -> list[Aval]:
     """What is known of the results, from calls with made-up values."""
     found: list | None = None
     unknown = any(known_dims(x) is None for x in operands)
@@ -282,6 +330,8 @@ def _probe(call: Call, operands: list, error: NeedsStaticError) -> list[Aval]:
     try:
         for rank, fill in itertools.product(RANKS if unknown else (0,), FILLS):
             trial = [_made_up(x, rank, fill) for x in operands]
+            for parts in composites:
+                parts.make_fit(trial)
             try:
                 results = call.eager(trial)
             except NeedsStaticError:

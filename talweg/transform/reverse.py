@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from talweg.core.dtypes import variant
 from talweg.core.errors import NeedsStaticError
 from talweg.core.value import OPERATIONS, IndexedSlices
 from talweg.graph.node import BODY
@@ -89,6 +90,17 @@ def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple 
 def _filled(cotangents: tuple, results: tuple) -> tuple:
     """The cotangents, with zeros for absent ones."""
     return tuple(
-        densify(g) if g is not None else zeros_of(z) if z.dtype.is_differentiable else None
+        densify(g)
+        if g is not None
+        else zeros_of(z)
+        if z.dtype.is_differentiable and z.dtype is not variant
+        else None
         for g, z in zip(cotangents, results)
     )
+
+
+def _dense(g: Any, z: Any) -> Any:
+    """A cotangent as a tensor: zeros for None, but for results that have no cotangent."""
+    if g is not None:
+        return densify(g)
+    return zeros_of(z) if z.dtype.is_differentiable and z.dtype is not variant else None

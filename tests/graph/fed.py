@@ -20,6 +20,7 @@ from recorded import description, helpers
 import talweg as T
 from talweg.core import dispatch
 from talweg.eager.convert import to_array
+from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 from talweg.prims.whole import whole
 from talweg.trace.whole import Call, Hole, known_dims
@@ -76,6 +77,8 @@ class Feeder:
 
     def run(self, fetches):
         """What a session gives for tensors and variables of the graph."""
+        if not fetches:
+            return []
         with T.compat.v1.Session(graph=self.graph) as session:
             feeds = dict(self.feeds)
             session.run(T.compat.v1.global_variables_initializer(), feeds)
@@ -164,20 +167,37 @@ def run_case(case, mode):
     graph = NotingGraph()
     feeder = Feeder(graph, mode)
     before, last = case.code()
-    with graph.as_default():
-        names = {**helpers.namespace(T), **_derivatives(feeder)}
-        try:
-            with catching(feeder):
-                exec(before, names)
-                value = eval(last, names)
-            gives = description.describe(_values(feeder, value), T)
-        except Exception as error:  # every exception is an answer
-            gives = {
-                "raises": description._public_class(error, T),
-                "message": description._first_lines(error),
-                "classes": [kind.__name__ for kind in type(error).__mro__[:-2]],
-            }
+    try:
+        with graph.as_default(), catching(feeder):
+            names = {**helpers.namespace(T), **_derivatives(feeder)}
+            exec(before, names)
+            value = eval(last, names)
+            leaves = structure.flatten(value, composites=True)
+            numbers = feeder.run([x for x in leaves if is_symbolic(x)])
+        gives = description.describe(_with_numbers(value, leaves, iter(numbers)), T)
+    except Exception as error:  # every exception is an answer
+        gives = {
+            "raises": description._public_class(error, T),
+            "message": description._first_lines(error),
+            "classes": [kind.__name__ for kind in type(error).__mro__[:-2]],
+        }
     return Outcome(gives, feeder)
+
+
+def is_symbolic(value):
+    """Whether a value is a tensor or variable of a graph."""
+    return type(value) is Symbol or hasattr(value, "handle_read")
+
+
+def _with_numbers(value, leaves, numbers):
+    """`value` with every tensor and variable of the graph replaced by an eager one."""
+    if not any(map(is_symbolic, leaves)):
+        return value
+    for i, leaf in enumerate(leaves):
+        if is_symbolic(leaf):
+            make = T.constant if type(leaf) is Symbol else T.Variable
+            leaves[i] = make(next(numbers), dtype=leaf.dtype)
+    return structure.pack(value, leaves, composites=True)
 
 
 class NotingGraph(T.Graph):
@@ -203,23 +223,6 @@ def name_of(call):
     if kind == "Apply":
         return f"primitive {call.prim.name}"
     return f"{kind} of {name_of(call.call)}"
-
-
-def _values(feeder, value):
-    """`value` with every tensor of the graph replaced by what a session gives for it."""
-    leaves = T.nest.flatten(value, expand_composites=True)
-    places = [i for i, x in enumerate(leaves) if type(x) is Symbol or hasattr(x, "handle_read")]
-    if not places:
-        return value
-    found = feeder.run([leaves[i] for i in places])
-    base, dispatch.context.base = dispatch.context.base, None
-    try:
-        for i, array in zip(places, found):
-            make = T.constant if type(leaves[i]) is Symbol else T.Variable
-            leaves[i] = make(array, dtype=leaves[i].dtype)
-        return T.nest.pack_sequence_as(value, leaves, expand_composites=True)
-    finally:
-        dispatch.context.base = base
 
 
 # -- the helpers of the cases that take derivatives, by `tf.gradients`

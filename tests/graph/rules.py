@@ -12,11 +12,12 @@ EVERY = frozenset({"constant", "floats", "all", "rank"})
 UNKNOWN = EVERY - {"constant"}
 
 RULES = [  # (what the text holds, the modes it concerns, why the case says nothing there)
-    (r"\.assign|\.scatter_|_assign", EVERY, "an assignment is an operation that must be asked for"),
-    (r"[^=!<>]==|!=| in \[|\d in tf\.", EVERY, "tensors of a graph are compared by identity"),
+    (r"\.assign|\.(batch_)?scatter_|_assign", EVERY, "an assignment is an operation that must be asked for"),
+    (r"[^=!<>]==|!=| in \[|\d in tf\.| is x ", EVERY, "tensors of a graph are compared by identity"),
     (r"jac\(lambda x: tf\.constant", EVERY, "equal constants are one tensor"),
     (r"text\(|repr\(|str\(|\bf['\"]|['\"] % |\.format\(", EVERY, "values are not printed"),
     (r"Generator|set_seed|get_seed|random_seed|rng_state", EVERY, "random state is the session's"),
+    (r"add_n\(tf\.constant\(|from_sparse", EVERY, "Python reads the tensor"),
     (r"executing_eagerly|inside_function|is_tensor|get_static_value", EVERY, "asks what it is"),
     (r"\.device|\.ref\(|hash\(|\.op\b|\.name\b|\.graph\b|type\(|[tT]ype_?[sS]pec", EVERY,
      "asks what it is"),
@@ -30,9 +31,15 @@ RULES = [  # (what the text holds, the modes it concerns, why the case says noth
     (r"TensorSpec|\.shape|\.rank\b|\.ndim|get_shape|\bdims\b|len\(|\.set_shape", UNKNOWN,
      "asks Python for sizes"),
     (r"jac\(|jacobian", UNKNOWN, "batched over a number of elements that must be known"),
-    (r"in (tf\.|x\b|y\b|v\b)|\*tf\.|iter\(|tf\.unstack|add_n\(tf\.constant", UNKNOWN,
+    (r"in (tf\.|x\b|y\b|v\b)|\*tf\.|iter\(|tf\.unstack", UNKNOWN,
      "Python iterates over a tensor"),
     (r"[sS]parse(?!_soft)|[rR]agged|IndexedSlices", UNKNOWN, "made of values that must be known"),
+    (r"channels_first\(|concat\(", {"rank"}, "asks for the rank"),
+    (r"ii->i|wave\(1\), wave\(3\)|_poisson_loss\(\[1.0\], \[1|=\[1.0\], logits=\[1.0, 2"
+     r"|_n\(\[tf.constant\(\[1.0\]\), tf.constant\(\[1.0, 2|\[\[3, 3\]\]", UNKNOWN,
+     "refused only where sizes are known; else what does not fit is broadcast or cut"),
+    (r"tape.gradient\(y, x,|tf.range\(x\)|dropout|gather_nd|embedding_lookup", {"rank"},
+     "ranks decide what is refused, what is sparse and what is drawn"),
     (r"is None", UNKNOWN, "refused only where sizes are known"),
     (r"(_transpose|expand_dims|tensordot)\(.*tf\.constant\(", {"all"},
      "the number of sizes or axes is not known"),
@@ -43,7 +50,7 @@ AREAS = {
     "nest": "Python structures",
     "control": "branches and loops have programs of their own",
 }
-REFUSALS = ("OperatorNotAllowedInGraphError", "NotImplementedError", "TypeError")
+REFUSALS = ("OperatorNotAllowedInGraphError", "NotImplementedError", "TypeError", "AttributeError")
 ALIKE = {"InvalidArgumentError", "ValueError", "TypeError", "InternalError"}
 
 

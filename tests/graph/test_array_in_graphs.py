@@ -243,6 +243,83 @@ WHOLE_NUMBERS = {
 }  # fmt: skip
 
 
+PLACED = np.array([[0, 1], [1, 0], [1, 3]])
+
+
+def sparse(values, places):
+    """A sparse matrix of unknown places."""
+    return T.SparseTensor(places, values, [2, 4])
+
+
+SPARSE = {
+    "to_dense": lambda s: T.sparse.to_dense(s),
+    "to_dense_with_default": lambda s: T.sparse.to_dense(s, 7.0),
+    "from_dense": lambda s: T.sparse.from_dense(T.sparse.to_dense(s)),
+    "matmul": lambda s: T.sparse.sparse_dense_matmul(s, T.constant(X[:, :2])),
+    "matmul_adjoint": lambda s: T.sparse.sparse_dense_matmul(s, T.constant(X[:2]), adjoint_a=True),
+    "transpose": lambda s: T.sparse.transpose(s),
+    "reshape": lambda s: T.sparse.reshape(s, [4, -1]),
+    "expand_dims": lambda s: T.sparse.expand_dims(s, 1),
+    "slice": lambda s: T.sparse.slice(s, [0, 1], [2, 3]),
+    "split": lambda s: T.sparse.split(s, 3, axis=1),
+    "concat": lambda s: T.sparse.concat(1, [s, s]),
+    "retain": lambda s: T.sparse.retain(s, [True, False, True]),
+    "add": lambda s: T.sparse.add(s, T.sparse.slice(s, [0, 0], [2, 4])),
+    "maximum": lambda s: T.sparse.maximum(s, s * 2.0),
+    "reduce_sum": lambda s: T.sparse.reduce_sum(s, 1),
+    "reduce_max": lambda s: T.sparse.reduce_max(s, 1, keepdims=True),
+    "softmax": lambda s: T.sparse.softmax(s),
+    "fill_empty_rows": lambda s: T.sparse.fill_empty_rows(s, 3.0),
+    "reset_shape": lambda s: T.sparse.reset_shape(s),
+    "times_dense": lambda s: s * T.constant([[1.0], [3.0]]),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse(name):
+    """Sparse tensors of unknown values and places, and derivatives by the values."""
+    function = SPARSE[name]
+    check(lambda values, places: function(sparse(values, places)), ROW[:3], PLACED)
+
+    def slope(gradient):
+        return lambda values, places: gradient(
+            lambda v, p: weighed(function(sparse(v, p))), (values, places), 1
+        )
+
+    wanted = slope(by_tape)(T.constant(ROW[:3]), T.constant(PLACED))[0].numpy()
+    (found,), _, whole = in_graph(slope(by_graph), ROW[:3], PLACED)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    assert whole == []
+
+
+def test_bincount_of_sparse():
+    """Sizes that come from values."""
+    check(lambda i, w: T.sparse.bincount(i, w, maxlength=3), PLACES, ROW)
+    check(lambda i: T.sparse.bincount(i[None], axis=-1, minlength=9), PLACES)
+
+
+def test_ragged():
+    """Ragged tensors compute with splits as arrays: their methods are kept whole."""
+
+    def function(values, lengths):
+        x = T.RaggedTensor.from_row_lengths(values, lengths)
+        padded = (x * 2.0).to_tensor(-1.0)
+        return padded, x[1:].row_splits, x.row_lengths(), T.sparse.reduce_sum(x.to_sparse(), 1)
+
+    arrays = ROW, np.array([2, 0, 2])
+    wanted = [x.numpy() for x in leaves(function(*map(T.constant, arrays)))]
+    values, shapes, _ = in_graph(function, *arrays)
+    for value, shape, want in zip(values, shapes, wanted):
+        np.testing.assert_array_equal(value, want)
+        assert shape.is_compatible_with(want.shape)
+    gradient = lambda *xs: T.gradients(weighed(function(*xs)[0]), xs[0])  # noqa: E731
+    with T.GradientTape() as tape:
+        x = T.constant(ROW)
+        tape.watch(x)
+        y = weighed(function(x, T.constant(arrays[1]))[0])
+    np.testing.assert_allclose(in_graph(gradient, *arrays)[0][0], tape.gradient(y, x), rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", WHOLE_NUMBERS)
 def test_without_derivatives(name):
     """Functions of integers, and those whose sizes depend on values."""

@@ -222,6 +222,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
     return layout.reshape(x, shape=(*dims[:place], 1, *dims[place:]))
 
 
+@operation("broadcast_to")
 @export("broadcast_to")
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
     """`input` repeated along new leading axes and axes of size 1, to `shape`.

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from talweg.api.arguments import tensor
 from talweg.api.export import export
+from talweg.api.math.segments import number_of_segments
 from talweg.api.nn.embedding import embedding_lookup
 from talweg.api.sparse.form import dims_of, sparse
+from talweg.core.dims import dims_differ
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import OPERATIONS
 from talweg.eager.composite import SparseTensor
-from talweg.eager.tensor import array_of, wrap
+from talweg.eager.tensor import EagerTensor, array_of, wrap
 from talweg.prims import arithmetic, layout, segment
 from talweg.prims.guarded import div_no_nan
 
@@ -21,7 +24,7 @@ def _weights(sp_weights: Any, ids: SparseTensor, function: str) -> Any:
     if sp_weights is None:
         return None
     weights = sparse(sp_weights, function, "sp_weights")
-    if weights.values.dims != ids.values.dims:
+    if dims_differ(weights.values.dims, ids.values.dims):
         raise value_error(
             "TW204",
             f"{function}: {weights.values.dims[0]} weights for {ids.values.dims[0]} ids",
@@ -59,26 +62,28 @@ def embedding_lookup_sparse(
         raise type_error("TW104", f"{function}: sp_ids must be SparseTensor, got {sp_ids!r}")
     weights = _weights(sp_weights, sp_ids, function)
     rows = embedding_lookup(params, sp_ids.values, max_norm)
-    segments = array_of(sp_ids.indices)[:, 0]
-    count = int(segments[-1]) + 1 if len(segments) else 0
-    ids = wrap(np.ascontiguousarray(segments))
+    many = rows.dims[0]
+    first = layout.strided_slice(sp_ids.indices, begin=(0, 0), end=(many, 1), strides=(1, 1))
+    ids = layout.reshape(first, shape=(many,))
+    count = number_of_segments(ids)
+    shape = (many, *(1,) * (rows.ndim - 1))
     if weights is None:
-        ones = np.ones(len(segments), rows.dtype.numpy_dtype)
-        weights = wrap(ones)
-    elif weights.dtype is not rows.dtype:
-        weights = arithmetic.cast(weights, dtype=rows.dtype)
-    column = layout.reshape(weights, shape=(len(segments), *(1,) * (rows.ndim - 1)))
-    total = segment.segment_sum(rows * column, ids, count=count)
+        column = layout.broadcast_to(tensor(1, rows.dtype), shape=shape)
+    else:
+        if weights.dtype is not rows.dtype:
+            weights = arithmetic.cast(weights, dtype=rows.dtype)
+        column = layout.reshape(weights, shape=shape)
+    total = segment.segment_sum(rows * column, ids, count=count.size)
     if combiner == "sum":
         return total
     size = column if combiner == "mean" else arithmetic.square(column)
-    size = segment.segment_sum(size, ids, count=count)
+    size = segment.segment_sum(size, ids, count=count.size)
     size = size if combiner == "mean" else arithmetic.sqrt(size)
-    return div_no_nan(total, size) if _has_zero(size) else total / size
+    return div_no_nan(total, size) if _may_have_zero(size) else total / size
 
 
-def _has_zero(x: Any) -> bool:
-    return not np.all(array_of(x))
+def _may_have_zero(x: Any) -> bool:
+    return type(x) is not EagerTensor or not np.all(array_of(x))
 
 
 @export("nn.safe_embedding_lookup_sparse")

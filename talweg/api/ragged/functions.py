@@ -8,16 +8,34 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.export import export
+from talweg.api.export import export, graph_aware
 from talweg.core.dtypes import as_dtype, bool_, int64
 from talweg.core.errors import type_error, value_error
 from talweg.eager import partition, ragged_rows
 from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
+from talweg.eager.ragged_making import RaggedFactories
 from talweg.eager.tensor import array_of, wrap
 from talweg.prims import layout
 
 export("RaggedTensor")(RaggedTensor)
 export("RaggedTensorSpec")(RaggedTensorSpec)
+
+
+IN_GRAPHS = ("row_lengths", "nested_row_lengths", "nrows", "row_starts", "row_limits",
+             "value_rowids", "nested_value_rowids", "bounding_shape", "with_row_splits_dtype",
+             "merge_dims", "to_tensor", "to_sparse", "__getitem__")  # fmt: skip
+
+
+def _make_graph_aware() -> None:
+    """Keep methods of RaggedTensor whole in graphs: they compute with splits as arrays."""
+    for name in IN_GRAPHS:
+        setattr(RaggedTensor, name, graph_aware(getattr(RaggedTensor, name)))
+    for name, method in list(vars(RaggedFactories).items()):
+        if name.startswith("from_"):
+            setattr(RaggedFactories, name, classmethod(graph_aware(method.__func__)))
+
+
+_make_graph_aware()
 
 
 def _is_list(value: Any) -> bool:

@@ -6,46 +6,54 @@ primitives, so derivatives follow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from talweg.api.arguments import axes_argument, tensor
+from talweg.api.array.operands import integer_scalar, sizes_tensor
 from talweg.api.export import export
-from talweg.api.sparse.form import dims_of, made, reorder, sparse, taken, to_dense
+from talweg.api.sparse.form import dims_of, kept_where, made, reorder, sparse, taken, to_dense
+from talweg.core.dims import differ, dims_differ, largest
+from talweg.core.dtypes import int64
 from talweg.core.errors import invalid, value_error
+from talweg.eager import operators
 from talweg.eager.composite import SparseTensor
-from talweg.eager.tensor import array_of, wrap
-from talweg.prims import arithmetic, contract, layout, segment
+from talweg.eager.tensor import EagerTensor, array_of, wrap
+from talweg.prims import arithmetic, contract, joining, layout, segment, sparse_places
 from talweg.prims.complex import conj
+from talweg.prims.counts import number_of_bins
 from talweg.prims.indexing import gather
 from talweg.prims.reduce import reduce_sum
+from talweg.prims.search import nonzero
+from talweg.prims.sequences import counting
 from talweg.prims.transcendental import exp
 
 
-def _grouped(indices: np.ndarray, dims: Any) -> tuple[np.ndarray, np.ndarray]:
+def _grouped(indices: Any, dims: Any) -> tuple:
     """The distinct places, sorted, and for each place given the number of its group."""
-    if not dims:
-        return np.zeros((min(len(indices), 1), 0), np.int64), np.zeros(len(indices), np.int64)
-    rows = np.ravel_multi_index(tuple(indices.T), tuple(max(size, 1) for size in dims))
-    distinct, groups = np.unique(rows, return_inverse=True)
-    places = np.stack(np.unravel_index(distinct, tuple(max(size, 1) for size in dims)), axis=-1)
-    return places, groups.reshape(-1)
+    return sparse_places.grouped_places(indices, sizes_tensor(tuple(dims), int64))
+
+
+def _columns(indices: Any, columns: list) -> Any:
+    """Some columns of a matrix of places."""
+    return gather(indices, wrap(np.array(columns, np.int64)), axis=1, batch_dims=0)
 
 
 def _union(x: SparseTensor, y: SparseTensor, function: str, combine: Callable) -> SparseTensor:
     """A value at every place of x or y: `combine` of both, zero where one has none."""
-    if dims_of(x) != dims_of(y):
+    if dims_differ(dims_of(x), dims_of(y)):
         raise invalid(
             "TW204", f"{function}: the shapes are {dims_of(x)} and {dims_of(y)}", "one shape"
         )
-    indices = np.concatenate([array_of(x.indices), array_of(y.indices)])
-    places, groups = _grouped(indices, dims_of(x))
-    split = x.values.dims[0]
+    places, groups = _grouped(layout.concat(x.indices, y.indices, axis=0), dims_of(x))
+    sizes = (x.values.dims[0], y.values.dims[0])
+    parts = joining.split(groups, sizes=sizes, axis=0)
     spread = [
-        segment.segment_sum(values, wrap(ids), count=len(places))
-        for values, ids in ((x.values, groups[:split]), (y.values, groups[split:]))
+        segment.segment_sum(values, ids, count=places.dims[0])
+        for values, ids in zip((x.values, y.values), parts)
     ]
     return made(places, combine(*spread), dims_of(x))
 
@@ -65,12 +73,13 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
         a, b = sparse(b, "sparse.add", "a or b"), a
     if not isinstance(b, SparseTensor):
         return tensor(b, hint=a.dtype) + to_dense(a, validate_indices=False)
-    total = _union(a, b, "sparse.add", arithmetic.add)
-    limit = array_of(tensor(threshold))
-    if not limit:
+    total = _union(a.narrowed(), b.narrowed(), "sparse.add", arithmetic.add)
+    if isinstance(threshold, (int, float)) and not threshold:
         return total
-    places = np.flatnonzero(np.abs(array_of(total.values)) >= limit)
-    return made(array_of(total.indices)[places], taken(total.values, places), dims_of(total))
+    size = operators.absolute(total.values)
+    limit = tensor(threshold, hint=size.dtype)
+    limit = limit if limit.dtype is size.dtype else arithmetic.cast(limit, dtype=size.dtype)
+    return kept_where(total, arithmetic.greater_equal(size, limit))
 
 
 @export("sparse.maximum")
@@ -110,12 +119,15 @@ def _reduced(
     axes = axes_argument(axis, len(dims), function)
     left = [place for place in range(len(dims)) if place not in axes]
     sizes = [dims[place] for place in left]
-    places, groups = _grouped(array_of(x.indices)[:, left], sizes)
-    values = combine(x.values, wrap(groups), count=len(places))
+    places, groups = _grouped(_columns(x.indices, left), sizes)
+    count = places.dims[0]
+    values = combine(x.values, groups, count=count)
     if keepdims:
-        full = np.zeros((len(places), len(dims)), np.int64)
-        full[:, left] = places
-        places, sizes = full, [1 if place in axes else n for place, n in enumerate(dims)]
+        columns = iter(joining.unstack(places, axis=1))
+        zeros = layout.broadcast_to(wrap(np.int64(0)), shape=(count,))
+        every = [zeros if place in axes else next(columns) for place in range(len(dims))]
+        places = joining.stack(*every, axis=1)
+        sizes = [1 if place in axes else n for place, n in enumerate(dims)]
     if as_sparse:
         return made(places, values, sizes)
     if not sizes:
@@ -168,8 +180,9 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     x = sparse(sp_input, "sparse.softmax")
     if len(dims_of(x)) < 2:
         raise invalid("TW203", f"sparse.softmax: shape {dims_of(x)}", "a rank of at least 2")
-    places, groups = _grouped(array_of(x.indices)[:, :-1], dims_of(x)[:-1])
-    ids, count = wrap(groups), len(places)
+    leading = _columns(x.indices, list(range(len(dims_of(x)) - 1)))
+    places, ids = _grouped(leading, dims_of(x)[:-1])
+    count = places.dims[0]
     top = arithmetic.stop_gradient(segment.segment_max(x.values, ids, count=count))
     powers = exp(x.values - segment.segment_rows(top, ids))
     sums = segment.segment_sum(powers, ids, count=count)
@@ -186,7 +199,7 @@ def _turned(x: Any) -> Any:
     """The conjugate transpose of a sparse or dense matrix."""
     if isinstance(x, SparseTensor):
         values = conj(x.values) if x.dtype.is_complex else x.values
-        return made(array_of(x.indices)[:, ::-1], values, dims_of(x)[::-1])
+        return made(layout.reverse(x.indices, axes=(1,)), values, dims_of(x)[::-1])
     return contract.adjoint(x)
 
 
@@ -212,21 +225,22 @@ def sparse_dense_matmul(
             a = contract.adjoint(_matrix(tensor(sp_a))) if not adjoint_a else tensor(sp_a)
             product = sparse_dense_matmul(b if adjoint_b else _turned(b), a)
             return contract.adjoint(product)
-    dense = _matrix(tensor(b, hint=sp_a.dtype))
+    sp_a, dense = sp_a.narrowed(), _matrix(tensor(b, hint=sp_a.dtype))
     if len(dims_of(sp_a)) != 2:
         raise invalid("TW203", f"sparse_dense_matmul: sp_a has shape {dims_of(sp_a)}", "a matrix")
     x = _turned(sp_a) if adjoint_a else sp_a
     dense = contract.adjoint(dense) if adjoint_b else dense
-    (rows, inner), indices = dims_of(x), array_of(x.indices)
-    if inner != dense.dims[0]:
+    rows, inner = dims_of(x)
+    if differ(inner, dense.dims[0]):
         raise invalid(
             "TW204",
             "sparse_dense_matmul: cannot multiply, the inner dimensions do not match: "
             f"{inner} and {dense.dims[0]}",
         )
-    chosen = gather(dense, wrap(indices[:, 1]), axis=0, batch_dims=0)
+    at_row, at_column = joining.unstack(x.indices, axis=1)
+    chosen = gather(dense, at_column, axis=0, batch_dims=0)
     terms = chosen * layout.reshape(x.values, shape=(x.values.dims[0], 1))
-    return segment.segment_sum(terms, wrap(indices[:, 0]), count=rows)
+    return segment.segment_sum(terms, at_row, count=rows)
 
 
 @export("sparse.map_values")
@@ -244,7 +258,10 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return op(*args, **kwargs)
     first = found[0]
     for other in found[1:]:
-        if not np.array_equal(array_of(first.indices), array_of(other.indices)):
+        pair = [x.indices for x in (first, other)]
+        if type(pair[0]) is type(pair[1]) is EagerTensor and not np.array_equal(
+            *map(array_of, pair)
+        ):
             raise value_error("TW204", "sparse.map_values: the places of the arguments differ")
 
     def plain(x: Any) -> Any:
@@ -264,17 +281,18 @@ def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) 
     (array([9, 5], dtype=int32), array([ True, False]))
     """
     x = sparse(sp_input, "sparse.fill_empty_rows")
-    dims, indices = dims_of(x), array_of(x.indices)
+    dims = dims_of(x)
     if len(dims) != 2:
         raise invalid("TW203", f"sparse.fill_empty_rows: shape {dims}", "a matrix")
-    empty = np.ones(dims[0], bool)
-    empty[indices[:, 0]] = False
-    rows = np.flatnonzero(empty)
-    default = tensor(default_value, dtype=x.dtype)
-    added = layout.broadcast_to(default, shape=(len(rows),))
-    places = np.concatenate([indices, np.stack([rows, np.zeros_like(rows)], axis=1)])
+    at_row = joining.unstack(x.indices, axis=1)[0]
+    found = segment.segment_sum(arithmetic.one_like(at_row), at_row, count=dims[0])
+    empty = arithmetic.equal(found, arithmetic.zeros_of(found))
+    rows = nonzero(empty)
+    added = layout.broadcast_to(tensor(default_value, dtype=x.dtype), shape=rows.dims[:1])
+    first = layout.concat(rows, arithmetic.zeros_of(rows), axis=1)
+    places = layout.concat(x.indices, first, axis=0)
     values = layout.concat(x.values, added, axis=0)
-    return reorder(made(places, values, dims)), wrap(empty)
+    return reorder(made(places, values, dims)), empty
 
 
 @export("sparse.bincount")
@@ -292,26 +310,35 @@ def bincount(
     >>> tf.sparse.bincount([1, 1, 2]).values.numpy()
     array([2, 1], dtype=int32)
     """
-    numbers = array_of(tensor(values))
-    if np.any(numbers < 0):
-        raise invalid("TW207", "sparse.bincount: a value is negative", "values of at least 0")
-    rows = numbers.reshape(-1 if axis == 0 else numbers.shape[0], 1 if axis == 0 else -1)
-    keys = np.zeros(numbers.size, np.int64)
-    if axis != 0:
-        keys = np.repeat(np.arange(numbers.shape[0]), rows.shape[1])
-    flat = numbers.reshape(-1)
-    kept = np.flatnonzero(flat < maxlength) if maxlength is not None else np.arange(flat.size)
-    size = max(int(flat[kept].max()) + 1 if len(kept) else 0, minlength or 0)
-    indices = np.stack([keys[kept], flat[kept]], axis=1)
-    dims = (1 if axis == 0 else numbers.shape[0], size)
-    places, groups = _grouped(indices, dims)
-    if weights is None or binary_output:
-        counts = np.bincount(groups, minlength=len(places))
-        found = wrap((np.minimum(counts, 1) if binary_output else counts).astype(np.int32))
+    x = tensor(values)
+    rows = 1 if axis == 0 else x.dims[0]
+    count = math.prod(x.dims)
+    x = arithmetic.cast(x, dtype=int64)
+    columns = count if axis == 0 else math.prod(x.dims[1:])
+    keys = layout.reshape(counting(size=rows, dtype=int64), shape=(rows, 1))
+    keys = layout.reshape(layout.broadcast_to(keys, shape=(rows, columns)), shape=(count,))
+    flat = layout.reshape(x, shape=(count,))
+    amounts = None
+    if weights is not None and not binary_output:
+        amounts = layout.reshape(tensor(weights), shape=(count,))
+    if maxlength is not None:
+        limit = arithmetic.cast(tensor(maxlength), dtype=int64)
+        kept = nonzero(arithmetic.less(flat, limit))
+        kept = layout.reshape(kept, shape=kept.dims[:1])
+        keys, flat = taken(keys, kept), taken(flat, kept)
+        amounts = None if amounts is None else taken(amounts, kept)
+    needed = number_of_bins(flat, argument=("sparse.bincount", "values"))
+    size = largest(integer_scalar(needed, "sparse.bincount", "values"), minlength or 0)
+    places, groups = _grouped(joining.stack(keys, flat, axis=1), (rows, size))
+    found = places.dims[0]
+    one = wrap(np.int32(1))
+    if amounts is not None:
+        values = segment.segment_sum(amounts, groups, count=found)
+    elif binary_output:
+        values = layout.broadcast_to(one, shape=(found,))
     else:
-        amounts = tensor(weights)
-        amounts = taken(layout.reshape(amounts, shape=(flat.size,)), kept)
-        found = segment.segment_sum(amounts, wrap(groups), count=len(places))
+        ones = layout.broadcast_to(one, shape=groups.dims)
+        values = segment.segment_sum(ones, groups, count=found)
     if axis == 0:
-        return made(places[:, 1:], found, (size,))
-    return made(places, found, dims)
+        return made(_columns(places, [1]), values, (size,))
+    return made(places, values, (rows, size))

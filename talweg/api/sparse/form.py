@@ -1,22 +1,39 @@
 """tf.sparse: making sparse tensors, and changing their form.
 
-Places are computed on arrays, as they have no derivative; values by primitives.
+Places have no derivative; values follow them by gathers.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
 
 from talweg.api.arguments import axis_argument, integer, integers, resolve_shape, tensor
+from talweg.api.array.operands import integer_vector, sizes_tensor
 from talweg.api.export import export
-from talweg.core.dtypes import DType, as_dtype, bool_, float32, string
+from talweg.core.dims import below, differ, dims_differ, largest, smallest
+from talweg.core.dtypes import as_dtype, bool_, float32, int64, string
 from talweg.core.errors import invalid, type_error, value_error
-from talweg.core.value import OPERATIONS, IndexedSlices
-from talweg.eager.composite import SparseTensor, SparseTensorSpec, row_numbers
-from talweg.eager.tensor import array_of, wrap
-from talweg.prims import indexing, layout
+from talweg.core.value import IndexedSlices
+from talweg.eager.composite import SparseTensor, SparseTensorSpec
+from talweg.eager.tensor import wrap
+from talweg.graph.symbol import Symbol
+from talweg.prims import (
+    arithmetic,
+    counts,
+    indexing,
+    joining,
+    layout,
+    reduce,
+    scattering,
+    search,
+    sequences,
+    sort,
+    sparse_places,
+)
 
 export("SparseTensor", "sparse.SparseTensor")(SparseTensor)
 export("SparseTensorSpec")(SparseTensorSpec)
@@ -25,7 +42,7 @@ export("SparseTensorSpec")(SparseTensorSpec)
 def sparse(value: Any, function: str, argument: str = "sp_input") -> SparseTensor:
     """`value` if it is a SparseTensor; TypeError otherwise."""
     if isinstance(value, SparseTensor):
-        return value
+        return value.narrowed()
     if all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
         return SparseTensor.from_value(value)
     raise type_error(
@@ -34,22 +51,32 @@ def sparse(value: Any, function: str, argument: str = "sp_input") -> SparseTenso
     )  # fmt: skip
 
 
-def taken(values: Any, places: np.ndarray) -> Any:
-    """values[places]."""
-    if values.dtype.is_numeric:
-        return indexing.gather(values, wrap(np.asarray(places, np.int64)), axis=0, batch_dims=0)
-    return wrap(array_of(values)[places])
+def taken(values: Any, places: Any) -> Any:
+    """values[places] for an array or tensor of places."""
+    places = wrap(np.asarray(places, np.int64)) if isinstance(places, np.ndarray) else places
+    return indexing.gather(values, places, axis=0, batch_dims=0)
 
 
-def made(indices: np.ndarray, values: Any, dims: Any) -> SparseTensor:
-    """A SparseTensor of arrays of places and a tensor of values."""
-    places = np.asarray(indices, np.int64).reshape(-1, len(dims))
-    return SparseTensor(wrap(places), values, wrap(np.array(dims, np.int64)))
+def made(indices: Any, values: Any, dims: Any) -> SparseTensor:
+    """A SparseTensor of places (an array or a tensor), a tensor of values, and sizes."""
+    if isinstance(indices, np.ndarray):
+        indices = wrap(np.asarray(indices, np.int64).reshape(-1, len(dims)))
+    return SparseTensor(indices, values, sizes_tensor(tuple(dims), int64))
 
 
 def dims_of(x: SparseTensor) -> tuple:
-    """The shape of the whole as a tuple."""
-    return x.shape.as_tuple()
+    """The sizes of the whole; symbolic where a graph does not know them."""
+    if type(x.dense_shape) is not Symbol:
+        return x.shape.as_tuple()
+    return integer_vector(x.dense_shape, "sparse", "dense_shape")
+
+
+def kept_where(x: SparseTensor, chosen: Any, dims: Any = None) -> SparseTensor:
+    """The values, and their places, where the truth values `chosen` [n] are true."""
+    places = search.nonzero(chosen)
+    places = layout.reshape(places, shape=places.dims[:1])
+    whole = x.dense_shape if dims is None else sizes_tensor(tuple(dims), int64)
+    return SparseTensor(taken(x.indices, places), taken(x.values, places), whole)
 
 
 @export("sparse.from_dense")
@@ -65,36 +92,11 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     x = _as_tensor(tensor)
     if x.ndim == 0:
         raise invalid("TW203", "sparse.from_dense: tensor is a scalar", "a rank of at least 1")
-    array = array_of(x)
-    present = array != b"" if x.dtype is string else array != 0
-    indices = np.argwhere(present)
-    if x.dtype.is_numeric:
-        values = indexing.gather_nd(x, wrap(indices), sparse=False)
-    else:
-        values = wrap(array[present])
-    return made(indices, values, x.dims)
+    indices = search.nonzero(x)
+    return made(indices, indexing.gather_nd(x, indices, sparse=False), x.dims)
 
 
 _as_tensor = tensor
-
-
-def _check_places(x: SparseTensor, ordered: bool) -> None:
-    """InvalidArgumentError for places outside the shape, and out of order or repeated ones."""
-    indices, dims = array_of(x.indices), np.array(dims_of(x))
-    wrong = np.any((indices < 0) | (indices >= dims), axis=1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise invalid(
-            "TW206", f"indices[{row}] = {indices[row].tolist()} is out of bounds for shape {dims}"
-        )
-    steps = np.diff(row_numbers(x)) if ordered else np.array([])
-    if np.any(steps <= 0):
-        row = int(np.argmax(steps <= 0)) + 1
-        what = "repeated" if steps[row - 1] == 0 else "out of order"
-        raise invalid(
-            "TW206", f"indices[{row}] = {indices[row].tolist()} is {what}", "sorted indices",
-            "tf.sparse.reorder(x), or validate_indices=False",
-        )  # fmt: skip
 
 
 @export("sparse.to_dense")
@@ -111,21 +113,18 @@ def to_dense(
     array([[-1,  5, -1]], dtype=int32)
     """
     x = sparse(sp_input, "sparse.to_dense")
-    _check_places(x, validate_indices)
+    ordered = bool(validate_indices)
+    places = sparse_places.checked_places(x.indices, x.dense_shape, ordered=ordered)
     if x.dtype.is_numeric and default_value is None:
         if validate_indices:
-            return indexing.scatter_nd(x.indices, x.values, shape=dims_of(x))
+            return indexing.scatter_nd(places, x.values, shape=dims_of(x))
         default_value = 0
     empty = b"" if x.dtype is string else False
     default = tensor(empty if default_value is None else default_value, dtype=x.dtype)
     if default.ndim:
         raise invalid("TW203", f"default_value has shape {default.dims}", "a scalar")
-    whole = np.full(dims_of(x), array_of(default)[()], x.dtype.numpy_dtype)
-    if x.dtype.is_differentiable:
-        background = default + wrap(np.zeros_like(whole))
-        return OPERATIONS["tensor_scatter_nd_update"](background, x.indices, x.values)
-    whole[tuple(array_of(x.indices).T)] = array_of(x.values)
-    return wrap(whole)
+    whole = layout.broadcast_to(default, shape=dims_of(x))
+    return scattering.scatter_update(whole, places, x.values)
 
 
 @export("sparse.reorder")
@@ -137,8 +136,9 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     array([20, 10], dtype=int32)
     """
     x = sparse(sp_input, "sparse.reorder")
-    order = np.argsort(row_numbers(x), kind="stable")
-    return made(array_of(x.indices)[order], taken(x.values, order), dims_of(x))
+    numbers = sparse_places.place_numbers(x.indices, x.dense_shape)
+    order = sort.argsort(numbers, descending=False)
+    return SparseTensor(taken(x.indices, order), taken(x.values, order), x.dense_shape)
 
 
 @export("sparse.reshape")
@@ -152,14 +152,16 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     array([[2]])
     """
     x = sparse(sp_input, "sparse.reshape")
-    size = int(np.prod(dims_of(x), dtype=np.int64))
+    size = math.prod(dims_of(x))
     dims = resolve_shape(shape, size, "sparse.reshape")
-    if int(np.prod(dims, dtype=np.int64)) != size:
+    if differ(math.prod(dims), size):
         raise invalid(
             "TW205", f"sparse.reshape: {size} dense values cannot be given the shape {dims}"
         )
-    places = np.stack(np.unravel_index(row_numbers(x), dims or (1,)), axis=-1)
-    return made(places[:, : len(dims)], x.values, dims)
+    numbers = sparse_places.place_numbers(x.indices, x.dense_shape)
+    whole = sizes_tensor(dims, int64)
+    places = layout.transpose(counts.unravel(numbers, whole), perm=(1, 0))
+    return SparseTensor(places, x.values, whole)
 
 
 @export("sparse.transpose")
@@ -178,8 +180,8 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     axes = list(axes)
     if sorted(axes) != list(range(len(dims))):
         raise value_error("TW202", f"sparse.transpose: perm={axes} for rank {len(dims)}")
-    turned = made(array_of(x.indices)[:, axes], x.values, [dims[axis] for axis in axes])
-    return reorder(turned)
+    places = indexing.gather(x.indices, wrap(np.array(axes, np.int64)), axis=1, batch_dims=0)
+    return reorder(made(places, x.values, [dims[axis] for axis in axes]))
 
 
 @export("sparse.expand_dims")
@@ -193,7 +195,9 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
     x = sparse(sp_input, "sparse.expand_dims")
     dims = dims_of(x)
     axis = axis_argument(-1 if axis is None else axis, len(dims) + 1, "sparse.expand_dims")
-    places = np.insert(array_of(x.indices), axis, 0, axis=1)
+    zeros = layout.broadcast_to(wrap(np.int64(0)), shape=(x.indices.dims[0], 1))
+    columns = joining.split(x.indices, sizes=(axis, len(dims) - axis), axis=1)
+    places = layout.concat(columns[0], zeros, columns[1], axis=1)
     return made(places, x.values, (*dims[:axis], 1, *dims[axis:]))
 
 
@@ -210,10 +214,10 @@ def eye(
     """
     rows = integer(num_rows, "sparse.eye", "num_rows")
     columns = rows if num_columns is None else integer(num_columns, "sparse.eye", "num_columns")
-    places = np.arange(min(rows, columns))
-    kind: DType = as_dtype(dtype)
-    values = wrap(np.ones(len(places), kind.numpy_dtype))
-    return made(np.stack([places, places], axis=1), values, (rows, columns))
+    count, kind = smallest(rows, columns), as_dtype(dtype)
+    steps = sequences.counting(size=count, dtype=int64)
+    values = layout.broadcast_to(wrap(kind.numpy_dtype.type(1)), shape=(count,))
+    return made(joining.stack(steps, steps, axis=1), values, (rows, columns))
 
 
 @export("sparse.retain")
@@ -225,13 +229,12 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     array([6], dtype=int32)
     """
     x = sparse(sp_input, "sparse.retain")
-    kept = array_of(tensor(to_retain, dtype=bool_))
-    if kept.shape != x.values.dims:
+    kept = tensor(to_retain, dtype=bool_)
+    if dims_differ(kept.dims, x.values.dims):
         raise value_error(
-            "TW204", f"sparse.retain: to_retain has shape {kept.shape}, values {x.values.dims}"
+            "TW204", f"sparse.retain: to_retain has shape {kept.dims}, values {x.values.dims}"
         )
-    places = np.flatnonzero(kept)
-    return made(array_of(x.indices)[places], taken(x.values, places), dims_of(x))
+    return kept_where(x, kept)
 
 
 @export("sparse.slice")
@@ -243,12 +246,19 @@ def slice_(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spa
     array([[1]])
     """
     x = sparse(sp_input, "sparse.slice")
-    begin = np.array(integers(start, "sparse.slice", "start"))
-    wanted = np.array(integers(size, "sparse.slice", "size"))
-    dims = np.clip(np.array(dims_of(x)) - begin, 0, wanted)
-    indices = array_of(x.indices) - begin
-    places = np.flatnonzero(np.all((indices >= 0) & (indices < dims), axis=1))
-    return made(indices[places], taken(x.values, places), dims.tolist())
+    begin = integers(start, "sparse.slice", "start")
+    wanted = integers(size, "sparse.slice", "size")
+    dims = [
+        smallest(largest(have - first, 0), count)
+        for have, first, count in zip(dims_of(x), begin, wanted)
+    ]
+    moved = arithmetic.sub(x.indices, sizes_tensor(begin, int64))
+    inside = arithmetic.logical_and(
+        arithmetic.greater_equal(moved, wrap(np.int64(0))),
+        arithmetic.less(moved, sizes_tensor(tuple(dims), int64)),
+    )
+    chosen = reduce.reduce_all(inside, axes=(1,), keepdims=False)
+    return kept_where(SparseTensor(moved, x.values, x.dense_shape), chosen, dims)
 
 
 @export("sparse.split")
@@ -268,12 +278,11 @@ def split(
     dims = dims_of(x)
     axis = axis_argument(axis, len(dims), "sparse.split")
     count = integer(num_split, "sparse.split", "num_split")
-    if not 1 <= count <= dims[axis]:
+    if count < 1 or below(dims[axis], count):
         raise invalid("TW207", f"sparse.split: num_split={count} for {dims[axis]} elements")
-    short, longer = divmod(dims[axis], count)
     parts, begin = [], 0
     for position in range(count):
-        size = short + (position < longer)
+        size = (dims[axis] + count - 1 - position) // count
         starts = [begin if i == axis else 0 for i in range(len(dims))]
         parts.append(slice_(x, starts, [size if i == axis else n for i, n in enumerate(dims)]))
         begin += size
@@ -291,16 +300,16 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     TensorShape([1, 2])
     """
     x = sparse(sp_input, "sparse.reset_shape")
-    indices = array_of(x.indices)
     if new_shape is None:
-        dims = indices.max(axis=0) + 1 if len(indices) else np.zeros(len(dims_of(x)), np.int64)
-        return made(indices, x.values, dims.tolist())
+        top = reduce.reduce_max(x.indices, axes=(0,), keepdims=False)
+        dims = arithmetic.maximum(top, wrap(np.int64(-1))) + wrap(np.int64(1))
+        return SparseTensor(x.indices, x.values, dims)
     dims = integers(new_shape, "sparse.reset_shape", "new_shape")
-    if len(dims) != len(dims_of(x)) or any(a < b for a, b in zip(dims, dims_of(x))):
+    if len(dims) != len(dims_of(x)) or any(map(below, dims, dims_of(x))):
         raise value_error(
             "TW204", f"sparse.reset_shape: new_shape={dims} is smaller than {dims_of(x)}"
         )
-    return made(indices, x.values, dims)
+    return made(x.indices, x.values, dims)
 
 
 @export("sparse.concat")
@@ -324,21 +333,20 @@ def concat(
     axis = axis_argument(axis, rank, "sparse.concat")
     for other in dims[1:]:
         same = len(other) == rank and (
-            expand_nonconcat_dims or all(i == axis or a == b for i, (a, b) in
-                                         enumerate(zip(dims[0], other)))
+            expand_nonconcat_dims or not any(i != axis and differ(a, b) for i, (a, b) in
+                                             enumerate(zip(dims[0], other)))
         )  # fmt: skip
         if not same:
             raise invalid("TW204", f"sparse.concat: shapes {dims} must match except on axis {axis}")
-    whole = [max(column) for column in zip(*dims)]
+    whole = [functools.reduce(largest, column) for column in zip(*dims)]
     whole[axis] = sum(one[axis] for one in dims)
     places, begin = [], 0
     for x, one in zip(inputs, dims):
-        shifted = array_of(x.indices).copy()
-        shifted[:, axis] += begin
-        places.append(shifted)
+        shift = sizes_tensor(tuple(begin if i == axis else 0 for i in range(rank)), int64)
+        places.append(x.indices + shift)
         begin += one[axis]
     values = layout.concat(*(x.values for x in inputs), axis=0)
-    return reorder(made(np.concatenate(places), values, whole))
+    return reorder(made(layout.concat(*places, axis=0), values, whole))
 
 
 @export("sparse.to_indicator")
@@ -351,12 +359,13 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Any
     """
     x = sparse(sp_input, "sparse.to_indicator")
     size = integer(vocab_size, "sparse.to_indicator", "vocab_size")
-    values = array_of(x.values)
-    if np.any((values < 0) | (values >= size)):
-        raise invalid("TW206", f"sparse.to_indicator: a value is outside [0, {size})")
-    result = np.zeros((*dims_of(x)[:-1], size), bool)
-    result[(*array_of(x.indices)[:, :-1].T, values)] = True
-    return wrap(result)
+    last = len(dims_of(x)) - 1
+    values = layout.reshape(arithmetic.cast(x.values, dtype=int64), shape=(x.values.dims[0], 1))
+    leading = joining.split(x.indices, sizes=(last, 1), axis=1)[0]
+    places = layout.concat(leading, values, axis=1)
+    nowhere = layout.broadcast_to(wrap(np.False_), shape=(*dims_of(x)[:-1], size))
+    here = layout.broadcast_to(wrap(np.True_), shape=x.values.dims)
+    return scattering.scatter_update(nowhere, places, here)
 
 
 @export("sparse.mask")
@@ -368,6 +377,10 @@ def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> Indexe
     >>> tf.sparse.mask(a, [0]).indices.numpy()
     array([3], dtype=int32)
     """
-    indices = array_of(a.indices)
-    places = np.flatnonzero(~np.isin(indices, array_of(tensor(mask_indices))))
-    return IndexedSlices(taken(a.values, places), wrap(indices[places]), a.dense_shape)
+    masked, count = tensor(mask_indices, hint=a.indices.dtype), a.indices.dims[0]
+    masked = layout.reshape(masked, shape=(1, math.prod(masked.dims)))
+    equal = arithmetic.equal(layout.reshape(a.indices, shape=(count, 1)), masked)
+    kept = arithmetic.logical_not(reduce.reduce_any(equal, axes=(1,), keepdims=False))
+    places = search.nonzero(kept)
+    places = layout.reshape(places, shape=places.dims[:1])
+    return IndexedSlices(taken(a.values, places), taken(a.indices, places), a.dense_shape)

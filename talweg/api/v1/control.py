@@ -1,4 +1,7 @@
-"""compat.v1: cond, case and while_loop, which return a single result without a list around it."""
+"""compat.v1: cond, case and while_loop with their older arguments.
+
+In eager mode a list of one result is that result, unless `strict`; in graphs it stays a list.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from talweg.api import control as v2
 from talweg.api.export import export
 from talweg.core import dispatch
 from talweg.core.errors import type_error
+from talweg.graph import structure
 from talweg.trace import control
 
 
@@ -37,7 +41,8 @@ def cond(
 ) -> Any:
     """`true_fn()` if `pred` is true, `false_fn()` if not.
 
-    pred: a scalar bool.  strict: whether a list of one result stays a list.  fn1, fn2: older names
+    pred: a scalar bool.  strict: whether a list of one result
+    stays a list in eager mode.  fn1, fn2: older names
     of the functions.  TypeError if either cannot be called, or if they return different dtypes.
 
     >>> import talweg.compat.v1 as tf
@@ -48,10 +53,8 @@ def cond(
     false_fn = _either(false_fn, fn2, ("fn2", "false_fn"))
     v2.callable_or_error(true_fn, "cond", "true_fn")
     v2.callable_or_error(false_fn, "cond", "false_fn")
-    if isinstance(pred, bool):
-        raise type_error("TW104", "cond: pred must not be a Python bool", "a tensor")
-    if dispatch.state.in_graph is not None and control.in_graph(pred):
-        return control.cond(pred, true_fn, false_fn, strict)
+    if dispatch.context.base is not None:
+        return v2.cond(pred, true_fn, false_fn)
     return _unpacked(v2.cond(pred, true_fn, false_fn), strict)
 
 
@@ -65,8 +68,8 @@ def case(
 ) -> Any:
     """The result of the function of the first pair whose predicate is true, else of `default`.
 
-    See `tf.case`.  strict: whether a list of one result stays a list.  exclusive: in a graph,
-    InvalidArgumentError if several predicates are true.
+    See `tf.case`.  strict: whether a list of one result stays a list in eager mode.  exclusive: in
+    a graph, InvalidArgumentError if several predicates are true.
 
     >>> import talweg.compat.v1 as tf
     >>> x = tf.constant(5)
@@ -76,7 +79,7 @@ def case(
     pairs = v2.checked_pairs(pred_fn_pairs, default, exclusive)
     graph = dispatch.state.in_graph is not None
     if graph and control.in_graph(*[predicate for predicate, _ in pairs]):
-        return v2.case_in_graph(pairs, default, exclusive, strict)
+        return v2.case_in_graph(pairs, default, exclusive)
     return _unpacked(v2.case(pred_fn_pairs, default, exclusive), strict)
 
 
@@ -112,7 +115,9 @@ def while_loop(
         swap_memory,
         maximum_iterations,
     )
-    return _unpacked(found, return_same_structure)
+    if not return_same_structure and len(structure.flatten(found, composites=True)) == 1:
+        return structure.flatten(found)[0]
+    return found
 
 
 def _listed(body: Callable[..., Any]) -> Callable[..., Any]:

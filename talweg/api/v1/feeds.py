@@ -93,7 +93,7 @@ def fed_array(symbol: Symbol, value: Any) -> Any:
     else:
         array = _converted(symbol, value)
     dims = aval.dims
-    if dims is not None and dims != array.shape:
+    if dims is not None:
         _check_shape(symbol, dims, array.shape)
     return array
 

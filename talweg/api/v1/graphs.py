@@ -12,19 +12,20 @@ from talweg.api.device import device as eager_device
 from talweg.api.export import export, operation
 from talweg.core import dispatch
 from talweg.core.errors import compose, type_error, value_error
-from talweg.eager import graph_operators, graph_variable
+from talweg.eager import graph_operators, graph_variable, operators
 from talweg.graph.collections import GLOBAL_VARIABLES
 from talweg.graph.graph import Graph
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims import checking
 from talweg.prims.state import group
-from talweg.trace import control_rules, whole
+from talweg.trace import control_rules, paths, whole
 
 export("Graph")(Graph)
 export("Operation")(Operation)
 IN_FORCE = (
     graph_operators,
+    operators,
     graph_variable,
     whole,
     control_rules,

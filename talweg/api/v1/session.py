@@ -202,6 +202,29 @@ class Session:
             report(metadata, watch, self._graph)
         return values
 
+    def report(self, fetches: Any, feeds: Any = ()) -> list[str]:
+        """What runs otherwise than it was written: work that is shared, products that are factored.
+
+        `feeds` are the tensors that would be fed.
+
+        >>> import talweg.compat.v1 as tf
+        >>> with tf.Graph().as_default():
+        ...     x, a, b = (tf.placeholder(tf.float32, [3, 3]) for _ in range(3))
+        ...     y = x @ a + x @ b
+        ...     tf.Session().report(y, [x, a, b])[0].split(":")[0]
+        'x @ A + x @ B runs as x @ (A + B)'
+        """
+        fed = tuple([self._graph.as_graph_element(key).node for key in feeds])
+        plan = self._plan(fetched(self._graph, fetches).nodes, fed)
+        steps = {step.node for step in plan.steps}
+        table = self._graph.table
+        shared = [node for node in table.asked if node in steps]
+        return plan.notes + [
+            f"{self._graph.operation_name(node)}, asked for {table.asked[node]} times, runs once: "
+            f"{describe(node.origin)}"
+            for node in shared
+        ]
+
     def _plan(self, nodes: tuple, fed: tuple) -> Program:
         """The program of these fetches and feeds, made on first use."""
         key = (nodes, fed)

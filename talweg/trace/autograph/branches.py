@@ -9,11 +9,13 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
+from talweg.eager.convert import convert_to_tensor
+from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 from talweg.trace import control
 from talweg.trace.autograph.merging import Merging
-from talweg.trace.autograph.values import condition_of, is_symbolic
+from talweg.trace.autograph.values import can_be_tensor, condition_of, is_symbolic
 from talweg.trace.bodies import BodyGraph, apply_branch
 
 Thunk = Callable[[], Any]
@@ -102,10 +104,35 @@ def select(cond: Symbol, runs: list, merging: Merging, merge: Any) -> list:
 
 
 def trace(run: Callable[[], list], name: str) -> tuple[BodyGraph, list]:
-    """What a function gives, and the graph of its own that it was traced in."""
+    """What a function gives, and the graph of its own that it was traced in.
+
+    If code that is not converted asks for the value of a tensor, the function is traced along
+    several paths (`trace/paths.py`), and everything it gives comes out of them as tensors.
+    """
     graph, found = BodyGraph(name), []
-    graph.run(lambda: found.append(run()) or [])
-    return graph, found[0]
+
+    def flat() -> list:
+        found.append(run())
+        return tensors_of(found[-1]) if dispatch.context.base is not graph else []
+
+    graph.run(flat)
+    if len(found) == 1:
+        return graph, found[0]
+    return graph, with_tensors(found[0], graph.results)
+
+
+def tensors_of(values: list) -> list:
+    """All tensors and numbers in values, as tensors."""
+    leaves = structure.flatten(values, composites=True)
+    return [convert_to_tensor(leaf) for leaf in leaves if can_be_tensor(leaf)]
+
+
+def with_tensors(values: list, tensors: list) -> list:
+    """The values with other tensors."""
+    remaining = iter(tensors)
+    leaves = structure.flatten(values, composites=True)
+    leaves = [next(remaining) if can_be_tensor(leaf) else leaf for leaf in leaves]
+    return structure.pack(values, leaves, composites=True)
 
 
 def joined(pred: Symbol, traced: list, merging: Merging, merge: Any) -> list:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import sysconfig
 import weakref
@@ -41,9 +42,15 @@ class Codes:
         return value
 
 
-codes = Codes()  # code object -> transpiler.Converted; None if it is not to be converted
+codes = Codes()  # code object -> a `Converted`; None if it is not to be converted
 OPERATORS: list = []  # what converted code knows as `ag__`, from operators.py
 _UNKNOWN = object()
+
+
+@functools.cache
+def transpiler() -> Any:
+    """The module that needs malt, imported when the first function is converted."""
+    return importlib.import_module("talweg.trace.autograph.transpiler")
 
 
 def converted_code(function: FunctionType) -> Any:
@@ -57,14 +64,13 @@ def converted_code(function: FunctionType) -> Any:
 def _convert(function: FunctionType) -> Any:
     if runs_as_it_is(function):
         return None
-    from talweg.trace.autograph import transpiler  # malt is imported when it is needed first
 
     module = getattr(function, "__module__", None) or ""
-    if transpiler.is_left_alone(module):
+    if transpiler().is_left_alone(module):
         log(2, f"AutoGraph leaves {function.__qualname__} of {module} alone")
         return None
     try:
-        made = transpiler.convert(function)
+        made = transpiler().convert(function)
     except (NoSourceError, NotImplementedError) as error:
         LOGGER.warning(
             "AutoGraph runs %s as it is: %s (tf.autograph.experimental.do_not_convert says that "
@@ -79,9 +85,7 @@ def _convert(function: FunctionType) -> Any:
 
 def converted_by_request(function: FunctionType) -> Any:
     """The converted code of any function; NoSourceError or NotImplementedError if there is none."""
-    from talweg.trace.autograph import transpiler
-
-    return converted_code(function) or transpiler.convert(function, always=True)
+    return converted_code(function) or transpiler().convert(function, always=True)
 
 
 def runs_as_it_is(function: FunctionType) -> bool:
@@ -117,7 +121,7 @@ def converted_call(function: Any, args: tuple, kwargs: dict | None, scope: Any =
     if kind is functools.partial:
         named = {**function.keywords, **(kwargs or {})}
         return converted_call(function.func, (*function.args, *args), named)
-    own = getattr(kind, "__call__", None)
+    own = kind.__call__ if callable(function) else None
     if type(own) is FunctionType and not is_inner(own.__code__.co_filename):
         return converted_call(own, (function, *args), kwargs)
     return function(*args, **(kwargs or {}))

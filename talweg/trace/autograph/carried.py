@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dims import Dim
 from talweg.core.errors import type_error, value_error
@@ -18,11 +19,10 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.trace import control
+from talweg.trace.autograph.forms import FixedForm, LeafForm, NestForm
 from talweg.trace.autograph.merging import aval_of, zeros_like
-from talweg.trace.autograph.values import Undefined, can_be_tensor, condition_of, is_missing
+from talweg.trace.autograph.values import can_be_tensor, condition_of, is_missing
 from talweg.trace.bodies import BodyGraph, apply_loop
-
-Rebuild = Callable[[list], Any]
 
 
 class Loop:
@@ -50,7 +50,7 @@ class Carried:
         self.leaves: list[Leaf] = []
         self.first_is_different = False
         guesses = self._after_one_iteration(body)
-        self.rebuilds = [
+        self.forms = [
             self._describe(name, value, guess)
             for name, value, guess in zip(loop.names, self.initial, guesses)
         ]
@@ -81,31 +81,29 @@ class Carried:
         )  # fmt: skip
         return [value if is_absent else None for is_absent, value in zip(missing, found[0])]
 
-    def _describe(self, name: str, value: Any, guess: Any) -> Rebuild:
-        """How the value of a name is made of the carried tensors, which are noted."""
+    def _describe(self, name: str, value: Any, guess: Any) -> Any:
+        """The form of a name's value; its tensors are noted as carried."""
         if is_missing(value) or value is None:
             if guess is None or is_missing(guess):
-                return lambda tensors: value
-            return self._nest(name, guess, absent=True)
-        return self._nest(name, value, absent=False)
+                return FixedForm(value, free=True)
+            return self._form(name, guess, absent=True)
+        return self._form(name, value, absent=False)
 
-    def _nest(self, name: str, value: Any, absent: bool) -> Rebuild:
+    def _form(self, name: str, value: Any, absent: bool) -> Any:
         if structure.is_nested(value, composites=True):
-            parts = [self._nest(name, part, absent) for part in structure.children(value)]
-            return lambda tensors: structure.rebuild(value, [part(tensors) for part in parts])
-        if not can_be_tensor(value) or isinstance(value, Undefined):
-            return lambda tensors: value
+            children = structure.children(value)
+            return NestForm(value, [self._form(name, child, absent) for child in children])
+        if is_missing(value) or not can_be_tensor(value):
+            return FixedForm(value, free=absent)
+        tensor = convert_to_tensor(value)
         if absent:
-            like = value if isinstance(value, Tensor) else convert_to_tensor(value)
-            dims = aval_of(like).dims
-            loose = None if dims is None else tuple([None if type(d) is Dim else d for d in dims])
-            leaf = Leaf(name, zeros_like(like, like.dtype), Aval(loose, like.dtype), free=True)
+            dims = aval_of(tensor).dims
+            aval = Aval(None if dims is None else _static(dims), tensor.dtype)
+            leaf = Leaf(name, zeros_like(tensor, tensor.dtype), aval, free=True)
         else:
-            tensor = convert_to_tensor(value)
             leaf = Leaf(name, tensor, aval_of(tensor))
-        place = len(self.leaves)
         self.leaves.append(leaf)
-        return lambda tensors: tensors[place]
+        return LeafForm(len(self.leaves) - 1)
 
     def _give_shapes(self, invariants: Any) -> None:
         """The shapes that the loop's options say hold in every iteration."""
@@ -135,7 +133,9 @@ class Carried:
         def condition(tensors: list) -> Any:
             self._set(tensors)
             found = control.truth(condition_of(test()), "while")
-            ends_when[0] = _negated_place(found, tensors)
+            # the place is known if no unconverted code asked for the value of a tensor before
+            here = dispatch.context.base is tensors[0].graph if tensors else False
+            ends_when[0] = _negated_place(found, tensors) if here else None
             return found
 
         def step(tensors: list) -> list:
@@ -144,10 +144,8 @@ class Carried:
             values = self.loop.get_state()
             finals[:] = values
             found: list = []
-            for name, value, before, rebuild in zip(
-                self.loop.names, values, self.initial, self.rebuilds
-            ):
-                found.extend(_matched(name, rebuild(_places(self.leaves)), value, before))
+            for name, value, form in zip(self.loop.names, values, self.forms):
+                found.extend(form.taken_apart(name, value))
             return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, found)]
 
         try:
@@ -162,20 +160,20 @@ class Carried:
         self._finish(results, finals)
 
     def _set(self, tensors: list) -> None:
-        self.loop.set_state(tuple([rebuild(tensors) for rebuild in self.rebuilds]))
+        self.loop.set_state(tuple([form.made_of(tensors) for form in self.forms]))
 
     def _finish(self, results: list, finals: list) -> None:
         """Give the names their values; lists and dictionaries stay the objects they were."""
         values = []
-        for place, rebuild in enumerate(self.rebuilds):
-            value, before = rebuild(results), self.initial[place]
+        for place, form in enumerate(self.forms):
+            value, before = form.made_of(results), self.initial[place]
             if type(before) is list and type(value) is list:
                 before[:] = value
                 value = before
             elif type(before) is dict and type(value) is dict:
                 before.update(value)
                 value = before
-            elif value is before and is_missing(before):
+            elif isinstance(form, FixedForm) and form.free:
                 value = finals[place]
             values.append(value)
         self.loop.set_state(tuple(values))
@@ -213,67 +211,12 @@ def _shapes_of(value: Any, shape: Any) -> list:
     return structure.flatten(shape)
 
 
-class _Place:
-    """Stands for a carried tensor in the form of a value."""
-
-
-_PLACE = _Place()
-
-
-def _places(leaves: list) -> list:
-    return [_PLACE] * len(leaves)
-
-
 def _negated_place(found: Any, tensors: list) -> int | None:
     """Which carried tensor a test is the negation of."""
     if found.node.prim.name != "logical_not":
         return None
     operand = found.node.operands[0]
     return next((place for place, x in enumerate(tensors) if x.node is operand), None)
-
-
-def _matched(name: str, form: Any, value: Any, before: Any) -> list:
-    """The leaves of a value after an iteration, which must have the form it had before."""
-    if form is _PLACE:
-        if value is None:
-            raise value_error("TW208", f"'{name}' is None after one iteration, and a tensor before")
-        if structure.is_nested(value) or not can_be_tensor(value):
-            raise type_error(
-                "TW208",
-                f"'{name}' must have the same nested structure before and after one iteration: it "
-                f"is a tensor, then {type(value).__name__}",
-            )
-        return [value]
-    if structure.is_nested(form, composites=True):
-        if structure.kind_of(form) != structure.kind_of(value) or len(
-            structure.children(form)
-        ) != len(structure.children(value)):
-            raise type_error(
-                "TW208",
-                f"'{name}' must have the same nested structure before and after one iteration: "
-                f"{_form(form)}, then {_form(value)}",
-            )
-        leaves: list = []
-        olds = structure.children(before) if structure.is_nested(before) else []
-        olds = olds if len(olds) == len(structure.children(form)) else [None] * len(
-            structure.children(form)
-        )
-        for part, new, old in zip(structure.children(form), structure.children(value), olds):
-            leaves.extend(_matched(name, part, new, old))
-        return leaves
-    if form is not value and not is_missing(form) and not (form is None and before is None):
-        raise type_error(
-            "TW208",
-            f"'{name}' is a Python object that the loop changes: {form!r}, then {value!r}",
-            "tensors, or an object that stays the same",
-        )
-    return []
-
-
-def _form(value: Any) -> str:
-    if structure.is_nested(value, composites=True):
-        return f"{type(value).__name__} of {len(structure.children(value))}"
-    return type(value).__name__
 
 
 def _carried_on(leaf: Leaf, value: Any) -> Tensor:

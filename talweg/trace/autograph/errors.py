@@ -27,9 +27,10 @@ def assert_stmt(test: Any, message: Callable[[], Any]) -> None:
 def without_inner_frames(error: BaseException) -> None:
     """Take talweg's frames between the user's own out of an exception's traceback.
 
-    What came after the user's last frame stays, and everything does under the debug setting.
+    What came after the user's last frame stays; so does everything under the debug setting, and
+    after `tf.debugging.disable_traceback_filtering`.
     """
-    if settings.debug.get():
+    if settings.debug.get() or not OPERATIONS["filters_tracebacks"]():
         return
     frames: list[TracebackType] = []
     step = error.__traceback__

@@ -9,7 +9,11 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from talweg.core.errors import type_error
 from talweg.core.value import OPERATIONS, Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.graph import structure
+from talweg.trace.autograph.values import Undefined, can_be_tensor
 
 _OPERATORS = {
     "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "Div": operator.itruediv,
@@ -32,9 +36,106 @@ class Nowhere:
 NOWHERE = Nowhere()
 
 
+class Place:
+    """Where the state of a branch or loop is written: what is undefined is taken away there."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any):
+        object.__setattr__(self, "_owner", owner)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not isinstance(value, Undefined):
+            setattr(self._owner, name, value)
+        elif hasattr(self._owner, name):
+            delattr(self._owner, name)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not isinstance(value, Undefined):
+            self._owner[key] = value
+        elif isinstance(self._owner, dict):
+            self._owner.pop(key, None)
+
+
 def is_array(value: Any) -> bool:
     """Whether it is a `tf.TensorArray`."""
     return hasattr(value, "mark_used") and hasattr(value, "write")
+
+
+class Appended:
+    """A Python list that a traced loop appends to: how many elements it has, only the graph knows.
+
+    It is appended to, indexed, gone over in traced loops, and becomes one tensor where a tensor is
+    wanted.
+    """
+
+    def __init__(self, array: Any):
+        self.array = array
+
+    @classmethod
+    def of(cls, before: list, after: list) -> Appended:
+        """For a list as it is before a loop and after one iteration; TypeError if it is mixed."""
+        tensors = []
+        for element in after:
+            if structure.is_nested(element, composites=True) or not can_be_tensor(element):
+                raise type_error(
+                    "TW208",
+                    f"a loop over tensors appends {element!r} to a list",
+                    "tensors",
+                    "one list for each part",
+                )
+            tensors.append(convert_to_tensor(element))
+        dtype, shape = tensors[-1].dtype, tensors[-1].shape
+        for tensor in tensors:
+            if tensor.dtype is not dtype:
+                raise type_error(
+                    "TW102",
+                    f"a loop over tensors appends {dtype.name} to a list with {tensor.dtype.name}",
+                    "elements of one dtype",
+                )
+            shape = shape.most_specific_compatible_shape(tensor.shape)
+        array = OPERATIONS["exported"]("TensorArray")(
+            dtype, len(before), dynamic_size=True, clear_after_read=False, element_shape=shape
+        )
+        for place, element in enumerate(before):
+            array = array.write(place, element)
+        return cls(array)
+
+    def append(self, value: Any) -> None:
+        """One more element."""
+        self.array = self.array.write(self.array.size(), value)
+
+    def size(self) -> Any:
+        """How many elements there are, a tensor."""
+        return self.array.size()
+
+    def read(self, index: Any) -> Any:
+        """One element."""
+        return self.array.read(index)
+
+    def mark_used(self) -> None:
+        """Nothing: the elements are kept."""
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self.stack()[index]
+        if isinstance(index, int):
+            return self.array.read(index if index >= 0 else self.array.size() + index)
+        where = OPERATIONS["exported"]("where")
+        return self.array.read(where(index < 0, index + self.size(), index))
+
+    def stack(self) -> Any:
+        """All elements along a new first axis."""
+        return self.array.stack()
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        return convert_to_tensor(self.stack(), dtype)
+
+    def _flat_components(self) -> list:
+        return [self.array]
+
+    def _with_components(self, parts: list) -> Appended:
+        return Appended(parts[0])
 
 
 def own(value: Any) -> Any:
@@ -45,6 +146,11 @@ def own(value: Any) -> Any:
 def place(value: Any) -> Any:
     """Where the items of a value are."""
     return NOWHERE if isinstance(value, Tensor) or is_array(value) else value
+
+
+def written(value: Any) -> Any:
+    """Where the items and attributes of a value are written."""
+    return NOWHERE if isinstance(value, Tensor) or is_array(value) else Place(value)
 
 
 def set_item(target: Any, index: Any, value: Any) -> Any:

@@ -8,12 +8,13 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.prims import arithmetic
-from talweg.trace.autograph.branches import staged_if
+from talweg.trace.autograph.branches import staged_if, trace
 from talweg.trace.autograph.carried import Carried, Loop
+from talweg.trace.autograph.forms import GrownError
+from talweg.trace.autograph.items import Appended
 from talweg.trace.autograph.logic import and_
 from talweg.trace.autograph.steps import Steps, as_count, steps_of
 from talweg.trace.autograph.values import condition_of, is_symbolic
-from talweg.trace.bodies import BodyGraph
 
 Thunk = Callable[[], Any]
 UNROLLED = 10_000  # how often a Python loop may go on after a tensor decides about its end
@@ -49,9 +50,7 @@ def while_stmt(
 
 def _test_aside(test: Thunk) -> Any:
     """What the test gives; if that is a tensor, nothing of it is left in the graph."""
-    found: list = []
-    graph = BodyGraph("test")
-    graph.run(lambda: found.append(condition_of(test())) or [])
+    graph, found = trace(lambda: [condition_of(test())], "test")
     if graph.effects and not is_symbolic(found[0]):
         return condition_of(test())
     return found[0]
@@ -109,6 +108,18 @@ def run(loop: Loop, test: Thunk, body: Thunk, peeled: bool = False) -> None:
     A name that is None before the loop and a tensor after one iteration is None in the first
     iteration only, which is then traced by itself.
     """
+    try:
+        _run(loop, test, body, peeled)
+    except GrownError as grown:
+        # a list that the body appends to becomes an array, and the loop is traced again
+        values = list(loop.get_state())
+        place = loop.names.index(grown.name)
+        values[place] = Appended.of(values[place], grown.value)
+        loop.set_state(tuple(values))
+        run(loop, test, body, peeled)
+
+
+def _run(loop: Loop, test: Thunk, body: Thunk, peeled: bool) -> None:
     carried = Carried(loop, body)
     if carried.first_is_different and not peeled:
 
@@ -132,7 +143,7 @@ def _python_for(
     set_state: Callable[[tuple], None],
     names: tuple[str, ...],
 ) -> None:
-    """A loop over a Python iterable; once a tensor decides about going on, each step is a branch."""
+    """A loop over a Python iterable; each step is a branch once a tensor decides on going on."""
     if extra_test is None:
         for value in values:
             body(value)

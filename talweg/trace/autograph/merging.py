@@ -105,9 +105,7 @@ class Merging:
 
     def results_of(self, branch: int) -> list:
         """The results of one branch as tensors; called while its graph is in force."""
-        return [
-            _as_result(name, values, branch, self.statement) for name, values in self.rows
-        ]
+        return [_as_result(name, values, branch, self.statement) for name, values in self.rows]
 
 
 def _difference(first: Any, other: Any) -> str:

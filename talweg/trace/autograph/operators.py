@@ -62,6 +62,7 @@ _OPERATORS = {
     "assert_stmt": errors.assert_stmt,
     "own": items.own,
     "place": items.place,
+    "written": items.written,
     "set_item": items.set_item,
     "update_item": items.update_item,
     "list_append": items.list_append,

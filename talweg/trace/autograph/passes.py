@@ -142,9 +142,9 @@ class Items(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
         target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Subscript):
-            if self._is_local(target.value):
-                return [self._owned(target.value), node]  # type: ignore[arg-type]
+        single = len(node.targets) == 1 and isinstance(target, ast.Subscript)
+        if single and self._is_local(target.value):
+            return [self._owned(target.value), node]
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -209,7 +209,7 @@ class Joined(ast.NodeTransformer):
     """`x = ag__.own(x)` and `x[i] = y` become `x = ag__.set_item(x, i, y)`.
 
     The functions that read and write the state of a branch or loop reach `x[i]` through
-    `ag__.place(x)`, which is nowhere if x is a tensor.
+    `ag__.place(x)` and `ag__.written(x)`, which are nowhere if x is a tensor.
     """
 
     def __init__(self, copied: Callable[[ast.AST, ast.AST], None]):
@@ -219,7 +219,21 @@ class Joined(ast.NodeTransformer):
     def join(self, tree: Any) -> Any:
         """The tree with all pairs joined."""
         self.names = {name for node in ast.walk(tree) if (name := owned_name(node)) is not None}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("get_state"):
+                self._redirect(node, ast.Load, "place")
+            elif isinstance(node, ast.FunctionDef) and node.name.startswith("set_state"):
+                self._redirect(node, ast.Store, "written")
         return self.visit(tree) if self.names else tree
+
+    def _redirect(self, function: ast.FunctionDef, context: type, method: str) -> None:
+        """Reads of items of the names, and all writes of items and attributes, by a detour."""
+        kinds = ast.Subscript if context is ast.Load else (ast.Subscript, ast.Attribute)
+        for part in ast.walk(function):
+            if isinstance(part, kinds) and isinstance(part.ctx, context):
+                owned = isinstance(part.value, ast.Name) and part.value.id in self.names
+                if owned or context is ast.Store:
+                    part.value = call(method, part.value)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -227,15 +241,6 @@ class Joined(ast.NodeTransformer):
             block = getattr(node, field, None)
             if isinstance(block, list):
                 setattr(node, field, self._joined(block))
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        self.generic_visit(node)
-        if node.name.startswith(("get_state", "set_state")):
-            for part in ast.walk(node):
-                if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name):
-                    if part.value.id in self.names:
-                        part.value = call("place", ast.Name(part.value.id, ast.Load()))
         return node
 
     def _joined(self, block: list) -> list:

@@ -1,7 +1,7 @@
 """What a traced loop goes over: a number of steps, and what each step gives.
 
-`enumerate`, `zip` and `map` of tensors give `Steps`, so that a loop over them is traced once; outside
-of loops they are iterated if the number of steps is known.
+`enumerate`, `zip` and `map` of tensors give `Steps`, so that a loop over them is traced once;
+outside of loops they are iterated if the number of steps is known.
 """
 
 from __future__ import annotations
@@ -100,9 +100,7 @@ def together(values: tuple) -> tuple[Any, list[Steps]] | None:
         if all([isinstance(steps.length, int) for steps in known]):
             return None
         found = [
-            _steps_of_tensor(convert_to_tensor(list(value)))
-            if steps is None
-            else steps
+            _steps_of_tensor(convert_to_tensor(list(value))) if steps is None else steps
             for value, steps in zip(values, found)
         ]
     lengths = [steps.length for steps in found]

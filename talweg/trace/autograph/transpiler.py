@@ -5,7 +5,6 @@ globals are left as they are: another library may use malt in the same process.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast

@@ -89,6 +89,4 @@ def is_symbolic(value: Any) -> bool:
 
 def can_be_tensor(value: Any) -> bool:
     """Whether a value can go through the results of a branch or the variables of a loop."""
-    return (
-        isinstance(value, (Tensor, *PLAIN, np.ndarray, np.generic)) or is_tensor_like(value)
-    )
+    return isinstance(value, (Tensor, *PLAIN, np.ndarray, np.generic)) or is_tensor_like(value)

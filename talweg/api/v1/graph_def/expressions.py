@@ -84,8 +84,11 @@ def _smallest(words: _Words, x: Output, k: Any, dtype: Any) -> list:
     return [Made("Neg", (found[0],), {}), found[1]]
 
 
-def _svd(words: _Words, made: Made) -> list:
-    return [made[1], made[0], made[2]] if words["kinds"][0].is_complex else [made[0]]
+def _svd(words: _Words, made: Made) -> Any:
+    parts = words["kinds"]
+    if parts[0] is parts[1]:
+        return made
+    return [Made("Real", (made[0],), {"Tout": parts[0]}), made[1], made[2]]
 
 
 _HELPERS: dict[str, Any] = {

@@ -124,7 +124,7 @@ class BatchNormalization(Layer):
 
     @property
     def _unbiased(self) -> bool:
-        """Whether the moving variance is that of the population: so for images, as in TensorFlow."""
+        """Whether the moving variance of images is that of the population, as in TensorFlow."""
         return self.fused is not False
 
     def call(self, inputs: Any, training: Any = False) -> Any:
@@ -202,10 +202,10 @@ def batch_normalization(
 
     axis: the axis (or axes) that is not averaged over, the channels.  training: a bool or boolean
     tensor; True takes mean and variance of the inputs, False the moving averages, which are moved
-    by 1 - momentum when the operations of the collection UPDATE_OPS are run.  center, scale: whether
-    there are a beta and a gamma.  gamma, beta, moving_mean and moving_variance are variables in a
-    scope called `name`, or "batch_normalization" with a number.  renorm, virtual_batch_size and
-    adjustment are not there (ValueError).
+    by 1 - momentum when the operations of the collection UPDATE_OPS are run.  center, scale:
+    whether there are a beta and a gamma.  gamma, beta, moving_mean and moving_variance are
+    variables in a scope called `name`, or "batch_normalization" with a number.  renorm,
+    virtual_batch_size and adjustment are not there (ValueError).
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():

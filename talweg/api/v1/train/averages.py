@@ -7,7 +7,7 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up
-from talweg.api.v1.train.optimizer import filled_like, grouped
+from talweg.api.v1.train.optimizer import filled_like, grouped, together
 from talweg.api.v1.train.slots import beside, name_of, variable_beside
 from talweg.core import dispatch
 from talweg.core.dtypes import bfloat16, float16, float32, float64
@@ -118,7 +118,7 @@ class ExponentialMovingAverage:
         total = biased.value() - (biased.value() - value) * rate
         number = count.value() + 1
         free = total / (1 - pow_(1 - rate, number))
-        return grouped([biased.assign(total), count.assign(number), average.assign(free)])
+        return together([biased.assign(total), count.assign(number), average.assign(free)])
 
     def average(self, var: Any) -> Any:
         """The variable with the average of `var`; None if it is not averaged."""

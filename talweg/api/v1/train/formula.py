@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.arguments import tensor
-from talweg.api.v1.train.optimizer import Optimizer, grouped
+from talweg.api.v1.train.optimizer import Optimizer, together
 from talweg.core.value import IndexedSlices
 from talweg.prims import arithmetic, indexing
 
@@ -48,7 +48,7 @@ class FormulaOptimizer(Optimizer):
             grad, var.value(), {name: slot.value() for name, slot in own.items()}
         )
         updates = [own[name].assign(value) for name, value in new.items()]
-        return grouped([*updates, var.assign_sub(change)])
+        return together([*updates, var.assign_sub(change)])
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         own, indices = self._own(var), grad.indices
@@ -61,4 +61,4 @@ class FormulaOptimizer(Optimizer):
         updates = [
             own[name].scatter_update(IndexedSlices(value, indices)) for name, value in new.items()
         ]
-        return grouped([*updates, var.scatter_update(IndexedSlices(x - change, indices))])
+        return together([*updates, var.scatter_update(IndexedSlices(x - change, indices))])

@@ -318,6 +318,11 @@ def grouped(updates: Iterable) -> Any:
     return group(*[base.symbol(node) for node in nodes if node is not None]).op
 
 
+def together(updates: list) -> Any:
+    """Updates of one variable as one: a group if there are several."""
+    return updates[0] if len(updates) == 1 else grouped(updates)
+
+
 def _after(update: Any) -> Any:
     """A context whose operations wait for an update."""
     base = dispatch.context.base

@@ -1,0 +1,69 @@
+"""Functions of TensorFlow 1 that are functions of v2 with other arguments: `adapted`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.export import ORIGINS, export, look_up
+from talweg.core import dtypes
+from talweg.core.errors import value_error
+
+DROPPED = "-"
+
+
+def adapted(names: str, target: str, parameters: str, renamed: str = "") -> Callable[..., Any]:
+    """Export the function `target` of v2 under `names` of compat.v1, with these parameters.
+
+    parameters: as in a `def`.  renamed: ``old=new`` for what v2 calls otherwise, ``old=-`` for what
+    is accepted and ignored.  Two old names of one argument: ValueError if both are given.
+    """
+    signature = inspect.signature(eval(f"lambda {parameters}: 0", dict(vars(dtypes))))  # noqa: S307
+    new_names = dict(pair.split("=") for pair in renamed.split())
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{call.__name__}() {error}") from None
+        bound.apply_defaults()
+        return look_up(target)(**translated(call.__name__, bound.arguments, new_names))
+
+    first = names.split()[0]
+    call.__name__ = call.__qualname__ = first.rpartition(".")[2]
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__doc__ = _documentation(target, new_names)
+    call.__module__ = sys._getframe(1).f_globals["__name__"]
+    public = [f"compat.v1.{name}" for name in names.split()]
+    found = export(*public)(call)
+    ORIGINS.update(dict.fromkeys(public, call.__module__))  # not this module, which only helps
+    return found
+
+
+def translated(function: str, given: dict, new_names: dict) -> dict:
+    """Arguments under the names of v2; those that are None are left out."""
+    found: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for name, value in given.items():
+        new = new_names.get(name, name)
+        if value is None or new == DROPPED:
+            continue
+        if new in found:
+            raise value_error(
+                "TW104", f"{function}: cannot specify both {name!r} and {sources[new]!r}"
+            )
+        found[new], sources[new] = value, name
+    return found
+
+
+def _documentation(target: str, new_names: dict) -> str:
+    lines = [f"`tf.{target}`, with the arguments of TensorFlow 1."]
+    renamed = [f"`{old}` is `{new}`" for old, new in new_names.items() if new != DROPPED]
+    ignored = [f"`{old}`" for old, new in new_names.items() if new == DROPPED]
+    if renamed:
+        lines.append(f"\n    In tf.{target.rpartition('.')[2]}: {', '.join(renamed)}.")
+    if ignored:
+        lines.append(f"\n    Accepted and without effect: {', '.join(ignored)}.")
+    return "\n".join(lines)

@@ -1,0 +1,496 @@
+"""`graph.as_graph_def()`: every operation of a graph as a NodeDef, bodies as functions.
+
+One primitive is often several of TensorFlow's operations (axes and shapes are tensors there), and a
+constant that merely stands in an expression is written where it is first used.  What has no form in
+a GraphDef is written as a node of type `Talweg...`, which says what it is and cannot be imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from talweg.api.export import operation
+from talweg.api.v1.graph_def import attributes, operations
+from talweg.api.v1.graph_def.bodies import Library, element_dtypes, handles_of
+from talweg.api.v1.graph_def.expressions import describe
+from talweg.api.v1.graph_def.messages import PRODUCER, GraphDef
+from talweg.api.v1.graph_def.tensor_protos import array_to_proto
+from talweg.api.v1.graph_def.whole_calls import raw_form
+from talweg.api.v1.graph_def.writing import Output, Writer, cannot_write, static_shape
+from talweg.api.v1.graph_def.writing_rules import RULES, empty_list
+from talweg.core.dtypes import DType, variant
+from talweg.core.errors import UnimplementedError
+from talweg.core.provenance import describe as where
+from talweg.graph.names import default_name
+from talweg.graph.node import Node
+
+LAZY = frozenset(("item", "size_value", "reserve_stream"))  # written by who uses them, if at all
+CAPTURED = "_talweg_captured_bytes"
+_ASSIGN = {"assign": "AssignVariableOp", "add": "AssignAddVariableOp",
+           "sub": "AssignSubVariableOp"}  # fmt: skip
+
+
+class Exporter(Writer):
+    """Writes the nodes of one graph or body."""
+
+    def __init__(
+        self, nodes: Any, library: Library, inside: bool, taken: Iterable[str] = (),
+        shapes: bool = False, captured: bool = False,
+    ):  # fmt: skip
+        super().__init__(nodes, inside, taken, shapes)
+        self.library, self.captured = library, captured
+        self.names: dict[Node, str] = {}  # node -> name of the operation to wait for
+        self.handles: dict[Any, Output] = {}  # variable -> its resource
+        self.folded: dict[Node, Node] = {}  # what is written with who waits -> who waits
+        self.renamed: dict[Node, str] = {}  # reads that cannot have the name of their variable
+        self.histories: dict[Node, dict] = {}  # operation with bodies -> inner node -> its values
+        self.trips: dict[Node, Output] = {}  # loop -> how many iterations it made
+
+    def element_dtype(self, node: Node) -> DType:
+        """The dtype of the elements of a list."""
+        return self.library.elements.get(node)
+
+    # -- values
+
+    def value(self, node: Node) -> Output:
+        """The (first) output of a node, written now if it was left to its users."""
+        found = self.values.get(node) or self.constants.get(node)
+        if found is not None:
+            return found if isinstance(found, Output) else found[0]
+        name = node.prim.name
+        if name == "item":
+            source = node.inputs[0]
+            if source not in self.values:
+                self.value(source)
+            return self.values[source][node.params["index"]]
+        if name == "constant":
+            return self.literal(node, self.unique("Const"))
+        if name == "update_variable":
+            return self._read_again(node)
+        if name in LAZY:
+            self.write(node, self.unique(default_name(node)))
+            return self.values[node][0]
+        raise cannot_write(f"a use of {node!r}")
+
+    def operand(self, node: Node, label: str) -> Output:
+        """An input of an operation; a number that stands there is named after its place."""
+        if node.prim.name == "constant" and node not in self.values and (
+            node not in self.constants
+        ):  # fmt: skip
+            return self.literal(node, self.unique(label))
+        return self.value(node)
+
+    def literal(self, node: Node, name: str) -> Output:
+        """A constant; a large array is left out, unless asked for: its place is a Placeholder."""
+        content = node.params["value"]
+        array = content.array
+        if content.captured and not self.captured:
+            given = {"dtype": node.aval.dtype, "shape": static_shape(array.shape)}
+            found = self.node("Placeholder", name, [], given)[0]
+            self.note_attribute(CAPTURED, attributes.write(int(array.nbytes), "int"))
+        else:
+            given = {"value": array_to_proto(array), "dtype": node.aval.dtype}
+            found = self.node("Const", name, [], given)[0]
+        self.constants[node] = found
+        self.values[node] = [found]
+        self.names[node] = name
+        return found
+
+    def handle(self, variable: Any) -> Output:
+        """The resource of a variable."""
+        found = self.handles.get(variable)
+        if found is None:
+            if self.inside:
+                raise cannot_write(f"the variable {variable.name!r} in a function")
+            name = variable.name.partition(":")[0]
+            given = {"dtype": variable.dtype, "shape": variable.shape, "shared_name": name}
+            self.taken.add(name.lower())
+            found = self.node("VarHandleOp", name, [], given)[0]
+            self.handles[variable] = found
+        return found
+
+    def _read_again(self, node: Node) -> Output:
+        """The value of a variable after it was changed."""
+        name = self.names[node]
+        variable = node.params["variable"]
+        given = {"dtype": variable.dtype}
+        found = self.node("ReadVariableOp", self.unique(f"{name}/ReadVariableOp"),
+                          [self.handle(variable)], given, [name])  # fmt: skip
+        self.values[node] = found
+        return found[0]
+
+    # -- operations
+
+    def controls_of(self, node: Node) -> list[str]:
+        """The operations that a node waits for."""
+        sources = list(node.table.controls.get(node, ()))
+        if node.prim.name in ("read_variable", "group", "is_initialized"):
+            sources += node.inputs
+        if node.prim.name == "after":
+            sources += node.inputs[1:]
+        return [name for name in map(self.control, sources) if name]
+
+    def control(self, node: Node) -> str | None:
+        """The name of the operation to wait for."""
+        while node.prim.name == "item":
+            node = node.inputs[0]
+        if node not in self.names and node.prim.name == "constant":
+            return None
+        return self.names.get(node)
+
+    def write(self, node: Node, name: str, controls: Iterable[str] = ()) -> None:
+        """Write an operation under this name."""
+        controls = [*self.controls_of(node), *controls]
+        start = len(self.nodes)
+        before = dict(self.constants), dict(self.sizes), set(self.taken)
+        try:
+            special = _SPECIAL.get(node.prim.name)
+            if special is not None:
+                outputs = special(self, node, name, controls)
+            else:
+                outputs = self._described(node, name, controls)
+        except (UnimplementedError, TypeError, AttributeError, KeyError, IndexError) as error:
+            if not isinstance(error, UnimplementedError) and node.prim.name not in _FRAGILE:
+                if operations.find(node.prim.name) is not None:
+                    raise
+            del self.nodes[start:]
+            self.constants, self.sizes, self.taken = before
+            outputs = self._unknown(node, name, controls, error)
+        self.names[node] = name
+        if outputs is not None:
+            self.values[node] = outputs
+        if self.shapes:
+            self._note_shapes(node, name)
+
+    def _described(self, node: Node, name: str, controls: list) -> list[Output]:
+        operation = operations.find(node.prim.type_of(
+            [x.aval for x in node.operands], node.params))  # fmt: skip
+        labels = [] if operation is None else [part.name for part in operation.inputs]
+        if len(labels) != len(node.operands):
+            labels = ["Const"] * len(node.operands)
+        operands = [self.operand(x, f"{name}/{label}") for x, label in zip(node.operands, labels)]
+        rule = RULES.get(node.prim.name)
+        made = rule(self, node, operands, node.params) if rule is not None else (
+            describe(self, node, operands))  # fmt: skip
+        if made is None:
+            raise cannot_write(node.prim.name)
+        outputs = self.realise(made, name, controls)
+        avals = node.aval if type(node.aval) is tuple else (node.aval,)
+        if len(outputs) < len(avals):
+            raise cannot_write(node.prim.name)
+        if any(x.dtype is not a.dtype for x, a in zip(outputs, avals)):
+            raise cannot_write(f"{node.prim.name} of {avals}")
+        return outputs
+
+    def _unknown(self, node: Node, name: str, controls: list, error: Exception) -> list[Output]:
+        """A node that says what it stands for, and that nobody can import."""
+        inputs = [self.operand(x, f"{name}/Const") for x in node.operands]
+        message = self.nodes.add()
+        message.name = name
+        message.op = "Talweg" + "".join(part.title() for part in node.prim.name.split("_"))
+        message.input.extend([*map(self.text, inputs), *[f"^{c}" for c in dict.fromkeys(controls)]])
+        text = f"{error}; it was made at {where(node.origin)}".splitlines()[0]
+        message.attr["_talweg_reason"].CopyFrom(attributes.write(text, "string"))
+        avals = node.aval if type(node.aval) is tuple else (node.aval,)
+        return [Output(name, k, f"{name}:output:{k}", a.dtype) for k, a in enumerate(avals)]
+
+    def _note_shapes(self, node: Node, name: str) -> None:
+        message = next((m for m in reversed(self.nodes) if m.name == name), None)
+        if message is None:
+            return
+        avals = node.aval if type(node.aval) is tuple else (node.aval,)
+        shapes = [static_shape(getattr(aval, "dims", None)) for aval in avals]
+        if node.prim.name != "group":
+            message.attr["_output_shapes"].CopyFrom(attributes.write(shapes, "list(shape)"))
+
+
+# -- operations that are not described by expressions
+
+
+def _constant(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+    found = writer.literal(node, name)
+    writer.nodes[-1].input.extend([f"^{control}" for control in controls])
+    return [found]
+
+
+def _placeholder(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+    given = {"dtype": node.aval.dtype, "shape": static_shape(node.aval.dims)}
+    return writer.node("Placeholder", name, [], given, controls)
+
+
+def _group(writer: Exporter, node: Node, name: str, controls: list) -> None:
+    writer.node("NoOp", name, [], {}, controls)
+
+
+def _after(writer: Exporter, node: Node, name: str, controls: list) -> list[Output] | None:
+    inner = node.inputs[0]
+    if inner in writer.folded:
+        writer.write(inner, name, controls)
+        return writer.values[inner]
+    return writer.node("Identity", name, [writer.operand(inner, f"{name}/input")], {}, controls)
+
+
+def _read(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+    variable = node.params["variable"]
+    given = {"dtype": variable.dtype}
+    handle = writer.handle(variable)
+    if name == handle.node:
+        name = writer.unique(f"{name}/Read/ReadVariableOp")
+    outputs = writer.node("ReadVariableOp", name, [handle], given, controls)
+    writer.renamed[node] = name
+    return outputs
+
+
+def _initialized(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+    handle = writer.handle(node.params["variable"])
+    return writer.node("VarIsInitializedOp", name, [handle], {}, controls)
+
+
+def _update(writer: Exporter, node: Node, name: str, controls: list) -> None:
+    variable, kind = node.params["variable"], node.params["rule"]
+    handle = writer.handle(variable)
+    values = [writer.operand(x, f"{name}/value") for x in node.operands]
+    given = {"dtype": variable.dtype}
+    if kind in _ASSIGN:
+        writer.node(_ASSIGN[kind], name, [handle, *values], given, controls)
+    elif kind.startswith("scatter_"):
+        op = f"ResourceScatter{kind.removeprefix('scatter_').title()}"
+        writer.node(op, name, [handle, *values], given, controls)
+    else:
+        raise cannot_write(f"update_variable by {kind}")
+
+
+def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+    bodies, library = node.params["bodies"], writer.library
+    handles = handles_of(bodies)
+    kept = library.requested.get(node, ())
+    index = writer.operand(node.operands[0], f"{name}/cond")
+    inputs = [writer.operand(x, f"{name}/input") for x in node.operands[1:]]
+    inputs += [writer.handle(variable) for variable in handles]
+    names = [library.branch(body, handles, kept) for body in bodies]
+    dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
+    stateful = bool(handles) or any(body.has_effects for body in bodies)
+    given: dict[str, Any] = {"Tout": dtypes}
+    avals = [*node.aval[:-1]]
+    shapes = [static_shape(aval.dims) for aval in avals] + [static_shape(None) for _ in kept]
+    if len(names) == 1:
+        op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
+        outputs = writer.node(op, name, [inputs], {**given, "f": library.attribute(names[0])},
+                              controls)  # fmt: skip
+    else:
+        given["output_shapes"] = shapes
+        prefix = "" if stateful else "Stateless"
+        if len(names) == 2:  # a number other than 0 counts as true
+            given["then_branch"], given["else_branch"] = map(library.attribute, reversed(names))
+            outputs = writer.node(f"{prefix}If", name, [index, inputs], given, controls)
+        else:
+            given["branches"] = [library.attribute(part) for part in names]
+            op = "StatelessCase" if prefix else "Case"
+            outputs = writer.node(op, name, [index, inputs], given, controls)
+    return _with_history(writer, node, outputs, len(avals), kept)
+
+
+def _with_history(
+    writer: Exporter, node: Node, outputs: list, count: int, kept: tuple
+) -> list[Output]:
+    """The results, and a history that stands for the inner values among the outputs."""
+    inner = dict(zip(kept, outputs[count:]))
+    writer.histories[node] = inner
+    return [*outputs[:count], Output("", 0, "", variant)]
+
+
+def _loop(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+    params, library = node.params, writer.library
+    body, condition, count = params["body"], params["cond"], params["count"]
+    handles = handles_of((condition, body))
+    kept = library.requested.get(node, ())
+    counted = node in library.counted
+    inputs = [writer.operand(x, f"{name}/input") for x in node.operands]
+    inputs += [writer.handle(variable) for variable in handles]
+    inputs += [writer.one(empty_list(x.aval.dtype), f"{name}/accumulator") for x in kept]
+    if counted:
+        inputs.append(writer.one(writer.integers(0), f"{name}/trips"))
+    shapes = [static_shape(dims) for dims, _ in params["avals"]]
+    shapes += [static_shape(x.aval.dims) for x in node.operands[count:]]
+    shapes += [static_shape(()) for _ in range(len(inputs) - len(shapes))]
+    extra = (kept, counted)
+    given = {
+        "cond": library.attribute(library.condition(condition, handles, extra)),
+        "body": library.attribute(library.loop_body(body, handles, count, extra)),
+        "output_shapes": shapes,
+    }
+    stateful = bool(handles) or condition.has_effects or body.has_effects
+    op = "While" if stateful else "StatelessWhile"
+    outputs = writer.node(op, name, [inputs], given, controls)
+    start = len(node.operands) + len(handles)
+    if counted:
+        writer.trips[node] = outputs[start + len(kept)]
+    return _with_history(writer, node, [*outputs[:count], *outputs[start:]], count, kept)
+
+
+def _call(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+    body, library = node.params["body"], writer.library
+    handles = handles_of((body,))
+    kept = library.requested.get(node, ())
+    inputs = [writer.operand(x, f"{name}/args") for x in node.operands]
+    inputs += [writer.handle(variable) for variable in handles]
+    dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
+    given = {"Tout": dtypes, "f": library.attribute(library.branch(body, handles, kept))}
+    stateful = bool(handles) or body.has_effects
+    op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
+    outputs = writer.node(op, name, [inputs], given, controls)
+    return _with_history(writer, node, outputs, len(node.aval) - 1, kept)
+
+
+def _inner_value(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+    source = node.inputs[0].inputs[0] if node.inputs[0].prim.name == "item" else None
+    found = writer.histories.get(source, {}).get(node.params["inner"])
+    if found is None:
+        raise cannot_write("a value inside a branch or loop inside another one")
+    return writer.node("Identity", name, [found], {}, controls)
+
+
+def _trips(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+    source = node.inputs[0].inputs[0] if node.inputs[0].prim.name == "item" else None
+    if source not in writer.trips:
+        raise cannot_write("the number of iterations of a loop inside another one")
+    return writer.node("Identity", name, [writer.trips[source]], {}, controls)
+
+
+def _whole(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+    operands = [writer.operand(x, f"{name}/Const") for x in node.operands]
+    made = raw_form(writer, node.params["call"], operands)
+    if made is None:
+        raise cannot_write(f"{node.params['call']!r}, whose sizes are not known")
+    outputs = writer.realise(made, name, controls)
+    if [x.dtype for x in outputs] != [aval.dtype for aval in node.aval]:
+        raise cannot_write(f"{node.params['call']!r}")
+    return outputs
+
+
+_SPECIAL: dict[str, Any] = {
+    "constant": _constant, "placeholder": _placeholder, "group": _group, "after": _after,
+    "read_variable": _read, "is_initialized": _initialized, "update_variable": _update,
+    "branch": _branch, "loop": _loop, "call": _call, "inner_value": _inner_value,
+    "trips": _trips, "whole": _whole,
+}  # fmt: skip
+_FRAGILE = frozenset(_SPECIAL)
+
+
+# -- whole graphs
+
+
+def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
+    """(the nodes that are operations, those that are written together with what waits with them)."""
+    users: dict[Node, int] = {}
+    for node in nodes:
+        for source in node.inputs:
+            users[source] = users.get(source, 0) + 1
+    folded = {}
+    for node in nodes:
+        if node.prim.name == "after":
+            inner = node.inputs[0]
+            if users[inner] == 1 and inner.prim.name not in (*LAZY, "after") and (
+                not inner.prim.multiple
+            ):  # fmt: skip
+                folded[inner] = node
+    left = [node for node in nodes
+            if node not in folded and node.prim.name not in LAZY
+            and not (node.prim.name == "constant" and not node.params["value"].given)]  # fmt: skip
+    return left, folded
+
+
+@operation("graph_def")
+def graph_def(
+    graph: Any,
+    from_version: int | None = None,
+    add_shapes: bool = False,
+    include_captured: bool = False,
+    **unknown: Any,
+) -> Any:
+    """A graph as a GraphDef; see `Graph.as_graph_def`.
+
+    Arrays above 1024 bytes are not in it unless `include_captured`: a Placeholder stands for each,
+    whose attribute `_talweg_captured_bytes` says how large it is.
+    """
+    if unknown.keys() - {"use_pybind11_proto"}:
+        raise TypeError(f"as_graph_def() got unexpected arguments {sorted(unknown)}")
+    message = GraphDef()
+    message.versions.producer = PRODUCER
+    _write(graph, message, add_shapes, include_captured)
+    return message
+
+
+def _write(graph: Any, message: Any, shapes: bool, captured: bool) -> tuple[list, Exporter]:
+    nodes, folded = nodes_to_write(list(graph.table.nodes.values()))
+    names = {node: graph.names_of(node) for node in nodes}
+    library = Library(message, element_dtypes(list(graph.table.nodes.values())), captured)
+    library.find_requested(list(graph.table.nodes.values()))
+    taken = [name for own in names.values() for name in own]
+    writer = Exporter(message.node, library, False, taken, shapes, captured)
+    writer.folded = folded
+    fused = _distinct_values(nodes)
+    for node in nodes:
+        if node in writer.values:
+            continue
+        first, *others = names[fused.get(node, node)]
+        start = len(message.node)
+        if node in fused:
+            _write_unique(writer, node, fused[node], first)
+        else:
+            writer.write(node, first)
+        writer.names[node] = writer.renamed.get(node, first)
+        for other in others:
+            _write_second_name(writer, node, other)
+        device = graph.device_of(node)
+        for made in message.node[start:] if device else ():
+            made.device = device
+    return nodes, writer
+
+
+def _distinct_values(nodes: list[Node]) -> dict[Node, Node]:
+    """`unique` -> the gathering of the values at the first places: together a UniqueWithCounts."""
+    users: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for source in node.operands:
+            users.setdefault(source, []).append(node)
+    found = {}
+    for place, takers in users.items():
+        unique = place.inputs[0] if place.prim.name == "item" else None
+        if unique is None or unique.prim.name != "unique" or place.params["index"]:
+            continue
+        taker = takers[0]
+        if len(takers) == 1 and taker.prim.name in ("gather", "gather_rows"):
+            if taker.operands[0] is unique.operands[0]:
+                found[unique] = taker
+    return found
+
+
+def _write_unique(writer: Exporter, node: Node, gather: Node, name: str) -> None:
+    x = writer.operand(node.operands[0], f"{name}/x")
+    outputs = writer.node("UniqueWithCounts", name, [x], {"out_idx": node.params["dtype"]})
+    writer.values[gather], writer.values[node] = outputs[:1], outputs
+    writer.names[gather] = writer.names[node] = name
+
+
+def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
+    """A node that passes on what another one gives, under a second name."""
+    if name in {handle.node for handle in writer.handles.values()}:
+        return
+    if node.prim.name in ("group", "update_variable", "act"):
+        writer.node("NoOp", name, [], {}, [writer.names[node]])
+    elif node.prim.multiple:
+        outputs = [x for x in writer.values[node] if x.node]
+        writer.node("IdentityN", name, [outputs], {})
+    else:
+        writer.node("Identity", name, [writer.values[node][0]], {})
+
+
+@operation("node_def")
+def node_def(node: Node, graph: Any) -> Any:
+    """One operation as a NodeDef."""
+    message = GraphDef()
+    _write(graph, message, False, False)
+    name = graph.operation_name(node)
+    return next(part for part in message.node if part.name == name)

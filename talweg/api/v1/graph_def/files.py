@@ -1,0 +1,44 @@
+"""Writing GraphDefs to files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+from talweg.api.export import export
+from talweg.api.v1.graph_def.messages import text_format
+
+
+@export("io.write_graph", "compat.v1.io.write_graph", "compat.v1.train.write_graph",
+        "train.write_graph")  # fmt: skip
+def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
+    """Write a graph or GraphDef to the file `name` in the folder `logdir`; its path.
+
+    The folder is made if need be; the file is written whole or not at all.  As text unless
+    `as_text` is False.
+    """
+    message = graph_or_graph_def
+    if hasattr(message, "as_graph_def"):
+        message = message.as_graph_def()
+    path = os.path.join(os.fspath(logdir), name)
+    write_message(message, path, as_text)
+    return path
+
+
+def write_message(message: Any, path: str, as_text: bool) -> None:
+    """Write a message to a file, whole or not at all."""
+    if as_text:
+        data = text_format.MessageToString(message).encode()
+    else:
+        data = message.SerializeToString(deterministic=True)
+    folder = os.path.dirname(path) or "."
+    os.makedirs(folder, exist_ok=True)
+    handle, part = tempfile.mkstemp(dir=folder, prefix=".graph")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise

@@ -1,0 +1,329 @@
+"""How primitives with windows, random numbers and lists are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.api.v1.graph_def.writing import Literal, Made, Writer, cannot_write
+from talweg.core.dtypes import int64
+from talweg.graph.node import Node
+
+RULES: dict[str, Callable[..., Any]] = {}  # primitive -> rule(writer, node, operands, params)
+
+
+def written(*names: str) -> Callable[[Any], Any]:
+    """Register how these primitives are described."""
+
+    def register(function: Any) -> Any:
+        for name in names:
+            RULES[name] = function
+        return function
+
+    return register
+
+
+def vector(*numbers: int) -> Literal:
+    """Numbers as a constant vector."""
+    return Literal(np.array(numbers, np.int32))
+
+
+def widened(x: Any, axis: int) -> Made:
+    """`x` with an axis of size 1."""
+    return Made("ExpandDims", (x, Literal(np.int32(axis))), {})
+
+
+# -- windows
+
+
+def _per_axis(numbers: tuple) -> list[int]:
+    """One number for every axis of [N, *S, C]."""
+    return [1, *map(int, numbers), 1]
+
+
+def _padding(padding: Any, spatial: int) -> dict:
+    if isinstance(padding, str):
+        return {"padding": padding}
+    if spatial == 3:
+        raise cannot_write("explicit padding in three dimensions")
+    flat = [int(n) for pair in padding for n in pair]
+    return {"padding": "EXPLICIT", "explicit_paddings": [0, 0, *flat, 0, 0]}
+
+
+def _flat(params: dict) -> dict:
+    """The parameters with a first spatial axis of size 1: a line is an image of one row."""
+    found = dict(params)
+    for key in ("strides", "dilation", "window", "sizes", "kernel"):
+        if key in found:
+            found[key] = (1, *found[key])
+    if not isinstance(found["padding"], str):
+        found["padding"] = ((0, 0), *found["padding"])
+    return found
+
+
+@written("convolution", "convolution_input_gradient", "convolution_filter_gradient")
+def convolution(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Convolutions of lines, images and volumes, and their transposes."""
+    line = len(params["strides"]) == 1
+    kind = {"convolution": "", "convolution_input_gradient": "Input",
+            "convolution_filter_gradient": "Filter"}[node.prim.name]  # fmt: skip
+    x, y = operands
+    dims = node.aval.dims
+    if line:
+        params = _flat(params)
+        x = widened(x, 1)
+        y = widened(y, 1 if kind == "Filter" else 0)
+        dims = (1, *dims) if kind == "Filter" else (dims[0], 1, *dims[1:])
+    spatial = len(params["strides"])
+    given = {
+        "strides": _per_axis(params["strides"]),
+        "dilations": _per_axis(params["dilation"]),
+        **_padding(params["padding"], spatial),
+    }
+    made = _convolution(writer, node, (kind, spatial, dims), (x, y), params["groups"], given)
+    if line:
+        return Made("Squeeze", (made,), {"squeeze_dims": [0 if kind == "Filter" else 1]})
+    return made
+
+
+def _convolution(
+    writer: Writer, node: Node, what: tuple, operands: tuple, groups: int, given: dict
+) -> Made:
+    kind, spatial, dims = what
+    channels = node.aval.dims[-1] if kind == "Input" else node.operands[0].aval.dims[-1]
+    alone = groups > 1 and channels == groups and spatial == 2
+    if groups > 1 and not alone:
+        raise cannot_write(f"a convolution in {groups} groups")
+    x, y = operands
+    op = "Conv3D" if spatial == 3 else "DepthwiseConv2dNative" if alone else "Conv2D"
+    version = "V2" if spatial == 3 and kind else ""
+    if not kind:
+        w = _by_channel(writer, y, node.operands[1].aval.dims, groups) if alone else y
+        return Made(op, (x, w), given)
+    if kind == "Input":
+        w = _by_channel(writer, y, node.operands[1].aval.dims, groups) if alone else y
+        return Made(f"{op}BackpropInput{version}", (writer.integers(dims), w, x), given)
+    if not alone:
+        sizes = writer.integers(dims)
+        return Made(f"{op}BackpropFilter{version}", (x, sizes, y), given)
+    sizes = writer.integers((*dims[:-2], groups, dims[-1] // groups))
+    made = Made(f"{op}BackpropFilter", (x, sizes, y), given)
+    return Made("Reshape", (made, writer.integers(dims)), {})
+
+
+def _by_channel(writer: Writer, w: Any, dims: tuple, groups: int) -> Made:
+    """Filters [*K, 1, C M] as [*K, C, M]."""
+    window = (1,) if len(dims) == 3 else ()
+    shape = (*window, *dims[:-2], groups, dims[-1] // groups)
+    return Made("Reshape", (w, writer.integers(shape)), {})
+
+
+@written("max_pool", "avg_pool", "avg_pool_transpose", "max_pool_scatter", "max_pool_gather")
+def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Pooling of lines, images and volumes, and its derivatives."""
+    name = node.prim.name
+    line = len(params["strides"]) == 1
+    dims = node.aval.dims
+    if line:
+        params = _flat(params)
+        operands = [widened(x, 1) for x in operands]
+        dims = (dims[0], 1, *dims[1:])
+    if any(n != 1 for n in params["dilation"]):
+        raise cannot_write("pooling with dilations")
+    volume = "3D" if len(params["strides"]) == 3 else ""
+    given = {"ksize": _per_axis(params["window"]), "strides": _per_axis(params["strides"]),
+             **_padding(params["padding"], 3 if "avg" in name else len(params["strides"]))}
+    if name == "max_pool":
+        made = Made(f"MaxPool{volume}", (operands[0],), given)
+    elif name == "avg_pool":
+        made = Made(f"AvgPool{volume}", (operands[0],), given)
+    elif name == "avg_pool_transpose":
+        made = Made(f"AvgPool{volume}Grad", (writer.integers(dims), operands[0]), given)
+    else:
+        g, x, y = operands
+        ending = "GradGrad" if name == "max_pool_gather" else "Grad"
+        made = Made(f"MaxPool{volume}{ending}", (x, y, g), given)
+    return Made("Squeeze", (made,), {"squeeze_dims": [1]}) if line else made
+
+
+# -- slices
+
+
+@written("strided_slice", "unslice")
+def resolved_slice(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Slices with resolved bounds, where an end of -1 means: to the very first element."""
+    begin, end, strides = params["begin"], params["end"], params["strides"]
+    mask = sum(1 << i for i, e in enumerate(end) if type(e) is int and e < 0)
+    bounds = tuple([writer.integers(part) for part in (begin, end, strides)])
+    return _sliced(writer, node, operands[0], bounds, {"end_mask": mask})
+
+
+def _sliced(writer: Writer, node: Node, x: Any, bounds: tuple, masks: dict) -> Made:
+    if "shape" in node.params:
+        shape = writer.integers(node.params["shape"])
+        return Made("StridedSliceGrad", (shape, *bounds, x), masks)
+    return Made("StridedSlice", (x, *bounds), masks)
+
+
+@written("slice_by", "unslice_by")
+def slice_by(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Slices as the user wrote them."""
+    begin, end, strides = [], [], []
+    masks = {"begin_mask": 0, "end_mask": 0, "shrink_axis_mask": 0}
+    for place, part in enumerate(params["key"]):
+        if type(part) is not tuple:
+            masks["shrink_axis_mask"] |= 1 << place
+            part = (part, part + 1, 1)
+        start, stop, step = part
+        masks["begin_mask"] |= (start is None) << place
+        masks["end_mask"] |= (stop is None) << place
+        begin.append(0 if start is None else start)
+        end.append(0 if stop is None else stop)
+        strides.append(1 if step is None else step)
+    bounds = tuple([writer.integers(tuple(part)) for part in (begin, end, strides)])
+    return _sliced(writer, node, operands[0], bounds, masks)
+
+
+# -- sorting, searching, transforms
+
+
+@written("searchsorted")
+def searchsorted(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Rows of sorted numbers and of values, as matrices."""
+    x, v = operands
+    rows = []
+    for part, source in ((x, node.operands[0]), (v, node.operands[1])):
+        last = source.aval.dims[-1]
+        rows.append(Made("Reshape", (part, writer.integers((-1, last))), {}))
+    op = "UpperBound" if params["right"] else "LowerBound"
+    found = Made(op, tuple(rows), {"out_type": params["dtype"]})
+    return Made("Reshape", (found, Made("Shape", (v,), {})), {})
+
+
+@written("fft", "rfft", "irfft")
+def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Fourier transforms along the last axes."""
+    name, rank = node.prim.name, len(node.operands[0].aval.dims)
+    if name == "fft":
+        axes = tuple(params["axes"])
+        if axes != tuple(range(rank - len(axes), rank)) or len(axes) > 3:
+            raise cannot_write(f"a Fourier transform along the axes {axes}")
+        size = {1: "", 2: "2D", 3: "3D"}[len(axes)]
+        return Made(f"{'I' if params['inverse'] else ''}FFT{size}", (operands[0],), {})
+    if params["axis"] != rank - 1 or params.get("doubled") or params.get("halved"):
+        raise cannot_write(f"{name} along axis {params['axis']}")
+    length = node.operands[0].aval.dims[-1] if name == "rfft" else params["length"]
+    inputs = (operands[0], writer.integers((length,)))
+    if name == "rfft":
+        return Made("RFFT", inputs, {"Tcomplex": node.aval.dtype})
+    return Made("IRFFT", inputs, {"Treal": node.aval.dtype})
+
+
+@written("unique")
+def unique(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """First places, numbers of values, counts."""
+    (x,) = operands
+    dtype = params["dtype"]
+    found = writer.one(Made("UniqueWithCounts", (x,), {"out_idx": dtype}), "unique_with_counts")
+    number, count = (found._replace(number=k, inner=f"{found.node}:{part}:0", dtype=dtype)
+                     for k, part in ((1, "idx"), (2, "count")))  # fmt: skip
+    zero, one = (Literal(dtype.numpy_dtype.type(n)) for n in (0, 1))
+    places = Made("Range", (zero, Made("Size", (x,), {"out_type": dtype}), one), {})
+    length = Made("Size", (count,), {"out_type": dtype})
+    first = Made("UnsortedSegmentMin", (places, number, length), {})
+    return [first, number, count]
+
+
+# -- random numbers
+
+_FLOATS = {"uniform": "RandomUniform", "normal": "RandomStandardNormal",
+           "truncated_normal": "TruncatedNormal"}  # fmt: skip
+_STATELESS = {"RandomUniform": "StatelessRandomUniform", "TruncatedNormal": "StatelessTruncatedNormal",
+              "RandomStandardNormal": "StatelessRandomNormal",
+              "RandomUniformInt": "StatelessRandomUniformInt"}  # fmt: skip
+
+
+@written("random_numbers", "random_integers", "random_order", "random_classes")
+def random(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Numbers of a hidden stream, or of the stream of a seed."""
+    source = node.operands[0]
+    name = node.prim.name
+    if name == "random_order":
+        op, size = "RandomShuffle", writer.integers(params["size"], int64)
+        bounds = (Literal(np.int64(0)), size, Literal(np.int64(1)))
+        inputs: tuple = (Made("Range", bounds, {}),)
+        given: dict = {}
+    elif name == "random_classes":
+        op, inputs = "Multinomial", (operands[1], writer.integers(params["size"]))
+        given = {"output_dtype": params["dtype"]}
+    elif name == "random_integers":
+        op, inputs = "RandomUniformInt", (writer.integers(params["shape"]), *operands[1:])
+        given = {}
+    else:
+        op = _FLOATS.get(params["kind"], "")
+        inputs, given = (writer.integers(params["shape"]),), {"dtype": params["dtype"]}
+    if source.prim.name == "reserve_stream":
+        seeds = source.params["seeds"]
+        return Made(op, inputs, {**given, "seed": int(seeds[0]), "seed2": int(seeds[1])})
+    if source.prim.name == "seed_stream" and op in _STATELESS:
+        seed = writer.value(source.operands[0])
+        return Made(_STATELESS[op], (inputs[0], seed, *inputs[1:]), given)
+    return None
+
+
+# -- lists
+
+
+def _any_shape() -> Literal:
+    return Literal(np.int32(-1))
+
+
+def _shape(writer: Writer, dims: tuple | None) -> Any:
+    """The shape of an element, -1 where it is not known."""
+    if dims is None:
+        return _any_shape()
+    return Literal(np.array([n if type(n) is int else -1 for n in dims], np.int32))
+
+
+def empty_list(dtype: Any) -> Made:
+    """A list without elements."""
+    return Made("EmptyTensorList", (_any_shape(), _any_shape()), {"element_dtype": dtype})
+
+
+@written("variant_zero")
+def absent(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """No element."""
+    return empty_list(writer.element_dtype(node))  # type: ignore[attr-defined]
+
+
+@written("list_new", "list_from", "list_set", "list_get", "list_take", "list_stack", "list_size",
+         "list_stack_like", "list_resize", "list_scatter", "variant_sum")  # fmt: skip
+def of_lists(writer: Any, node: Node, operands: list, params: dict) -> Any:
+    """TensorLists."""
+    name = node.prim.name
+    first = operands[0]
+    if name == "list_new":
+        return Made("TensorListReserve", (_any_shape(), first),
+                    {"element_dtype": writer.element_dtype(node)})  # fmt: skip
+    if name == "list_from":
+        return Made("TensorListFromTensor", (first, _any_shape()), {})
+    if name == "list_set":
+        given = {"resize_if_index_out_of_bounds": not params["limited"]}
+        return Made("TensorListSetItem", tuple(operands), given)
+    if name in ("list_get", "list_take"):
+        inputs = (first, operands[1], _shape(writer, node.aval.dims))
+        return Made("TensorListGetItem", inputs, {"element_dtype": node.aval.dtype})
+    if name in ("list_stack", "list_stack_like"):
+        dims = params["dims"] if name == "list_stack" else (node.aval.dims or (None,))[1:]
+        inputs = (first, _shape(writer, dims))
+        return Made("TensorListStack", inputs, {"element_dtype": node.aval.dtype})
+    if name == "list_size":
+        return Made("TensorListLength", (first,), {})
+    if name == "list_resize":
+        return Made("TensorListResize", tuple(operands), {})
+    if name == "list_scatter":
+        values, indices, x = operands
+        return Made("TensorListScatterIntoExistingList", (values, x, indices), {})
+    return Made("AddN", (list(operands),), {})

@@ -1,0 +1,123 @@
+"""Places of the values of sparse tensors: i [n, rank] in a whole of shape d [rank].
+
+They have no derivative; values follow them by gathers and segment sums.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import LOOP, primitive
+from talweg.core.dims import differ
+from talweg.core.dtypes import int64
+from talweg.core.errors import invalid
+from talweg.core.primitive import NoGradient, Reject, Sample
+
+PLACES = NoGradient("places are integers")
+SOME = np.array([[0, 1], [1, 0]])
+SHAPE = np.array([2, 3])
+
+
+def _check(name, i, d):
+    if len(i.dims) != 2 or len(d.dims) != 1 or differ(i.dims[1], d.dims[0]):
+        raise invalid(
+            "TW204",
+            f"{name}: indices of shape {i.dims} for a shape vector of shape {d.dims}",
+            "[n, rank] and [rank]",
+        )
+
+
+def _row_numbers(i, d):
+    weights = np.ones(len(d), np.int64)
+    if len(d) > 1:
+        weights[:-1] = np.cumprod(d[:0:-1].astype(np.int64))[::-1]
+    return i @ weights
+
+
+@primitive
+class place_numbers:
+    """y[k] = the place i[k] in the whole, flattened in row-major order.   y [n]."""
+
+    operands = "i d"
+
+    def infer(i, d):
+        _check("place_numbers", i, d)
+        return Aval(i.dims[:1], int64)
+
+    numpy = _row_numbers
+
+    no_gradient = PLACES
+    batch = LOOP
+    memory = "map"
+    samples = (Sample(SOME, SHAPE), Sample(np.zeros((0, 2), np.int64), SHAPE))
+    rejects = (Reject(SOME, np.array([3]), code="TW204"),)
+
+
+@primitive
+class checked_places:
+    """y = i, inside the whole; and if `ordered`, in row-major order without repetitions."""
+
+    operands = "i d"
+
+    def infer(i, d, *, ordered):
+        _check("sparse.to_dense", i, d)
+        return i
+
+    def numpy(i, d, *, ordered):
+        wrong = np.any((i < 0) | (i >= d), axis=1)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise invalid(
+                "TW206", f"indices[{row}] = {i[row].tolist()} is out of bounds for shape {d}"
+            )
+        steps = np.diff(_row_numbers(i, d)) if ordered else np.zeros(0)
+        if np.any(steps <= 0):
+            row = int(np.argmax(steps <= 0)) + 1
+            what = "repeated" if steps[row - 1] == 0 else "out of order"
+            raise invalid(
+                "TW206", f"indices[{row}] = {i[row].tolist()} is {what}", "sorted indices",
+                "tf.sparse.reorder(x), or validate_indices=False",
+            )  # fmt: skip
+        return i
+
+    no_gradient = PLACES
+    batch = LOOP
+    memory = "view"
+    samples = (Sample(SOME, SHAPE, ordered=True), Sample(SOME[::-1].copy(), SHAPE, ordered=False))
+    rejects = (
+        Reject(SOME, np.array([1, 3]), ordered=False, code="TW206"),
+        Reject(SOME[::-1].copy(), SHAPE, ordered=True, code="TW206"),
+    )
+
+
+@primitive
+class grouped_places:
+    """The distinct places in order, [m, rank], and for each i[k] the number of its own among them.
+
+    With rank 0 all are one.
+    """
+
+    operands = "i d"
+    multiple = True
+
+    def infer(i, d):
+        _check("grouped_places", i, d)
+        return [Aval((None, i.dims[1]), int64), Aval(i.dims[:1], int64)]
+
+    def numpy(i, d):
+        if not len(d):
+            return np.zeros((min(len(i), 1), 0), np.int64), np.zeros(len(i), np.int64)
+        sizes = tuple(np.maximum(d, 1).tolist())
+        rows = np.ravel_multi_index(tuple(i.T), sizes)
+        distinct, groups = np.unique(rows, return_inverse=True)
+        places = np.stack(np.unravel_index(distinct, sizes), axis=-1).astype(np.int64)
+        return places, groups.reshape(-1).astype(np.int64)
+
+    no_gradient = PLACES
+    batch = LOOP
+    memory = "library"
+    samples = (
+        Sample(SOME[[1, 0, 1]], SHAPE),
+        Sample(np.zeros((2, 0), np.int64), np.zeros(0, np.int64)),
+    )

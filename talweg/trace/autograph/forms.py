@@ -1,0 +1,106 @@
+"""The form of a loop variable: a tensor, a nest of tensors, or a Python object that stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.errors import type_error, value_error
+from talweg.graph import structure
+from talweg.trace.autograph.values import can_be_tensor, is_missing
+
+
+class GrownError(Exception):
+    """A list is longer after an iteration; caught by the loop, which starts again with an array."""
+
+    def __init__(self, name: str, value: list):
+        super().__init__(name)
+        self.name, self.value = name, value
+
+
+class LeafForm:
+    """A tensor, number `place` of those carried."""
+
+    def __init__(self, place: int):
+        self.place = place
+
+    def made_of(self, tensors: list) -> Any:
+        """The value, made of all carried tensors."""
+        return tensors[self.place]
+
+    def taken_apart(self, name: str, value: Any) -> list:
+        """The tensors of a value of this form; TypeError or ValueError if it has another."""
+        if value is None or is_missing(value):
+            raise value_error("TW208", f"'{name}' is None after one iteration, and a tensor before")
+        if structure.is_nested(value, composites=True) or not can_be_tensor(value):
+            raise _differs(name, "a tensor", described(value))
+        return [value]
+
+
+class NestForm:
+    """A container of other forms."""
+
+    def __init__(self, like: Any, parts: list):
+        self.like, self.parts = like, parts
+
+    def made_of(self, tensors: list) -> Any:
+        """The value, made of all carried tensors."""
+        return structure.rebuild(self.like, [part.made_of(tensors) for part in self.parts])
+
+    def taken_apart(self, name: str, value: Any) -> list:
+        """The tensors of a value of this form; TypeError if it has another."""
+        children = self._children(value)
+        if children is None or len(children) != len(self.parts):
+            if type(self.like) is list and type(value) is list and len(value) > len(self.parts):
+                raise GrownError(name, value)
+            raise _differs(name, described(self.like), described(value))
+        leaves: list = []
+        for part, child in zip(self.parts, children):
+            leaves.extend(part.taken_apart(name, child))
+        return leaves
+
+    def _children(self, value: Any) -> list | None:
+        """What a container of the same kind holds; new keys of dictionaries
+        are names of their own."""
+        if structure.kind_of(value) != structure.kind_of(self.like):
+            return None
+        if structure.kind_of(value) != structure.MAPPING:
+            return structure.children(value)
+        keys = structure.sorted_keys(self.like)
+        return [value[key] for key in keys] if all([key in value for key in keys]) else None
+
+
+class FixedForm:
+    """A Python object; `free` where the loop may make anything of it."""
+
+    def __init__(self, value: Any, free: bool = False):
+        self.value, self.free = value, free
+
+    def made_of(self, tensors: list) -> Any:
+        """The value, whatever is carried."""
+        return self.value
+
+    def taken_apart(self, name: str, value: Any) -> list:
+        """No tensors; TypeError if it is another object."""
+        if value is not self.value and not self.free:
+            raise type_error(
+                "TW208",
+                f"'{name}' is a Python object that the loop changes: {self.value!r}, then "
+                f"{value!r}",
+                "tensors, or an object that stays the same",
+            )
+        return []
+
+
+def described(value: Any) -> str:
+    """The form of a value in words."""
+    if structure.is_nested(value, composites=True):
+        return f"{type(value).__name__} of {len(structure.children(value))}"
+    return "a tensor" if can_be_tensor(value) else type(value).__name__
+
+
+def _differs(name: str, before: str, after: str) -> Exception:
+    return type_error(
+        "TW208",
+        f"'{name}' must have the same nested structure before and after one iteration: it is "
+        f"{before}, then {after}",
+    )

@@ -1,0 +1,80 @@
+"""The recorded cases, run in graphs, must give what TensorFlow gave eagerly.
+
+Four modes (`fed.py`): arrays as constants, floats fed with unknown sizes, everything fed with
+unknown sizes, unknown ranks.  Here one case in so many of each area is tried; all are with
+`TALWEG_ALL_CASES_IN_GRAPHS=1` (about a minute and a half).  Which functions may be kept whole when
+ranks are known, and why, stands in `WHOLE`.
+"""
+
+import json
+import os
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from graph import fed, rules  # noqa: E402
+from recorded import case_files, description  # noqa: E402
+
+EVERY_CASE = bool(os.environ.get("TALWEG_ALL_CASES_IN_GRAPHS"))
+STEP = {fed.CONSTANT: 5, fed.FLOATS: 2, fed.ALL: 3, fed.RANK: 5}  # one case in so many
+
+_TAKE_AXES = """argmax argmin concat cumprod cumsum cumulative_logsumexp expand_dims gather getitem
+reduce_all reduce_any reduce_euclidean_norm reduce_logsumexp reduce_max reduce_mean reduce_min
+reduce_prod reduce_std reduce_sum reduce_variance split stack stateless_uniform"""
+WHOLE = {
+    **dict.fromkeys(_TAKE_AXES.split(), "an axis or a number of parts that is a tensor"),
+    "lstsq": "which normal equations are regular depends on which side of the matrix is longer",
+    "banded_triangular_solve": "diagonals outside the matrix are left out",
+    "inverse_mdct": "the window is a function of a length",
+}
+
+
+@cache
+def recorded_values(area):
+    """What TensorFlow gave in an area, or talweg where it differs on purpose, by the text."""
+    values = json.loads((case_files.VALUES / f"{area}.json").read_text("utf-8"))
+    ours = json.loads((case_files.VALUES.parent / "differences.json").read_text("utf-8"))
+    return {entry["case"]: entry["gives"] for entry in (*values, *ours)}
+
+
+def chosen(area, mode):
+    """The cases of an area that are tried in a mode."""
+    cases = [case for case in case_files.read_cases(area) if not rules.reason_to_skip(case, mode)]
+    return cases if EVERY_CASE else cases[:: STEP[mode]]
+
+
+def outcome_and_difference(case, mode):
+    """What the case gives in a graph, and what is wrong with it (None: nothing)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outcome = fed.run_case(case, mode)
+    if rules.asked_python(outcome) or (mode == fed.RANK and rules.unranked(outcome)):
+        return outcome, None
+    wanted = description.decode(recorded_values(case.area)[case.text])
+    return outcome, rules.difference(outcome, wanted, case.flags)
+
+
+def innermost(name):
+    """The function in "Pull of Push of function"."""
+    return name.rpartition(" of ")[2]
+
+
+@pytest.mark.parametrize("mode", fed.MODES)
+@pytest.mark.parametrize("area", [area for area in case_files.areas() if area not in rules.AREAS])
+def test_cases_in_graphs(area, mode):
+    """The area's cases give what was recorded; with known ranks little is kept whole."""
+    wrong, whole = [], []
+    for case in chosen(area, mode):
+        outcome, found = outcome_and_difference(case, mode)
+        if found:
+            wrong.append(f"{case.label}\n{case.text}\n{found}")
+        names = {innermost(name) for name in outcome.whole}
+        if mode != fed.RANK and not names <= WHOLE.keys():
+            whole.append(f"{case.label}: {sorted(names - WHOLE.keys())}")
+    if wrong or whole:
+        pytest.fail("\n\n".join([*wrong, *whole]), pytrace=False)
