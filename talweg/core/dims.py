@@ -381,16 +381,6 @@ def dims_differ(left: tuple, right: tuple) -> bool:
     return len(left) != len(right) or any(map(differ, left, right))
 
 
-def known_first(*shapes: tuple) -> tuple:
-    """Shapes that must be equal as one, with a plain number wherever one of them has it."""
-    first, *rest = shapes
-    if not rest or not is_symbolic(first):
-        return first
-    return tuple(
-        [next((n for n in sizes if type(n) is not Dim), sizes[0]) for sizes in zip(*shapes)]
-    )
-
-
 def largest(a: Size, b: Size) -> Size:
     """max(a, b)."""
     return _chosen("max", a, b)

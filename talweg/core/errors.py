@@ -112,7 +112,12 @@ class OperatorNotAllowedInGraphError(TypeError):
 
 
 class NeedsStaticError(ValueError):
-    """Building a graph needs a number that only running it gives: a size, a rank, a value."""
+    """Building a graph needs a number that only running it gives: a size, a rank, a value.
+
+    `rank_varies`: the rank of what was to be built depends on that number.
+    """
+
+    rank_varies = False
 
 
 class NotEagerError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from talweg.core.dims import Dim, broadcast
+from talweg.core.dims import Dim, broadcast, is_symbolic
 from talweg.core.errors import invalid, type_error, value_error
 
 Dims = tuple  # a tuple of ints, None where a dimension is not known
@@ -297,6 +297,16 @@ def broadcast_dims(name: str, *shapes: tuple | None) -> Any:
                 )
         result = tuple(merged)
     return result
+
+
+def known_first(*shapes: tuple) -> tuple:
+    """Shapes that must be equal as one, with a plain number wherever one of them has it."""
+    first, *rest = shapes
+    if not rest or not is_symbolic(first):
+        return first
+    return tuple(
+        [next((n for n in sizes if type(n) is not Dim), sizes[0]) for sizes in zip(*shapes)]
+    )
 
 
 def normalize_axis(name: str, axis: int, rank: int, argument: str = "axis") -> int:

@@ -18,6 +18,7 @@ from talweg.core.spec import TypeSpec
 from talweg.core.value import OPERATIONS
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.tensor import EagerTensor, array_of
+from talweg.graph.symbol import Symbol
 from talweg.prims import indexing
 from talweg.prims.state import ensure_dims
 
@@ -38,9 +39,9 @@ class SparseTensor:
     __array_priority__ = 100
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any):
-        self._indices = convert_to_tensor(indices, int64)
-        self._values = convert_to_tensor(values)
-        self._dense_shape = convert_to_tensor(dense_shape, int64)
+        self._indices = _ranked(convert_to_tensor(indices, int64), 2)
+        self._values = _ranked(convert_to_tensor(values), 1)
+        self._dense_shape = _ranked(convert_to_tensor(dense_shape, int64), 1)
         _check_ranks(self)
         rows, depth = self._indices.dims
         if differ(rows, self._values.dims[0]):
@@ -156,6 +157,13 @@ class SparseTensor:
         )
 
     __str__ = __repr__
+
+
+def _ranked(x: Any, rank: int) -> Any:
+    """`x`, known to have this rank if a graph does not know its rank."""
+    if type(x) is Symbol and x.node.aval.dims is None:
+        return ensure_dims(x, shape=(None,) * rank)
+    return x
 
 
 def _known_shape(dense_shape: Any, depth: Any) -> TensorShape:

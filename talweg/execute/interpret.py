@@ -183,14 +183,15 @@ def fill_in(params: dict, program: Program, values: list) -> dict:
             return array.shape[place]
         return int(array.reshape(-1)[place]) if array.ndim else int(array)
 
-    def number(value: Any) -> Any:
-        if type(value) is Dim:
-            return evaluate(value, value_of)
-        if type(value) is tuple:
-            return tuple([number(item) for item in value])
-        return value
+    return {key: _filled(value, value_of) for key, value in params.items()}
 
-    return {key: number(value) for key, value in params.items()}
+
+def _filled(value: Any, value_of: Any) -> Any:
+    if type(value) is Dim:
+        return evaluate(value, value_of)
+    if type(value) is tuple:
+        return tuple([_filled(item, value_of) for item in value])
+    return value
 
 
 def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:

@@ -172,6 +172,10 @@ class Elements:
             if found:
                 self._placed[node] = found
 
+    def place(self, node: Node, device: str) -> None:
+        """Note a device for a node."""
+        self._placed[node] = device
+
     def device_of(self, node: Node) -> str:
         """The device asked for; '' if none was."""
         return self._placed.get(node, "")

@@ -65,6 +65,7 @@ class Graph(Names, Operations, Elements, Collections):
         self.collections: dict[Any, list] = {}
         self.controls: tuple[Node, ...] = ()
         self.extras: dict[str, Any] = {}  # what upper layers keep with a graph
+        self.overrides: dict[str, str] = {}  # type of operation -> its derivative
         self.numbers: dict[tuple, Node] = {}  # Python numbers met lately
         self._scalars: dict[tuple, Node] = {}
         self.seed: int | None = None
@@ -83,6 +84,9 @@ class Graph(Names, Operations, Elements, Collections):
         """The node(s) of `prim` on `operands`, as tensors."""
         nodes = self.nodes_of(operands)
         items = tuple([(key, freeze(value)) for key, value in params.items()])
+        if self.overrides:
+            made = self.apply(prim, items, nodes)
+            return OPERATIONS["with_registered_gradient"](self, made, self.overrides)
         return self.apply(prim, items, nodes)
 
     def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Any = None) -> Any:
@@ -196,7 +200,7 @@ class Graph(Names, Operations, Elements, Collections):
         return node
 
     def constant_node(self, array: Any, given: bool = False) -> Node:
-        """The node of a constant array; `given` says that the user asked for it by `tf.constant`."""
+        """The node of a constant array; `given` says that the user made it by `tf.constant`."""
         if array.ndim == 0 and array.dtype != object and not given:
             key = (array.dtype, array.tobytes())
             node = self._scalars.get(key)
@@ -350,21 +354,19 @@ class Graph(Names, Operations, Elements, Collections):
 
     @contextmanager
     def gradient_override_map(self, op_type_map: dict) -> Iterator[None]:
-        """NotImplementedError unless empty: derivatives belong to functions, see `custom_gradient`.
+        """Give operations made in the block derivatives registered by `tf.RegisterGradient`.
 
-        Equal operations are one node here, so a derivative cannot depend on the block around it.
+        op_type_map: from types of operations to the names of derivatives.
         """
-        if not isinstance(op_type_map, dict):
+        texts = (*op_type_map.keys(), *op_type_map.values()) if type(op_type_map) is dict else (0,)
+        if not all(isinstance(text, str) for text in texts):
             raise type_error("TW104", "op_type_map must be a dictionary mapping strings to strings")
-        if op_type_map:
-            raise NotImplementedError(
-                compose(
-                    "TW402",
-                    f"gradient_override_map({op_type_map!r}) is not there",
-                    hint="tf.custom_gradient gives a function a derivative of its own",
-                )
-            )
-        yield
+        before = self.overrides
+        self.overrides = {**before, **op_type_map}
+        try:
+            yield
+        finally:
+            self.overrides = before
 
     @property
     def graph_def_versions(self) -> Any:

@@ -46,6 +46,7 @@ class _Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
+        self.used = {"main"}
         self.kept: list[Body] = []
 
     def body(self, body: Body, name: str) -> None:
@@ -101,7 +102,13 @@ class _Writer:
     def nested(self, body: Body) -> str:
         name = self.names.get(id(body))
         if name is None:
-            name = self.names[id(body)] = f"{re.sub(r'[^A-Za-z0-9_]', '_', body.name)}_{len(self.names)}"
+            name = plain = re.sub(r"[^A-Za-z0-9_]", "_", body.name)
+            number = 0
+            while name in self.used:
+                number += 1
+                name = f"{plain}_{number}"
+            self.used.add(name)
+            self.names[id(body)] = name
             self.kept.append(body)
             self.body(body, name)
         return name

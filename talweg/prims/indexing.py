@@ -203,6 +203,8 @@ class gather_rows:
     tf_type = "GatherV2"
 
     def infer(x, i):
+        if x.dims is None or i.dims is None:
+            return Aval(None, x.dtype)
         return Aval(_gather_dims("gather", x, i, 0, 0), x.dtype)
 
     def numpy(x, i):
@@ -330,8 +332,10 @@ class gather_nd:
 
 
 def check_updates(name, shape, i, updates):
+    if shape is None or i.dims is None or updates.dims is None:
+        return  # a rank that is known only when the graph runs
     dims = nd_dims(name, shape, i)
-    if dims is None or updates.dims is None:
+    if dims is None:
         return
     if dims_differ(updates.dims, dims):
         raise invalid(

@@ -8,10 +8,11 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LEADING, primitive
-from talweg.core.dims import below, differ, dims_differ, known_first
+from talweg.core.dims import below, differ, dims_differ
 from talweg.core.dtypes import float32, float64, int32, uint8
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.core.shapes import known_first
 from talweg.prims.layout import batch_to_front, concat, reshape
 
 
@@ -27,6 +28,7 @@ class stack:
         first = values[0]
         if any(value.dims is None for value in values):
             return Aval(None, first.dtype)
+        axis = axis + first.ndim + 1 if axis < 0 else axis
         for position, other in enumerate(values):
             if dims_differ(other.dims, first.dims):
                 raise invalid(
@@ -51,7 +53,7 @@ class stack:
         dims = g.dims
         if type(dims[axis]) is not int:
             g = reshape(g, shape=(*dims[:axis], len(values), *dims[axis + 1 :]))
-        return list(unstack(g, axis=axis))
+        return list(unstack(g, axis=axis + len(g.dims) if axis < 0 else axis))
 
     def batch(size, batched, *values, axis):
         fronted = [batch_to_front(size, x, b) for x, b in zip(values, batched)]

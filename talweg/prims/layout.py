@@ -8,10 +8,11 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import primitive
-from talweg.core.dims import Size, below, differ, known_first, largest, same
+from talweg.core.dims import Size, below, differ, largest, same
 from talweg.core.dtypes import float32, int32
 from talweg.core.errors import NeedsStaticError, invalid
 from talweg.core.primitive import Reject, Sample, later
+from talweg.core.shapes import known_first
 
 
 def batch_to_front(size, x, batched):
@@ -297,6 +298,7 @@ class concat:
         first = values[0]
         if any(value.dims is None for value in values):
             return Aval(None, first.dtype)
+        axis = axis + first.ndim if axis < 0 else axis
         for position, other in enumerate(values):
             fits = other.ndim == first.ndim and not any(
                 differ(a, b) for i, (a, b) in enumerate(zip(first.dims, other.dims)) if i != axis
@@ -324,6 +326,7 @@ class concat:
 
     def transpose(g, *values, axis):
         parts, start, dims = [], 0, g.dims
+        axis = axis + len(dims) if axis < 0 else axis
         for value in values:
             stop = start + value.dims[axis]
             begin = tuple(start if i == axis else 0 for i in range(len(dims)))

@@ -13,10 +13,11 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, elementwise, primitive
-from talweg.core.dims import broadcast, differ, dims_differ, known_first, same_dims
+from talweg.core.dims import broadcast, differ, dims_differ, same_dims
 from talweg.core.dtypes import FLOATING, NUMERIC, REAL, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.core.shapes import known_first
 from talweg.prims.arithmetic import greater, less, logical_and, minimum, one_like, select
 from talweg.prims.layout import batch_to_front, reshape
 from talweg.prims.reduce import reduce_sum, sum_like

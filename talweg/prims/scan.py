@@ -11,10 +11,11 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
-from talweg.core.dims import dims_differ, known_first
+from talweg.core.dims import dims_differ
 from talweg.core.dtypes import FLOATING, NUMERIC
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample, later
+from talweg.core.shapes import known_first
 from talweg.prims.arithmetic import greater, select, zeros_of
 from talweg.prims.layout import batch_to_front, reverse, strided_slice, unslice
 from talweg.prims.reduce import conjugate

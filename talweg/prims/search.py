@@ -22,6 +22,8 @@ class nonzero:
     tf_type = "Where"
 
     def infer(x):
+        if x.dims is None:
+            return Aval((None, None), int64)
         if x.ndim == 0:
             raise invalid("TW203", "where: condition is a scalar", "a rank of at least 1")
         return Aval((None, x.ndim), int64)

@@ -22,6 +22,7 @@ from talweg.graph.handle import Handle
 from talweg.graph.operation import Operation
 from talweg.graph.subgraph import Body
 from talweg.graph.symbol import Symbol
+from talweg.graph.text import to_text
 from talweg.passes.functionalize import program_of
 from talweg.prims.calls import call
 from talweg.kernels.variants import History
@@ -266,6 +267,10 @@ class ConcreteFunction:
             for value in self._outside:
                 lines.append(f"    {value if type(value) is Handle else _text(value)}")
         return "\n".join(lines)
+
+    def to_text(self) -> str:
+        """The graph as text, which `talweg.graph.text.parse` reads back."""
+        return to_text(self.body, self.name)
 
     def __repr__(self) -> str:
         return f"<ConcreteFunction {self.pretty_printed_signature()}>"

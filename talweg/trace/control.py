@@ -239,28 +239,31 @@ def _is_one(found: Any, variable: Any) -> bool:
 def _first_avals(loop_vars: Any, flat: list, invariants: Any) -> list[Aval]:
     """What holds of the loop variables in every iteration, to start with."""
     pairs: list = []
-
-    def collect(variable: Any, shape: Any) -> None:
-        kind = structure.kind_of(variable)
-        if kind in (structure.LEAF, structure.COMPOSITE):
-            pairs.append((variable, shape))
-            return
-        parts = structure.children(variable)
-        shapes = [None] * len(parts) if shape is None else structure.children(shape)
-        if len(parts) != len(shapes):
-            raise value_error(
-                "TW208", f"while_loop: shape_invariants {invariants!r} for loop_vars "
-                f"{loop_vars!r}", "one structure",
-            )  # fmt: skip
-        for part, own in zip(parts, shapes):
-            collect(part, own)
-
-    collect(list(loop_vars), None if invariants is None else list(invariants))
+    _pair_up(list(loop_vars), None if invariants is None else list(invariants), pairs)
     remaining, found = iter(flat), []
     for variable, shape in pairs:
         parts = [next(remaining) for _ in leaves_of(variable)]
         found.extend(_avals_of(variable, parts, shape))
     return found
+
+
+def _pair_up(variable: Any, shape: Any, pairs: list) -> None:
+    """Add each loop variable with its invariant to `pairs`; ValueError if structures differ.
+
+    (No function inside a function: one that calls itself is a cycle, and would keep the graph.)
+    """
+    if structure.kind_of(variable) in (structure.LEAF, structure.COMPOSITE):
+        pairs.append((variable, shape))
+        return
+    parts = structure.children(variable)
+    shapes = [None] * len(parts) if shape is None else structure.children(shape)
+    if len(parts) != len(shapes):
+        raise value_error(
+            "TW208", f"while_loop: shape_invariants {shape!r} for loop_vars {variable!r}",
+            "one structure",
+        )  # fmt: skip
+    for part, own in zip(parts, shapes):
+        _pair_up(part, own, pairs)
 
 
 def _avals_of(variable: Any, parts: list, shape: Any) -> list[Aval]:

@@ -310,10 +310,13 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticErro
     options = {key: value for key, value in kwargs.items() if key != "name"}
     args = structure.map_leaves(leave_out, tuple(args))
     options = structure.map_leaves(leave_out, options)
+    del leave_out  # it refers to itself, and would keep the tensors
     if not any(type(x) is Symbol for x in operands):
         raise error
     call = Call(function, args, options)
     avals = _probe(call, operands, composites, error)
+    if error.rank_varies:
+        avals = [Aval(None, aval.dtype) for aval in avals]
     results = whole(*operands, call=call, avals=tuple([(a.dims, a.dtype) for a in avals]))
     return structure.pack(call.template, list(results), composites=True)
 

@@ -327,3 +327,20 @@ def test_names_of_v1_that_mean_what_v2_means():
     assert "matmul" in dir(tf) and "placeholder" in dir(tf)
     with pytest.raises(AttributeError):
         tf.Module_that_is_not_there  # noqa: B018
+
+
+def test_a_graph_with_control_flow_and_kept_calls_goes():
+    def build(graph, session):
+        x = tf.placeholder(tf.float32)
+        n = tf.placeholder(tf.int32, [])
+        total = tf.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + tf.reduce_sum(x)),
+                              [0, 0.0])[1]  # fmt: skip
+        chosen = tf.cond(total > 3.0, lambda: total * 2.0, lambda: total)
+        shaped = tf.reshape(x, [n, -1])
+        rows = tf.map_fn(lambda row: row * 2.0, tf.placeholder_with_default([1.0, 2.0], [None]))
+        gradient = tf.gradients(chosen, x)[0]
+        feeds = {x: [[1.0, 2.0]], n: 2}
+        assert session.run(chosen, feeds) == 12.0
+        session.run([shaped, rows, gradient, tf.nn.softmax(x)], feeds)
+
+    check_gone(build)

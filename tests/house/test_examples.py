@@ -47,4 +47,8 @@ def test_documents(path, tmp_path, monkeypatch):
             names.update(test.globs)
         else:
             exec(compile(block, f"{path.name}:{line}", "exec"), names)
+    names.clear()
+    if not talweg.executing_eagerly():  # a document about TensorFlow 1
+        talweg.compat.v1.reset_default_graph()
+        talweg.compat.v1.enable_v2_behavior()
     assert runner.failures == 0, "".join(report)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.arguments import axes_argument, tensor
+from talweg.api.array.operands import dims_or_none
+from talweg.api.array.shapes import reshape
 from talweg.api.export import export
 from talweg.core.dims import dims_differ
 from talweg.core.dtypes import INEXACT
@@ -28,7 +30,8 @@ def _like(x: Any, values: Any) -> Any:
 
 
 def _same_shape(function: str, x: Any, result: Any) -> None:
-    if dims_differ(x.dims, result.dims):
+    shapes = dims_or_none(x), dims_or_none(result)
+    if None not in shapes and dims_differ(*shapes):
         raise value_error(
             "TW204",
             f"{function}: shapes {x.dims} and {result.dims} are incompatible",
@@ -107,6 +110,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Any:
             x = _values(t)
             if not x.dtype.is_floating:
                 raise invalid("TW102", f"global_norm: dtype {x.dtype.name} in t_list", "floats")
+            x = reshape(x, [-1]) if dims_or_none(x) is None else x
             axes = tuple(range(len(x.dims)))
             squares.append(reduce.reduce_sum(arithmetic.square(x), axes=axes, keepdims=False))
     if not squares:

@@ -11,15 +11,17 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.array.operands import (
     constant,
+    dims_or_none,
     integer_scalar,
     integer_vector,
     sized,
     sizes_tensor,
 )
 from talweg.api.export import export, operation
-from talweg.core.dims import dims_differ, known_first, same
+from talweg.core.dims import dims_differ, same
 from talweg.core.dtypes import ANY, bool_, int32, int64
 from talweg.core.errors import invalid, value_error
+from talweg.core.shapes import known_first
 from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
@@ -51,6 +53,9 @@ def gather(
     """
     i = tensor(indices)
     x = tensor(params)
+    unranked = dims_or_none(x) is None or dims_or_none(i) is None
+    if unranked and axis in (None, 0) and type(batch_dims) is int and batch_dims == 0:
+        return indexing.gather_rows(x, i)
     rank = len(x.dims)
     batch = integer_scalar(batch_dims, "gather", "batch_dims")
     if not -len(i.dims) <= batch <= len(i.dims):

@@ -16,6 +16,8 @@ from talweg.api.array.operands import (
     dims_or_none,
     integer_scalar,
     integer_vector,
+    length_of,
+    ranked,
     sized,
 )
 from talweg.api.export import export, operation
@@ -138,6 +140,8 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, name: str = "unstack") -
     [[1, 3], [2, 4]]
     """
     x = tensor(value)
+    if dims_or_none(x) is None:
+        raise value_error("TW205", "unstack: the rank of value is unknown", "a known rank")
     place = axis_in_range(axis, len(x.dims))
     size = x.dims[place]
     count = size if num is None else integer_scalar(num, "unstack", "num")
@@ -235,6 +239,8 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
            [1, 2, 1, 2]], dtype=int32)
     """
     x = tensor(input)
+    if dims_or_none(x) is None and length_of(multiples) is not None:
+        x = ranked(x, length_of(multiples) or 0)
     dims = x.dims
     multiples = sized(multiples, (len(dims),))
     counts = integer_vector(multiples, "tile", "multiples")

@@ -89,6 +89,19 @@ def dims_or_none(x: Any) -> tuple | None:
     return x.node.aval.dims if type(x) is Symbol else x.dims
 
 
+def ranked(x: Any, rank: int) -> Any:
+    """`x`, known to have this rank if it is a tensor of a graph of unknown rank."""
+    return ensure_dims(x, shape=(None,) * rank) if dims_or_none(x) is None else x
+
+
+def length_of(value: Any) -> int | None:
+    """How many items a list or an integer vector has, if that is known."""
+    if isinstance(value, (list, tuple)):
+        return len(value)
+    dims = dims_or_none(value) if hasattr(value, "dims") else np.shape(value)
+    return dims[0] if dims and type(dims[0]) is int else None
+
+
 def known_dims(x: Any) -> tuple | None:
     """The dimensions of a plain tensor, or of a tensor of a graph that knows its rank."""
     if type(x) is EagerTensor:

@@ -10,9 +10,12 @@ import numpy as np
 from talweg.api.arguments import integer, tensor
 from talweg.api.array.operands import (
     constant,
+    dims_or_none,
     integer_array,
     integer_vector,
+    length_of,
     nothing,
+    ranked,
     sized,
     sizes_tensor,
     unsized_vector,
@@ -147,7 +150,7 @@ def pad(
         raise value_error("TW207", f"pad: mode={mode!r}", '"CONSTANT", "REFLECT" or "SYMMETRIC"')
     if kind != "CONSTANT":
         (x,) = matching_list([tensor])
-        paddings = sized(paddings, (len(x.dims), 2))
+        x, paddings = _fitting(x, paddings)
         low, high = _paddings(paddings, x.dims)
         return _mirrored(x, low, high, kind == "SYMMETRIC")
     if isinstance(constant_values, int) and constant_values == 0:
@@ -155,11 +158,18 @@ def pad(
         value = constant(nothing(x.dtype))
     else:
         x, value = matching_list([tensor, constant_values])
-    paddings = sized(paddings, (len(x.dims), 2))
+    x, paddings = _fitting(x, paddings)
     low, high = _paddings(paddings, x.dims)
     if value.dims:
         raise invalid("TW203", f"pad: constant_values has shape {value.dims}", "a scalar")
     return layout.pad(x, value, low=low, high=high)
+
+
+def _fitting(x: Any, paddings: Any) -> tuple:
+    """Both with what each tells of the other: a pair of paddings for each axis."""
+    if dims_or_none(x) is None and length_of(paddings) is not None:
+        x = ranked(x, length_of(paddings) or 0)
+    return x, sized(paddings, (len(x.dims), 2))
 
 
 def _paddings(paddings: Any, dims: tuple, function: str = "pad") -> tuple[tuple, tuple]:
@@ -233,7 +243,7 @@ def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name:
     >>> tf.nn.space_to_depth([[[[1], [2]], [[3], [4]]]], 2).numpy()
     array([[[[1, 2, 3, 4]]]], dtype=int32)
     """
-    x = tensor(input)
+    x = ranked(tensor(input), 4)
     _check_image("space_to_depth", x, block_size, data_format)
     x = _channels_last(x, data_format)
     b, h, w, c = x.dims
@@ -259,7 +269,7 @@ def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name:
     >>> tf.nn.depth_to_space([[[[1, 2, 3, 4]]]], 2).numpy().tolist()
     [[[[1], [2]], [[3], [4]]]]
     """
-    x = tensor(input)
+    x = ranked(tensor(input), 4)
     _check_image("depth_to_space", x, block_size, data_format)
     x = _channels_last(x, data_format)
     b, h, w, c = x.dims

@@ -8,7 +8,7 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.gathering import inside
-from talweg.api.array.operands import integer_vector, sized, unsized_vector
+from talweg.api.array.operands import dims_or_none, integer_vector, sized, unsized_vector
 from talweg.api.export import export, operation
 from talweg.core.dims import below
 from talweg.core.errors import invalid
@@ -59,7 +59,7 @@ def _ranked(shape: Any, i: Any, u: Any) -> Any:
 
 
 def _check_rank(function: str, u: Any) -> None:
-    if not u.dims:
+    if dims_or_none(u) == ():
         raise invalid("TW203", f"{function}: updates is a scalar", "updates of rank at least 1")
 
 

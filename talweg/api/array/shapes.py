@@ -14,7 +14,9 @@ from talweg.api.array.operands import (
     dims_or_none,
     integer_array,
     integer_vector,
+    length_of,
     numbers,
+    ranked,
     size_tensor,
     sized,
     sizes_tensor,
@@ -147,6 +149,8 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
            [3, 6]], dtype=int32)
     """
     x = tensor(a)
+    if dims_or_none(x) is None and perm is not None and length_of(perm) is not None:
+        x = ranked(x, length_of(perm) or 0)
     rank = len(x.dims)
     if perm is None:
         order = tuple(range(rank - 1, -1, -1))

@@ -17,9 +17,12 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.array.operands import (
     constant,
+    dims_or_none,
     integer_array,
     integer_scalar,
     integer_vector,
+    length_of,
+    ranked,
     sized,
 )
 from talweg.api.export import export, export_value, operation
@@ -366,6 +369,8 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
            [5, 6]], dtype=int32)
     """
     x = tensor(input_)
+    if dims_or_none(x) is None and length_of(begin) is not None:
+        x = ranked(x, length_of(begin) or 0)
     dims = x.dims
     begin, size = sized(begin, (len(dims),)), sized(size, (len(dims),))
     starts = integer_vector(begin, "slice", "begin", empty=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.operands import axis_scalar, integer_scalar, numbers
+from talweg.api.array.operands import axis_scalar, integer_scalar, numbers, ranked
 from talweg.api.export import export
 from talweg.core.dtypes import as_dtype, float32, int32
 from talweg.core.errors import invalid, value_error
@@ -201,7 +201,7 @@ def _rows(x: Any) -> Any:
 
 
 def _unique(x: Any, out_idx: Any, function: str) -> tuple:
-    x = tensor(x)
+    x = ranked(tensor(x), 1)
     dtype = as_dtype(out_idx)
     numbers(dtype, function, "out_idx")
     first, number, count = search.unique(x, dtype=dtype)

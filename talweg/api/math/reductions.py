@@ -27,7 +27,7 @@ from talweg.core.dtypes import (
     string,
     uint16,
 )
-from talweg.core.errors import invalid, type_error
+from talweg.core.errors import NeedsStaticError, invalid, type_error
 from talweg.core.shapes import normalize_axis
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
@@ -65,8 +65,13 @@ def _reduce(prim: Any, x: Any, axis: Any, keepdims: Any, function: str) -> Any:
         x = convert_to_tensor(x)
         if axis is None and not keepdims and type(x) is Symbol and x.shape.rank is None:
             return prim(x, axes=None, keepdims=False)
-    axes = reduction_axes(axis, len(x.dims), function)
-    return prim(x, axes=axes, keepdims=flag(keepdims, function, "keepdims"))
+    keepdims = flag(keepdims, function, "keepdims")
+    try:
+        axes = reduction_axes(axis, len(x.dims), function)
+    except NeedsStaticError as error:
+        error.rank_varies = not keepdims
+        raise
+    return prim(x, axes=axes, keepdims=keepdims)
 
 
 @export("math.reduce_sum", "reduce_sum")

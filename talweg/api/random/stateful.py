@@ -84,23 +84,24 @@ def get_seed(op_seed: Any) -> tuple:
 
 
 def _numbers(kind: str, shape: Any, dtype: DType, seed: Any) -> Tensor:
-    dims, shape_kind, unknown = _drawn_dims(shape, kind)
+    dims, shape_kind, size = _drawn_dims(shape, kind)
     operation = (kind, dtype.name, shape_kind)
     stream = randomness.reserve(operation, seed, math.prod(dims) * RESERVED)
     drawn = numbers(kind, stream, dims, dtype, prims.PHILOX)
-    return reshape(drawn, shape) if unknown else drawn
+    return drawn if size is None else reshape(drawn, shape)
 
 
-def _drawn_dims(shape: Any, function: str) -> tuple[tuple, str, bool]:
-    """The dims to draw, the kind of the shape, and whether its length is not known.
+def _drawn_dims(shape: Any, function: str) -> tuple[tuple, str, Any]:
+    """The dims to draw, the kind of the shape, and its product if its length is not known.
 
-    Then the numbers are drawn as a vector, which has the same numbers in the same order.
+    Then the numbers are drawn as a vector, which has the same numbers in the same order; the
+    product must be held until they are.
     """
     try:
-        return *shape_and_kind(shape, function), False
+        return *shape_and_kind(shape, function), None
     except NeedsStaticError:
         size = reduce_prod(shape)
-        return (integer(size, function, "shape"),), shape.dtype.name, True
+        return (integer(size, function, "shape"),), shape.dtype.name, size
 
 
 @export("random.normal", "compat.v1.random.normal", "compat.v1.random_normal")
@@ -184,13 +185,13 @@ def uniform(
         low, high = parameter(minval, dtype), parameter(maxval, dtype)
         return drawn * (high - low) + low
     low, high = parameter(minval, dtype), parameter(maxval, dtype)
-    dims, kind, unknown = _drawn_dims(shape, "uniform")
+    dims, kind, size = _drawn_dims(shape, "uniform")
     operation = ("integers", dtype.name, kind)
     stream = randomness.reserve(operation, seed, math.prod(dims) * RESERVED)
-    if any(type(size) is int and size == 0 for size in dims):
+    if any(type(n) is int and n == 0 for n in dims):
         return numbers("bits", stream, dims, dtype, prims.PHILOX)
     drawn = uniform_of_stream(stream, dims, low, high, dtype, prims.PHILOX)
-    return reshape(drawn, shape) if unknown else drawn
+    return drawn if size is None else reshape(drawn, shape)
 
 
 @export("random.shuffle", "compat.v1.random.shuffle", "compat.v1.random_shuffle")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.errors import type_error
 from talweg.core.value import IndexedSlices
@@ -88,7 +89,8 @@ def _scattered(ref: Any, kind: str, indices: Any, updates: Any) -> Any:
     ref = _variable(ref, f"scatter_{kind}")
     if isinstance(ref, GraphVariable):
         return ref.scatter_rows(kind, indices, updates)
-    return getattr(ref, f"scatter_{kind}")(IndexedSlices(updates, indices))
+    slices = IndexedSlices(tensor(updates, ref.dtype), tensor(indices))
+    return getattr(ref, f"scatter_{kind}")(slices)
 
 
 @export("compat.v1.scatter_update")

@@ -19,6 +19,7 @@ from talweg.api.linalg.diagonals import diag_part, matrix_transpose
 from talweg.api.math.arithmetic import sign
 from talweg.api.random import stateful
 from talweg.api.tensors import constant
+from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, float32
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import as_shape
@@ -104,13 +105,15 @@ class Ones(Initializer):
 
 @export("compat.v1.constant_initializer", "compat.v1.initializers.constant")
 class Constant(Initializer):
-    """The elements of `value`, in order; the last one fills what is left of the shape.
+    """The elements of `value`, in order; in a graph the last one fills what is left of the shape.
 
-    value: a number, list or array.  TypeError for anything else, and where `verify_shape` is set
-    and the shape is not the value's; ValueError for too many elements.
+    value: a number, list or array.  TypeError for anything else, where `verify_shape` is set and
+    the shape is not the value's, and outside of graphs for a wrong number of elements; ValueError
+    in a graph for too many.
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.constant_initializer([1, 2])([2, 2]).numpy()
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     session.run(tf.constant_initializer([1, 2])([2, 2]))
     array([[1., 2.],
            [2., 2.]], dtype=float32)
     """
@@ -137,6 +140,8 @@ class Constant(Initializer):
             raise type_error(
                 "TW204", f"Expected Tensor's shape: {dims}, got {array.shape} in an initializer"
             )
+        if dispatch.context.base is None:  # there a constant is not filled up
+            return constant(array, dtype, dims)
         count = math.prod(dims)
         if array.size > count:
             raise value_error(

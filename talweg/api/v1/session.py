@@ -16,6 +16,7 @@ from talweg.api.v1.messages import ConfigProto
 from talweg.api.v1.statistics import DEVICE, Watch, report
 from talweg.core import dispatch
 from talweg.core.errors import OpError, compose, type_error, value_error
+from talweg.core.provenance import describe
 from talweg.eager.convert import to_array
 from talweg.eager.graph_variable import GraphVariable
 from talweg.execute import interpret

@@ -64,17 +64,16 @@ def converted_code(function: FunctionType) -> Any:
 def _convert(function: FunctionType) -> Any:
     if runs_as_it_is(function):
         return None
-
     module = getattr(function, "__module__", None) or ""
     if transpiler().is_left_alone(module):
         log(2, f"AutoGraph leaves {function.__qualname__} of {module} alone")
         return None
     try:
         made = transpiler().convert(function)
-    except (NoSourceError, NotImplementedError) as error:
+    except Exception as error:  # whatever malt makes of unusual code, the function still runs
         LOGGER.warning(
             "AutoGraph runs %s as it is: %s (tf.autograph.experimental.do_not_convert says that "
-            "this is wanted)", function.__qualname__, error
+            "this is wanted)", function.__qualname__, str(error) or type(error).__name__
         )  # fmt: skip
         return None
     log(1, f"AutoGraph converted {function.__qualname__}")

@@ -47,6 +47,6 @@ options = Options()
 def log(level: int, text: str) -> None:
     """A line of the conversion's log, if the verbosity asks for it."""
     if options.verbosity >= level:
-        LOGGER.warning(text)
+        LOGGER.info(text)
         if options.to_output:
             print(text)

@@ -127,11 +127,12 @@ class Namer:
         else:
             sources = {id(node.inputs[0]) for node in nodes if node.prim.name == "item"}
             places = [node.params.get("index") for node in nodes]
+            shown = outputs
             if len(sources) != 1 or places != list(range(len(nodes))):
-                outputs = list(bundle(*outputs))
-            self._label(outputs[0].node.inputs[0], full)
+                shown = bundle(*outputs)  # has the name; what follows knows more of the parts
+            self._label(shown[0].node.inputs[0], full)
         if item.message.device:
-            self.graph.extras.setdefault("devices", {})[outputs[0].node] = item.message.device
+            self.graph.place(outputs[0].node, item.message.device)
         return outputs
 
     def _label(self, node: Any, full: str) -> None:

@@ -17,7 +17,7 @@ from talweg.api.v1.graph_def.expressions import describe
 from talweg.api.v1.graph_def.messages import PRODUCER, GraphDef
 from talweg.api.v1.graph_def.tensor_protos import array_to_proto
 from talweg.api.v1.graph_def.whole_calls import raw_form
-from talweg.api.v1.graph_def.writing import Output, Writer, cannot_write, static_shape
+from talweg.api.v1.graph_def.writing import Made, Output, Writer, cannot_write, static_shape
 from talweg.api.v1.graph_def.writing_rules import RULES, empty_list
 from talweg.core.dtypes import DType, variant
 from talweg.core.errors import UnimplementedError
@@ -265,7 +265,6 @@ def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Out
     bodies, library = node.params["bodies"], writer.library
     handles = handles_of(bodies)
     kept = library.requested.get(node, ())
-    index = writer.operand(node.operands[0], f"{name}/cond")
     inputs = [writer.operand(x, f"{name}/input") for x in node.operands[1:]]
     inputs += [writer.handle(variable) for variable in handles]
     names = [library.branch(body, handles, kept) for body in bodies]
@@ -281,14 +280,33 @@ def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Out
     else:
         given["output_shapes"] = shapes
         prefix = "" if stateful else "Stateless"
-        if len(names) == 2:  # a number other than 0 counts as true
-            given["then_branch"], given["else_branch"] = map(library.attribute, reversed(names))
-            outputs = writer.node(f"{prefix}If", name, [index, inputs], given, controls)
+        if len(names) == 2:
+            predicate, places = _predicate(writer, node.operands[0], f"{name}/cond")
+            given["then_branch"], given["else_branch"] = (
+                library.attribute(names[place]) for place in places
+            )
+            outputs = writer.node(f"{prefix}If", name, [predicate, inputs], given, controls)
         else:
             given["branches"] = [library.attribute(part) for part in names]
             op = "StatelessCase" if prefix else "Case"
+            index = writer.operand(node.operands[0], f"{name}/branch_index")
             outputs = writer.node(op, name, [index, inputs], given, controls)
     return _with_history(writer, node, outputs, len(avals), kept)
+
+
+def _predicate(writer: Exporter, index: Node, label: str) -> tuple[Output, tuple]:
+    """(a truth value, the numbers of the bodies for true and for false) of a number of a body."""
+    if index.prim.name == "cast" and index.operands[0].prim.name == "logical_not":
+        return writer.operand(index.operands[0].operands[0], label), (0, 1)
+    zero = writer.integers(0, index.aval.dtype)
+    return writer.one(Made("NotEqual", (writer.value(index), zero), {}), label), (1, 0)
+
+
+def _act(writer: Exporter, node: Node, name: str, controls: list) -> None:
+    if node.params["call"].tf_type != "Assert":
+        raise cannot_write(node.params["call"].tf_type)
+    condition, *data = [writer.operand(x, f"{name}/data") for x in node.operands]
+    writer.node("Assert", name, [condition, data], {}, controls)
 
 
 def _with_history(
@@ -373,7 +391,7 @@ _SPECIAL: dict[str, Any] = {
     "constant": _constant, "placeholder": _placeholder, "group": _group, "after": _after,
     "read_variable": _read, "is_initialized": _initialized, "update_variable": _update,
     "branch": _branch, "loop": _loop, "call": _call, "inner_value": _inner_value,
-    "trips": _trips, "whole": _whole,
+    "trips": _trips, "whole": _whole, "act": _act,
 }  # fmt: skip
 _FRAGILE = frozenset(_SPECIAL)
 
@@ -387,11 +405,11 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
     for node in nodes:
         for source in node.inputs:
             users[source] = users.get(source, 0) + 1
-    folded = {}
+    folded, own = {}, set(nodes)
     for node in nodes:
         if node.prim.name == "after":
             inner = node.inputs[0]
-            if users[inner] == 1 and inner.prim.name not in (*LAZY, "after") and (
+            if users[inner] == 1 and inner in own and inner.prim.name not in (*LAZY, "after") and (
                 not inner.prim.multiple
             ):  # fmt: skip
                 folded[inner] = node

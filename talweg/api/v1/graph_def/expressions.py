@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 
 from talweg.api.v1.graph_def import operations
-from talweg.api.v1.graph_def.writing import Literal, Made, Output, Writer, cannot_write, static_shape
+from talweg.api.v1.graph_def.writing import (
+    Literal,
+    Made,
+    Output,
+    Writer,
+    cannot_write,
+    static_shape,
+)
 from talweg.api.v1.graph_def.writing_table import TABLE
-from talweg.core.dtypes import as_dtype
+from talweg.core.dtypes import as_dtype, int64
 from talweg.graph.node import Node
 
 
@@ -43,6 +50,7 @@ class _Words(dict):
             self["kind"] = first.dtype
         self["kinds"] = [part.dtype for part in aval] if type(aval) is tuple else []
         self.setdefault("z", None)
+        self["nothing"] = Literal(np.zeros(0, np.int64))
 
     def __missing__(self, word: str) -> Any:
         helper = _HELPERS.get(word)
@@ -91,7 +99,52 @@ def _svd(words: _Words, made: Made) -> Any:
     return [Made("Real", (made[0],), {"Tout": parts[0]}), made[1], made[2]]
 
 
+def _between(words: _Words, start: Any, stop: Any, step: Any, dtype: Any = int64) -> Made:
+    """start, start + step, ... before stop, which may be symbolic."""
+    ints = words.writer.integers
+    return Made("Range", tuple([ints(n, dtype) for n in (start, stop, step)]), {})
+
+
+def _mirrored(words: _Words, low: Any, size: Any, high: Any, edge: Any) -> Made:
+    last = size - 1 - edge
+    front = Made(
+        "ReverseV2", (_between(words, edge, edge + low, 1), words.writer.integers((0,))), {}
+    )
+    parts = [front, _between(words, 0, size, 1), _between(words, last, last - high, -1)]
+    return Made("ConcatV2", (parts, words.writer.integers(0)), {})
+
+
+def _turned(words: _Words, counts: Output, size: Any) -> Made:
+    one = _number(words, 1, counts)
+    steps = _between(words, 0, size, 1, counts.dtype)
+    wide = Made("ExpandDims", (counts, words.writer.integers(1)), {})
+    last = Made("Sub", (wide, one), {})
+    inside = Made("LessEqual", (steps, last), {})
+    return Made("SelectV2", (inside, Made("Sub", (last, steps), {}), steps), {})
+
+
+def _repeated(words: _Words, counts: Output, size: Any) -> Made:
+    ints = words.writer.integers
+    flat = Made("Reshape", (counts, ints((-1,))), {})
+    whole = Made("BroadcastTo", (flat, ints((size,))), {})
+    most = Made("Maximum", (_largest(words, counts), _number(words, 0, counts)), {})
+    numbers = (_number(words, 0, counts), most, _number(words, 1, counts))
+    steps = Made("ExpandDims", (Made("Range", numbers, {}), ints(0)), {})
+    inside = Made("Less", (steps, Made("ExpandDims", (whole, ints(1)), {})), {})
+    return Made("GatherV2", (Made("Where", (inside,), {}), ints(0), ints(1)), {})
+
+
+def _largest(words: _Words, x: Output) -> Made:
+    axes = tuple(range(len(words.dims_of(x))))
+    return Made("Max", (x, Literal(np.array(axes, np.int32))), {})
+
+
 _HELPERS: dict[str, Any] = {
+    "between": _between,
+    "mirrored": _mirrored,
+    "turned": _turned,
+    "repeated_places": _repeated,
+    "largest": _largest,
     "ints": lambda words, value, like=None: words.writer.integers(
         value, like.dtype if isinstance(like, Output) else like
     ),
@@ -99,6 +152,7 @@ _HELPERS: dict[str, Any] = {
     "one": lambda words, dtype, value: Literal(as_dtype(dtype).numpy_dtype.type(value)),
     "rank": lambda words, x: len(words.dims_of(x)),
     "dims_of": lambda words, x: words.dims_of(x),
+    "flat": lambda words, x: words.avals[x].dims is not None and len(words.avals[x].dims) == 2,
     "pairs": lambda words, low, high: tuple(zip(low, high)) or np.zeros((0, 2), object),
     "fixed": lambda words, dims: static_shape(dims),
     "len": lambda words, value: len(value),
@@ -117,7 +171,9 @@ def describe(writer: Writer, node: Node, operands: list) -> Any:
     op = node.prim.type_of([source.aval for source in node.operands], node.params)
     operation = operations.find(op)
     if operation is None or node.params or node.prim.variadic:
-        return None if operation is None or node.prim.variadic else _plain(operation, node, operands)
+        return (
+            None if operation is None or node.prim.variadic else _plain(operation, node, operands)
+        )
     return _plain(operation, node, operands)
 
 

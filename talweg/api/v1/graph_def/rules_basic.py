@@ -8,13 +8,13 @@ from typing import Any
 from talweg.api.export import look_up
 from talweg.api.v1.graph_def.tensor_protos import filled, given_values
 from talweg.api.v1.graph_def.values import base, constant, passed_on, rule
-from talweg.core.aval import Aval
 from talweg.core.dtypes import int32
 from talweg.core.errors import UnimplementedError, compose
 from talweg.graph.symbol import Symbol
 from talweg.prims import layout
 from talweg.prims.bundle import bundle
 from talweg.prims.state import after, group
+from talweg.prims.state import placeholder_with_default as with_default
 from talweg.prims.whole import whole
 from talweg.trace.whole import Call, Hole
 
@@ -57,16 +57,7 @@ def placeholder_with_default(builder: Any, item: Any, inputs: list) -> list:
     dims = None if shape.rank is None else shape.as_tuple()
     if not shape.is_compatible_with(x.shape):
         raise item.error(f"its default has shape {x.shape}, which does not fit {shape}")
-    if "compat.v1.placeholder_with_default" in available():
-        return [look_up("compat.v1.placeholder_with_default")(x, shape)]
-    return [base().apply(after, (), (x.node,), Aval(dims, x.dtype))]
-
-
-def available() -> Any:
-    """The names of the public functions there are."""
-    from talweg.api.table import TABLE
-
-    return TABLE
+    return [with_default(x, shape=dims)]
 
 
 @rule("Identity", "RefIdentity", "Snapshot", "DeepCopy", "GuaranteeConst", "LoopCond")
@@ -158,8 +149,22 @@ def dense(builder: Any, item: Any, inputs: list) -> list:
     return [look_up("tensor_scatter_nd_update")(whole, indices, values)]
 
 
-def kept_whole(function: Any, operands: tuple, arguments: tuple, aval: Any) -> Any:
+class NodeCall(Call):
+    """A function of arrays that does what a type of operation does, with these attributes."""
+
+    def __init__(self, function: Any, args: tuple, op: str, attributes: dict):
+        super().__init__(function, args, {})
+        self.op, self.attributes = op, attributes
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+    def __eq__(self, other: Any) -> bool:
+        return super().__eq__(other)
+
+
+def kept_whole(item: Any, function: Any, operands: tuple, arguments: tuple, aval: Any) -> Any:
     """A function of arrays that is called when the graph runs; `aval` is known of its result."""
     holes = tuple([Hole(number) for number in range(len(operands))])
-    call = Call(function, (*holes, *arguments), {})
+    call = NodeCall(function, (*holes, *arguments), item.op, item.attributes)
     return whole(*operands, call=call, avals=((aval.dims, aval.dtype),))[0]

@@ -209,7 +209,7 @@ def strings(builder: Any, item: Any, inputs: list) -> list:
     (dtype,) = item.operation.outputs[0].dtypes(item.attributes)
     dims = fixed(inputs[0].node.aval) if item.op not in ("ReduceJoin", "Substr") else None
     arguments = tuple([item.attributes[name] for name in names])
-    return [kept_whole(function, tuple(inputs), arguments, Aval(dims, dtype))]
+    return [kept_whole(item, function, tuple(inputs), arguments, Aval(dims, dtype))]
 
 
 @rule("StringJoin")
@@ -221,7 +221,7 @@ def string_join(builder: Any, item: Any, inputs: list) -> list:
         dims = broadcast_dims("StringJoin", *[aval.dims for aval in avals])
     aval = Aval(dims if dims is None else fixed(Aval(dims, dtypes.string)), dtypes.string)
     separator = item.attributes["separator"].encode()
-    return [kept_whole(_joined_by(separator), tuple(inputs), (), aval)]
+    return [kept_whole(item, _joined_by(separator), tuple(inputs), (), aval)]
 
 
 # -- images
@@ -240,7 +240,7 @@ def resized(builder: Any, item: Any, inputs: list) -> list:
         dims = (None, *wanted[:2], dims[-1] if type(dims[-1]) is int else None)
     dtype = dtypes.float32 if kind == "bilinear" else images.dtype
     arguments = (kind, corners, centers)
-    return [kept_whole(resize, (images, size), arguments, Aval(dims, dtype))]
+    return [kept_whole(item, resize, (images, size), arguments, Aval(dims, dtype))]
 
 
 def resize(images: Any, size: Any, kind: str, corners: bool, centers: bool) -> Any:
@@ -313,6 +313,6 @@ def checkpoint(builder: Any, item: Any, inputs: list) -> Any:
     """An operation that raises UnimplementedError when it is run."""
     dtypes_of = [dtype for part in item.operation.outputs
                  for dtype in part.dtypes(item.attributes)]  # fmt: skip
-    found = [kept_whole(_refuse, tuple(inputs), (number,), Aval(None, dtype))
+    found = [kept_whole(item, _refuse, tuple(inputs), (number,), Aval(None, dtype))
              for number, dtype in enumerate(dtypes_of or [dtypes.bool_])]  # fmt: skip
     return found if dtypes_of else found[0].op

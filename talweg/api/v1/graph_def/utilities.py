@@ -193,8 +193,11 @@ class _Freezer:
         """The new GraphDef."""
         self.result.library.CopyFrom(self.source.library)
         self.result.versions.CopyFrom(self.source.versions)
-        dtypes_of = {name: _dtype_of(node) for name, node in
-                     ((node.name, node) for node in self.source.node) if name in self.values}
+        dtypes_of = {
+            name: _dtype_of(node)
+            for name, node in ((node.name, node) for node in self.source.node)
+            if name in self.values
+        }
         passing = dict(dtypes_of)
         for node in _in_order(self.source.node):
             if node.op == "Identity" and node.input and _source(node.input[0]) in passing:

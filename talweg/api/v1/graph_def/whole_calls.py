@@ -37,6 +37,9 @@ def raw_form(writer: Writer, call: Any, operands: list) -> Made | None:
     function = getattr(call, "function", None)
     if function is None:
         return None
+    if hasattr(call, "op"):  # kept by an import
+        found = operations.find(call.op)
+        return None if found is None else _made_of_node(found, call.attributes, operands)
     name = getattr(function, "__name__", "")
     operation = operations.find(name)
     if operation is not None and not call.args:  # an operation of tf.raw_ops, kept by an import
@@ -103,6 +106,16 @@ def _made(writer: Writer, operation: Any, values: dict, operands: list) -> Made 
         if name in values and values[name] is not None:
             value = values[name]
             given[name] = as_dtype(value) if kind == "type" else value
+    return Made(operation.name, tuple(inputs), given)
+
+
+def _made_of_node(operation: Any, given: dict, operands: list) -> Made:
+    inputs, start = [], 0
+    for part in operation.inputs:
+        count = part.count(given)
+        taken = operands[start : start + count]
+        inputs.append(taken if part.is_list else taken[0])
+        start += count
     return Made(operation.name, tuple(inputs), given)
 
 

@@ -133,8 +133,11 @@ def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     if any(n != 1 for n in params["dilation"]):
         raise cannot_write("pooling with dilations")
     volume = "3D" if len(params["strides"]) == 3 else ""
-    given = {"ksize": _per_axis(params["window"]), "strides": _per_axis(params["strides"]),
-             **_padding(params["padding"], 3 if "avg" in name else len(params["strides"]))}
+    given = {
+        "ksize": _per_axis(params["window"]),
+        "strides": _per_axis(params["strides"]),
+        **_padding(params["padding"], 3 if "avg" in name else len(params["strides"])),
+    }
     if name == "max_pool":
         made = Made(f"MaxPool{volume}", (operands[0],), given)
     elif name == "avg_pool":
@@ -146,6 +149,21 @@ def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
         ending = "GradGrad" if name == "max_pool_gather" else "Grad"
         made = Made(f"MaxPool{volume}{ending}", (x, y, g), given)
     return Made("Squeeze", (made,), {"squeeze_dims": [1]}) if line else made
+
+
+@written("patches", "max_pool_with_argmax")
+def chosen_windows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Patches, and maxima with their places."""
+    if len(params["strides"]) != 2 or not isinstance(params["padding"], str):
+        raise cannot_write(f"{node.prim.name} with these windows")
+    given = {"strides": _per_axis(params["strides"]), "padding": params["padding"]}
+    window = _per_axis(params["window"])
+    if node.prim.name == "patches":
+        given |= {"ksizes": window, "rates": _per_axis(params["dilation"])}
+        return Made("ExtractImagePatches", tuple(operands), given)
+    if any(n != 1 for n in params["dilation"]):
+        raise cannot_write("pooling with dilations")
+    return Made("MaxPoolWithArgmax", tuple(operands), {**given, "ksize": window})
 
 
 # -- slices

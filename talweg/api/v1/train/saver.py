@@ -39,7 +39,8 @@ class Saver:
     var_list: a list of variables, or a dictionary from the names they have in checkpoints; all
     variables of the graph by default.  At most `max_to_keep` checkpoints are kept (None or 0: all);
     of those that go, one for every `keep_checkpoint_every_n_hours` stays.  `reshape` accepts saved
-    values of another shape with as many elements.  The other arguments are accepted.
+    values of another shape with as many elements.  A `saver_def` brings these two numbers with it.
+    The other arguments are accepted.
 
     Checkpoints are TensorFlow's own (format V2), in both directions.
 
@@ -75,6 +76,9 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
     ):
+        if saver_def is not None:
+            max_to_keep = saver_def.max_to_keep
+            keep_checkpoint_every_n_hours = saver_def.keep_checkpoint_every_n_hours
         if var_list is None and dispatch.context.base is None and not defer_build:
             raise RuntimeError(
                 "When eager execution is enabled, `var_list` must specify a list or dict of "
@@ -195,6 +199,26 @@ class Saver:
         """Take over the checkpoints of an earlier saver; those that are gone are left out."""
         there = [os.fspath(path) for path in checkpoint_paths if checkpoint_exists(path)]
         self._last = list(zip(there, get_checkpoint_mtimes(there)))
+
+    def as_saver_def(self) -> Any:
+        """Its settings as a SaverDef message, with the names TensorFlow gives its operations."""
+        return look_up("compat.v1.train.SaverDef")(
+            filename_tensor_name="save/Const:0",
+            save_tensor_name="save/control_dependency:0",
+            restore_op_name="save/restore_all",
+            max_to_keep=self._max_to_keep,
+            keep_checkpoint_every_n_hours=self._keep_hours,
+            version=2,
+        )
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """As `as_saver_def`."""
+        return self.as_saver_def()
+
+    @staticmethod
+    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+        """A saver of all variables of the graph, with the settings of a SaverDef."""
+        return Saver(saver_def=saver_def)
 
     def export_meta_graph(self, filename: str | None = None, **options: Any) -> Any:
         """The graph with its collections as a MetaGraphDef; also written to `filename`."""

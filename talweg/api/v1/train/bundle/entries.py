@@ -14,8 +14,7 @@ from talweg.api.v1.train.bundle.wire import (
     read_fields,
     signed,
 )
-from talweg.core import dtypes
-from talweg.core.dtypes import DType
+from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import UnimplementedError, compose
 
 HEADER = b""  # the key of the header
@@ -91,11 +90,12 @@ def read_entry(message: bytes) -> Entry:
             checksum = _integer(value)
         elif number == 7:
             sliced = True
-    if kind not in dtypes._BY_ENUM:
-        raise damaged(f"a tensor of the checkpoint has the dtype number {kind}")
     if offset < 0 or size < 0 or shard < 0:
         raise damaged("a tensor of the checkpoint has a negative place or size")
-    dtype = dtypes._BY_ENUM[kind]
+    try:
+        dtype = as_dtype(kind)
+    except TypeError:
+        raise damaged(f"a tensor of the checkpoint has the dtype number {kind}") from None
     entry = Entry(dtype, dims, shard, offset, size, checksum, sliced)
     if not sliced:
         _check_size(entry)

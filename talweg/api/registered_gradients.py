@@ -1,0 +1,129 @@
+"""tf.RegisterGradient: derivatives by name, which `graph.gradient_override_map` puts in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export, operation
+from talweg.core import dispatch
+from talweg.core.errors import type_error, value_error
+from talweg.core.value import IndexedSlices
+from talweg.eager.tape import GradientTape
+from talweg.graph.node import Node
+from talweg.graph.operation import Operation
+from talweg.graph.symbol import Symbol
+from talweg.prims.arithmetic import zeros_of
+from talweg.prims.calls import with_rule
+
+_registered: dict[str, Callable[..., Any] | None] = {}
+
+
+@export("RegisterGradient")
+class RegisterGradient:
+    """A decorator that registers a gradient under a name, for `graph.gradient_override_map`.
+
+    The function takes the operation and a gradient for each of its results, and gives one for each
+    of its inputs, None among them.  KeyError if the name is taken.
+
+    >>> import talweg.compat.v1 as tf
+    >>> @tf.RegisterGradient("TripledIdentityOfThisExample")
+    ... def tripled(op, gradient):
+    ...     return gradient * 3.0
+    >>> with tf.Graph().as_default() as graph, tf.Session() as session:
+    ...     x = tf.constant(2.0)
+    ...     with graph.gradient_override_map({"Identity": "TripledIdentityOfThisExample"}):
+    ...         y = tf.identity(x)
+    ...     print(session.run(tf.gradients(y, x)[0]))
+    3.0
+    """
+
+    def __init__(self, op_type: str):
+        if not isinstance(op_type, str):
+            raise type_error("TW104", "op_type must be a string")
+        self._name = op_type
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Register `f`."""
+        _register(self._name, f)
+        return f
+
+
+def _register(name: str, function: Callable[..., Any] | None) -> None:
+    if name in _registered:
+        raise KeyError(f"Registering two gradient with name '{name}'!  [TW304]")
+    _registered[name] = function
+
+
+@export("no_gradient")
+def no_gradient(op_type: str) -> None:
+    """Say that operations under this name have no derivative; see `tf.RegisterGradient`.
+
+    >>> import talweg as tf
+    >>> tf.no_gradient("NothingOfThisExample")
+    """
+    if not isinstance(op_type, str):
+        raise type_error("TW104", "op_type must be a string")
+    _register(op_type, None)
+
+
+class RegisteredRule:
+    """The derivative registered under a name, for one operation."""
+
+    def __init__(self, name: str, node: Node):
+        self.name, self.node = name, node
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is RegisteredRule and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.node))
+
+    def vjp(self, g: Any, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
+        """The registered function's cotangents of the inputs."""
+        function = _registered[self.name]
+        if function is None:
+            return [None] * len(operands)
+        given = [zeros_of(z) if part is None else part for part, z in zip(g, results)]
+        found = function(Operation(self.node, self.node.table.owner()), *given)
+        found = list(found) if isinstance(found, (list, tuple)) else [found]
+        if len(found) != len(operands):
+            raise value_error(
+                "TW304",
+                f"Num gradients {len(found)} generated for op {self.node.prim.name!r} do not match "
+                f"num inputs {len(operands)}",
+            )
+        return [g if g is None or isinstance(g, IndexedSlices) else tensor(g) for g in found]
+
+    def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
+        """Tangents of the results: the derivative of the pullback by its cotangent."""
+        seeds = [zeros_of(z) for z in results]
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(seeds)
+            back = self.vjp(seeds, results, operands, params, [])
+        pairs = [(b, t) for b, t in zip(back, tangents) if b is not None and t is not None]
+        if not pairs:
+            return tuple([None] * len(results))
+        targets, directions = [b for b, _ in pairs], [t for _, t in pairs]
+        return tuple(tape.gradient(targets, seeds, output_gradients=directions))
+
+
+@operation("with_registered_gradient")
+def with_registered_gradient(graph: Any, results: Any, overrides: dict) -> Any:
+    """The results of an operation just made, under the derivative its type has for now."""
+    single = type(results) is Symbol
+    first = results if single else results[0]
+    node = first.node.inputs[0] if first.node.prim.name in ("item", "after") else first.node
+    if node.prim is with_rule or not node.operands:
+        return results
+    name = overrides.get(Operation(node, graph).type)
+    if name is None:
+        return results
+    if name not in _registered:
+        raise LookupError(f"No gradient defined for operation (op type: {name})  [TW304]")
+    inputs = [graph.symbol(source) for source in node.operands]
+    own = [results] if single else list(results)
+    with dispatch.only(()):
+        found = with_rule(*own, *inputs, rule=RegisteredRule(name, node), count=len(own))
+    return found[0] if single else tuple(found)

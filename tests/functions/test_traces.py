@@ -1,0 +1,212 @@
+"""Traces: how many there are, why, and that they go."""
+
+import gc
+import logging
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import talweg as tf
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_two_thousand_shapes_leave_a_bounded_number_of_traces():
+    @tf.function
+    def f(x, flag):
+        return x * 2.0 if flag else x
+
+    for number in range(300):
+        f(tf.constant(1.0), number)
+    assert len(f._traces) <= 64
+    assert f.experimental_get_tracing_count() == 300
+    for size in range(1, 400):
+        f(tf.zeros([size]), True)
+    assert f.experimental_get_tracing_count() <= 303
+    assert len(f._fast) <= 64
+
+
+def test_a_deleted_function_frees_its_traces_at_once(no_collector):
+    w = tf.Variable(np.ones((4, 4), np.float32))
+
+    def make():
+        @tf.function
+        def f(x):
+            y = tf.matmul(x, w)
+            if tf.reduce_sum(y) > 0.0:
+                y = y * 2.0
+            for _ in tf.range(3):
+                y = tf.tanh(y)
+            return y
+
+        return f
+
+    f = make()
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(f(tf.ones([2, 4])))
+    assert tape.gradient(loss, w) is not None
+    del tape, loss
+    trace = weakref.ref(next(iter(f._traces.values())))
+    node = weakref.ref(trace().body.nodes[-1])
+    del f
+    assert trace() is None
+    assert node() is None
+
+
+def test_models_trained_in_a_loop_leave_nothing(no_collector):
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(np.ones((8, 8), np.float32))
+
+        @tf.function
+        def step(self, x):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(tf.matmul(x, self.w)))
+            gradient = tape.gradient(loss, self.w)
+            self.w.assign_sub(0.1 * gradient)
+            return loss
+
+    def train():
+        model = Model()
+        x = tf.ones([4, 8])
+        losses = [float(model.step(x)) for _ in range(3)]
+        assert losses[-1] < losses[0]
+        return weakref.ref(model)
+
+    for _ in range(5):
+        held = train()
+        assert held() is None
+    tracemalloc.start()
+    train()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(50):
+        train()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 200_000
+
+
+def test_a_reason_names_the_argument_and_both_values():
+    @tf.function
+    def f(x, scale=1.0, *, flags=None):
+        return x * scale
+
+    f(tf.constant(1.0))
+    f(tf.constant(1.0, tf.float64))
+    f(tf.constant(1.0, tf.float64), 2.0)
+    f(tf.constant(1.0, tf.float64), 2.0, flags={"a": 1})
+    reasons = f.retracing_reasons()
+    assert reasons[0] == "x: dtype float64, was float32"
+    assert reasons[1] == "scale: the Python value 2.0, was the Python value 1.0"
+    assert reasons[2].startswith("keyword arguments")
+
+
+def test_a_function_that_keeps_retracing_says_so_once(caplog):
+    @tf.function
+    def f(x, number):
+        return x + number
+
+    with caplog.at_level(logging.WARNING, logger="talweg"):
+        for number in range(20):
+            f(tf.constant(1), number)
+    lines = [r for r in caplog.records if "was traced" in r.getMessage()]
+    assert len(lines) == 1
+    assert "number" in lines[0].getMessage()
+
+
+def test_an_unknown_batch_traces_once_and_runs_for_any_size():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+    def f(x):
+        return tf.nn.softmax(x) + tf.reduce_mean(x, axis=0) + tf.cast(tf.shape(x)[0], tf.float32)
+
+    for size in (0, 1, 2, 7):
+        x = np.random.default_rng(size).normal(size=(size, 3)).astype("f")
+        if size:
+            expected = tf.nn.softmax(x).numpy() + x.mean(0) + size
+            np.testing.assert_allclose(f(x).numpy(), expected, rtol=1e-5)
+        else:
+            assert f(x).shape == (0, 3)
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_gradient_with_an_unknown_batch_is_that_of_the_batch():
+    w = tf.Variable(np.arange(6, dtype="f").reshape(3, 2))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([None])])
+    def loss(x, y):
+        return tf.reduce_mean(tf.square(tf.reduce_sum(tf.matmul(x, w), axis=1) - y))
+
+    for size in (1, 2, 5):
+        random = np.random.default_rng(size)
+        x, y = random.normal(size=(size, 3)).astype("f"), random.normal(size=size).astype("f")
+        with tf.GradientTape() as tape:
+            value = loss(x, y)
+        found = tape.gradient(value, w).numpy()
+        with tf.GradientTape() as tape:
+            value = tf.reduce_mean(tf.square(tf.reduce_sum(tf.matmul(x, w), axis=1) - y))
+        np.testing.assert_allclose(found, tape.gradient(value, w).numpy(), rtol=1e-4)
+
+
+def test_a_failed_call_leaves_variables_alone():
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def f(x):
+        tf.debugging.assert_positive(x)
+        v.assign_add(x)
+        return v
+
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(tf.constant(-1.0))
+    assert v.numpy() == 1.0
+    f(tf.constant(2.0))
+    assert v.numpy() == 3.0
+
+
+def test_the_users_line_is_in_the_error():
+    @tf.function
+    def f(x):
+        y = x * 2.0
+        return tf.matmul(y, y)  # the line that fails
+
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)) as caught:
+        f(tf.zeros([2, 3]))
+    assert "the line that fails" in str(caught.value)
+
+
+def test_a_loops_reverse_is_linear_in_time_and_memory():
+    def kept(iterations):
+        @tf.function
+        def f(x):
+            return tf.while_loop(
+                lambda i, y: i < iterations, lambda i, y: (i + 1, tf.sin(y) * x), (0, x)
+            )[1]
+
+        x = tf.constant(np.full(100, 0.9))
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        tape.gradient(y, x)
+        tracemalloc.start()
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        size = tracemalloc.get_traced_memory()[0]
+        tape.gradient(y, x)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size, peak
+
+    small, large = kept(100), kept(1000)
+    assert large[0] < 14 * small[0]
+    assert large[1] < 14 * small[1]
+    assert large[0] < 1000 * (3 * 800 + 600)  # at most three arrays an iteration
