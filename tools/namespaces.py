@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 def text(skip_broken: bool) -> str:
     """The contents the table should have."""
     from talweg.api import export, table
-    from talweg.api.v1.shared_names import SHARED
+    from talweg.api.table_v1 import SHARED
 
     origins = export.ORIGINS
     for problem in export.import_everything(skip_broken):

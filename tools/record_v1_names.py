@@ -1,4 +1,4 @@
-"""Record which names of tf.compat.v1 mean what a name of tf means: talweg/api/v1/shared_names.py.
+"""Record which names of tf.compat.v1 mean what a name of tf means: talweg/api/table_v1.py.
 
 Run it with TensorFlow's Python.  A name counts if TensorFlow has one object for both, or two of the
 same name with the same parameters.  Namespaces whose functions differ in what they do, not in their
@@ -14,10 +14,13 @@ import types
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).resolve().parent.parent / "talweg" / "api" / "v1" / "shared_names.py"
+TARGET = Path(__file__).resolve().parent.parent / "talweg" / "api" / "table_v1.py"
+LONGEST = 96  # names that fill more than a line are not written
 LEFT_OUT = {"compat", "keras", "estimator"}
-OWN = frozenset("data distribute estimator initializers layers losses metrics train saved_model "
-                "summary lite flags app logging tpu resource_loader".split())  # fmt: skip
+OWN = {
+    "app", "data", "distribute", "estimator", "flags", "initializers", "layers", "lite", "logging",
+    "losses", "metrics", "resource_loader", "saved_model", "summary", "tpu", "train",
+}  # fmt: skip
 
 
 READER = '''
@@ -97,6 +100,8 @@ def text(found: list[str]) -> str:
     """The module: one paragraph for each namespace."""
     spaces: dict[str, list[str]] = {}
     for entry in found:
+        if len(entry) > LONGEST:
+            continue
         space, _, rest = entry.partition("=")[0].rpartition(".")
         target = entry.partition("=")[2]
         spaces.setdefault(space, []).append(f"{rest}={target}" if target else rest)

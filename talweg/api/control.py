@@ -229,8 +229,9 @@ def while_loop(
 
     loop_vars: a list or tuple, not empty, of values or nests of them; body returns as many, nested
     alike.  Returns what the body returned last, as tensors.  In a graph shape_invariants (a nest of
-    TensorShapes) says which sizes may change, and back_prop=False stops gradients;
-    parallel_iterations is accepted and has no effect.  TypeError if cond or body cannot be called
+    TensorShapes) says which sizes may change, back_prop=False stops gradients, and with
+    swap_memory=True a gradient needs memory for about sqrt(2 n) of n iterations, and runs each
+    twice; parallel_iterations is accepted and has no effect.  TypeError if cond or body cannot be called
     or a dtype changes, ValueError if loop_vars is empty or structures or shapes differ.
 
     >>> import talweg as tf
@@ -249,7 +250,7 @@ def while_loop(
         )
     if state.in_graph is not None and control.in_graph(*structure.flatten(loop_vars)):
         return control.while_loop(
-            cond, body, loop_vars, shape_invariants, maximum_iterations, back_prop
+            cond, body, loop_vars, shape_invariants, maximum_iterations, back_prop, swap_memory
         )
     limit = _limit(maximum_iterations)
     first, steps = list(loop_vars), 0

@@ -1,7 +1,8 @@
 """tf.debugging: assertions about values.  Those about shapes and dtypes: `api/shape_checks.py`.
 
 They run at once, return None, and let nothing else happen; in a graph they give an operation that
-does so when it runs.  Each has a `message` that is put in front of the error's text.  The switches at the end are kept and answer, no more.
+does so when it runs.  Each has a `message` that is put in front of the error's text.  The switches
+at the end are kept and answer, no more.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ _KINDS = ("CPU", "GPU", "TPU")
 _FIELDS = ("job", "replica", "task", "device_type", "device_index")
 
 
-@export("DeviceSpec")
+@export("DeviceSpec", "compat.v1.DeviceSpec")
 class DeviceSpec:
     """The parts of a device name (`tf.DeviceSpec`): job, replica, task, device type and index.
 

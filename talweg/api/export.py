@@ -108,7 +108,7 @@ V1 = "compat.v1."
 
 def shared_with_v1(name: str) -> str | None:
     """The name of v2 that means the same as `name` of compat.v1, if there is one."""
-    from talweg.api.v1.shared_names import SHARED
+    from talweg.api.table_v1 import SHARED
 
     own = name[len(V1) :]
     return own if own.startswith("raw_ops.") else SHARED.get(own)
@@ -160,7 +160,7 @@ def names_in(prefix: str) -> list[str]:
     start = prefix + "." if prefix else ""
     public = [n for n in (*TABLE, *NAMESPACES) if n.startswith(start) and ":" not in n]
     if start.startswith(V1):
-        from talweg.api.v1.shared_names import SHARED
+        from talweg.api.table_v1 import SHARED
 
         public += [V1 + n for n in SHARED if (V1 + n).startswith(start) and SHARED[n] in TABLE]
     return sorted({n[len(start) :].split(".")[0] for n in public} - {""})

@@ -15,7 +15,13 @@ from talweg.api.array.creating import zeros
 from talweg.api.array.joining import stack, unstack
 from talweg.api.control import callable_or_error
 from talweg.api.export import export, look_up
-from talweg.api.mapping_in_graphs import fold_in_graph, is_symbolic, map_in_graph, scan_in_graph
+from talweg.api.mapping_in_graphs import (
+    Options,
+    fold_in_graph,
+    is_symbolic,
+    map_in_graph,
+    scan_in_graph,
+)
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OutOfRangeError, compose, invalid, value_error
 from talweg.core.shapes import TensorShape
@@ -140,7 +146,7 @@ def map_fn(
     fn = callable_or_error(fn, "map_fn", "fn")
     signature = fn_output_signature if fn_output_signature is not None else dtype
     if is_symbolic(elems):
-        return map_in_graph(fn, elems, signature, infer_shape, back_prop)
+        return map_in_graph(fn, elems, signature, infer_shape, Options(back_prop, swap_memory))
     elements = _Elements("map_fn", elems)
     like = elems if signature is None else signature
     wanted = elements.leaves if signature is None else structure.flatten(signature)
@@ -205,7 +211,8 @@ def scan(
     """
     fn = callable_or_error(fn, "scan", "fn")
     if is_symbolic(elems, initializer):
-        return scan_in_graph(fn, elems, initializer, reverse, infer_shape, back_prop)
+        options = Options(back_prop, swap_memory)
+        return scan_in_graph(fn, elems, initializer, reverse, infer_shape, options)
     elements = _Elements("scan", elems)
     state, positions = _start("scan", elements, initializer, reverse)
     first = [tensor(leaf) for leaf in structure.flatten(state)]
@@ -222,11 +229,11 @@ def scan(
 
 
 def _fold(
-    function: str, fn: Any, elems: Any, initializer: Any, reverse: bool, back_prop: bool
+    function: str, fn: Any, elems: Any, initializer: Any, reverse: bool, options: Options
 ) -> Any:
     fn = callable_or_error(fn, function, "fn")
     if is_symbolic(elems, initializer):
-        return fold_in_graph(function, fn, elems, initializer, reverse, back_prop)
+        return fold_in_graph(function, fn, elems, initializer, reverse, options)
     elements = _Elements(function, elems)
     state, positions = _start(function, elements, initializer, reverse)
     like = state
@@ -256,7 +263,7 @@ def foldl(
     >>> tf.foldl(lambda a, x: 10 * a + x, tf.constant([1, 2, 3]))
     <tf.Tensor: shape=(), dtype=int32, numpy=123>
     """
-    return _fold("foldl", fn, elems, initializer, False, back_prop)
+    return _fold("foldl", fn, elems, initializer, False, Options(back_prop, swap_memory))
 
 
 @export("foldr")
@@ -279,4 +286,4 @@ def foldr(
     >>> tf.foldr(lambda a, x: 10 * a + x, tf.constant([1, 2, 3]))
     <tf.Tensor: shape=(), dtype=int32, numpy=321>
     """
-    return _fold("foldr", fn, elems, initializer, True, back_prop)
+    return _fold("foldr", fn, elems, initializer, True, Options(back_prop, swap_memory))

@@ -7,7 +7,7 @@ written to TensorArrays, so sizes that are symbolic stay what they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from talweg.api.arguments import tensor
 from talweg.api.export import look_up
@@ -170,19 +170,27 @@ class RaggedRows:
         return make(arrays[0].concat(), lengths, validate=False)
 
 
-def _loop(size: Any, start: Any, first: Any, step: Callable, back_prop: bool) -> Any:
+class Options(NamedTuple):
+    """How the loop is run: whether gradients go through, with little memory."""
+
+    back_prop: bool
+    checkpoint: bool
+
+
+def _loop(size: Any, start: Any, first: Any, step: Callable, options: Options) -> Any:
     """`state = step(i, state)` for i from `start` up to `size`."""
     _, found = control.while_loop(
         lambda i, _: arithmetic.less(i, size),
         lambda i, state: (arithmetic.add(i, 1), step(i, state)),
         (convert_to_tensor(start, int32), first),
-        back_prop=back_prop,
+        back_prop=options.back_prop,
+        checkpoint=options.checkpoint,
     )
     return found
 
 
 def map_in_graph(
-    fn: Callable[[Any], Any], elems: Any, signature: Any, infer_shape: bool, back_prop: bool
+    fn: Callable[[Any], Any], elems: Any, signature: Any, infer_shape: bool, options: Options
 ) -> Any:
     """`map_fn` in a graph."""
     slices = Slices("map_fn", elems)
@@ -196,7 +204,7 @@ def map_in_graph(
         parts = structure.flatten(result)
         return [row.write(own, i, part) for row, own, part in zip(rows, arrays, parts)]
 
-    found = _loop(slices.size, 0, [row.arrays for row in rows], step, back_prop)
+    found = _loop(slices.size, 0, [row.arrays for row in rows], step, options)
     return structure.pack(like, [row.result(own) for row, own in zip(rows, found)])
 
 
@@ -244,15 +252,15 @@ class Fold:
 
 
 def fold_in_graph(
-    function: str, fn: Any, elems: Any, initializer: Any, reverse: bool, back_prop: bool
+    function: str, fn: Any, elems: Any, initializer: Any, reverse: bool, options: Options
 ) -> Any:
     """`foldl` and `foldr` in a graph."""
     fold = Fold(function, fn, elems, initializer, reverse)
-    return _loop(fold.slices.size, fold.start, fold.first, fold.step, back_prop)
+    return _loop(fold.slices.size, fold.start, fold.first, fold.step, options)
 
 
 def scan_in_graph(
-    fn: Any, elems: Any, initializer: Any, reverse: bool, infer_shape: bool, back_prop: bool
+    fn: Any, elems: Any, initializer: Any, reverse: bool, infer_shape: bool, options: Options
 ) -> Any:
     """`scan` in a graph."""
     fold = Fold("scan", fn, elems, initializer, reverse)
@@ -268,5 +276,5 @@ def scan_in_graph(
         parts = structure.flatten(state)
         return state, [a.write(fold.place(i), part) for a, part in zip(own, parts)]
 
-    _, found = _loop(fold.slices.size, fold.start, (fold.first, arrays), step, back_prop)
+    _, found = _loop(fold.slices.size, fold.start, (fold.first, arrays), step, options)
     return structure.pack(fold.first, [array.stack() for array in found])

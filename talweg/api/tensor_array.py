@@ -155,7 +155,7 @@ class TensorArray:
         InvalidArgumentError for another dtype, ValueError for another shape.
 
         >>> import talweg as tf
-        >>> tf.TensorArray(tf.int32, 1).write(0, 7).read(0).numpy()
+        >>> int(tf.TensorArray(tf.int32, 1).write(0, 7).read(0))
         7
         """
         values = self._here()
@@ -165,7 +165,7 @@ class TensorArray:
         """Element `index`; zeros if it was not written and its shape is known.
 
         >>> import talweg as tf
-        >>> tf.TensorArray(tf.int32, 2, element_shape=[]).read(1).numpy()
+        >>> int(tf.TensorArray(tf.int32, 2, element_shape=[]).read(1))
         0
         """
         return self._here().get(_place(index))
@@ -201,7 +201,7 @@ class TensorArray:
         """The array of the slices of `value` along its first axis.
 
         >>> import talweg as tf
-        >>> tf.TensorArray(tf.int32, 2).unstack([5, 6]).read(1).numpy()
+        >>> int(tf.TensorArray(tf.int32, 2).unstack([5, 6]).read(1))
         6
         """
         return self._changed(self._here().unstack(self._value(value)))
@@ -231,7 +231,7 @@ class TensorArray:
         """The number of elements, int32.
 
         >>> import talweg as tf
-        >>> tf.TensorArray(tf.int32, 3).size().numpy()
+        >>> int(tf.TensorArray(tf.int32, 3).size())
         3
         """
         return self._here().size()

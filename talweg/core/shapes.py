@@ -74,6 +74,18 @@ class TensorShape:
             raise value_error("TW203", "as_list() is not defined on an unknown TensorShape.")
         return list(self._dims)
 
+    def as_proto(self) -> Any:
+        """The shape as a TensorShapeProto, -1 for unknown dimensions; it needs tensorboard."""
+        try:
+            from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+        except ImportError as error:
+            text = "shapes as messages need the package tensorboard: pip install talweg[graphdef]"
+            raise ImportError(text) from error
+        message = TensorShapeProto(unknown_rank=self._dims is None)
+        for size in self._dims or ():
+            message.dim.add().size = -1 if size is None else size
+        return message
+
     def as_tuple(self) -> tuple:
         """The dimensions as a tuple; ValueError if the rank is unknown."""
         return tuple(self.as_list())

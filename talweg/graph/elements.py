@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from talweg.core.errors import type_error, value_error
+from talweg.core.primitive import later
 from talweg.core.provenance import describe
 from talweg.core.value import OPERATIONS
 from talweg.graph.node import Node
@@ -64,6 +65,10 @@ class Elements:
 
     def reading(self, variable: Any) -> Symbol:
         """The value of a variable as of the start of a run, also in a finalized graph."""
+        key = (later("read_variable"), (("variable", variable.handle),))
+        node = self.table.nodes.get(key)
+        if node is not None:
+            return self.symbol(node)  # type: ignore[attr-defined]
         with self.unlocked(), self.control_dependencies(None):  # type: ignore[attr-defined]
             return self.read_variable(variable.handle)  # type: ignore[attr-defined]
 

@@ -68,6 +68,7 @@ class Graph(Names, Operations, Elements, Collections):
         self.overrides: dict[str, str] = {}  # type of operation -> its derivative
         self.numbers: dict[tuple, Node] = {}  # Python numbers met lately
         self._scalars: dict[tuple, Node] = {}
+        self._arrays: Any = weakref.WeakValueDictionary()  # contents of constants, by digest
         self.seed: int | None = None
         self.start_names()
         self.start_operations()
@@ -214,7 +215,12 @@ class Graph(Names, Operations, Elements, Collections):
         return self._new_constant(array, given)
 
     def _new_constant(self, array: Any, given: bool) -> Node:
-        params = (("value", Content(array, given)),)
+        content = Content(array, given)
+        if given:
+            earlier = self._arrays.setdefault(content.digest, content)
+            if earlier is not content and earlier.has_array(content):
+                content.array = earlier.array
+        params = (("value", content),)
         return self.table.intern(later("constant"), params, (), aval_of_array(array))
 
     def constant(self, array: Any, given: bool = False) -> Symbol:

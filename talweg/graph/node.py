@@ -83,12 +83,14 @@ class Content:
     """An array as a parameter: equal where shape, dtype and every bit are equal.
 
     Arrays up to `EMBEDDED` bytes are literals of the graph; larger ones are captured: shared, and
-    written into a serialised graph only on request.  A constant that the user made (`given`) is not
-    merged with a number that merely stands in an expression: derivatives by the one are not
-    derivatives by the other.
+    written into a serialised graph only on request.
+
+    A constant that the user made (`given`) is never merged if there are derivatives by it: equal
+    values in two places are two variables of the function, and numbers that merely stand in an
+    expression are none.  Equal arrays are kept once all the same (`Graph.constant_node`).
     """
 
-    __slots__ = ("array", "digest", "given")
+    __slots__ = ("__weakref__", "array", "digest", "given")
     EMBEDDED = 1024
 
     def __init__(self, array: Any, given: bool = False):
@@ -107,8 +109,14 @@ class Content:
     def __eq__(self, other: Any) -> bool:
         if not isinstance(other, Content) or self.digest != other.digest:
             return False
-        if self.given != other.given:
+        if self is other:
+            return True
+        if self.given != other.given or (self.given and self.array.dtype.kind not in "iubO"):
             return False
+        return self.has_array(other)
+
+    def has_array(self, other: Content) -> bool:
+        """Whether the arrays are equal in every bit."""
         a, b = self.array, other.array
         if a.shape != b.shape or a.dtype != b.dtype:
             return False

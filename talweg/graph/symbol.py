@@ -223,7 +223,7 @@ class Symbol(Tensor):
 
 
 def _compact(shape: TensorShape) -> str:
-    sizes = ["?" if size is None else str(size) for size in shape.as_list()]
+    sizes = [str(size) for size in shape.as_list()]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 

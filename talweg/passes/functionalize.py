@@ -1,9 +1,10 @@
 """From nodes to a pure program: (inputs, state) -> (results, new state).
 
-A `Program` is a list of steps over numbered slots.  Every variable that the nodes read or write has
-a slot for the value it starts with; a write makes a new slot, and a read takes the slot of the value
-it must see: the one at the start, unless it waits for something (`control_dependencies`, a write
-before it in a function), then the one in force at its place.  Executors see programs only.
+A `Program` is a list of steps over numbered slots.  Every variable that the nodes read or write
+has a slot for the value it starts with; a write makes a new slot, and a read takes the slot of the
+value it must see: the one at the start, unless it waits for something (`control_dependencies`, a
+write before it in a function), then the one in force at its place.  The hidden stream of a random
+operation is state like a variable's.  Executors see programs only.
 
 Slots are let go after their last use, so kernels of lists can tell whether they own a value.
 """
@@ -28,8 +29,8 @@ from talweg.passes.factor import Factored, factored
 class Step:
     """One kernel call: arguments from slots, the result (or results) into a slot."""
 
-    __slots__ = ("dynamic", "everything", "free", "inputs", "kernel", "kind", "node", "out", "params", "prim",
-                 "remembers", "states")  # fmt: skip
+    __slots__ = ("dynamic", "everything", "free", "inputs", "kernel", "kind", "node", "out",
+                 "params", "prim", "remembers", "states")  # fmt: skip
 
     def __init__(self, node: Node, inputs: tuple, out: int, kind: str, params: dict):
         self.node, self.prim, self.inputs, self.out = node, node.prim, inputs, out
@@ -45,8 +46,8 @@ class Step:
 class Program:
     """What an executor runs; see this module's docstring."""
 
-    __slots__ = ("constants", "inputs", "needs", "notes", "outputs", "places", "size", "starts", "steps",
-                 "writes")  # fmt: skip
+    __slots__ = ("constants", "inputs", "needs", "notes", "outputs", "places", "size", "starts",
+                 "steps", "writes")  # fmt: skip
 
     def __init__(self) -> None:
         self.inputs: list[int] = []
@@ -100,6 +101,7 @@ class _Builder:
         self.fed = inputs
         self.fed_sizes: set[Atom] = set()
         self.factored: dict[Node, Factored] = {}
+        self.same: dict[tuple, Any] = {}  # what was computed already, and where it is
         self.remembered: set[Node] = set()  # operations with bodies whose history is used
         for node in inputs:
             slot = self.new_slot()
@@ -179,9 +181,7 @@ class _Builder:
         elif effect == WRITE:
             self._write(node)
         elif prim.name == "constant":
-            slot = self.new_slot()
-            self.program.constants.append((slot, node.params["value"].array))
-            self.slots[node] = slot
+            self._constant(node)
         elif prim.name == "placeholder":
             raise UnfedError(node)
         elif prim.name == "after":
@@ -194,8 +194,26 @@ class _Builder:
             self._stream(node)
         else:
             checked = prim.checked and effect != GRAPH and _has_unknown(node)
-            kind = "checked" if checked else "plain"
-            self._step(node, tuple([self.slots[x] for x in node.operands]), kind)
+            inputs = tuple([self.slots[x] for x in node.operands])
+            key = (prim, node.key[1], inputs)
+            same = self.same.get(key) if effect is None else None
+            if same is not None:  # equal but for constants that are two variables of the function
+                self.slots[node] = same
+                return
+            self._step(node, inputs, "checked" if checked else "plain")
+            if effect is None:
+                self.same[key] = self.slots[node]
+
+    def _constant(self, node: Node) -> None:
+        """The slot of a constant; equal ones have one."""
+        content = node.params["value"]
+        for other, slot in self.same.setdefault(("constant", content.digest), []):
+            if other.has_array(content):
+                self.slots[node] = slot
+                return
+        slot = self.slots[node] = self.new_slot()
+        self.same["constant", content.digest].append((content, slot))
+        self.program.constants.append((slot, content.array))
 
     def _factored(self, match: Factored) -> None:
         """A sum of two products, as one product of a sum."""

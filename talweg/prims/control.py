@@ -137,6 +137,30 @@ class loop:
 
 
 @primitive
+class again:
+    """z, history = body(operands), run once more for derivatives instead of being remembered."""
+
+    operands = "*operands"
+    tf_type = "PartitionedCall"
+    multiple = True
+    effect = BODY
+    batch = LOOP
+    memory = "none"
+
+    def infer(*operands, body):
+        return (*avals_outside(body, operands, body.outputs), _LIST)
+
+    def numpy(run, *operands, body):
+        return (*run(body, list(operands)), History(1, {}))
+
+    def vjp(g, z, *operands, body):
+        return OPERATIONS["again_vjp"](g, operands, body)
+
+    def jvp(t, z, *operands, body):
+        return OPERATIONS["again_jvp"](t, operands, body)
+
+
+@primitive
 class inner_value:
     """y = the value of the node `inner` inside the operation that made the history."""
 

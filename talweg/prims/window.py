@@ -34,7 +34,7 @@ def convolution_type(x, strides, groups):
     """TensorFlow's type of a convolution: by the number of axes, and whether channels mix."""
     if len(strides) == 3:
         return "Conv3D"
-    alone = groups > 1 and x.dims is not None and x.dims[-1] == groups
+    alone = groups > 1 and x.dims is not None and same(x.dims[-1], groups)
     return "DepthwiseConv2dNative" if alone else "Conv2D"
 
 

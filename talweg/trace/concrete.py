@@ -115,6 +115,8 @@ class ConcreteFunction:
         self._outside = [value for value, _ in captured]
         inputs = (*graph.inputs, *[node for _, node in captured])
         outputs = tuple([x.node for x in symbols])
+        for node in outputs:
+            node.holders += 1  # so that `graph` goes on listing what the function does
         self.body = Body(self.name, inputs, outputs, graph.forced())
         graph.closed = True
         self.writes = tuple(graph.writes)

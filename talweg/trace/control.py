@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -17,9 +18,9 @@ from talweg.graph import structure
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
-from talweg.prims.control import require
+from talweg.prims.control import again, require
 from talweg.trace import control_rules
-from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of
+from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of, captures_of
 
 RULES = control_rules.OPERATIONS  # the derivatives of branches and loops are registered there
 
@@ -171,8 +172,9 @@ def while_loop(
     invariants: Any = None,
     maximum: Any = None,
     back_prop: bool = True,
+    checkpoint: bool = False,
 ) -> Any:
-    """`tf.while_loop` in a graph."""
+    """`tf.while_loop` in a graph; see `loop_in_segments` for `checkpoint`."""
     flat = [convert_to_tensor(leaf) for leaf in leaves_of(loop_vars)]
     avals = _first_avals(loop_vars, flat, invariants)
     limit = None if maximum is None else _limit(maximum)
@@ -201,10 +203,63 @@ def while_loop(
         for place, result in enumerate(graph.results[extra:]):
             _check_kept(place, graph.inputs[place + extra].aval, result)
 
-    results = apply_loop(run_condition, run_body, flat, avals, check)[extra:-1]
+    results = None
+    if checkpoint:
+        results = loop_in_segments(run_condition, run_body, flat, avals, check)
+    if results is None:
+        results = apply_loop(run_condition, run_body, flat, avals, check)[:-1]
+    results = results[extra:]
     if not back_prop:
         results = [arithmetic.stop_gradient(x) for x in results]
     return structure.pack(loop_vars, results, composites=True)
+
+
+def loop_in_segments(
+    condition: Callable[[list], Any], body: Callable[[list], list], flat: list, avals: list,
+    check: Callable[[Any], None],
+) -> list | None:  # fmt: skip
+    """A loop whose reverse needs memory for the square root of its length; None if it has effects.
+
+    It is a loop over segments of 1, 2, 3, ... iterations, so n of them make about sqrt(2 n) segments,
+    none longer than that, whatever n will be.  Only the loop variables between segments are kept;
+    the reverse of a segment runs it again first.  Griewank and Walther, 2008, chapter 12.
+    """
+    effects = False
+
+    def segment(variables: list) -> list:
+        nonlocal effects
+        inner = [Aval((), int32), *map(aval_of, variables[1:])]
+
+        def some(own: list) -> list:
+            return [arithmetic.sub(own[0], 1), *body(own[1:])]
+
+        def go_on(own: list) -> Any:
+            left = arithmetic.greater(own[0], 0)
+            return arithmetic.logical_and(left, condition(own[1:]))
+
+        graph = BodyGraph("segment")
+        graph.run(lambda: apply_loop(go_on, some, variables, inner, partial(_shifted, check))[1:-1])
+        captures = captures_of([graph])
+        closed = graph.body(captures)
+        effects = effects or closed.has_effects
+        found = again(*captures, body=closed)[:-1]
+        return [arithmetic.add(variables[0], 1), *found]
+
+    start = [convert_to_tensor(1, int32), *flat]
+    found = apply_loop(lambda v: condition(v[1:]), segment, start, [Aval((), int32), *avals])
+    return None if effects else found[1:-1]
+
+
+def _shifted(check: Callable[[Any], None], graph: BodyGraph) -> None:
+    """`check` for a body with one more variable in front."""
+    check(Shifted(graph.inputs[1:], graph.results[1:]))
+
+
+class Shifted(NamedTuple):
+    """Inputs and results of a body."""
+
+    inputs: list
+    results: list
 
 
 def _limit(maximum: Any) -> Any:

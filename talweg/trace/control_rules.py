@@ -15,7 +15,7 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.dtypes import variant
+from talweg.core.dtypes import int32, variant
 from talweg.core.value import OPERATIONS
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body, Tangents
@@ -23,7 +23,7 @@ from talweg.graph.symbol import Symbol
 from talweg.prims import control, lists
 from talweg.prims.arithmetic import add, greater, sub, zeros_of
 from talweg.prims.control import avals_outside, fixed
-from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of
+from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of, captures_of
 from talweg.trace.derived import Inner, View
 from talweg.transform.rules import accumulate, densify
 
@@ -183,6 +183,47 @@ def _tangent_history(history: Any, bodies: list, graphs: list, pairs: list) -> A
             own = [(node, graph.used_body.nodes[place[part]]) for node, part in own]
         found.extend(own)
     return control.history_map(history, tangents=Tangents(bodies, tuple(found)))
+
+
+# -- running once more
+
+
+def again_vjp(g: tuple, operands: tuple, body: Body) -> list:
+    """Cotangents of the operands: the body runs again, remembering what its reverse needs."""
+
+    def reverse(own: tuple, seeds: list) -> list:
+        index = OPERATIONS["convert_to_tensor"](0, int32)
+        results = control.branch(index, *own, bodies=(body,))
+        return branch_vjp((*seeds, None), results, index, own, (body,))[1:]
+
+    return _once_more(f"{body.name}_reverse", reverse, operands, g[:-1])
+
+
+def again_jvp(t: tuple, operands: tuple, body: Body) -> tuple:
+    """Tangents of the results: likewise."""
+
+    def forward(own: tuple, tangents: list) -> list:
+        index = OPERATIONS["convert_to_tensor"](0, int32)
+        results = control.branch(index, *own, bodies=(body,))
+        return list(branch_jvp((None, *tangents), results, index, own, (body,))[:-1])
+
+    tangents = t if isinstance(t, tuple) else (t,)
+    return (*_once_more(f"{body.name}_forward", forward, operands, tangents), None)
+
+
+def _once_more(name: str, derive: Any, operands: tuple, others: tuple) -> list:
+    """`derive(operands, others)` as an operation that is itself run again for its derivatives."""
+    graph = BodyGraph(name)
+
+    def trace() -> list:
+        own = tuple([graph.own(x) for x in operands])
+        return derive(own, [None if x is None else graph.own(densify(x)) for x in others])
+
+    graph.run(trace)
+    present = [x is not None for x in graph.results]
+    captures = captures_of([graph])
+    found = iter(control.again(*captures, body=graph.body(captures))[:-1])
+    return [next(found) if there else None for there in present]
 
 
 # -- loops
@@ -371,6 +412,8 @@ class _Forward(_Derived):
 OPERATIONS.update(
     branch_vjp=branch_vjp,
     branch_jvp=branch_jvp,
+    again_vjp=again_vjp,
+    again_jvp=again_jvp,
     loop_vjp=loop_vjp,
     loop_jvp=loop_jvp,
     accumulate=accumulate,

@@ -267,9 +267,21 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
             raise
         raise refused(error) from None
     if base is not None:
+        if not base.building_function:
+            result = _in_graph(base, result)
         name = kwargs.get("name")
         if name and isinstance(name, str):
             label(result, name)
+    return result
+
+
+def _in_graph(graph: Any, result: Any) -> Any:
+    """What a call computed of constants alone, as constants of the graph."""
+    if type(result) is EagerTensor:
+        return graph.bring_in(result)
+    if isinstance(result, (list, tuple)) and any(type(x) is EagerTensor for x in result):
+        parts = [graph.bring_in(x) if type(x) is EagerTensor else x for x in result]
+        return structure.rebuild(result, parts)
     return result
 
 

@@ -9,8 +9,8 @@ import talweg as tf
 
 def collatz(n):
     steps = 0
-    while n != 1:
-        n = half(n) if n % 2 == 0 else 3 * n + 1
+    while n > 1:
+        n = half(n) if n % 2 < 1 else 3 * n + 1
         steps += 1
     return steps
 

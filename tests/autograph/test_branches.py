@@ -235,7 +235,7 @@ def test_questions_of_code_that_is_not_converted():
             count = 1
         else:
             y = x
-        for i in tf.range(x):
+        for i in tf.range(abs(x)):
             y += pick(i)
         return y, count
 

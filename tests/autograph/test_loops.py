@@ -209,7 +209,7 @@ def test_errors_name_the_variable():
     def dtype(n):
         total = 0
         for i in tf.range(n):
-            total = total + 0.5
+            total = tf.cast(i, tf.float32)
         return total
 
     @tf.function

@@ -53,9 +53,7 @@ def loop_in_branch(x):
 
 def branch_in_loop_in_loop(x):
     def step(i):
-        return lambda j, w: tf.cond(
-            (i + j) % 2 > 0, lambda: tf.sin(w * x), lambda: tf.exp(-w) * x
-        )
+        return lambda j, w: tf.cond((i + j) % 2 > 0, lambda: tf.sin(w * x), lambda: tf.exp(-w) * x)
 
     return _loop(3, lambda i, v: _loop(2, step(i), v), x)
 

@@ -19,13 +19,13 @@ F64 = tf.float64
 class Recurrence:
     """v = sin(x v) + v, n times, with its first and second derivative."""
 
-    def __init__(self):
+    def __init__(self, **options):
         self.graph = tf.Graph()
         with self.graph.as_default():
             self.x = tf.compat.v1.placeholder(F64, [])
             self.n = tf.compat.v1.placeholder(tf.int32, [])
             step = lambda i, v: (i + 1, tf.sin(v * self.x) + v)  # noqa: E731
-            self.y = tf.while_loop(lambda i, v: i < self.n, step, (0, self.x))[1]
+            self.y = tf.while_loop(lambda i, v: i < self.n, step, (0, self.x), **options)[1]
             self.first = tf.gradients(self.y, self.x)[0]
             self.second = tf.gradients(self.first, self.x)[0]
         self.session = tf.compat.v1.Session(graph=self.graph)
@@ -69,7 +69,6 @@ def test_nothing_runs_twice(count):
     assert calls == {"sin": 20, "cos": 20}  # each of the two reversed loops needs a cosine
 
 
-
 def test_only_what_the_reverse_needs_is_kept():
     model = Recurrence()
     loop = model.y.node.inputs[0]
@@ -107,6 +106,27 @@ def test_time_and_memory_are_linear(order):
         finally:
             tracemalloc.stop()
     assert peaks[1] < 20 * peaks[0]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_checkpoints_need_the_square_root(order):
+    peaks = {}
+    for swap in (False, True):
+        model = Recurrence(swap_memory=swap)
+        fetch = model.first if order == 1 else model.second
+        model.run(fetch, 10)
+        found = []
+        for n in (250, 4000):
+            tracemalloc.start()
+            try:
+                found.append(model.run(fetch, n))
+                peaks[swap, n] = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+        wanted = found if swap is False else wanted  # noqa: F821
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert peaks[True, 4000] < 7 * peaks[True, 250]  # 4 times, and what does not grow
+    assert peaks[True, 4000] < 0.3 * peaks[False, 4000]
 
 
 def written_and_read(graph, length):

@@ -184,3 +184,46 @@ def test_back_prop_off():
         return tape.gradient(y, x)
 
     assert slope(tf.constant(2.0)) is None
+
+
+def with_checkpoints(x):
+    """A loop with a loop, a branch and an array inside, its segments run again."""
+
+    def body(i, v, array):
+        inner = lambda j, w: (j + 1, tf.sin(w * x) + w)  # noqa: E731
+        _, w = tf.while_loop(lambda j, _: j < i % 3, inner, (0, v), swap_memory=True)
+        w = tf.cond(i % 2 > 0, lambda: w * 0.5, lambda: tf.tanh(w) + x)
+        return i + 1, w, array.write(i, w * x)
+
+    array = tf.TensorArray(F64, 9, element_shape=[])
+    found = tf.while_loop(lambda i, *_: i < 9, body, (0, x, array), swap_memory=True)
+    xs = tf.scan(lambda a, v: tf.sin(a) * v, found[2].stack(), swap_memory=True)
+    return found[1] + tf.reduce_sum(xs**2)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_checkpoints(order):
+    for modes in itertools.product(MODES, repeat=order):
+        f = derived(with_checkpoints, modes)
+        wanted = float(f(tf.constant(VALUE, F64)))
+        assert in_graph(f, (VALUE,))[0] == pytest.approx(wanted, rel=1e-9)
+        assert float(tf.function(f, autograph=False)(tf.constant(VALUE, F64))) == pytest.approx(
+            wanted, rel=1e-9
+        )
+
+
+def test_effects_are_not_run_again_for_checkpoints():
+    v = tf.Variable(0.0, dtype=F64)
+
+    @tf.function(autograph=False)
+    def slope(x):
+        def body(i, a):
+            v.assign_add(1.0)
+            return i + 1, a * x
+
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda i, _: i < 5, body, (0, x), swap_memory=True)[1]
+        return tape.gradient(y, x)
+
+    assert float(slope(tf.constant(2.0, F64))) == 6 * 2**5 and float(v) == 5.0

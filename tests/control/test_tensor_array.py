@@ -72,7 +72,9 @@ def test_growing(run):
 
 @both
 def test_elements_that_were_not_written_are_zero(run):
-    np.testing.assert_array_equal(run(lambda: array().write(0, [1.0, 2.0]).stack()), [[1, 2], [0, 0]])
+    np.testing.assert_array_equal(
+        run(lambda: array().write(0, [1.0, 2.0]).stack()), [[1, 2], [0, 0]]
+    )
     np.testing.assert_array_equal(run(lambda: array(element_shape=[2]).read(1)), [0, 0])
     assert run(lambda: array(0, element_shape=[2]).stack()).shape == [0, 2]
 

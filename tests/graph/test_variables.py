@@ -272,6 +272,22 @@ def test_a_failing_write_leaves_the_variable(graph):
         assert session.run(v).tolist() == [1.0, 5.0]
 
 
+def test_changes_of_a_changed_variable(graph):
+    v = tf.get_variable("v", initializer=1.0)
+    y = tf.assign_add(tf.assign(v, 10.0), 5.0)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run([y, v]) == [15.0, 1.0]
+        assert session.run(v) == 15.0
+
+
+def test_streams_of_forgotten_operations_are_forgotten(graph):
+    with tf.Session() as session:
+        for _ in range(300):
+            session.run(tf.random_uniform([2]))
+        assert len(session._state) < 100
+
+
 # -- scopes and getters
 
 

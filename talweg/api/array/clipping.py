@@ -30,8 +30,7 @@ def _like(x: Any, values: Any) -> Any:
 
 
 def _same_shape(function: str, x: Any, result: Any) -> None:
-    shapes = dims_or_none(x), dims_or_none(result)
-    if None not in shapes and dims_differ(*shapes):
+    if dims_differ(x.dims, result.dims):
         raise value_error(
             "TW204",
             f"{function}: shapes {x.dims} and {result.dims} are incompatible",

@@ -1,10 +1,13 @@
 """tf.compat.v1: assign, scatter_update, count_up_to: changes of variables as functions.
 
-In a graph each gives the new value, which is computed when a session runs it.
+In a graph each gives the new value, which is computed when a session runs it.  The result of one
+may be changed further: that happens after it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from talweg.api.arguments import tensor
@@ -13,12 +16,19 @@ from talweg.core.errors import type_error
 from talweg.core.value import IndexedSlices
 from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import Variable
+from talweg.graph.symbol import Symbol
 
 
-def _variable(ref: Any, function: str) -> Any:
+@contextmanager
+def _variable(ref: Any, function: str) -> Iterator[Any]:
+    """The variable to change; for the result of a change, its variable, after that change."""
+    if type(ref) is Symbol and ref.node.prim.name == "update_variable":
+        with ref.graph.control_dependencies([ref]):
+            yield ref.node.params["variable"].variable
+        return
     if not isinstance(ref, Variable):
         raise type_error("TW104", f"{function}: ref is {ref!r}", "a tf.Variable")
-    return ref
+    yield ref
 
 
 @export("compat.v1.assign")
@@ -40,10 +50,11 @@ def assign(
     ...     session.run(tf.assign(v, [1.0, 2.0]))
     array([1., 2.], dtype=float32)
     """
-    ref = _variable(ref, "assign")
-    if validate_shape is False and isinstance(ref, GraphVariable) and not ref.use_resource:
-        return ref.assign_unchecked(value, name)
-    return ref.assign(value, name=name)
+    with _variable(ref, "assign") as variable:
+        plain = isinstance(variable, GraphVariable) and not variable.use_resource
+        if validate_shape is False and plain:
+            return variable.assign_unchecked(value, name)
+        return variable.assign(value, name=name)
 
 
 @export("compat.v1.assign_add")
@@ -59,7 +70,8 @@ def assign_add(
     ...     float(session.run(tf.assign_add(v, 2.0)))
     3.0
     """
-    return _variable(ref, "assign_add").assign_add(value, name=name)
+    with _variable(ref, "assign_add") as variable:
+        return variable.assign_add(value, name=name)
 
 
 @export("compat.v1.assign_sub")
@@ -67,7 +79,8 @@ def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
     """Subtract `value` from the variable `ref`; the new value."""
-    return _variable(ref, "assign_sub").assign_sub(value, name=name)
+    with _variable(ref, "assign_sub") as variable:
+        return variable.assign_sub(value, name=name)
 
 
 @export("compat.v1.count_up_to")
@@ -82,15 +95,16 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
     ...     [int(session.run(count)) for _ in range(3)]
     [0, 1, 2]
     """
-    return _variable(ref, "count_up_to").count_up_to(limit)
+    with _variable(ref, "count_up_to") as variable:
+        return variable.count_up_to(limit)
 
 
 def _scattered(ref: Any, kind: str, indices: Any, updates: Any) -> Any:
-    ref = _variable(ref, f"scatter_{kind}")
-    if isinstance(ref, GraphVariable):
-        return ref.scatter_rows(kind, indices, updates)
-    slices = IndexedSlices(tensor(updates, ref.dtype), tensor(indices))
-    return getattr(ref, f"scatter_{kind}")(slices)
+    with _variable(ref, f"scatter_{kind}") as variable:
+        if isinstance(variable, GraphVariable):
+            return variable.scatter_rows(kind, indices, updates)
+        slices = IndexedSlices(tensor(updates, variable.dtype), tensor(indices))
+        return getattr(variable, f"scatter_{kind}")(slices)
 
 
 @export("compat.v1.scatter_update")
@@ -164,8 +178,8 @@ def batch_scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """Set rows within each batch: indices [b..., n], updates [b..., n, ...]; the new value."""
-    ref = _variable(ref, "batch_scatter_update")
-    return ref.batch_scatter_update(IndexedSlices(updates, indices))
+    with _variable(ref, "batch_scatter_update") as variable:
+        return variable.batch_scatter_update(IndexedSlices(updates, indices))
 
 
 @export("compat.v1.scatter_nd_update")
@@ -181,7 +195,8 @@ def scatter_nd_update(
     ...     session.run(tf.scatter_nd_update(v, [[0], [2]], [7.0, 9.0]))
     array([7., 2., 9.], dtype=float32)
     """
-    return _variable(ref, "scatter_nd_update").scatter_nd_update(indices, updates)
+    with _variable(ref, "scatter_nd_update") as variable:
+        return variable.scatter_nd_update(indices, updates)
 
 
 @export("compat.v1.scatter_nd_add")
@@ -189,7 +204,8 @@ def scatter_nd_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Add `updates` to the elements or slices that rows of `indices` name; the new value."""
-    return _variable(ref, "scatter_nd_add").scatter_nd_add(indices, updates)
+    with _variable(ref, "scatter_nd_add") as variable:
+        return variable.scatter_nd_add(indices, updates)
 
 
 @export("compat.v1.scatter_nd_sub")
@@ -197,4 +213,5 @@ def scatter_nd_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Subtract `updates` from the elements or slices that rows of `indices` name; the new value."""
-    return _variable(ref, "scatter_nd_sub").scatter_nd_sub(indices, updates)
+    with _variable(ref, "scatter_nd_sub") as variable:
+        return variable.scatter_nd_sub(indices, updates)

@@ -37,8 +37,9 @@ def constant(
     >>> tf.constant(7, shape=[2]).numpy()
     array([7, 7], dtype=int32)
     """
+    named = {} if name == "Const" else {"name": name}  # a name that was asked for keeps its node
     if shape is None:
-        return look_up("constant")(value, dtype, name=name)
+        return look_up("constant")(value, dtype, **named)
     array = np.asarray(tensor(value, dtype)._array)
     wanted = tuple(look_up("TensorShape")(shape).as_list())
     if verify_shape and array.shape != wanted:
@@ -52,7 +53,7 @@ def constant(
     if flat.size == 0 and count:
         raise value_error("TW204", f"no elements to fill the shape {wanted} with")
     filled = np.concatenate([flat, np.repeat(flat[-1:], count - flat.size)]).reshape(wanted)
-    return look_up("constant")(filled, dtype, name=name)
+    return look_up("constant")(filled, dtype, **named)
 
 
 @export("compat.v1.div")
@@ -182,7 +183,7 @@ def embedding_lookup(
     one ("mod") or in blocks ("div").
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.nn.embedding_lookup([[1.0], [2.0]], [1, 0]).numpy()
+    >>> tf.nn.embedding_lookup(tf.constant([[1.0], [2.0]]), [1, 0]).numpy()
     array([[2.],
            [1.]], dtype=float32)
     """
@@ -201,6 +202,49 @@ def embedding_lookup(
     count = tensor(len(parts), ids.dtype)
     begin = gathering.gather(tensor(starts, ids.dtype), ids % count)
     return lookup(look_up("concat")(parts, 0), begin + ids // count, max_norm)
+
+
+@export("compat.v1.nn.fused_batch_norm")
+def fused_batch_norm(
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: float = 0.001,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+    name: str | None = None,
+    exponential_avg_factor: float = 1.0,
+) -> tuple:
+    """`x` normalized over all axes but the channels: (y, mean, variance).
+
+    is_training: by the batch's own mean and variance, else by those given.  ValueError if they are
+    not given then.
+
+    >>> import talweg.compat.v1 as tf
+    >>> y, mean, variance = tf.nn.fused_batch_norm(tf.ones([1, 2, 2, 1]), [1.0], [0.0])
+    >>> mean.numpy()
+    array([1.], dtype=float32)
+    """
+    scale = tensor(scale)
+    if not is_training and (mean is None or variance is None):
+        raise value_error("TW104", "Both `mean` and `variance` must be non-None when `is_training` "
+                          "is `False`.")  # fmt: skip
+    given = [look_up("zeros_like")(scale) if part is None else part for part in (mean, variance)]
+    return tuple(
+        look_up("raw_ops.FusedBatchNormV3")(
+            x=tensor(x),
+            scale=scale,
+            offset=tensor(offset),
+            mean=tensor(given[0]),
+            variance=tensor(given[1]),
+            epsilon=max(epsilon, 1.001e-5),
+            exponential_avg_factor=exponential_avg_factor,
+            data_format=data_format,
+            is_training=is_training,
+        )[:3]
+    )
 
 
 @export("compat.v1.nn.relu_layer")
@@ -298,8 +342,8 @@ def print_(
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     session.run(tf.Print(tf.constant(1.0), [], first_n=0))
-    1.0
+    ...     session.run(tf.Print(tf.constant([1.0]), [], first_n=0))
+    array([1.], dtype=float32)
     """
     value = tensor(input_)
     printer = _Printer(message, first_n, summarize)

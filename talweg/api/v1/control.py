@@ -101,7 +101,7 @@ def while_loop(
     Unless return_same_structure, a single loop variable comes back without a list around it.
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.while_loop(lambda i: i < 10, lambda i: i + 3, [tf.constant(0)]).numpy()
+    >>> int(tf.while_loop(lambda i: i < 10, lambda i: i + 3, [tf.constant(0)]))
     12
     """
     in_graph = dispatch.context.base is not None

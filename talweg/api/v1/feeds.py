@@ -34,7 +34,12 @@ def feeds(graph: Graph, feed_dict: Any) -> tuple[tuple, list]:
         )
     nodes: list[Node] = []
     arrays: list = []
+    plain = None if len(graph._unfeedable) else graph.table
     for key, value in feed_dict.items():
+        if type(key) is Symbol and key.node.table is plain:
+            nodes.append(key.node)
+            arrays.append(fed_array(key, value))
+            continue
         for part, given in expanded(graph, key, value):
             nodes.append(part.node)
             arrays.append(fed_array(part, given))

@@ -87,6 +87,12 @@ adapted(
     "ksizes=sizes",
 )
 
+adapted(
+    "gather_nd manip.gather_nd",
+    "gather_nd",
+    "params, indices, name=None, batch_dims=0, bad_indices_policy=''",
+)
+
 # -- casts
 
 _CASTS = "float:float32 double:float64 int32:int32 int64:int64 bfloat16:bfloat16"
@@ -119,6 +125,28 @@ for _name in ("sum", "mean", "sqrt_n"):
         f"sparse.segment_{_name}",
         "data, indices, segment_ids, name=None, num_segments=None, sparse_gradient=False",
     )
+
+adapted(
+    "sparse_split sparse.split",
+    "sparse.split",
+    "keyword_required=None, sp_input=None, num_split=None, axis=None, name=None, split_dim=None",
+    "keyword_required=- split_dim=axis",
+)
+_LOOKUP = "name=None, partition_strategy='div', max_norm=None, allow_fast_lookup=False"
+adapted(
+    "nn.embedding_lookup_sparse",
+    "nn.embedding_lookup_sparse",
+    "params, sp_ids, sp_weights, partition_strategy='mod', name=None, combiner=None, "
+    "max_norm=None, allow_fast_lookup=False",
+    "partition_strategy=-",
+)
+adapted(
+    "nn.safe_embedding_lookup_sparse",
+    "nn.safe_embedding_lookup_sparse",
+    f"embedding_weights, sparse_ids, sparse_weights=None, combiner='mean', default_id=None, "
+    f"{_LOOKUP}",
+    "partition_strategy=-",
+)
 
 # -- networks
 
@@ -242,4 +270,17 @@ adapted(
     "raw_ops.Conv2DBackpropFilter",
     "input, filter_sizes, out_backprop, strides, padding, use_cudnn_on_gpu=True, "
     "data_format='NHWC', dilations=(1, 1, 1, 1), name=None",
+)
+adapted(
+    "nn.dilation2d",
+    "nn.dilation2d",
+    "input, filter=None, strides=None, rates=None, padding=None, name=None, filters=None, "
+    "dilations=None, data_format='NHWC'",
+    "filter=filters rates=dilations",
+)
+adapted(
+    "nn.erosion2d",
+    "nn.erosion2d",
+    "value, kernel, strides, rates, padding, name=None, data_format='NHWC'",
+    "kernel=filters rates=dilations",
 )

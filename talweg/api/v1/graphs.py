@@ -29,6 +29,7 @@ IN_FORCE = (
     graph_variable,
     whole,
     control_rules,
+    paths,
 )  # imported for what they register
 
 

@@ -97,7 +97,7 @@ def compute_weighted_loss(
     0 where that is 0.  ValueError for weights that do not fit and other reductions.
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.losses.compute_weighted_loss([1.0, 2.0, 6.0], [1.0, 1.0, 0.0]).numpy()
+    >>> float(tf.losses.compute_weighted_loss([1.0, 2.0, 6.0], [1.0, 1.0, 0.0]))
     1.5
     """
     Reduction.validate(reduction)
@@ -156,7 +156,7 @@ def absolute_difference(
     """|predictions - labels|, weighted; see `compute_weighted_loss`.
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.losses.absolute_difference([1.0, 2.0], [2.0, 4.0]).numpy()
+    >>> float(tf.losses.absolute_difference([1.0, 2.0], [2.0, 4.0]))
     1.5
     """
     with _named(scope, "absolute_difference"):
@@ -180,7 +180,7 @@ def cosine_distance(
     """1 - the product along `axis` of vectors of length 1, weighted.
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.losses.cosine_distance([[1.0, 0.0]], [[0.0, 1.0]], axis=1).numpy()
+    >>> float(tf.losses.cosine_distance([[1.0, 0.0]], [[0.0, 1.0]], axis=1))
     1.0
     """
     axis = dim if axis is None else axis
@@ -205,7 +205,7 @@ def hinge_loss(
     """max(0, 1 - (2 labels - 1) logits), weighted; labels are 0 or 1.
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.losses.hinge_loss([1.0, 0.0], [0.5, 0.5]).numpy()
+    >>> float(tf.losses.hinge_loss([1.0, 0.0], [0.5, 0.5]))
     1.0
     """
     with _named(scope, "hinge_loss"):
@@ -228,7 +228,7 @@ def huber_loss(
     """d² / 2 for differences d up to `delta`, linear beyond, weighted (Huber 1964).
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.losses.huber_loss([0.0], [3.0]).numpy()
+    >>> float(tf.losses.huber_loss([0.0], [3.0]))
     2.5
     """
     with _named(scope, "huber_loss"):
@@ -277,7 +277,7 @@ def mean_squared_error(
     """(predictions - labels)², weighted; see `compute_weighted_loss`.
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.losses.mean_squared_error([1.0, 2.0], [2.0, 4.0]).numpy()
+    >>> float(tf.losses.mean_squared_error([1.0, 2.0], [2.0, 4.0]))
     2.5
     """
     with _named(scope, "mean_squared_error"):
@@ -298,7 +298,7 @@ def mean_pairwise_squared_error(
     """The squared differences between pairs of differences, in each example; weights by example.
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.losses.mean_pairwise_squared_error([[0.0, 1.0]], [[0.0, 3.0]]).numpy()
+    >>> float(tf.losses.mean_pairwise_squared_error([[0.0, 1.0]], [[0.0, 3.0]]))
     4.0
     """
     with _named(scope, "mean_pairwise_squared_error"):

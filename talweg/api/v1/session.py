@@ -21,6 +21,7 @@ from talweg.eager.convert import to_array
 from talweg.eager.graph_variable import GraphVariable
 from talweg.execute import interpret
 from talweg.graph.graph import Graph
+from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
 from talweg.passes.functionalize import Program, UnfedError, functionalize
 
@@ -183,7 +184,8 @@ class Session:
             fetch = fetched(graph, fetches)
             nodes = fetch.nodes
         fed, arrays = feeds(graph, feed_dict) if feed_dict else ((), [])
-        values = self._values(nodes, fed, arrays, _watch(options, run_metadata), run_metadata)
+        watch = None if run_metadata is None else _watch(options)
+        values = self._values(nodes, fed, arrays, watch, run_metadata)
         return values[0] if fetch is None else fetch.build(values)
 
     def _values(self, nodes: tuple, fed: tuple, arrays: list, watch: Any, metadata: Any) -> list:
@@ -238,8 +240,15 @@ class Session:
             raise unfed(error.node, self._graph) from None
         if len(self._plans) >= PLANS:
             self._plans.pop(next(iter(self._plans)))
+            self._forget_streams()
         self._plans[key] = program
         return program
+
+    def _forget_streams(self) -> None:
+        """Let go of the random streams of operations that are gone."""
+        gone = [key for key in self._state if type(key) is Node and key.holders <= 0]
+        for key in gone:
+            del self._state[key]
 
     def _execute(self, program: Program, arrays: list, watch: Any = None) -> list:
         context = dispatch.context
@@ -260,15 +269,14 @@ class Session:
 
     def _execute_with_state(self, program: Program, arrays: list, watch: Any) -> list:
         """Run what reads or writes variables; what was written stays, also after a failure."""
-        own = self._state
-        before = {v: own.get(v, interpret.MISSING) for v in program.starts}
-        state = dict(before)
+        own, missing = self._state, interpret.MISSING
+        state = {variable: own.get(variable, missing) for variable in program.starts}
         try:
             return interpret.run(program, arrays, state, watch)
         finally:
             for variable in program.writes:
                 value = state[variable]
-                if value is not before[variable]:
+                if value is not own.get(variable, missing):
                     own[variable] = own_copy(value, arrays)
 
     def make_callable(
@@ -299,11 +307,9 @@ class Session:
         self._state[variable.handle] = np.array(array)[()]
 
 
-def _watch(options: Any, metadata: Any) -> Watch | None:
+def _watch(options: Any) -> Watch | None:
     """What times a run, if statistics are asked for."""
-    if metadata is None or options is None or not getattr(options, "trace_level", 0):
-        return None
-    return Watch()
+    return Watch() if getattr(options, "trace_level", 0) else None
 
 
 class _AsDefault:
@@ -343,11 +349,10 @@ class InteractiveSession(Session):
 
 def own_copy(value: Any, fed: list) -> Any:
     """A variable's new value, in memory that nobody else has."""
-    if isinstance(value, np.ndarray) and (
-        not value.flags.owndata or any(value is array for array in fed)
-    ):
-        return np.array(value)
-    return value
+    if type(value) is not np.ndarray:
+        return value
+    shared = not value.flags.owndata or any([value is array for array in fed])
+    return np.array(value) if shared else value
 
 
 @operation("evaluate_in_session")

@@ -173,12 +173,11 @@ def first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[An
             return initializer, None
         raise value_error(
             "TW205",
-            f"The initializer passed is not valid for variable '{name}' of shape {shape}: it "
-            "should be a callable with no arguments and the shape should not be provided, or the shape "
-            "should be fully defined.",
+            f"The initializer passed is not valid for variable '{name}' of shape {shape}",
+            "a callable with no arguments, and no shape; or a fully defined shape",
         )
-    sizes = shape.as_list()
-    return functools.partial(initializer, sizes, dtype=dtype), dtype
+    extra = {"partition_info": None} if _names(initializer, "partition_info") else {}
+    return functools.partial(initializer, shape.as_list(), dtype=dtype, **extra), dtype
 
 
 def default_initializer(name: str, dtype: Any) -> Any:
@@ -396,6 +395,14 @@ def _check_dtype(name: str, dtype: Any, initializer: Any) -> None:
             f"variable '{name}': Initializer type '{found.name}' and explicit dtype "
             f"'{as_dtype(dtype).name}' don't match.",
         )
+
+
+def _names(function: Any, argument: str) -> bool:
+    """Whether a function has an argument of this name."""
+    try:
+        return argument in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 def _takes(function: Any, argument: str) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from talweg.core import dispatch
@@ -19,6 +21,7 @@ from talweg.trace.autograph.values import can_be_tensor, condition_of, is_symbol
 from talweg.trace.bodies import BodyGraph, apply_branch
 
 Thunk = Callable[[], Any]
+_LEAVING = ("do_return", "break_", "continue_")
 
 
 def if_stmt(
@@ -31,7 +34,7 @@ def if_stmt(
     nouts: int,
 ) -> None:
     """An `if`; the first `nouts` of the names are used after it."""
-    cond = condition_of(cond)
+    cond = decided(condition_of(cond))
     if not is_symbolic(cond):
         return body() if cond else orelse()
     staged_if(cond, (body, orelse), get_state, set_state, symbol_names, nouts)
@@ -54,17 +57,18 @@ def staged_if(
 
     def run(number: int) -> list:
         set_state(_copied(assumed[number]))
-        branches[number]()
+        with given(cond, number == 0):
+            branches[number]()
         return list(get_state())
 
     def merge(merging: Merging, states: list) -> list:
-        builds = []
+        builds, left = [], [_is_left(names, initial, state) for state in states]
         for place, name in enumerate(names[:nouts]):
             values = [state[place] for state in states]
             assumption = [state[place] for state in assumed]
             if known[place] is not None and all(map(operator.is_, values, assumption)):
                 values = [initial[place], initial[place]]  # neither branch changed it
-            builds.append(merging.match(name, _uncopied(values, initial[place])))
+            builds.append(merging.match(name, _uncopied(values, initial[place]), left))
         return builds
 
     try:
@@ -79,7 +83,7 @@ def staged_if(
 
 def if_exp(cond: Any, if_true: Thunk, if_false: Thunk, expr_repr: str) -> Any:
     """`a if cond else b`."""
-    cond = condition_of(cond)
+    cond = decided(condition_of(cond))
     if not is_symbolic(cond):
         return if_true() if cond else if_false()
     return choice(cond, if_true, if_false, "the expression", "conditional expression")
@@ -146,6 +150,48 @@ def joined(pred: Symbol, traced: list, merging: Merging, merge: Any) -> list:
         index = arithmetic.cast(arithmetic.logical_not(pred), dtype=int32)
         results = apply_branch(index, graphs)[:-1]
     return [build(results) for build in builds]
+
+
+class Facts(threading.local):
+    """Conditions of the branches that are being traced in this thread, and whether they hold."""
+
+    known: tuple = ()
+
+
+facts = Facts()
+
+
+@contextmanager
+def given(cond: Symbol, holds: bool) -> Iterator[None]:
+    """Take it as known inside the block whether a condition holds."""
+    before = facts.known
+    facts.known = (*before, (cond, holds))
+    try:
+        yield
+    finally:
+        facts.known = before
+
+
+def decided(cond: Any) -> Any:
+    """True or False in the place of a condition that a branch around answers; else the condition.
+
+    So nothing is traced for an `if` inside of another on the same tensor.
+    """
+    if not facts.known or not is_symbolic(cond):
+        return cond
+    for known, holds in facts.known:
+        truth = what_is_known(cond, [known])[0]
+        if truth is not None:
+            return holds if truth else not holds
+    return cond
+
+
+def _is_left(names: tuple[str, ...], initial: tuple, state: list) -> bool:
+    """Whether a branch ended in `return`, `break` or `continue`, as malt notes it."""
+    return any(
+        [name.startswith(_LEAVING) and after is True and before is not True
+         for name, before, after in zip(names, initial, state)]
+    )  # fmt: skip
 
 
 def what_is_known(cond: Symbol, values: Any) -> list:

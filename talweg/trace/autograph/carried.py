@@ -49,24 +49,25 @@ class Carried:
         self.initial = loop.get_state()
         self.leaves: list[Leaf] = []
         self.first_is_different = False
-        guesses = self._after_one_iteration(body)
-        self.forms = [
-            self._describe(name, value, guess)
-            for name, value, guess in zip(loop.names, self.initial, guesses)
+        self.forms: list = [
+            None if _has_none(value) else self._form(name, value, absent=False)
+            for name, value in zip(loop.names, self.initial)
         ]
+        if None in self.forms:
+            self._guess(body)
         self._give_shapes(loop.options.get("shape_invariants"))
 
     # -- before the loop
 
-    def _after_one_iteration(self, body: Callable[[], Any]) -> list:
-        """For names that have no value yet, what the body makes of them; None for the others."""
-        missing = [is_missing(value) or value is None for value in self.initial]
-        if not any(missing):
-            return [None] * len(missing)
+    def _guess(self, body: Callable[[], Any]) -> None:
+        """The forms of names that have no value yet: what one iteration makes of them."""
         graph, found = BodyGraph("first_iteration"), []
+        inputs = [graph.add_input(leaf.aval) for leaf in self.leaves]
 
         def attempt() -> list:
-            self.loop.set_state(_copied(self.initial))
+            values = [before if form is None else form.made_of(inputs)
+                      for before, form in zip(self.initial, self.forms)]  # fmt: skip
+            self.loop.set_state(tuple(values))
             body()
             found.append(self.loop.get_state())
             return []
@@ -75,19 +76,12 @@ class Carried:
             graph.run(attempt)
         finally:
             self.loop.set_state(self.initial)
-        self.first_is_different = any(
-            [before is None and after is not None and not is_missing(after)
-             for before, after in zip(self.initial, found[0])]
-        )  # fmt: skip
-        return [value if is_absent else None for is_absent, value in zip(missing, found[0])]
-
-    def _describe(self, name: str, value: Any, guess: Any) -> Any:
-        """The form of a name's value; its tensors are noted as carried."""
-        if is_missing(value) or value is None:
-            if guess is None or is_missing(guess):
-                return FixedForm(value, free=True)
-            return self._form(name, guess, absent=True)
-        return self._form(name, value, absent=False)
+        for place, (name, before, after) in enumerate(zip(self.loop.names, self.initial, found[0])):
+            if self.forms[place] is None and _has_none(after):
+                self.forms[place] = FixedForm(before, free=True)
+            elif self.forms[place] is None:
+                self.first_is_different |= before is None
+                self.forms[place] = self._form(name, after, absent=True)
 
     def _form(self, name: str, value: Any, absent: bool) -> Any:
         if structure.is_nested(value, composites=True):
@@ -195,12 +189,13 @@ class Carried:
                 )
 
 
+def _has_none(value: Any) -> bool:
+    """Whether a name has no value, or None."""
+    return value is None or is_missing(value)
+
+
 def _static(dims: tuple) -> tuple:
     return tuple([None if type(size) is Dim else size for size in dims])
-
-
-def _copied(values: tuple) -> tuple:
-    return tuple([type(x)(x) if type(x) in (list, dict) else x for x in values])
 
 
 def _shapes_of(value: Any, shape: Any) -> list:

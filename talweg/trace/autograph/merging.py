@@ -41,12 +41,19 @@ class Merging:
         self.fill = fill  # names without a value in a branch count as absent
         self.rows: list[tuple[str, list]] = []  # a name, and one tensor or number for each branch
 
-    def match(self, name: str, values: list) -> Build:
-        """How the value after the statement is made of the results; errors name the variable."""
+    def match(self, name: str, values: list, left: list | None = None) -> Build:
+        """How the value after the statement is made of the results; errors name the variable.
+
+        `left`: for each branch, whether it ends in `return`, `break` or `continue`.
+        """
         first = values[0]
         if all([value is first for value in values]):
             return lambda results: first
         values = [None if isinstance(value, Operation) else value for value in values]
+        if left is not None:
+            # what is undefined where the rest of the block is left out is not looked at
+            values = [ABSENT if out and isinstance(value, Undefined) else value
+                      for value, out in zip(values, left)]  # fmt: skip
         undefined = [value for value in values if isinstance(value, Undefined)]
         if undefined and not self.fill:
             kept = undefined[0] if len(undefined) == len(values) else HalfDefined(name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from talweg.api.v1.graph_def.messages import AttrValue
 from talweg.api.v1.graph_def.operations import REQUIRED, Operation
-from talweg.api.v1.graph_def.tensor_protos import shape_from_proto, shape_to_proto
+from talweg.api.v1.graph_def.tensor_protos import shape_from_proto
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape, as_shape
@@ -90,7 +90,7 @@ def _written(value: Any, kind: str) -> Any:
     if kind == "string":
         return value.encode() if isinstance(value, str) else value
     if kind == "shape" and isinstance(value, (TensorShape, tuple, list, type(None))):
-        return shape_to_proto(as_shape(value))
+        return as_shape(value).as_proto()
     return value
 
 

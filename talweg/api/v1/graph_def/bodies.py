@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from talweg.api.v1.graph_def.messages import NameAttrList
@@ -14,6 +14,8 @@ from talweg.graph.node import Node
 from talweg.graph.subgraph import Body
 
 WITH_BODIES = ("branch", "loop", "call")
+STREAMS = frozenset(("reserve_stream", "seed_stream"))  # part of the operation that draws
+LAZY = frozenset(("item", "size_value", *STREAMS))  # written by who uses them, if at all
 
 
 def bodies_in(node: Node) -> list[Body]:
@@ -135,14 +137,23 @@ def _join_bodies(classes: _Classes, node: Node) -> None:
                     classes.join(inner, result)
 
 
+def _is_history(node: Node) -> bool:
+    """Whether a node's value is what a branch or loop kept of its inside."""
+    if node.prim.name == "item":
+        source = node.inputs[0]
+        return source.prim.name in WITH_BODIES and node.params["index"] == len(source.aval) - 1
+    return node.prim.name.startswith("history_")
+
+
 # -- the library
 
 
 class Library:
     """The functions of a GraphDef under construction."""
 
-    def __init__(self, message: Any, elements: Any, captured: bool):
-        self.message, self.elements, self.captured = message, elements, captured
+    def __init__(self, message: Any, elements: Any, writer_of: Callable[[Any], Any]):
+        self.message, self.elements = message, elements
+        self.writer_of = writer_of  # what writes the nodes of a function into a message
         self.known: dict[tuple, str] = {}
         self.kept: list = []  # bodies, so that their ids stay theirs
         self.requested: dict[Node, tuple] = {}  # operation -> inner nodes asked for from outside
@@ -161,6 +172,10 @@ class Library:
             elif node.prim.name == "trips":
                 self.counted.add(source)
         self.requested = {node: tuple(inner) for node, inner in found.items()}
+
+    def kept_of(self, node: Node) -> tuple:
+        """The inner values asked for that can be kept: histories of inner operations cannot."""
+        return tuple([x for x in self.requested.get(node, ()) if not _is_history(x)])
 
     def attribute(self, name: str) -> Any:
         """A function as an attribute."""
@@ -189,11 +204,20 @@ class Library:
             return name
         name = self.known[key] = f"{key[0]}_{len(self.known)}"
         self.kept.append(body)
-        from talweg.api.v1.graph_def.exporting import Exporter
+        start = len(self.message.library.function)
+        try:
+            self._write_function(name, body, handles, kept, extra, count)
+        except BaseException:
+            del self.message.library.function[start:], self.known[key]
+            raise
+        return name
 
+    def _write_function(
+        self, name: str, body: Body, handles: list, kept: tuple, extra: tuple, count: int | None
+    ) -> None:
         message = self.message.library.function.add()
         message.signature.name = name
-        writer = Exporter(message.node_def, self, True, (), False, self.captured)
+        writer = self.writer_of(message.node_def)
         arguments = self._arguments(message, writer, body, handles, extra)
         effects = _write_nodes(writer, body)
         results = [writer.value(node) for node in body.outputs]
@@ -212,7 +236,6 @@ class Library:
         for inner in kept:
             results.append(_inner_or_nothing(writer, inner, body))
         self._results(message, writer, results, effects)
-        return name
 
     def _arguments(
         self, message: Any, writer: Any, body: Body, handles: list, extra: tuple
@@ -243,10 +266,28 @@ class Library:
         message.signature.is_stateful = bool(effects)
 
 
+def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
+    """(the nodes that are operations, those that are written together with what waits with them)."""
+    users: dict[Node, int] = {}
+    for node in nodes:
+        for source in node.inputs:
+            users[source] = users.get(source, 0) + 1
+    folded, own = {}, set(nodes)
+    for node in nodes:
+        if node.prim.name == "after":
+            inner = node.inputs[0]
+            if users[inner] == 1 and inner in own and inner.prim.name not in (*LAZY, "after") and (
+                not inner.prim.multiple
+            ):  # fmt: skip
+                folded[inner] = node
+    left = [node for node in nodes
+            if node not in folded and node.prim.name not in LAZY
+            and not (node.prim.name == "constant" and not node.params["value"].given)]  # fmt: skip
+    return left, folded
+
+
 def _write_nodes(writer: Any, body: Body) -> list[str]:
     """Write the nodes of a body, effects in order; the names of those that must happen."""
-    from talweg.api.v1.graph_def.exporting import nodes_to_write
-
     own = set(body.inputs)
     nodes, writer.folded = nodes_to_write([node for node in body.nodes if node not in own])
     last: list[str] = []

@@ -268,6 +268,7 @@ class Builder:
                    for x in outputs]  # fmt: skip
         if len(outputs) != len(wanted):
             raise item.error(f"it gives {len(outputs)} outputs instead of {len(wanted)}")
+        outputs = [_widened(x, dtype) for x, dtype in zip(outputs, wanted)]
         for number, (value, dtype) in enumerate(zip(outputs, wanted)):
             if type(value) is Symbol and value.dtype is not dtype:
                 if variant not in (value.dtype, dtype):
@@ -485,6 +486,13 @@ class Builder:
             lambda name=name: self.apply(name, arguments, item) for name in names
         ]  # fmt: skip
         return self._branches(item, index, functions)
+
+
+def _widened(value: Any, dtype: Any) -> Any:
+    """A real result that TensorFlow gives as complex numbers (of svd, eigh, slogdet)."""
+    if type(value) is Symbol and dtype.is_complex and value.dtype is dtype.real_dtype:
+        return arithmetic.cast(value, dtype=dtype)
+    return value
 
 
 def _waited(value: Any) -> Any:

@@ -12,20 +12,27 @@ from typing import Any
 
 from talweg.api.export import operation
 from talweg.api.v1.graph_def import attributes, operations
-from talweg.api.v1.graph_def.bodies import Library, element_dtypes, handles_of
+from talweg.api.v1.graph_def.bodies import (
+    LAZY,
+    STREAMS,
+    Library,
+    element_dtypes,
+    handles_of,
+    nodes_to_write,
+)
 from talweg.api.v1.graph_def.expressions import describe
 from talweg.api.v1.graph_def.messages import PRODUCER, GraphDef
 from talweg.api.v1.graph_def.tensor_protos import array_to_proto
 from talweg.api.v1.graph_def.whole_calls import raw_form
 from talweg.api.v1.graph_def.writing import Made, Output, Writer, cannot_write, static_shape
 from talweg.api.v1.graph_def.writing_rules import RULES, empty_list
+from talweg.api.v1.whole_calls import as_it_is
 from talweg.core.dtypes import DType, variant
-from talweg.core.errors import UnimplementedError
+from talweg.core.errors import NeedsStaticError, UnimplementedError
 from talweg.core.provenance import describe as where
 from talweg.graph.names import default_name
 from talweg.graph.node import Node
 
-LAZY = frozenset(("item", "size_value", "reserve_stream"))  # written by who uses them, if at all
 CAPTURED = "_talweg_captured_bytes"
 _ASSIGN = {"assign": "AssignVariableOp", "add": "AssignAddVariableOp",
            "sub": "AssignSubVariableOp"}  # fmt: skip
@@ -150,10 +157,9 @@ class Exporter(Writer):
                 outputs = special(self, node, name, controls)
             else:
                 outputs = self._described(node, name, controls)
-        except (UnimplementedError, TypeError, AttributeError, KeyError, IndexError) as error:
-            if not isinstance(error, UnimplementedError) and node.prim.name not in _FRAGILE:
-                if operations.find(node.prim.name) is not None:
-                    raise
+        except (UnimplementedError, NeedsStaticError, TypeError) as error:
+            if isinstance(error, TypeError) and not _unknown_rank(node):
+                raise
             del self.nodes[start:]
             self.constants, self.sizes, self.taken = before
             outputs = self._unknown(node, name, controls, error)
@@ -169,7 +175,8 @@ class Exporter(Writer):
         labels = [] if operation is None else [part.name for part in operation.inputs]
         if len(labels) != len(node.operands):
             labels = ["Const"] * len(node.operands)
-        operands = [self.operand(x, f"{name}/{label}") for x, label in zip(node.operands, labels)]
+        operands = [None if x.prim.name in STREAMS else self.operand(x, f"{name}/{label}")
+                    for x, label in zip(node.operands, labels)]  # fmt: skip
         rule = RULES.get(node.prim.name)
         made = rule(self, node, operands, node.params) if rule is not None else (
             describe(self, node, operands))  # fmt: skip
@@ -264,7 +271,7 @@ def _update(writer: Exporter, node: Node, name: str, controls: list) -> None:
 def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     bodies, library = node.params["bodies"], writer.library
     handles = handles_of(bodies)
-    kept = library.requested.get(node, ())
+    kept = library.kept_of(node)
     inputs = [writer.operand(x, f"{name}/input") for x in node.operands[1:]]
     inputs += [writer.handle(variable) for variable in handles]
     names = [library.branch(body, handles, kept) for body in bodies]
@@ -322,7 +329,7 @@ def _loop(writer: Exporter, node: Node, name: str, controls: list) -> list[Outpu
     params, library = node.params, writer.library
     body, condition, count = params["body"], params["cond"], params["count"]
     handles = handles_of((condition, body))
-    kept = library.requested.get(node, ())
+    kept = library.kept_of(node)
     counted = node in library.counted
     inputs = [writer.operand(x, f"{name}/input") for x in node.operands]
     inputs += [writer.handle(variable) for variable in handles]
@@ -350,7 +357,7 @@ def _loop(writer: Exporter, node: Node, name: str, controls: list) -> list[Outpu
 def _call(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     body, library = node.params["body"], writer.library
     handles = handles_of((body,))
-    kept = library.requested.get(node, ())
+    kept = library.kept_of(node)
     inputs = [writer.operand(x, f"{name}/args") for x in node.operands]
     inputs += [writer.handle(variable) for variable in handles]
     dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
@@ -393,33 +400,20 @@ _SPECIAL: dict[str, Any] = {
     "branch": _branch, "loop": _loop, "call": _call, "inner_value": _inner_value,
     "trips": _trips, "whole": _whole, "act": _act,
 }  # fmt: skip
-_FRAGILE = frozenset(_SPECIAL)
+
+
+def _unknown_rank(node: Node) -> bool:
+    """Whether the rank of an operand or result is not known."""
+    avals = node.aval if type(node.aval) is tuple else (node.aval,)
+    return any(getattr(aval, "dims", ()) is None for aval in
+               (*avals, *[source.aval for source in node.operands]))  # fmt: skip
 
 
 # -- whole graphs
 
 
-def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
-    """(the nodes that are operations, those that are written together with what waits with them)."""
-    users: dict[Node, int] = {}
-    for node in nodes:
-        for source in node.inputs:
-            users[source] = users.get(source, 0) + 1
-    folded, own = {}, set(nodes)
-    for node in nodes:
-        if node.prim.name == "after":
-            inner = node.inputs[0]
-            if users[inner] == 1 and inner in own and inner.prim.name not in (*LAZY, "after") and (
-                not inner.prim.multiple
-            ):  # fmt: skip
-                folded[inner] = node
-    left = [node for node in nodes
-            if node not in folded and node.prim.name not in LAZY
-            and not (node.prim.name == "constant" and not node.params["value"].given)]  # fmt: skip
-    return left, folded
-
-
 @operation("graph_def")
+@as_it_is
 def graph_def(
     graph: Any,
     from_version: int | None = None,
@@ -443,7 +437,11 @@ def graph_def(
 def _write(graph: Any, message: Any, shapes: bool, captured: bool) -> tuple[list, Exporter]:
     nodes, folded = nodes_to_write(list(graph.table.nodes.values()))
     names = {node: graph.names_of(node) for node in nodes}
-    library = Library(message, element_dtypes(list(graph.table.nodes.values())), captured)
+
+    def writer_of(nodes: Any) -> Exporter:
+        return Exporter(nodes, library, True, (), False, captured)
+
+    library = Library(message, element_dtypes(list(graph.table.nodes.values())), writer_of)
     library.find_requested(list(graph.table.nodes.values()))
     taken = [name for own in names.values() for name in own]
     writer = Exporter(message.node, library, False, taken, shapes, captured)
@@ -506,6 +504,7 @@ def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
 
 
 @operation("node_def")
+@as_it_is
 def node_def(node: Node, graph: Any) -> Any:
     """One operation as a NodeDef."""
     message = GraphDef()

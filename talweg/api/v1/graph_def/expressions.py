@@ -18,6 +18,7 @@ from talweg.api.v1.graph_def.writing import (
     static_shape,
 )
 from talweg.api.v1.graph_def.writing_table import TABLE
+from talweg.core.dims import same_dims
 from talweg.core.dtypes import as_dtype, int64
 from talweg.graph.node import Node
 
@@ -92,11 +93,70 @@ def _smallest(words: _Words, x: Output, k: Any, dtype: Any) -> list:
     return [Made("Neg", (found[0],), {}), found[1]]
 
 
-def _svd(words: _Words, made: Made) -> Any:
-    parts = words["kinds"]
-    if parts[0] is parts[1]:
+def _real_parts(words: _Words, made: Made) -> Any:
+    """The results of an operation, real where TensorFlow gives real numbers as complex ones."""
+    wanted = words["kinds"] or [words["kind"]]
+    source = next(iter(words.avals.values())).dtype
+    if not source.is_complex:
         return made
-    return [Made("Real", (made[0],), {"Tout": parts[0]}), made[1], made[2]]
+    return [Made("Real", (made[k],), {"Tout": dtype}) if not dtype.is_complex else made[k]
+            for k, dtype in enumerate(wanted)]  # fmt: skip
+
+
+def _inverse_transposed(words: _Words, x: Output) -> Made:
+    adjoint = Made("MatrixInverse", (x,), {"adjoint": True})
+    return Made("Conj", (adjoint,), {}) if x.dtype.is_complex else adjoint
+
+
+def _spread(words: _Words, x: Output) -> Any:
+    """`x` broadcast to the shape of the result."""
+    dims = words["dims"]
+    if dims is None:
+        raise cannot_write("a broadcast to an unknown rank")
+    if same_dims(words.dims_of(x), dims):
+        return x
+    return Made("BroadcastTo", (x, words.writer.integers(dims)), {})
+
+
+def _one_axis(words: _Words, x: Output, axis: int) -> tuple:
+    """The shape of a vector that lies along one axis of x."""
+    return (-1, *(1,) * (len(words.dims_of(x)) - axis - 1))
+
+
+def _frame_places(words: _Words, dims: tuple, step: int) -> Literal:
+    frames, length = dims[-2:]
+    if type(frames) is not int:
+        raise cannot_write("frames of a signal of unknown length")
+    places = np.arange(frames)[:, None] * step + np.arange(length)[None, :]
+    return Literal(places.astype(np.int32))
+
+
+def _binned(words: _Words, x: Output, limits: Output, bins: int) -> Made:
+    kind = x.dtype if x.dtype.is_floating else as_dtype("float64")
+    parts = [Made("GatherV2", (limits, words.writer.integers(k), words.writer.integers(0)), {})
+             for k in (0, 1)]  # fmt: skip
+    whole = Made("Cast", (Made("Sub", (parts[1], parts[0]), {}),), {"DstT": kind})
+    inside = Made("Cast", (Made("Sub", (x, parts[0]), {}),), {"DstT": kind})
+    number = Literal(kind.numpy_dtype.type(bins))
+    return Made("Mul", (Made("RealDiv", (inside, whole), {}), number), {})
+
+
+def _clipped(words: _Words, x: Made, bins: int) -> Made:
+    source = words["x"].dtype
+    kind = (source if source.is_floating else as_dtype("float64")).numpy_dtype
+    low = Made("Maximum", (x, Literal(kind.type(0))), {})
+    return Made("Minimum", (low, Literal(kind.type(bins - 1))), {})
+
+
+def _kept_rows(words: _Words, x: Output, ids: Output) -> Made:
+    """The rows of x that ids name, zeros for negative ones."""
+    ints = words.writer.integers
+    zero = _number(words, 0, ids)
+    rows = Made("GatherV2", (x, Made("Maximum", (ids, zero), {}), ints(0)), {})
+    shape = Made("ConcatV2", ([Made("Shape", (ids,), {}),
+                               ints((1,) * (len(words.dims_of(x)) - 1))], ints(0)), {})  # fmt: skip
+    there = Made("Reshape", (Made("GreaterEqual", (ids, zero), {}), shape), {})
+    return Made("SelectV2", (there, rows, _number(words, 0, x)), {})
 
 
 def _between(words: _Words, start: Any, stop: Any, step: Any, dtype: Any = int64) -> Made:
@@ -159,7 +219,16 @@ _HELPERS: dict[str, Any] = {
     "LogSum": _log_sum,
     "hot": _hot,
     "smallest_k": _smallest,
-    "svd_parts": _svd,
+    "real_parts": _real_parts,
+    "inverse_transposed": _inverse_transposed,
+    "spread": _spread,
+    "one_axis": _one_axis,
+    "frame_places": _frame_places,
+    "binned": _binned,
+    "clipped": _clipped,
+    "kept_rows": _kept_rows,
+    "Widen": lambda words, x: Made("ExpandDims", (x, words.writer.integers(-1)), {}),
+    "is_complex": lambda words, x: x.dtype.is_complex,
 }
 
 
@@ -168,16 +237,13 @@ def describe(writer: Writer, node: Node, operands: list) -> Any:
     code = _expressions().get(node.prim.name)
     if code is not None:
         return eval(code, {"__builtins__": {}}, _Words(writer, node, operands))
-    op = node.prim.type_of([source.aval for source in node.operands], node.params)
-    operation = operations.find(op)
-    if operation is None or node.params or node.prim.variadic:
-        return (
-            None if operation is None or node.prim.variadic else _plain(operation, node, operands)
-        )
-    return _plain(operation, node, operands)
+    if node.params or node.prim.variadic:
+        return None
+    operation = operations.find(node.prim.type_of([x.aval for x in node.operands], {}))
+    return None if operation is None else _plain(operation, operands)
 
 
-def _plain(operation: operations.Operation, node: Node, operands: list) -> Any:
+def _plain(operation: operations.Operation, operands: list) -> Any:
     """The operation with the operands as inputs, if it takes as many and needs no more."""
     if len(operation.inputs) != len(operands) or any(part.is_list for part in operation.inputs):
         return None

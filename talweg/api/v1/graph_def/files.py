@@ -8,10 +8,12 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.api.v1.graph_def.messages import text_format
+from talweg.api.v1.whole_calls import as_it_is
 
 
 @export("io.write_graph", "compat.v1.io.write_graph", "compat.v1.train.write_graph",
         "train.write_graph")  # fmt: skip
+@as_it_is
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
     """Write a graph or GraphDef to the file `name` in the folder `logdir`; its path.
 

@@ -20,6 +20,7 @@ from talweg.api.v1.graph_def.building import Builder, Namer, Scope
 from talweg.api.v1.graph_def.messages import GraphDef
 from talweg.api.v1.graph_def.regions import Planner, Regions
 from talweg.api.v1.graphs import default_graph
+from talweg.api.v1.whole_calls import as_it_is
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import OPERATIONS
 from talweg.eager.graph_variable import GraphVariable
@@ -32,6 +33,7 @@ RULES = (  # imported for what they register
 
 @export("graph_util.import_graph_def", "compat.v1.import_graph_def",
         "compat.v1.graph_util.import_graph_def")  # fmt: skip
+@as_it_is
 def import_graph_def(
     graph_def: Any,
     input_map: Any = None,
@@ -58,6 +60,21 @@ def import_graph_def(
     ...     tf.Session().run(z, {"import/x:0": [1.0, 2.0]})
     array([-1., -2.], dtype=float32)
     """
+    return import_into(graph_def, input_map, return_elements, name)[0]
+
+
+def import_into(
+    graph_def: Any,
+    input_map: Any = None,
+    return_elements: Any = None,
+    name: str | None = None,
+    variables: Any = (),
+) -> tuple[Any, str]:
+    """(what `import_graph_def` returns, the prefix of the names).
+
+    `variables` are functions of the prefix and the nodes that give variables, which are to be those
+    of their names in the graph.
+    """
     graph_def = checked_message(graph_def)
     wanted = _checked_names(return_elements)
     graph = default_graph()
@@ -66,10 +83,12 @@ def import_graph_def(
     _check_wanted(wanted, items)
     with graph.as_default(), graph.control_dependencies(None):
         builder = Builder(functions)
-        builder.present = variables_of(graph)
         builder.mapped = _mapped(input_map, items)
-        prefix = graph.scope if name == "" else ""
         prefix = "" if name == "" else graph.inner_scope(name or "import")
+        builder.present = {
+            **variables_of(graph),
+            **{f"{prefix}{key}": make(prefix, items) for key, make in variables},
+        }
         builder.namer = Namer(graph, prefix)
         builder.namer.check(items)
         scope = Scope()
@@ -78,8 +97,8 @@ def import_graph_def(
         with _outside(graph):
             builder.region(Planner(regions), (), top, scope)
         if wanted is None:
-            return None
-        return [_element(graph, text, items, scope, prefix) for text in wanted]
+            return None, prefix
+        return [_element(graph, text, items, scope, prefix) for text in wanted], prefix
 
 
 @contextlib.contextmanager

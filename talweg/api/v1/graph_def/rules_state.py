@@ -41,11 +41,13 @@ def variable(builder: Any, item: Any, inputs: list) -> list:
     name = shared or f"{prefix}{item.name}"
     key = (attributes["container"], name)
     owners = outermost(base()).extras.setdefault("imported_variables", {})
-    found = owners.get(key)
+    found = builder.present.get(f"{prefix}{item.name}")
     if found is None:
-        handle = builder.present.get(name)
-        found = owners[key] = handle if handle is not None else Owner(
-            name, attributes["shape"], attributes["dtype"])  # fmt: skip
+        found = owners.get(key)
+    if found is None:
+        found = builder.present.get(name)
+    if found is None:
+        found = owners[key] = Owner(name, attributes["shape"], attributes["dtype"])
     if found.dtype is not attributes["dtype"]:
         raise item.error(f"variable '{name}' is {found.dtype.name} elsewhere")
     return [Resource(found.handle, item.op != "VarHandleOp")]

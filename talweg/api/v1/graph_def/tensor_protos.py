@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from talweg.api.export import export
-from talweg.api.v1.graph_def.messages import TensorProto, TensorShapeProto
+from talweg.api.v1.graph_def.messages import TensorProto
+from talweg.api.v1.whole_calls import as_it_is
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape, as_shape
@@ -31,17 +32,6 @@ _FIELDS = {
 }  # fmt: skip
 _BITS = {"half_val": np.uint16, "float8_val": np.uint8}  # fields that hold the bits of floats
 MOST = 2**63 - 1  # elements a shape may have
-
-
-def shape_to_proto(shape: TensorShape) -> Any:
-    """A shape as a message; -1 stands for an unknown dimension."""
-    message = TensorShapeProto()
-    if shape.rank is None:
-        message.unknown_rank = True
-        return message
-    for size in shape.as_list():
-        message.dim.add().size = -1 if size is None else size
-    return message
 
 
 def shape_from_proto(message: Any) -> TensorShape:
@@ -125,6 +115,7 @@ def filled(values: np.ndarray, dims: tuple) -> np.ndarray:
 
 
 @export("make_ndarray", "compat.v1.make_ndarray")
+@as_it_is
 def make_ndarray(tensor: Any) -> np.ndarray:
     """The array of a `TensorProto`.
 
@@ -139,6 +130,7 @@ def make_ndarray(tensor: Any) -> np.ndarray:
 
 
 @export("make_tensor_proto", "compat.v1.make_tensor_proto")
+@as_it_is
 def make_tensor_proto(
     values: Any,
     dtype: Any = None,
@@ -171,7 +163,7 @@ def make_tensor_proto(
         raise value_error(
             "TW205", f"{array.size} values were given for a tensor of shape {list(wanted)}"
         )
-    message.tensor_shape.CopyFrom(shape_to_proto(TensorShape(wanted)))
+    message.tensor_shape.CopyFrom(TensorShape(wanted).as_proto())
     if message.tensor_content and count != array.size:
         return array_to_proto(np.broadcast_to(array.reshape(()), wanted), given)
     return message
@@ -182,7 +174,7 @@ def array_to_proto(array: np.ndarray, dtype: DType | None = None) -> Any:
     dtype = as_dtype(array.dtype) if dtype is None else dtype
     message = TensorProto()
     message.dtype = dtype.as_datatype_enum
-    message.tensor_shape.CopyFrom(shape_to_proto(TensorShape(array.shape)))
+    message.tensor_shape.CopyFrom(TensorShape(array.shape).as_proto())
     if dtype.name == "string":
         message.string_val.extend(
             [x.encode() if isinstance(x, str) else bytes(x) for x in array.reshape(-1)]

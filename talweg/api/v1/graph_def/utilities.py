@@ -13,6 +13,7 @@ from talweg.api.v1.graph_def import operations
 from talweg.api.v1.graph_def.importing import checked_message, variables_of
 from talweg.api.v1.graph_def.messages import GraphDef
 from talweg.api.v1.graph_def.tensor_protos import array_to_proto
+from talweg.api.v1.whole_calls import as_it_is
 from talweg.core import dtypes
 from talweg.core.errors import UnimplementedError, compose, type_error, value_error
 
@@ -26,6 +27,7 @@ def _source(text: str) -> str:
 
 
 @export("compat.v1.graph_util.extract_sub_graph")
+@as_it_is
 def extract_sub_graph(graph_def: Any, dest_nodes: Any) -> Any:
     """The part of a GraphDef that the nodes named `dest_nodes` need, as a GraphDef.
 
@@ -63,6 +65,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Any) -> Any:
 
 
 @export("compat.v1.graph_util.remove_training_nodes")
+@as_it_is
 def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
     """A GraphDef without Identity and CheckNumerics nodes, except `protected_nodes`.
 
@@ -101,6 +104,7 @@ def _beyond(text: str, bridges: dict) -> str:
 
 
 @export("compat.v1.graph_util.must_run_on_cpu")
+@as_it_is
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
     """Whether TensorFlow runs a node (NodeDef or operation) on the CPU whatever it is told."""
     message = getattr(node, "node_def", node)
@@ -117,6 +121,7 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 
 
 @export("compat.v1.graph_util.tensor_shape_from_node_def_name")
+@as_it_is
 def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> Any:
     """The shape of the tensor that an input of a NodeDef names."""
     name = input_name if ":" in input_name else f"{input_name}:0"
@@ -127,6 +132,7 @@ def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> Any:
 
 
 @export("compat.v1.graph_util.convert_variables_to_constants")
+@as_it_is
 def convert_variables_to_constants(
     sess: Any,
     input_graph_def: Any,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from talweg.api.v1.graph_def.writing import Literal, Made, Writer, cannot_write
+from talweg.core.dims import same
 from talweg.core.dtypes import int64
 from talweg.graph.node import Node
 
@@ -77,12 +78,17 @@ def convolution(writer: Writer, node: Node, operands: list, params: dict) -> Any
         y = widened(y, 1 if kind == "Filter" else 0)
         dims = (1, *dims) if kind == "Filter" else (dims[0], 1, *dims[1:])
     spatial = len(params["strides"])
+    groups = params["groups"]
     given = {
         "strides": _per_axis(params["strides"]),
         "dilations": _per_axis(params["dilation"]),
         **_padding(params["padding"], spatial),
     }
-    made = _convolution(writer, node, (kind, spatial, dims), (x, y), params["groups"], given)
+    channels = node.aval.dims[-1] if kind == "Input" else node.operands[0].aval.dims[-1]
+    if groups > 1 and not (same(channels, groups) and spatial == 2):
+        made = _in_groups(writer, node, (kind, spatial, dims), (x, y), groups, given)
+    else:
+        made = _convolution(writer, node, (kind, spatial, dims), (x, y), groups, given)
     if line:
         return Made("Squeeze", (made,), {"squeeze_dims": [0 if kind == "Filter" else 1]})
     return made
@@ -92,10 +98,7 @@ def _convolution(
     writer: Writer, node: Node, what: tuple, operands: tuple, groups: int, given: dict
 ) -> Made:
     kind, spatial, dims = what
-    channels = node.aval.dims[-1] if kind == "Input" else node.operands[0].aval.dims[-1]
-    alone = groups > 1 and channels == groups and spatial == 2
-    if groups > 1 and not alone:
-        raise cannot_write(f"a convolution in {groups} groups")
+    alone = groups > 1
     x, y = operands
     op = "Conv3D" if spatial == 3 else "DepthwiseConv2dNative" if alone else "Conv2D"
     version = "V2" if spatial == 3 and kind else ""
@@ -111,6 +114,20 @@ def _convolution(
     sizes = writer.integers((*dims[:-2], groups, dims[-1] // groups))
     made = Made(f"{op}BackpropFilter", (x, sizes, y), given)
     return Made("Reshape", (made, writer.integers(dims)), {})
+
+
+def _in_groups(
+    writer: Writer, node: Node, what: tuple, operands: tuple, groups: int, given: dict
+) -> Made:
+    """Separate convolutions side by side: channels are cut, convolved and joined."""
+    kind, spatial, dims = what
+    last = spatial + 1
+    if kind:
+        dims = (*dims[:-1], dims[-1] // groups)
+    cut = [Made("Split", (writer.integers(last), x), {"num_split": groups}) for x in operands]
+    parts = [_convolution(writer, node, (kind, spatial, dims), (cut[0][k], cut[1][k]), 1, given)
+             for k in range(groups)]  # fmt: skip
+    return Made("ConcatV2", (parts, writer.integers(last)), {})
 
 
 def _by_channel(writer: Writer, w: Any, dims: tuple, groups: int) -> Made:
@@ -222,21 +239,43 @@ def searchsorted(writer: Writer, node: Node, operands: list, params: dict) -> An
 
 @written("fft", "rfft", "irfft")
 def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
-    """Fourier transforms along the last axes."""
+    """Fourier transforms; the axes are moved to the end and back if need be."""
     name, rank = node.prim.name, len(node.operands[0].aval.dims)
+    axes = tuple(params["axes"]) if name == "fft" else (params["axis"],)
+    if len(axes) > 3 or params.get("doubled") or params.get("halved"):
+        raise cannot_write(f"this {name}")
+    order = (*[axis for axis in range(rank) if axis not in axes], *axes)
+    moved = order != tuple(range(rank))
+    x = Made("Transpose", (operands[0], vector(*order)), {}) if moved else operands[0]
     if name == "fft":
-        axes = tuple(params["axes"])
-        if axes != tuple(range(rank - len(axes), rank)) or len(axes) > 3:
-            raise cannot_write(f"a Fourier transform along the axes {axes}")
         size = {1: "", 2: "2D", 3: "3D"}[len(axes)]
-        return Made(f"{'I' if params['inverse'] else ''}FFT{size}", (operands[0],), {})
-    if params["axis"] != rank - 1 or params.get("doubled") or params.get("halved"):
-        raise cannot_write(f"{name} along axis {params['axis']}")
-    length = node.operands[0].aval.dims[-1] if name == "rfft" else params["length"]
-    inputs = (operands[0], writer.integers((length,)))
-    if name == "rfft":
-        return Made("RFFT", inputs, {"Tcomplex": node.aval.dtype})
-    return Made("IRFFT", inputs, {"Treal": node.aval.dtype})
+        made = Made(f"{'I' if params['inverse'] else ''}FFT{size}", (x,), {})
+    else:
+        length = params["length"] if name == "irfft" else node.operands[0].aval.dims[axes[0]]
+        key = {"Tcomplex": node.aval.dtype} if name == "rfft" else {"Treal": node.aval.dtype}
+        made = Made(name.upper(), (x, writer.integers((length,))), key)
+    if not moved:
+        return made
+    back = sorted(range(rank), key=lambda place: order[place])
+    return Made("Transpose", (made, vector(*back)), {})
+
+
+@written("scatter_rows")
+def scatter_rows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Rows of g added where i says, along an axis."""
+    g, i = operands
+    axis, rank = params["axis"], len(node.aval.dims)
+    if params["batch_dims"]:
+        raise cannot_write("scatter_rows with batch axes")
+    depth = len(node.operands[1].aval.dims)
+    rows = writer.integers(params["rows"])
+    if axis == 0:
+        return Made("UnsortedSegmentSum", (g, i, rows), {})
+    places = range(rank - 1 + depth)
+    order = (*places[axis : axis + depth], *places[:axis], *places[axis + depth :])
+    front = Made("Transpose", (g, vector(*order)), {})
+    found = Made("UnsortedSegmentSum", (front, i, rows), {})
+    return Made("Transpose", (found, vector(*range(1, axis + 1), 0, *range(axis + 1, rank))), {})
 
 
 @written("unique")
@@ -261,6 +300,27 @@ _FLOATS = {"uniform": "RandomUniform", "normal": "RandomStandardNormal",
 _STATELESS = {"RandomUniform": "StatelessRandomUniform", "TruncatedNormal": "StatelessTruncatedNormal",
               "RandomStandardNormal": "StatelessRandomNormal",
               "RandomUniformInt": "StatelessRandomUniformInt"}  # fmt: skip
+
+
+@written("random_gamma", "random_poisson")
+def distributed(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Numbers of a distribution, from a hidden stream."""
+    source = node.operands[0]
+    if source.prim.name != "reserve_stream":
+        return None
+    seeds = source.params["seeds"]
+    given = {"seed": int(seeds[0]), "seed2": int(seeds[1])}
+    inputs = (writer.integers(params["shape"]), operands[1])
+    if node.prim.name == "random_gamma":
+        return Made("RandomGamma", inputs, given)
+    return Made("RandomPoissonV2", inputs, {**given, "dtype": params["dtype"]})
+
+
+@written("random_binomial", "random_bounded_normal", "random_candidates", "index_shuffle",
+         "generator_stream", "skip_state", "seed_stream", "reserve_stream")  # fmt: skip
+def streams(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+    """Streams have no form of their own."""
+    return None
 
 
 @written("random_numbers", "random_integers", "random_order", "random_classes")
@@ -308,6 +368,17 @@ def _shape(writer: Writer, dims: tuple | None) -> Any:
 def empty_list(dtype: Any) -> Made:
     """A list without elements."""
     return Made("EmptyTensorList", (_any_shape(), _any_shape()), {"element_dtype": dtype})
+
+
+@written("list_clear")
+def cleared(writer: Any, node: Node, operands: list, params: dict) -> Any:
+    """A list with zeros in place of an element, which is what an absent one counts as."""
+    values, index = operands
+    if node.operands[1].aval.dims != ():
+        raise cannot_write("a list without several elements")
+    given = {"element_dtype": writer.element_dtype(node)}
+    present = Made("TensorListGetItem", (values, index, _any_shape()), given)
+    return Made("TensorListSetItem", (values, index, Made("ZerosLike", (present,), {})), {})
 
 
 @written("variant_zero")

@@ -211,7 +211,7 @@ class BasicRNNCell(LayerCell):
 class GRUCell(LayerCell):
     """h' = u h + (1 - u) c: an update gate u between the state and a candidate c.
 
-    r, u = σ([x, h] gates/kernel + gates/bias); c = activation([x, r h] candidate/kernel + its bias).
+    r, u = σ([x, h] gates/kernel + gates/bias); c = activation([x, r h] candidate/kernel + bias).
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():

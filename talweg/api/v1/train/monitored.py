@@ -112,7 +112,7 @@ class MonitoredSession:
     def __init__(
         self, session_creator: Any = None, hooks: Any = None, stop_grace_period_secs: float = 120
     ):
-        self._hooks = list(hooks or ())
+        self._hooks: list[Any] = list(hooks or ())
         self._grace = stop_grace_period_secs
         self._coordinator = Coordinator()
         for hook in self._hooks:
@@ -153,7 +153,7 @@ class MonitoredSession:
         """What each hook wants, and all feeds; RuntimeError if two feed the same tensor."""
         asked, feeds = {}, dict(feed_dict or {})
         for number, hook in enumerate(self._hooks):
-            args = hook.before_run(context)
+            args: Any = hook.before_run(context)
             if args is None:
                 continue
             if not isinstance(args, SessionRunArgs):
@@ -293,7 +293,7 @@ def MonitoredTrainingSession(  # noqa: N802 -- TensorFlow's name
         seconds = 600 if steps is _DEFAULT else None
     steps = None if steps is _DEFAULT else steps
     scaffold = scaffold or Scaffold()
-    own = list(hooks or ()) + list((chief_only_hooks or ()) if is_chief else ())
+    own: list[Any] = [*(hooks or ()), *((chief_only_hooks or ()) if is_chief else ())]
     if checkpoint_dir:
         if log_step_count_steps:
             own.append(StepCounterHook(every_n_steps=log_step_count_steps))

@@ -15,7 +15,7 @@ from talweg.api.v1.train.bundle.wire import (
     signed,
 )
 from talweg.core.dtypes import DType, as_dtype
-from talweg.core.errors import UnimplementedError, compose
+from talweg.core.errors import OpError, UnimplementedError, compose
 
 HEADER = b""  # the key of the header
 MOST_AXES = 64  # what NumPy allows
@@ -35,7 +35,7 @@ class Entry:
     sliced: bool = False
 
 
-def unimplemented(text: str, expected: str = "") -> UnimplementedError:
+def unimplemented(text: str, expected: str = "") -> OpError:
     """The error of a kind of checkpoint that is not supported; the caller raises it."""
     return UnimplementedError(None, None, compose("TW507", text, expected))
 

@@ -19,10 +19,10 @@ from talweg.api.v1.train.bundle.entries import (
 )
 from talweg.api.v1.train.bundle.table import read_table
 from talweg.api.v1.train.bundle.wire import damaged, read_varint
-from talweg.core.errors import NotFoundError, PermissionDeniedError, compose
+from talweg.core.errors import NotFoundError, OpError, PermissionDeniedError, compose
 
 
-def not_found(text: str, hint: str = "") -> NotFoundError:
+def not_found(text: str, hint: str = "") -> OpError:
     """The error of something that is not there; the caller raises it."""
     return NotFoundError(None, None, compose("TW507", text, hint=hint))
 
@@ -91,7 +91,7 @@ class Bundle:
             raise _forbidden(path) from None
 
 
-def _forbidden(path: str) -> PermissionDeniedError:
+def _forbidden(path: str) -> OpError:
     return PermissionDeniedError(None, None, compose("TW507", f"{path} may not be read"))
 
 
@@ -122,7 +122,7 @@ def _check_sum(name: str, entry: Entry, checksum: int) -> None:
 
 def _numbers(name: str, entry: Entry, file: Any) -> np.ndarray:
     dtype = numpy_type(entry.dtype)
-    buffer = np.empty(entry.size, np.uint8)
+    buffer: Any = np.empty(entry.size, np.uint8)
     if file.readinto(memoryview(buffer)) != entry.size:
         raise damaged(f"{name} could not be read whole")
     _check_sum(name, entry, crc32c(buffer))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from talweg.core.errors import DataLossError, compose
+from talweg.core.errors import DataLossError, OpError, compose
 
 VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
 
 
-def damaged(text: str) -> DataLossError:
+def damaged(text: str) -> OpError:
     """The error of a checkpoint that is not what it should be; the caller raises it."""
     return DataLossError(None, None, compose("TW507", text))
 

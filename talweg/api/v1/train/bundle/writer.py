@@ -67,7 +67,7 @@ def write_bundle(prefix: str, tensors: Mapping[str, Any]) -> None:
     def parts() -> Iterator[Any]:
         offset = 0
         for name in sorted(tensors):
-            array = np.asarray(tensors[name])
+            array: Any = np.asarray(tensors[name])
             dtype = of_numpy(array.dtype)
             if dtype.name == "string":
                 data, checksum = _string_bytes(array)

@@ -33,7 +33,6 @@ TEXT = """
   fake_quant_with_min_max_vars=quantization.fake_quant_with_min_max_vars
   fake_quant_with_min_max_vars_gradient=quantization.fake_quant_with_min_max_vars_gradient
   fake_quant_with_min_max_vars_per_channel=quantization.fake_quant_with_min_max_vars_per_channel
-  fake_quant_with_min_max_vars_per_channel_gradient=quantization.fake_quant_with_min_max_vars_per_channel_gradient
   fft2d=signal.fft2d fft3d=signal.fft3d fft=signal.fft fftnd fill fingerprint float16 float32
   float64 floor floordiv=math.floordiv floormod=math.mod foldl foldr function get_logger
   get_static_value global_norm=linalg.global_norm grad_pass_through greater greater_equal group
