@@ -1,9 +1,9 @@
 """Arguments as a public function gets them, turned into what primitives take.
 
 Primitives take tensors as operands and plain Python values as parameters: axes as sorted tuples of
-non-negative ints, shapes as tuples of sizes.  Functions here do that once, with errors that name the
-function and the argument.  The elements of a tensor of a graph are ints where they are known and
-symbolic sizes (`core/dims.py`) where they are not.
+non-negative ints, shapes as tuples of sizes.  Functions here do that once, with errors that name
+the function and the argument.  The elements of a tensor of a graph are ints where they are known
+and symbolic sizes (`core/dims.py`) where they are not.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from talweg.core import dtypes
 from talweg.core.errors import value_error
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.trace.autograph import calls, convert, directives, operators
+from talweg.trace.autograph.source import NoSourceError
 from talweg.trace.autograph.status import options
 
 # the conversion looks for this very function
@@ -72,7 +73,7 @@ def _converted(entity: Any) -> tuple[Any, FunctionType]:
         raise value_error("TW104", f"autograph: {entity!r} has no code", "a function", hint)
     try:
         return calls.converted_by_request(function), function
-    except (calls.NoSourceError, NotImplementedError) as error:
+    except (NoSourceError, NotImplementedError) as error:
         raise value_error("TW104", f"autograph: converting {entity!r}: {error}") from None
 
 

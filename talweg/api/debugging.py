@@ -394,7 +394,7 @@ def get_log_device_placement() -> bool:
 
 @export("debugging.enable_traceback_filtering")
 def enable_traceback_filtering() -> None:
-    """Accepted; talweg's messages name the user's line and tracebacks stay as Python makes them.
+    """Leave talweg's frames between the user's own out of tracebacks of traced functions.
 
     >>> import talweg as tf
     >>> tf.debugging.enable_traceback_filtering()
@@ -404,7 +404,7 @@ def enable_traceback_filtering() -> None:
 
 @export("debugging.disable_traceback_filtering")
 def disable_traceback_filtering() -> None:
-    """Accepted; talweg's messages name the user's line and tracebacks stay as Python makes them.
+    """Leave tracebacks of traced functions as Python makes them.
 
     >>> import talweg as tf
     >>> tf.debugging.disable_traceback_filtering()

@@ -18,7 +18,8 @@ from talweg.trace.autograph import convert
 from talweg.trace.concrete import ConcreteFunction
 from talweg.trace.function import Function
 
-IN_FORCE = (call_rules, control_rules, graph_operators, graph_variable, whole)  # imported for what they register
+# Imported for what they register.
+IN_FORCE = (call_rules, control_rules, graph_operators, graph_variable, whole)
 export("types.experimental.ConcreteFunction")(ConcreteFunction)
 export("types.experimental.PolymorphicFunction", "types.experimental.GenericFunction")(Function)
 

@@ -28,7 +28,7 @@ def snake_case(name: str) -> str:
 class Module:
     """A container of variables, functions and other modules (`tf.Module`).
 
-    `name`: a valid Python identifier; the class's name in snake case if None.  ValueError otherwise.
+    `name`: a valid Python identifier (else ValueError); the class's name in snake case if None.
 
     >>> import talweg as tf
     >>> class Dense(tf.Module):

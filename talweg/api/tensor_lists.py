@@ -13,7 +13,7 @@ from talweg.api.array.gathering import gather
 from talweg.api.array.joining import concat, split, stack, unstack
 from talweg.core import dispatch
 from talweg.core.dtypes import int32
-from talweg.core.errors import OutOfRangeError, compose, invalid, value_error
+from talweg.core.errors import OpError, OutOfRangeError, compose, invalid, value_error
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
@@ -46,7 +46,7 @@ class Elements:
         return self.shape._dims
 
 
-def _out_of_range(text: str, hint: str = "") -> OutOfRangeError:
+def _out_of_range(text: str, hint: str = "") -> OpError:
     return OutOfRangeError(None, None, compose("TW206", text, hint=hint))
 
 
@@ -253,7 +253,7 @@ class GraphList:
             self.elements.accept(value.shape[1:])
             length = value.shape[0]
             known = type(self.count) is int and length is not None
-            if known and length > self.count and self._limited:
+            if known and length > self.count and self._limited:  # type: ignore
                 raise invalid(
                     "TW206",
                     f"Cannot unstack {length} tensors into a TensorArray of static size "

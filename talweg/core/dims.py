@@ -7,8 +7,8 @@ tensor, one element of an integer tensor that is used as a size, or a function o
 objects: `(4 * n + 4) // 4 - 1 == n`.
 
 A comparison that the polynomials do not decide raises `NeedsStaticError`, and so does using a `Dim`
-as a Python integer.  Code that only wants to reject what is certainly wrong asks `differ`.  Symbolic
-shapes as polynomials: as in JAX's shape polymorphism and TVM's arithmetic simplifier.
+as a Python integer.  Code that only wants to reject what is certainly wrong asks `differ`.
+Symbolic shapes as polynomials: as in JAX's shape polymorphism and TVM's arithmetic simplifier.
 """
 
 from __future__ import annotations
@@ -275,7 +275,8 @@ def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
         divisor = max(other_low, 1)
         least = 0 if low >= 0 else low // divisor
         return least, None if high is None else max(high, 0) // divisor
-    lows, highs = [low, other_low], [high, other_high]
+    lows: list = [low, other_low]
+    highs: list = [high, other_high]
     if kind == "max":
         known = [n for n in lows if n is not None]
         return max(known, default=None), None if None in highs else max(highs)

@@ -10,8 +10,8 @@ from talweg.core import dispatch, settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError, NotEagerError
-from talweg.graph.node import BODY, GRAPH
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
+from talweg.graph.node import BODY, GRAPH
 
 STRUCTURED = frozenset((BODY, GRAPH))
 verifying = settings.check

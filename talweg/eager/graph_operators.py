@@ -1,7 +1,7 @@
 """Python's operators on tensors of a graph: the short way to a node.
 
-Where both operands are in the graph (or one is a Python number), have one dtype, and nothing watches
-or orders, the node is looked up or made right here.  Everything else takes the general way.
+Where both operands are in the graph (or one is a Python number), have one dtype, and nothing
+watches or orders, the node is looked up or made right here.  All else takes the general way.
 """
 
 from __future__ import annotations
@@ -21,6 +21,28 @@ context = dispatch.context
 GENERAL = operators  # imported for the general way of every operator
 _new_node = Node.__new__
 _frame = sys._getframe
+
+
+def partner(graph: Any, own: Node, other: Any) -> Node | None:
+    """The node of the other operand; None where the general way is needed."""
+    if (
+        context.recorders
+        or graph.controls
+        or graph.closed
+        or graph.scope
+        or graph.device_scopes
+        or (context.base or graph) is not graph
+    ):
+        return None
+    kind = type(other)
+    if kind is Symbol:
+        node = other.node
+        same = node.table is own.table and node.aval.dtype is own.aval.dtype
+        return node if same else None
+    if (kind is float or kind is int) and other:
+        node = graph.numbers.get((other, kind, own.aval.dtype))
+        return node if node is not None and node.holders > 0 else None
+    return None
 
 
 def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
@@ -53,27 +75,6 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
         handle = node.handle
         symbol = handle() if handle is not None else None
         return Symbol(node, graph) if symbol is None else symbol
-
-    def partner(graph: Any, own: Node, other: Any) -> Node | None:
-        """The node of the other operand; None where the general way is needed."""
-        if (
-            context.recorders
-            or graph.controls
-            or graph.closed
-            or graph.scope
-            or graph.device_scopes
-            or (context.base or graph) is not graph
-        ):
-            return None
-        kind = type(other)
-        if kind is Symbol:
-            node = other.node
-            same = node.table is own.table and node.aval.dtype is own.aval.dtype
-            return node if same else None
-        if (kind is float or kind is int) and other:
-            node = graph.numbers.get((other, kind, own.aval.dtype))
-            return node if node is not None and node.holders > 0 else None
-        return None
 
     def operate(self: Symbol, other: Any) -> Any:
         own, graph = self.node, self.graph

@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,7 @@ from talweg.core import dispatch
 from talweg.core.dtypes import VARIANT
 from talweg.eager.tensor import EagerTensor
 from talweg.execute.interpret import MISSING, BodyRunner
-from talweg.graph.node import BODY
-from talweg.graph.subgraph import Body
+from talweg.graph.node import BODY, Node
 
 
 class Variant:
@@ -46,24 +46,38 @@ def as_tensor(value: Any) -> EagerTensor:
 
 
 class Variables:
-    """The values of eager variables, as a program's state; writes happen at once."""
+    """The values of eager variables, as a program's state; writes happen at once.
+
+    The random streams of operations in functions are state, too: they go on from call to call.
+    """
+
+    def __init__(self) -> None:
+        self.streams: Any = weakref.WeakKeyDictionary()  # operation -> its stream
 
     def get(self, handle: Any, default: Any = MISSING) -> Any:
-        """The array a variable holds."""
+        """The array a variable holds, or the stream of an operation."""
+        if type(handle) is Node:
+            return self.streams.get(handle, default)
         return handle.variable._tensor._array
 
     __getitem__ = get
 
     def __setitem__(self, handle: Any, array: Any) -> None:
+        if type(handle) is Node:
+            self.streams[handle] = array
+            return
         owned = not isinstance(array, np.ndarray) or array.flags.owndata
         handle.variable._replace(array if owned else np.array(array))
+
+
+STATE = Variables()
 
 
 class EagerRunner(BodyRunner):
     """Runs bodies on the values of eager variables."""
 
     def __init__(self) -> None:
-        self.state = Variables()
+        self.state: Any = STATE
         context = dispatch.context
         self.remembers = self.everything = bool(context.recorders) or context.keep_inside
 

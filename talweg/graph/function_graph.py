@@ -55,7 +55,7 @@ class FunctionGraph(Graph):
         self.closed = False
 
     def note_variable(self, name: str) -> None:
-        """A variable is made while this is traced; ValueError except on a function's first trace."""
+        """A variable is made in here; ValueError except on a function's first trace."""
         graph: Any = self
         while isinstance(graph, FunctionGraph):
             if graph.may_make_variables:

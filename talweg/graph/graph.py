@@ -382,7 +382,12 @@ class Graph(Names, Operations, Elements, Collections):
     def as_graph_def(
         self, from_version: int | None = None, add_shapes: bool = False, **options: Any
     ) -> Any:
-        """The graph as a GraphDef message; it needs the extra package `tensorboard`."""
+        """The graph as a GraphDef message; it needs the package `tensorboard` (talweg[graphdef]).
+
+        Arrays above 1024 bytes are not in it unless `include_captured=True` is given: a Placeholder
+        stands for each, whose attribute `_talweg_captured_bytes` says how large it is.  With
+        `add_shapes` nodes say the shapes of their results.  ImportError without the package.
+        """
         return OPERATIONS["graph_def"](self, from_version, add_shapes, **options)
 
     def shared_work(self) -> list[str]:

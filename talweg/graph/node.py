@@ -24,7 +24,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.dims import Atom, atoms_of, of_atom
 from talweg.core.dtypes import of_numpy
-from talweg.core.errors import InvalidArgumentError, NeedsStaticError, compose
+from talweg.core.errors import InvalidArgumentError, NeedsStaticError, OpError, compose
 from talweg.core.provenance import Origin, user_origin
 
 GRAPH = "graph"  # not an effect: the primitive exists only in graphs
@@ -136,7 +136,7 @@ class NodeTable:
     """The interned nodes of one graph."""
 
     def __init__(self, owner: Any):
-        self.nodes: dict[tuple, Node] = {}
+        self.nodes: dict[Any, Node] = {}
         self.extra: Any = weakref.WeakKeyDictionary()  # nodes whose last inputs only give sizes
         self.controls: Any = weakref.WeakKeyDictionary()  # effects -> what they wait for
         self.requested: Any = weakref.WeakKeyDictionary()  # who asks from outside -> node inside
@@ -256,7 +256,7 @@ class NodeTable:
         self.inferred.clear()
 
 
-def refused(error: InvalidArgumentError) -> Exception:
+def refused(error: OpError) -> Exception:
     """What building a graph raises where running would raise `error`: as in TensorFlow, TypeError
     where dtypes are wrong and ValueError for the rest.  What a value was tested for stays."""
     if getattr(error, "talweg_by_value", False):

@@ -41,10 +41,34 @@ class Tangents:
         for table in {part.table for _, part in pairs}:
             _tangents.setdefault(table, weakref.WeakSet()).add(self)
 
-    def requested(self, table: Any) -> dict:
-        """The tangents in `table` that are asked for."""
-        asked = {node for body in self.bodies for node in body.requested()}
-        return {part: None for node, part in self.pairs if node in asked and part.table is table}
+
+def asked_of(table: Any) -> dict[Node, None]:
+    """The nodes of a table that somebody outside asks for, directly or as tangents.
+
+    A linear body may be its own forward derivative, so this is a fixed point.
+    """
+    if table not in _tangents:
+        return dict.fromkeys(table.requested.values())
+    asked: dict[Any, dict] = {}
+    links: list[Tangents] = []
+    pending = [table]
+    while pending:
+        own = pending.pop()
+        if own not in asked:
+            asked[own] = dict.fromkeys(own.requested.values())
+            for tangents in tuple(_tangents.get(own, ())):
+                links.append(tangents)
+                pending.extend([body.table for body in tangents.bodies])
+    grown = True
+    while grown:
+        grown = False
+        for tangents in links:
+            for node, part in tangents.pairs:
+                known = asked.get(part.table)
+                if known is not None and part not in known and node in asked.get(node.table, ()):
+                    known[part] = None
+                    grown = True
+    return asked[table]
 
 
 class Body:
@@ -66,7 +90,7 @@ class Body:
         for node in self.nodes_with(asked):
             if node.prim.name == "item":
                 self.items[node.inputs[0], node.params["index"]] = node
-        self.programs: dict[tuple, Any] = {}  # by what is kept of the inside
+        self.programs: dict[Any, Any] = {}  # by what is kept of the inside
         self.table = self.nodes[0].table if self.nodes else None  # keeps the table alive
         own = set(self.nodes)
         self.key = self._structure()
@@ -97,12 +121,9 @@ class Body:
 
     def requested(self) -> tuple:
         """The inner nodes that somebody outside asks for: in other programs, and as tangents."""
-        table = self.table
-        if table is None:
+        if self.table is None:
             return ()
-        asked = dict.fromkeys(table.requested.values())
-        for tangents in tuple(_tangents.get(table, ())):
-            asked.update(tangents.requested(table))
+        asked = asked_of(self.table)
         if not asked:
             return ()
         found = {node: None for node in self.nodes if node in asked}

@@ -53,7 +53,7 @@ def _check_range(name: str, indices: np.ndarray, sizes: tuple) -> None:
         raise invalid(
             "TW206",
             f"{name}: indices[{', '.join(map(str, place))}] = {indices[place]} is not in "
-            f"[0, {sizes[place[-1]] if len(sizes) > 1 else sizes[0]})",
+            f"[0, {limits[place[-1] if len(limits) > 1 else 0]})",
         )
 
 

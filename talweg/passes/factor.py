@@ -1,8 +1,8 @@
 """Products with a shared operand, added: x @ A + x @ B runs as x @ (A + B).
 
 One product in place of two.  It changes nothing but rounding: each element is the same sum, with
-A + B rounded before it is multiplied.  Done where both products have no other use, A and B certainly
-have one shape, and the shared operand is not small beside them.
+A + B rounded before it is multiplied.  Done where both products have no other use, A and B
+certainly have one shape, and the shared operand is not small beside them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ value it must see: the one at the start, unless it waits for something (`control
 write before it in a function), then the one in force at its place.  The hidden stream of a random
 operation is state like a variable's.  Executors see programs only.
 
-Slots are let go after their last use, so kernels of lists can tell whether they own a value.
+Slots are let go after their last use.
 """
 
 from __future__ import annotations

@@ -97,9 +97,11 @@ def shifted(x, axis, by):
 class linear_recurrence:
     """s with sᵢ = bᵢ + aᵢ sᵢ₋₁ along an axis (a₀ is not used).
 
-    With b̄ᵢ = s̄ᵢ + aᵢ₊₁ b̄ᵢ₊₁, a recurrence from the other end:  āᵢ = b̄ᵢ sᵢ₋₁.   By doubling: after
-    the step of width w, bᵢ is the sum of the last 2w terms and aᵢ the product of the last 2w
-    factors, as composition of affine maps is associative.  Blelloch 1990, "Prefix sums", 1.4.
+    With b̄ᵢ = s̄ᵢ + aᵢ₊₁ b̄ᵢ₊₁, a recurrence from the other end:  āᵢ = b̄ᵢ sᵢ₋₁.
+
+    By doubling: after the step of width w, bᵢ is the sum of the last 2w terms and aᵢ the product of
+    the last 2w factors, as composition of affine maps is associative.  Blelloch 1990, "Prefix sums
+    and their applications", 1.4.
     """
 
     operands = "a b"

@@ -197,7 +197,7 @@ def apply_loop(
     inside: frozenset = frozenset()
     avals = list(avals)
     while True:
-        graphs = [_trace_loop(function, avals, inside, name)
+        graphs = [trace_loop(function, avals, inside, name)
                   for function, name in ((condition, "condition"), (body, "body"))]  # fmt: skip
         if check is not None:
             check(graphs[1])
@@ -221,7 +221,13 @@ def apply_loop(
     )
 
 
-def _trace_loop(function: Callable[[list], Any], avals: list, inside: frozenset, name: str) -> Any:
+def trace_loop(
+    function: Callable[[list], Any],
+    avals: list,
+    inside: frozenset = frozenset(),
+    name: str = "body",
+) -> BodyGraph:
+    """The graph of a function of loop variables."""
     graph = BodyGraph(name, inside)
     arguments = [graph.add_input(aval) for aval in avals]
 

@@ -13,7 +13,7 @@ from talweg.core.errors import invalid, type_error
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
-from talweg.eager.structured import Variables, as_tensor
+from talweg.eager.structured import STATE, as_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.execute import interpret
 from talweg.graph import structure
@@ -23,14 +23,12 @@ from talweg.graph.operation import Operation
 from talweg.graph.subgraph import Body
 from talweg.graph.symbol import Symbol
 from talweg.graph.text import to_text
+from talweg.kernels.variants import History
 from talweg.passes.functionalize import program_of
 from talweg.prims.calls import call
-from talweg.kernels.variants import History
 from talweg.trace import call_rules
 from talweg.trace.paths import Paths
 from talweg.trace.signature import put_together, specs_together
-
-STATE = Variables()
 
 
 class TraceGraph(FunctionGraph):
@@ -108,8 +106,10 @@ class ConcreteFunction:
         self._absent = [x is None for x in results]
         symbols = [x for x in results if x is not None]
         self._template = _without_values(template)
-        self._single = len(results) == 1 and not self._absent[0] and not structure.is_nested(
-            template, composites=True
+        self._single = (
+            len(results) == 1
+            and not self._absent[0]
+            and not structure.is_nested(template, composites=True)
         )
         captured = list(graph.captured.values())
         self._outside = [value for value, _ in captured]
@@ -129,8 +129,8 @@ class ConcreteFunction:
     def _tensors_of(self, args: tuple, kwargs: dict) -> list:
         """The tensor arguments of a direct call; TypeError for too many or few, or other dtypes."""
         flat = structure.flatten(list(args), composites=True)
-        given = [x for x in flat if is_tensor_like(x) or isinstance(x, (np.ndarray, np.generic))
-                 or isinstance(x, (int, float, complex))]  # fmt: skip
+        numbers = (np.ndarray, np.generic, int, float, complex)
+        given = [x for x in flat if is_tensor_like(x) or isinstance(x, numbers)]
         names = self._argument_names
         if kwargs:
             for name in names[len(given) :]:
@@ -242,9 +242,11 @@ class ConcreteFunction:
         """Specs of the results, in their structure."""
         symbols = iter([self.graph.symbol(node) for node in self.body.outputs])
         flat = [None if absent else _output_spec(next(symbols)) for absent in self._absent]
-        return structure.pack(self._template, flat, composites=False) if _plain_nest(
-            self._template
-        ) else flat
+        return (
+            structure.pack(self._template, flat, composites=False)
+            if _plain_nest(self._template)
+            else flat
+        )
 
     @property
     def output_shapes(self) -> Any:
@@ -288,10 +290,7 @@ def _text(spec: Any) -> str:
 
 def _is_symbolic(operands: list) -> bool:
     plain = EagerTensor
-    for x in operands:
-        if type(x) is not plain:
-            return True
-    return False
+    return any([type(x) is not plain for x in operands])
 
 
 def _aval_of_spec(spec: TensorSpec) -> Aval:
@@ -319,4 +318,3 @@ def _without_values(template: Any) -> Any:
     if _plain_nest(template):
         return structure.map_leaves(lambda leaf: None, template)
     return template
-

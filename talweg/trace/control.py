@@ -20,7 +20,14 @@ from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 from talweg.prims.control import again, require
 from talweg.trace import control_rules
-from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of, captures_of
+from talweg.trace.bodies import (
+    BodyGraph,
+    apply_branch,
+    apply_loop,
+    aval_of,
+    captures_of,
+    trace_loop,
+)
 
 RULES = control_rules.OPERATIONS  # the derivatives of branches and loops are registered there
 
@@ -203,12 +210,10 @@ def while_loop(
         for place, result in enumerate(graph.results[extra:]):
             _check_kept(place, graph.inputs[place + extra].aval, result)
 
-    results = None
     if checkpoint:
-        results = loop_in_segments(run_condition, run_body, flat, avals, check)
-    if results is None:
-        results = apply_loop(run_condition, run_body, flat, avals, check)[:-1]
-    results = results[extra:]
+        results = loop_in_segments(run_condition, run_body, flat, avals, check)[extra:]
+    else:
+        results = apply_loop(run_condition, run_body, flat, avals, check)[extra:-1]
     if not back_prop:
         results = [arithmetic.stop_gradient(x) for x in results]
     return structure.pack(loop_vars, results, composites=True)
@@ -217,37 +222,33 @@ def while_loop(
 def loop_in_segments(
     condition: Callable[[list], Any], body: Callable[[list], list], flat: list, avals: list,
     check: Callable[[Any], None],
-) -> list | None:  # fmt: skip
-    """A loop whose reverse needs memory for the square root of its length; None if it has effects.
+) -> list:  # fmt: skip
+    """A loop whose reverse needs memory for the square root of its length.
 
-    It is a loop over segments of 1, 2, 3, ... iterations, so n of them make about sqrt(2 n) segments,
-    none longer than that, whatever n will be.  Only the loop variables between segments are kept;
-    the reverse of a segment runs it again first.  Griewank and Walther, 2008, chapter 12.
+    It is a loop over segments of 1, 2, 3, ... iterations, so n of them make about sqrt(2 n)
+    segments, none longer than that, whatever n will be.  Only the loop variables between segments
+    are kept; the reverse of a segment runs it again first.  A body with effects cannot be run
+    again: its loop is a plain one.  Griewank and Walther, 2008, chapter 12.
     """
-    effects = False
+    if trace_loop(body, avals).effects:
+        return apply_loop(condition, body, flat, avals, check)[:-1]
+
+    def some(own: list) -> list:
+        return [arithmetic.sub(own[0], 1), *body(own[1:])]
+
+    def go_on(own: list) -> Any:
+        return arithmetic.logical_and(arithmetic.greater(own[0], 0), condition(own[1:]))
 
     def segment(variables: list) -> list:
-        nonlocal effects
         inner = [Aval((), int32), *map(aval_of, variables[1:])]
-
-        def some(own: list) -> list:
-            return [arithmetic.sub(own[0], 1), *body(own[1:])]
-
-        def go_on(own: list) -> Any:
-            left = arithmetic.greater(own[0], 0)
-            return arithmetic.logical_and(left, condition(own[1:]))
-
         graph = BodyGraph("segment")
         graph.run(lambda: apply_loop(go_on, some, variables, inner, partial(_shifted, check))[1:-1])
         captures = captures_of([graph])
-        closed = graph.body(captures)
-        effects = effects or closed.has_effects
-        found = again(*captures, body=closed)[:-1]
+        found = again(*captures, body=graph.body(captures))[:-1]
         return [arithmetic.add(variables[0], 1), *found]
 
     start = [convert_to_tensor(1, int32), *flat]
-    found = apply_loop(lambda v: condition(v[1:]), segment, start, [Aval((), int32), *avals])
-    return None if effects else found[1:-1]
+    return apply_loop(lambda v: condition(v[1:]), segment, start, [Aval((), int32), *avals])[1:-1]
 
 
 def _shifted(check: Callable[[Any], None], graph: BodyGraph) -> None:

@@ -20,20 +20,19 @@ from talweg.core import dispatch, settings
 from talweg.core.errors import NeedsStaticError, type_error
 from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.core.value import OPERATIONS
-from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
 from talweg.graph import structure
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
+from talweg.trace.input_signature import checked_signature, fitted, with_specs
 from talweg.trace.signature import (
     Container,
     Place,
     Taken,
     covers,
     difference,
-    dims_of,
     is_tensor_key,
-    specs_together,
     relaxed,
+    specs_together,
 )
 
 TRACES = 64  # kept for one function
@@ -72,7 +71,7 @@ class Function:
         self._autograph_options = autograph_options
         self._bound: Any = weakref.WeakKeyDictionary()
         self._signature = _signature_of(python_function)
-        self.input_signature = _checked_signature(input_signature, self)
+        self.input_signature = checked_signature(input_signature, self)
         self._fast: dict[tuple, ConcreteFunction] = {}
         self._clear()
         functools.update_wrapper(self, _unwrapped(python_function), updated=())
@@ -149,9 +148,7 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and self.input_signature is None:
             try:
-                found = self._fast.get(
-                    tuple([(x._array.dtype, x._array.shape) for x in args])
-                )
+                found = self._fast.get(tuple([(x._array.dtype, x._array.shape) for x in args]))
             except (AttributeError, NeedsStaticError):  # not all of them eager tensors
                 found = None
             if found is not None and not options.run_eagerly:
@@ -220,7 +217,7 @@ class Function:
                 "TW104", f"{self._name}: {len(wanted)} arguments in the input signature, got "
                 f"{len(args)}",
             )  # fmt: skip
-        found = [_fitted(spec, value, self._name) for spec, value in zip(wanted, args)]
+        found = [fitted(spec, value, self._name) for spec, value in zip(wanted, args)]
         return (*found, *args[len(wanted) :]), kwargs
 
     def _signature_key(self, taken: Taken) -> Any:
@@ -228,7 +225,7 @@ class Function:
         flat = [s for s in structure.flatten(list(self.input_signature), composites=True)
                 if isinstance(s, TensorSpec)]  # fmt: skip
         specs = iter(flat)
-        return _with_specs(taken.key, specs)
+        return with_specs(taken.key, specs)
 
     # -- tracing
 
@@ -279,8 +276,8 @@ class Function:
             self._warned = True
             logging.getLogger("talweg").warning(
                 "%s was traced %d times, last because of %s.  Pass tensors instead of Python "
-                "values that change, keep dtypes the same, define tf.functions outside of loops, or "
-                "use reduce_retracing=True for sizes.",
+                "values that change, keep dtypes the same, define tf.functions outside of loops, "
+                "or use reduce_retracing=True for sizes.",
                 self._name, len(self.reasons) + 1, reason,
             )  # fmt: skip
 
@@ -397,97 +394,6 @@ def _signature_of(function: Any) -> inspect.Signature | None:
         return None
 
 
-def _checked_signature(signature: Any, function: Function) -> Any:
-    """An input signature as a tuple; TypeError or ValueError if it is none."""
-    if signature is None:
-        return None
-    if not isinstance(signature, (tuple, list)):
-        raise type_error(
-            "TW104", f"input_signature must be either a tuple or a list, got {type(signature)}"
-        )
-    for leaf in structure.flatten(list(signature)):
-        if not isinstance(leaf, TypeSpec):
-            raise type_error(
-                "TW104", f"input_signature must be a possibly nested sequence of TensorSpec "
-                f"objects, got {leaf!r}",
-            )  # fmt: skip
-    own = function._signature
-    if own is not None:
-        takes = [p for p in own.parameters.values()
-                 if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]  # fmt: skip
-        if takes and takes[0].name == "self" and not inspect.ismethod(function._python_function):
-            takes = takes[1:]  # a method, decorated in its class
-        many = any(p.kind is p.VAR_POSITIONAL for p in own.parameters.values())
-        if len(signature) > len(takes) and not many:
-            raise type_error(
-                "TW104",
-                f"input_signature has {len(signature)} entries, {function.name} takes {len(takes)}",
-            )
-        missing = [p.name for p in takes[len(signature) :] if p.default is p.empty]
-        if missing:
-            raise type_error(
-                "TW104", f"input_signature leaves out the arguments {missing} of {function.name}, "
-                "which have no default",
-            )  # fmt: skip
-    return tuple(signature)
-
-
-def _fitted(spec: Any, value: Any, name: str) -> Any:
-    """An argument as its spec demands; TypeError if it does not fit."""
-    if isinstance(spec, TensorSpec):
-        if isinstance(value, TensorSpec):
-            fits = spec.is_compatible_with(value)
-            converted = value
-        else:
-            try:
-                own = is_tensor_like(value)
-                converted = convert_to_tensor(value, None if own else spec.dtype)
-            except (TypeError, ValueError):
-                raise _unfit(spec, value, name) from None
-            fits = converted.dtype is spec.dtype and _fits_dims(spec, converted)
-        if not fits:
-            raise _unfit(spec, value, name)
-        return converted
-    if isinstance(spec, TypeSpec):
-        if not (isinstance(value, TypeSpec) or spec.is_compatible_with(value)):
-            raise _unfit(spec, value, name)
-        return value
-    try:
-        structure.assert_same(spec, value, check_types=False)
-    except (TypeError, ValueError):
-        raise _unfit(spec, value, name) from None
-    parts = [_fitted(s, v, name)
-             for s, v in zip(structure.children(spec), structure.children(value))]  # fmt: skip
-    return structure.rebuild(value, parts)
-
-
-def _fits_dims(spec: TensorSpec, value: Any) -> bool:
-    dims = dims_of(value)
-    if dims is None or spec.shape.rank is None:
-        return spec.shape.rank is None
-    wanted = spec.shape.as_list()
-    return len(wanted) == len(dims) and all(a is None or a == b for a, b in zip(wanted, dims))
-
-
-def _unfit(spec: Any, value: Any, name: str) -> Exception:
-    return type_error(
-        "TW104", f"Binding inputs to tf.function failed: {name} got {value!r}", f"{spec!r}"
-    )
-
-
-def _with_specs(key: Any, specs: Any) -> Any:
-    """A key whose tensors are those of an input signature, as far as it goes."""
-    if is_tensor_key(key):
-        spec = next(specs, None)
-        if spec is None:
-            return key
-        shape = spec.shape
-        return (spec.dtype, None if shape.rank is None else shape.as_tuple())
-    if type(key) is tuple and len(key) == 3 and type(key[2]) is tuple:
-        return (key[0], key[1], tuple([_with_specs(part, specs) for part in key[2]]))
-    return key
-
-
 def _tensor_keys(key: Any) -> list:
     """The (dtype, dims) of the tensors in a key, in order."""
     if is_tensor_key(key):
@@ -503,4 +409,3 @@ def _count_places(tree: Any) -> int:
     if type(tree) is Container:
         return sum(map(_count_places, tree.children))
     return 0
-

@@ -196,9 +196,7 @@ def covers(general: Any, key: Any) -> bool:
         a, b = general[1], key[1]
         if a is None:
             return True
-        return b is not None and len(a) == len(b) and all(
-            x is None or x == y for x, y in zip(a, b)
-        )
+        return b is not None and len(a) == len(b) and all(x is None or x == y for x, y in zip(a, b))
     return all(covers(a, b) for a, b in zip(general, key))
 
 

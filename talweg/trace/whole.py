@@ -1,8 +1,8 @@
 """Calls of API functions in graphs: names, and calls that are kept whole until sizes are known.
 
 `call_in_graph` is what every exported function goes through while a graph is in force.  If the
-function raises `NeedsStaticError`, the call becomes one node (`prims/whole.py`); what is known of its
-results is found by calling it with made-up values of the right ranks and dtypes.
+function raises `NeedsStaticError`, the call becomes one node (`prims/whole.py`); what is known of
+its results is found by calling it with made-up values of the right ranks and dtypes.
 """
 
 from __future__ import annotations
@@ -304,25 +304,26 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticErro
     operands: list = []
     composites: list[Parts] = []
 
+    def hole(operand: Any) -> Hole:
+        operands.append(operand)
+        return Hole(len(operands) - 1)
+
     def leave_out(leaf: Any) -> Any:
         if structure.kind_of(leaf) == structure.COMPOSITE:
-            holes = [leave_out(convert_to_tensor(x)) for x in leaf._flat_components()]
+            holes = [hole(convert_to_tensor(x)) for x in leaf._flat_components()]
             composites.append(Parts(type(leaf), holes))
             return composites[-1]
         if isinstance(leaf, Tensor):
-            operands.append(leaf)
-        elif hasattr(leaf, "handle_read"):
-            operands.append(leaf.value())
-        elif callable(leaf) and not isinstance(leaf, type):
+            return hole(leaf)
+        if hasattr(leaf, "handle_read"):
+            return hole(leaf.value())
+        if callable(leaf) and not isinstance(leaf, type):
             raise error  # what a function given as an argument does is not known
-        else:
-            return leaf
-        return Hole(len(operands) - 1)
+        return leaf
 
     options = {key: value for key, value in kwargs.items() if key != "name"}
     args = structure.map_leaves(leave_out, tuple(args))
     options = structure.map_leaves(leave_out, options)
-    del leave_out  # it refers to itself, and would keep the tensors
     if not any(type(x) is Symbol for x in operands):
         raise error
     call = Call(function, args, options)

@@ -66,7 +66,7 @@ def pullback(
         if seen is not None:
             operands, results, params = seen(operands, results, params)
         if type(results) is tuple and prim.effect != BODY:
-            g = _filled(g, results)
+            g = _filled(g, results)  # type: ignore
         try:
             parts = (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
         except NeedsStaticError:

@@ -10,8 +10,8 @@ import weakref
 import pytest
 
 import talweg as tf
-from tests.autograph.support import agree
 from talweg.trace.autograph import calls
+from tests.autograph.support import agree
 
 
 def absolute(x):
@@ -163,7 +163,9 @@ def test_generators_run_as_they_are(caplog):
 
 
 def test_conversion_goes_with_the_function():
-    source = "def outer(k):\n    def inner(x):\n        return x if x > k else -x\n    return inner\n"
+    source = (
+        "def outer(k):\n    def inner(x):\n        return x if x > k else -x\n    return inner\n"
+    )
     linecache.cache["<gone>"] = (len(source), None, source.splitlines(True), "<gone>")
     space = {}
     exec(compile(source, "<gone>", "exec"), space)
@@ -171,7 +173,7 @@ def test_conversion_goes_with_the_function():
     traced = tf.function(inner)
     assert int(traced(tf.constant(0))) == 0
     code, function = weakref.ref(inner.__code__), weakref.ref(inner)
-    kept = len(calls.codes._found)
+    kept = len(calls.codes)
     gc.disable()
     try:
         del inner, traced
@@ -180,7 +182,7 @@ def test_conversion_goes_with_the_function():
         gc.enable()
     del space
     gc.collect()
-    assert code() is None and len(calls.codes._found) < kept
+    assert code() is None and len(calls.codes) < kept
 
 
 def test_conversion_is_shared_by_closures():

@@ -76,7 +76,7 @@ def test_none_is_none_in_the_first_iteration_only():
             if best is None:
                 best = v
             elif v > best:
-                best = v
+                best = v * 1.0
         return best
 
     agree(run, [-5.0, -3.0, -4.0], [2.0])

@@ -54,7 +54,7 @@ def value(expression, state):
 
 
 def run(program, state, graph):
-    """The state after a program; `graph` says whether tensors decide by tf.cond and tf.while_loop."""
+    """The state after a program; with `graph`, tensors decide by tf.cond and tf.while_loop."""
     for kind, *rest in program:
         if kind == "set":
             name, expression = rest
@@ -151,4 +151,6 @@ def test_paths_agree_with_branches(program, a):
         return state["x"] + state["y"]
 
     paths = tf.function(f, autograph=False)
-    np.testing.assert_allclose(derivatives(paths, x, y), derivatives(f, x, y), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(
+        derivatives(paths, x, y), derivatives(f, x, y), rtol=1e-8, atol=1e-10
+    )

@@ -12,8 +12,8 @@ EVERY = frozenset({"constant", "floats", "all", "rank"})
 UNKNOWN = EVERY - {"constant"}
 
 RULES = [  # (what the text holds, the modes it concerns, why the case says nothing there)
-    (r"\.assign|\.(batch_)?scatter_|_assign", EVERY, "an assignment is an operation that must be asked for"),
-    (r"[^=!<>]==|!=| in \[|\d in tf\.| is x ", EVERY, "tensors of a graph are compared by identity"),
+    (r"\.assign|\.(batch_)?scatter_|_assign", EVERY, "an assignment is made when asked for"),
+    (r"[^=!<>]==|!=| in \[|\d in tf\.| is x ", EVERY, "tensors are compared by identity"),
     (r"jac\(lambda x: tf\.constant", EVERY, "equal constants are one tensor"),
     (r"text\(|repr\(|str\(|\bf['\"]|['\"] % |\.format\(", EVERY, "values are not printed"),
     (r"Generator|set_seed|get_seed|random_seed|rng_state", EVERY, "random state is the session's"),

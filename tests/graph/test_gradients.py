@@ -138,6 +138,24 @@ def test_constants_are_sources_of_their_own():
         assert run(v1.gradients(a * b, [a, b])) == [8.0, 2.0]
 
 
+def test_equal_constants_are_two_sources():
+    """Constants of equal value are not one variable; their array is kept once."""
+    with T.Graph().as_default() as graph:
+        value = np.arange(1000.0)
+        x, y = T.constant(value), T.constant(value)
+        found = run(v1.gradients(x * x * y, [x, y]))
+        np.testing.assert_allclose(found[0], 2 * value * value)
+        np.testing.assert_allclose(found[1], value * value)
+        arrays = {id(t.node.params["value"].array) for t in (x, y)}
+        assert len(arrays) == 1
+        assert T.constant([1, 2]) is T.constant([1, 2])
+        before = graph.stats()["live"]
+        for _ in range(100):
+            z = T.constant(1.0) * 2.0
+        del z
+        assert graph.stats()["live"] == before
+
+
 def test_sources_above_each_other():
     """Each source gets all that flows to it, through other sources, too."""
     with T.Graph().as_default():

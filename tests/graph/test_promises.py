@@ -192,7 +192,9 @@ def test_products_with_a_shared_operand_are_factored(graph):
     a, b = tf.placeholder(tf.float32, [3, 4]), tf.placeholder(tf.float32, [3, 4])
     z = tf.matmul(x, a) + tf.matmul(x, b)
     random = np.random.default_rng(0)
-    values = {t: random.normal(size=s).astype("f") for t, s in ((x, (5, 3)), (a, (3, 4)), (b, (3, 4)))}
+    values = {
+        t: random.normal(size=s).astype("f") for t, s in ((x, (5, 3)), (a, (3, 4)), (b, (3, 4)))
+    }
     with tf.Session() as session:
         found = session.run(z, values)
         np.testing.assert_allclose(found, values[x] @ values[a] + values[x] @ values[b], rtol=1e-5)
@@ -222,6 +224,7 @@ def test_traces_die_with_their_function():
     gc.collect()
     gc.disable()
     try:
+
         def make():
             @talweg.function
             def f(x):

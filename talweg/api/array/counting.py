@@ -23,7 +23,7 @@ from talweg.core.dtypes import ANY, REAL, as_dtype, int32, int64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
-from talweg.eager.tensor import array_of
+from talweg.eager.tensor import EagerTensor, array_of
 from talweg.graph.symbol import Symbol
 from talweg.prims import (
     arithmetic,
@@ -107,7 +107,8 @@ def _places(x: Any, size: Size, axis: Any) -> tuple:
 def _counts(x: Any, size: Size, axis: Any) -> Any:
     """How often each number below `size` appears, [size] or [rows, size]."""
     if axis != -1 or len(x.dims) != 2:
-        return counts.bincount(layout.reshape(x, shape=(math.prod(x.dims),)), size=size)
+        flat = x if len(x.dims) == 1 else layout.reshape(x, shape=(math.prod(x.dims),))
+        return counts.bincount(flat, size=size)
     places, inside = _places(x, size, axis)
     total = x.dims[0] * size
     places = arithmetic.select(inside, places, size_tensor(total, int64))
@@ -138,8 +139,14 @@ def _counted(arr: Any) -> Any:
 
 def _bins(x: Any, minlength: Any, maxlength: Any) -> tuple[Size, Any]:
     """The number of bins, and the tensor that says it, which must live as long."""
-    needed = counts.number_of_bins(x, argument=("bincount", "arr"))
-    size = integer_scalar(needed, "bincount", "arr")
+    if type(x) is EagerTensor:
+        array, needed = np.asarray(x._array), x
+        if array.size and array.min() < 0:
+            raise invalid("TW207", "bincount: arr holds negative numbers", "numbers of at least 0")
+        size: Size = int(array.max()) + 1 if array.size else 0
+    else:
+        needed = counts.number_of_bins(x, argument=("bincount", "arr"))
+        size = integer_scalar(needed, "bincount", "arr")
     if minlength is not None:
         size = largest(size, integer_scalar(minlength, "bincount", "minlength"))
     if maxlength is not None:
@@ -238,7 +245,8 @@ def _histogram_arguments(function: str, values: Any, value_range: Any, nbins: An
     if differ(math.prod(limits.dims), 2):
         raise invalid("TW205", f"{function}: value_range has shape {limits.dims}", "two numbers")
     count = integer_scalar(nbins, function, "nbins")
-    return x, layout.reshape(limits, shape=(2,)), count
+    limits = limits if len(limits.dims) == 1 else layout.reshape(limits, shape=(2,))
+    return x, limits, count
 
 
 @export("histogram_fixed_width")

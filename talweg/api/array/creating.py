@@ -207,7 +207,7 @@ def eye(
     batch = () if batch_shape is None else sizes(batch_shape, "eye", "batch_shape")
     if below(rows, 0) or below(columns, 0):
         raise invalid("TW205", f"eye: num_rows={rows}, num_columns={columns}", "sizes >= 0")
-    if is_symbolic((*batch, rows, columns)):
+    if type(rows) is Dim or type(columns) is Dim or is_symbolic(batch):
         places = sequences.counting(size=rows, dtype=int32)
         matrix = search.one_hot(places, depth=columns, axis=1, dtype=dtype)
         return _broadcast(matrix, shape=(*batch, rows, columns)) if batch else matrix

@@ -88,7 +88,7 @@ def _number_of_steps(scalars: list, dtype: DType) -> Size | None:
         return None
     if not dtype.is_integer:
         known = [x._array for x in scalars if type(x) is not Symbol or constant_of(x.node)]
-        return progression(*known, dtype).size if len(known) == 3 else None
+        return progression(*known, dtype).size if len(known) == 3 else None  # type: ignore
     first, limit, step = (integer_scalar(x, "range", "start") for x in scalars)
     if type(step) is not int or step == 0:
         return None

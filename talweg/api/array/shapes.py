@@ -63,7 +63,7 @@ def _reshaped_in_graph(x: Any, shape: Any) -> Any:
     wanted = integer_vector(shape, "reshape", "shape", scalar=True)
     dims = dims_or_none(x)
     blind = dims is None or (is_symbolic(dims) and _divides_by_zero(wanted))
-    if blind:
+    if blind or dims is None:
         return _reshaped_blindly(x, wanted)
     shape = resolved(wanted, dims)
     result = layout.reshape(x, shape=shape)

@@ -243,7 +243,7 @@ def _add(found: Plan, begin: int, end: int, stride: int) -> None:
 def apply(found: Plan, x: Any) -> Any:
     """x[key] by primitives."""
     if found.raw is not None:
-        return _apply_raw(*found.raw, x)
+        return _apply_raw(*found.raw, x)  # type: ignore
     dims = x.dims
     whole = [0] * len(dims) == found.begin and list(dims) == found.end
     result = x

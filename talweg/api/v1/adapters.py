@@ -38,7 +38,7 @@ def adapted(names: str, target: str, parameters: str, renamed: str = "") -> Call
     call.__module__ = sys._getframe(1).f_globals["__name__"]
     public = [f"compat.v1.{name}" for name in names.split()]
     found = export(*public)(call)
-    ORIGINS.update(dict.fromkeys(public, call.__module__))  # not this module, which only helps
+    ORIGINS.update(dict.fromkeys(public, str(call.__module__)))  # not this module, which only helps
     return found
 
 

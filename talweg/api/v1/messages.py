@@ -35,7 +35,7 @@ class Message:
         if isinstance(present, Message) and not isinstance(value, type(present)):
             raise type_error("TW104", f"{type(self).__name__}.{name} = {value!r}")
         if isinstance(present, (list, dict)):
-            value = type(present)(value)
+            value = type(present)(value)  # type: ignore
         object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:

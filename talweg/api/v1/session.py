@@ -102,7 +102,7 @@ class Session:
         self._graph: Any = graph
         self._config = config
         self._state: dict[Any, Any] = {}  # handle of a variable -> array
-        self._plans: dict[tuple, tuple] = {}
+        self._plans: dict[Any, Program] = {}
         self._closed = False
         self._lock = threading.RLock()
         self._contexts: list = []

@@ -185,7 +185,8 @@ class variable_scope:
 
     def __enter__(self) -> VariableScope:
         own = store()
-        name, is_default = self._name_or_scope, False
+        name: Any = self._name_or_scope
+        is_default = False
         if name is None:
             name, is_default = self._default_name, True
         with contextlib.ExitStack() as stack:

@@ -166,6 +166,8 @@ def given(cond: Symbol, holds: bool) -> Iterator[None]:
     """Take it as known inside the block whether a condition holds."""
     before = facts.known
     facts.known = (*before, (cond, holds))
+    if cond.node.prim.name == "logical_not":
+        facts.known += ((cond.graph.symbol(cond.node.operands[0]), not holds),)
     try:
         yield
     finally:

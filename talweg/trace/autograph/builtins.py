@@ -70,12 +70,6 @@ def range_(*ends: Any) -> Any:
     return _operation("range", *ends) if any(map(is_symbolic, ends)) else range(*ends)
 
 
-@overload(builtins.abs)
-def abs_(x: Any) -> Any:
-    """`abs(x)`."""
-    return abs(x)
-
-
 @overload(builtins.print)
 def print_(*values: Any, **named: Any) -> None:
     """`print(...)`; with tensors among the values, when the graph runs, to the standard output."""

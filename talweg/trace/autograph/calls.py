@@ -12,7 +12,6 @@ from typing import Any
 
 from talweg.core.provenance import is_inner
 from talweg.trace.autograph.overloads import OVERLOADS
-from talweg.trace.autograph.source import NoSourceError
 from talweg.trace.autograph.status import LOGGER, log, status
 
 _LIBRARY = sysconfig.get_path("stdlib") + os.sep
@@ -25,6 +24,9 @@ class Codes:
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[Any, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
 
     def get(self, code: CodeType, default: Any) -> Any:
         """What was kept for a code object."""

@@ -137,9 +137,10 @@ class Carried:
             body()
             values = self.loop.get_state()
             finals[:] = values
-            found: list = []
+            found: list = [None] * len(self.leaves)
             for name, value, form in zip(self.loop.names, values, self.forms):
-                found.extend(form.taken_apart(name, value))
+                for place, tensor in zip(form.places, form.taken_apart(name, value)):
+                    found[place] = tensor
             return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, found)]
 
         try:

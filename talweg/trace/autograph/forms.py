@@ -21,7 +21,7 @@ class LeafForm:
     """A tensor, number `place` of those carried."""
 
     def __init__(self, place: int):
-        self.place = place
+        self.place, self.places = place, [place]
 
     def made_of(self, tensors: list) -> Any:
         """The value, made of all carried tensors."""
@@ -41,6 +41,7 @@ class NestForm:
 
     def __init__(self, like: Any, parts: list):
         self.like, self.parts = like, parts
+        self.places = [place for part in parts for place in part.places]
 
     def made_of(self, tensors: list) -> Any:
         """The value, made of all carried tensors."""
@@ -74,6 +75,7 @@ class FixedForm:
 
     def __init__(self, value: Any, free: bool = False):
         self.value, self.free = value, free
+        self.places: list = []
 
     def made_of(self, tensors: list) -> Any:
         """The value, whatever is carried."""

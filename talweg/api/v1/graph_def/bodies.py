@@ -267,7 +267,7 @@ class Library:
 
 
 def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
-    """(the nodes that are operations, those that are written together with what waits with them)."""
+    """(the nodes that are operations, those that are written with what waits with them)."""
     users: dict[Node, int] = {}
     for node in nodes:
         for source in node.inputs:

@@ -22,7 +22,8 @@ from talweg.api.v1.graph_def.regions import (
     Planner,
     Regions,
 )
-from talweg.api.v1.graph_def.values import RULES, Resource, base, passed_on, tensor
+from talweg.api.v1.graph_def.scopes import Namer, Scope
+from talweg.api.v1.graph_def.values import RULES, Resource, base, tensor
 from talweg.core import dispatch
 from talweg.core.dtypes import int32, resource, variant
 from talweg.core.errors import (
@@ -32,15 +33,12 @@ from talweg.core.errors import (
     ResourceExhaustedError,
     UnimplementedError,
     compose,
-    value_error,
 )
 from talweg.core.value import Tensor
 from talweg.eager.tensor import wrap
-from talweg.graph.operation import Operation
 from talweg.graph.structure import map_leaves
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import arithmetic
-from talweg.prims.bundle import bundle
 from talweg.prims.whole import whole
 from talweg.trace import control
 from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop
@@ -49,94 +47,6 @@ from talweg.trace.whole import Call, Hole
 INLINED = 1_000_000  # nodes of functions that one import may build
 RENAMED = {"squeeze_dims": "axis"}  # attributes with another name in tf.raw_ops
 NESTED = 100  # functions inside one another
-
-
-class Scope:
-    """The values of a region, and of those around it."""
-
-    def __init__(self, outer: Scope | None = None):
-        self.outer = outer
-        self.values: dict[Reference, Any] = {}
-        self.done: dict[str, Any] = {}  # name of a node -> what to wait for
-
-    def known(self, name: str) -> bool:
-        """Whether a node is built."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.done:
-                return True
-            scope = scope.outer
-        return False
-
-    def value(self, reference: Reference) -> Any:
-        """The value of a tensor."""
-        scope: Scope | None = self
-        while scope is not None:
-            if reference in scope.values:
-                return scope.values[reference]
-            scope = scope.outer
-        raise KeyError(reference)
-
-    def control(self, name: str) -> Any:
-        """What to wait for to wait for a node; None if there is nothing."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.done:
-                return scope.done[name]
-            scope = scope.outer
-        return None
-
-    def set(self, name: str, outputs: list, control: Any) -> None:
-        """Note what a node gave."""
-        self.done[name] = control
-        for number, value in enumerate(outputs):
-            self.values[name, number] = value
-
-
-class Namer:
-    """Gives the nodes of the graph that is imported into their names."""
-
-    def __init__(self, graph: Any, prefix: str):
-        self.graph, self.prefix = graph, prefix
-
-    def check(self, names: Any) -> None:
-        """ValueError if a name is taken."""
-        if self.prefix:
-            return  # a scope that was just made
-        for name in names:
-            if self.graph.has_name(name):
-                raise value_error("TW506", f"Node name '{name}' already exists in the Graph")
-
-    def name(self, item: Item, outputs: list, inputs: list, control: Any) -> list:
-        """Name what a node gave; the outputs, which are now results of an operation of that name."""
-        full = f"{self.prefix}{item.name}"
-        if not outputs or not all(type(x) is Symbol for x in outputs):
-            first = next((x for x in outputs if isinstance(x, Resource)), None)
-            if isinstance(control, (Symbol, Operation)):
-                self._label(control.node, full)
-            elif first is not None:
-                self._label(first.read().node, full)
-            return outputs
-        outputs = [passed_on(x) if any(x is y for y in inputs) else x for x in outputs]
-        nodes = [x.node for x in outputs]
-        if len(nodes) == 1 and nodes[0].prim.name != "item":
-            self._label(nodes[0], full)
-        elif len(nodes) == 1:
-            outputs = [passed_on(outputs[0])]
-            self._label(outputs[0].node, full)
-        else:
-            sources = {id(node.inputs[0]) for node in nodes if node.prim.name == "item"}
-            places = [node.params.get("index") for node in nodes]
-            shown = outputs
-            if len(sources) != 1 or places != list(range(len(nodes))):
-                shown = bundle(*outputs)  # has the name; what follows knows more of the parts
-            self._label(shown[0].node.inputs[0], full)
-        if item.message.device:
-            self.graph.place(outputs[0].node, item.message.device)
-        return outputs
-
-    def _label(self, node: Any, full: str) -> None:
-        self.graph.add_name(node, full)
 
 
 class Builder:
@@ -270,11 +180,10 @@ class Builder:
             raise item.error(f"it gives {len(outputs)} outputs instead of {len(wanted)}")
         outputs = [_widened(x, dtype) for x, dtype in zip(outputs, wanted)]
         for number, (value, dtype) in enumerate(zip(outputs, wanted)):
-            if type(value) is Symbol and value.dtype is not dtype:
-                if variant not in (value.dtype, dtype):
-                    raise item.error(
-                        f"output {number} is {value.dtype.name}, but the node says {dtype.name}"
-                    )
+            if _differs(value, dtype):
+                raise item.error(
+                    f"output {number} is {value.dtype.name}, but the node says {dtype.name}"
+                )
         return outputs, None
 
     def call(self, item: Item, inputs: list) -> Any:
@@ -463,11 +372,10 @@ class Builder:
         scope = Scope()
         for place, (argument, value) in enumerate(zip(function.arguments, arguments)):
             dtype = function.dtypes[place]
-            if type(value) is Symbol and value.dtype is not dtype:
-                if variant not in (value.dtype, dtype):
-                    raise item.error(
-                        f"argument '{argument}' of '{name}' is {dtype.name}, not {value.dtype.name}"
-                    )
+            if _differs(value, dtype):
+                raise item.error(
+                    f"argument '{argument}' of '{name}' is {dtype.name}, not {value.dtype.name}"
+                )
             scope.set(argument, [value], value if type(value) is Symbol else None)
         self.active.append(name)
         try:
@@ -486,6 +394,13 @@ class Builder:
             lambda name=name: self.apply(name, arguments, item) for name in names
         ]  # fmt: skip
         return self._branches(item, index, functions)
+
+
+def _differs(value: Any, dtype: Any) -> bool:
+    """Whether a tensor is of another dtype; lists stand for what TensorFlow gives other dtypes."""
+    return type(value) is Symbol and value.dtype is not dtype and (
+        variant not in (value.dtype, dtype)
+    )  # fmt: skip
 
 
 def _widened(value: Any, dtype: Any) -> Any:

@@ -17,25 +17,22 @@ from talweg.api.v1.graph_def.bodies import (
     STREAMS,
     Library,
     element_dtypes,
-    handles_of,
     nodes_to_write,
 )
 from talweg.api.v1.graph_def.expressions import describe
 from talweg.api.v1.graph_def.messages import PRODUCER, GraphDef
+from talweg.api.v1.graph_def.special_writers import SPECIAL
 from talweg.api.v1.graph_def.tensor_protos import array_to_proto
-from talweg.api.v1.graph_def.whole_calls import raw_form
-from talweg.api.v1.graph_def.writing import Made, Output, Writer, cannot_write, static_shape
-from talweg.api.v1.graph_def.writing_rules import RULES, empty_list
+from talweg.api.v1.graph_def.writing import Output, Writer, cannot_write, static_shape
+from talweg.api.v1.graph_def.writing_rules import RULES
 from talweg.api.v1.whole_calls import as_it_is
-from talweg.core.dtypes import DType, variant
+from talweg.core.dtypes import DType
 from talweg.core.errors import NeedsStaticError, UnimplementedError
 from talweg.core.provenance import describe as where
 from talweg.graph.names import default_name
 from talweg.graph.node import Node
 
 CAPTURED = "_talweg_captured_bytes"
-_ASSIGN = {"assign": "AssignVariableOp", "add": "AssignAddVariableOp",
-           "sub": "AssignSubVariableOp"}  # fmt: skip
 
 
 class Exporter(Writer):
@@ -112,7 +109,7 @@ class Exporter(Writer):
                 raise cannot_write(f"the variable {variable.name!r} in a function")
             name = variable.name.partition(":")[0]
             given = {"dtype": variable.dtype, "shape": variable.shape, "shared_name": name}
-            self.taken.add(name.lower())
+            self.taken[name.lower()] = None
             found = self.node("VarHandleOp", name, [], given)[0]
             self.handles[variable] = found
         return found
@@ -150,9 +147,10 @@ class Exporter(Writer):
         """Write an operation under this name."""
         controls = [*self.controls_of(node), *controls]
         start = len(self.nodes)
-        before = dict(self.constants), dict(self.sizes), set(self.taken)
+        noted = self.constants, self.sizes, self.taken
+        counts = [len(part) for part in noted]
         try:
-            special = _SPECIAL.get(node.prim.name)
+            special = SPECIAL.get(node.prim.name)
             if special is not None:
                 outputs = special(self, node, name, controls)
             else:
@@ -161,7 +159,11 @@ class Exporter(Writer):
             if isinstance(error, TypeError) and not _unknown_rank(node):
                 raise
             del self.nodes[start:]
-            self.constants, self.sizes, self.taken = before
+            for part, count in zip(noted, counts):
+                while len(part) > count:
+                    gone, _ = part.popitem()  # the youngest
+                    if part is self.constants:
+                        del self.values[gone], self.names[gone]
             outputs = self._unknown(node, name, controls, error)
         self.names[node] = name
         if outputs is not None:
@@ -178,6 +180,8 @@ class Exporter(Writer):
         operands = [None if x.prim.name in STREAMS else self.operand(x, f"{name}/{label}")
                     for x, label in zip(node.operands, labels)]  # fmt: skip
         rule = RULES.get(node.prim.name)
+        if None in operands and rule is None:
+            raise cannot_write("a stream of random numbers")
         made = rule(self, node, operands, node.params) if rule is not None else (
             describe(self, node, operands))  # fmt: skip
         if made is None:
@@ -210,196 +214,6 @@ class Exporter(Writer):
         shapes = [static_shape(getattr(aval, "dims", None)) for aval in avals]
         if node.prim.name != "group":
             message.attr["_output_shapes"].CopyFrom(attributes.write(shapes, "list(shape)"))
-
-
-# -- operations that are not described by expressions
-
-
-def _constant(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    found = writer.literal(node, name)
-    writer.nodes[-1].input.extend([f"^{control}" for control in controls])
-    return [found]
-
-
-def _placeholder(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    given = {"dtype": node.aval.dtype, "shape": static_shape(node.aval.dims)}
-    return writer.node("Placeholder", name, [], given, controls)
-
-
-def _group(writer: Exporter, node: Node, name: str, controls: list) -> None:
-    writer.node("NoOp", name, [], {}, controls)
-
-
-def _after(writer: Exporter, node: Node, name: str, controls: list) -> list[Output] | None:
-    inner = node.inputs[0]
-    if inner in writer.folded:
-        writer.write(inner, name, controls)
-        return writer.values[inner]
-    return writer.node("Identity", name, [writer.operand(inner, f"{name}/input")], {}, controls)
-
-
-def _read(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    variable = node.params["variable"]
-    given = {"dtype": variable.dtype}
-    handle = writer.handle(variable)
-    if name == handle.node:
-        name = writer.unique(f"{name}/Read/ReadVariableOp")
-    outputs = writer.node("ReadVariableOp", name, [handle], given, controls)
-    writer.renamed[node] = name
-    return outputs
-
-
-def _initialized(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    handle = writer.handle(node.params["variable"])
-    return writer.node("VarIsInitializedOp", name, [handle], {}, controls)
-
-
-def _update(writer: Exporter, node: Node, name: str, controls: list) -> None:
-    variable, kind = node.params["variable"], node.params["rule"]
-    handle = writer.handle(variable)
-    values = [writer.operand(x, f"{name}/value") for x in node.operands]
-    given = {"dtype": variable.dtype}
-    if kind in _ASSIGN:
-        writer.node(_ASSIGN[kind], name, [handle, *values], given, controls)
-    elif kind.startswith("scatter_"):
-        op = f"ResourceScatter{kind.removeprefix('scatter_').title()}"
-        writer.node(op, name, [handle, *values], given, controls)
-    else:
-        raise cannot_write(f"update_variable by {kind}")
-
-
-def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    bodies, library = node.params["bodies"], writer.library
-    handles = handles_of(bodies)
-    kept = library.kept_of(node)
-    inputs = [writer.operand(x, f"{name}/input") for x in node.operands[1:]]
-    inputs += [writer.handle(variable) for variable in handles]
-    names = [library.branch(body, handles, kept) for body in bodies]
-    dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
-    stateful = bool(handles) or any(body.has_effects for body in bodies)
-    given: dict[str, Any] = {"Tout": dtypes}
-    avals = [*node.aval[:-1]]
-    shapes = [static_shape(aval.dims) for aval in avals] + [static_shape(None) for _ in kept]
-    if len(names) == 1:
-        op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
-        outputs = writer.node(op, name, [inputs], {**given, "f": library.attribute(names[0])},
-                              controls)  # fmt: skip
-    else:
-        given["output_shapes"] = shapes
-        prefix = "" if stateful else "Stateless"
-        if len(names) == 2:
-            predicate, places = _predicate(writer, node.operands[0], f"{name}/cond")
-            given["then_branch"], given["else_branch"] = (
-                library.attribute(names[place]) for place in places
-            )
-            outputs = writer.node(f"{prefix}If", name, [predicate, inputs], given, controls)
-        else:
-            given["branches"] = [library.attribute(part) for part in names]
-            op = "StatelessCase" if prefix else "Case"
-            index = writer.operand(node.operands[0], f"{name}/branch_index")
-            outputs = writer.node(op, name, [index, inputs], given, controls)
-    return _with_history(writer, node, outputs, len(avals), kept)
-
-
-def _predicate(writer: Exporter, index: Node, label: str) -> tuple[Output, tuple]:
-    """(a truth value, the numbers of the bodies for true and for false) of a number of a body."""
-    if index.prim.name == "cast" and index.operands[0].prim.name == "logical_not":
-        return writer.operand(index.operands[0].operands[0], label), (0, 1)
-    zero = writer.integers(0, index.aval.dtype)
-    return writer.one(Made("NotEqual", (writer.value(index), zero), {}), label), (1, 0)
-
-
-def _act(writer: Exporter, node: Node, name: str, controls: list) -> None:
-    if node.params["call"].tf_type != "Assert":
-        raise cannot_write(node.params["call"].tf_type)
-    condition, *data = [writer.operand(x, f"{name}/data") for x in node.operands]
-    writer.node("Assert", name, [condition, data], {}, controls)
-
-
-def _with_history(
-    writer: Exporter, node: Node, outputs: list, count: int, kept: tuple
-) -> list[Output]:
-    """The results, and a history that stands for the inner values among the outputs."""
-    inner = dict(zip(kept, outputs[count:]))
-    writer.histories[node] = inner
-    return [*outputs[:count], Output("", 0, "", variant)]
-
-
-def _loop(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    params, library = node.params, writer.library
-    body, condition, count = params["body"], params["cond"], params["count"]
-    handles = handles_of((condition, body))
-    kept = library.kept_of(node)
-    counted = node in library.counted
-    inputs = [writer.operand(x, f"{name}/input") for x in node.operands]
-    inputs += [writer.handle(variable) for variable in handles]
-    inputs += [writer.one(empty_list(x.aval.dtype), f"{name}/accumulator") for x in kept]
-    if counted:
-        inputs.append(writer.one(writer.integers(0), f"{name}/trips"))
-    shapes = [static_shape(dims) for dims, _ in params["avals"]]
-    shapes += [static_shape(x.aval.dims) for x in node.operands[count:]]
-    shapes += [static_shape(()) for _ in range(len(inputs) - len(shapes))]
-    extra = (kept, counted)
-    given = {
-        "cond": library.attribute(library.condition(condition, handles, extra)),
-        "body": library.attribute(library.loop_body(body, handles, count, extra)),
-        "output_shapes": shapes,
-    }
-    stateful = bool(handles) or condition.has_effects or body.has_effects
-    op = "While" if stateful else "StatelessWhile"
-    outputs = writer.node(op, name, [inputs], given, controls)
-    start = len(node.operands) + len(handles)
-    if counted:
-        writer.trips[node] = outputs[start + len(kept)]
-    return _with_history(writer, node, [*outputs[:count], *outputs[start:]], count, kept)
-
-
-def _call(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    body, library = node.params["body"], writer.library
-    handles = handles_of((body,))
-    kept = library.kept_of(node)
-    inputs = [writer.operand(x, f"{name}/args") for x in node.operands]
-    inputs += [writer.handle(variable) for variable in handles]
-    dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
-    given = {"Tout": dtypes, "f": library.attribute(library.branch(body, handles, kept))}
-    stateful = bool(handles) or body.has_effects
-    op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
-    outputs = writer.node(op, name, [inputs], given, controls)
-    return _with_history(writer, node, outputs, len(node.aval) - 1, kept)
-
-
-def _inner_value(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    source = node.inputs[0].inputs[0] if node.inputs[0].prim.name == "item" else None
-    found = writer.histories.get(source, {}).get(node.params["inner"])
-    if found is None:
-        raise cannot_write("a value inside a branch or loop inside another one")
-    return writer.node("Identity", name, [found], {}, controls)
-
-
-def _trips(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    source = node.inputs[0].inputs[0] if node.inputs[0].prim.name == "item" else None
-    if source not in writer.trips:
-        raise cannot_write("the number of iterations of a loop inside another one")
-    return writer.node("Identity", name, [writer.trips[source]], {}, controls)
-
-
-def _whole(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    operands = [writer.operand(x, f"{name}/Const") for x in node.operands]
-    made = raw_form(writer, node.params["call"], operands)
-    if made is None:
-        raise cannot_write(f"{node.params['call']!r}, whose sizes are not known")
-    outputs = writer.realise(made, name, controls)
-    if [x.dtype for x in outputs] != [aval.dtype for aval in node.aval]:
-        raise cannot_write(f"{node.params['call']!r}")
-    return outputs
-
-
-_SPECIAL: dict[str, Any] = {
-    "constant": _constant, "placeholder": _placeholder, "group": _group, "after": _after,
-    "read_variable": _read, "is_initialized": _initialized, "update_variable": _update,
-    "branch": _branch, "loop": _loop, "call": _call, "inner_value": _inner_value,
-    "trips": _trips, "whole": _whole, "act": _act,
-}  # fmt: skip
 
 
 def _unknown_rank(node: Node) -> bool:
@@ -436,7 +250,8 @@ def graph_def(
 
 def _write(graph: Any, message: Any, shapes: bool, captured: bool) -> tuple[list, Exporter]:
     nodes, folded = nodes_to_write(list(graph.table.nodes.values()))
-    names = {node: graph.names_of(node) for node in nodes}
+    # the youngest first: those before it are named with it
+    names = {node: graph.names_of(node) for node in reversed(nodes)}
 
     def writer_of(nodes: Any) -> Exporter:
         return Exporter(nodes, library, True, (), False, captured)
@@ -477,9 +292,9 @@ def _distinct_values(nodes: list[Node]) -> dict[Node, Node]:
         if unique is None or unique.prim.name != "unique" or place.params["index"]:
             continue
         taker = takers[0]
-        if len(takers) == 1 and taker.prim.name in ("gather", "gather_rows"):
-            if taker.operands[0] is unique.operands[0]:
-                found[unique] = taker
+        gathers = len(takers) == 1 and taker.prim.name in ("gather", "gather_rows")
+        if gathers and taker.operands[0] is unique.operands[0]:
+            found[unique] = taker
     return found
 
 

@@ -18,7 +18,15 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
     """Write a graph or GraphDef to the file `name` in the folder `logdir`; its path.
 
     The folder is made if need be; the file is written whole or not at all.  As text unless
-    `as_text` is False.
+    `as_text` is False.  OSError if it cannot be written.
+
+    >>> import os, tempfile
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default() as graph, tempfile.TemporaryDirectory() as folder:
+    ...     x = tf.placeholder(tf.float32, [], name="x")
+    ...     path = tf.io.write_graph(graph, folder, "graph.pb", as_text=False)
+    ...     os.path.basename(path), os.path.getsize(path) > 0
+    ('graph.pb', True)
     """
     message = graph_or_graph_def
     if hasattr(message, "as_graph_def"):

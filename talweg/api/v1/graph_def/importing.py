@@ -16,9 +16,10 @@ from talweg.api.v1.graph_def import (
     rules_random,
     rules_state,
 )
-from talweg.api.v1.graph_def.building import Builder, Namer, Scope
+from talweg.api.v1.graph_def.building import Builder
 from talweg.api.v1.graph_def.messages import GraphDef
 from talweg.api.v1.graph_def.regions import Planner, Regions
+from talweg.api.v1.graph_def.scopes import Namer, Scope
 from talweg.api.v1.graphs import default_graph
 from talweg.api.v1.whole_calls import as_it_is
 from talweg.core.errors import type_error, value_error

@@ -133,6 +133,15 @@ def import_meta_graph(
 
     A Saver of the imported variables; None if there are none.  OSError if the file cannot be read,
     ValueError if it is damaged; errors of nodes are those of `tf.import_graph_def`.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_variable("v", initializer=[1.0, 2.0])
+    ...     meta_graph = tf.train.export_meta_graph()
+    >>> with tf.Graph().as_default():
+    ...     saver = tf.train.import_meta_graph(meta_graph)
+    ...     [variable.name for variable in tf.global_variables()]
+    ['v:0']
     """
     message = meta_graph_or_file
     if not isinstance(message, MetaGraphDef):

@@ -1,4 +1,4 @@
-"""Taking a GraphDef or a FunctionDef apart: its nodes, with inputs, controls and attributes checked.
+"""Taking a GraphDef or a FunctionDef apart: nodes with inputs, controls and attributes, checked.
 
 Nothing is built here, and nothing recurses.  A tensor is (name of its node, number of the output).
 """
@@ -74,7 +74,7 @@ def call_attributes(signature: Any) -> dict:
 
 
 def items_of(graph_def: Any, functions: Any) -> dict[str, Item]:
-    """The nodes of a GraphDef by name, in its order.  ValueError for what does not hold together."""
+    """The nodes of a GraphDef by name, in its order; ValueError if they do not hold together."""
     found = _named(graph_def.node, functions)
     for item in found.values():
         item.inputs = [_tensor(item, text) for text in item.raw]

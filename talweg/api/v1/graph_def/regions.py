@@ -1,7 +1,7 @@
 """Branches and loops of TensorFlow's first generation: which nodes lie in which.
 
-`Switch`, `Merge`, `Enter`, `Exit` and `NextIteration` do not say what belongs together.  Each tensor
-gets a *path*: the branches ("branch", predicate, side) and loops ("loop", frame) it lies in,
+`Switch`, `Merge`, `Enter`, `Exit` and `NextIteration` do not say what belongs together.  Each
+tensor gets a *path*: the branches ("branch", predicate, side) and loops ("loop", frame) it lies in,
 outermost first.  A `Switch` adds a branch, the `Merge` of both sides of one predicate takes it off;
 `Enter` adds a loop, `Exit` takes it off; any other node lies as deep as its deepest input.
 Then every `Merge` is a result of a tf.cond, and every frame a tf.while_loop.
@@ -25,6 +25,7 @@ NEXT = frozenset(("NextIteration", "RefNextIteration"))
 STRUCTURE = SWITCH | MERGE | ENTER | EXIT | NEXT
 PASSING = frozenset(("Identity", "RefIdentity"))
 DEEPEST = 100  # branches and loops inside one another
+COUNTED = 256  # merges up to which those of one predicate may depend on each other
 
 
 class Frame:
@@ -80,6 +81,8 @@ class Regions:
         self.frame_of: dict[str, Frame] = {}  # merges, exits and conditions of loops
         self.choice_of: dict[str, Choice] = {}  # merges of branches
         self._depth: dict[str, dict] = {}  # node -> predicate -> merges of it on the way
+        merges = sum(item.op in MERGE for item in items.values())
+        self.apart = merges <= COUNTED
         self.plain = not any(item.op in STRUCTURE for item in items.values())
         for item in items.values():
             if item.op in ENTER:
@@ -110,8 +113,9 @@ class Regions:
     def _order(self) -> list:
         needs: dict[Any, list] = {name: self._needs(item) for name, item in self.items.items()}
         for frame in self.frames.values():
-            outside = [name for enter in frame.enters
-                       for name in (*[name for name, _ in enter.inputs], *enter.controls)]  # fmt: skip
+            outside: list[str] = []
+            for enter in frame.enters:
+                outside += [*[name for name, _ in enter.inputs], *enter.controls]
             needs[frame] = [name for name in outside if name in self.items]
         missing = {key: len(set(sources)) for key, sources in needs.items()}
         users: dict[Any, list] = {}
@@ -184,7 +188,8 @@ class Regions:
         if self.plain:
             self.paths[item.name] = ()
             return
-        self._count_merges(item)
+        if self.apart:
+            self._count_merges(item)
         if item.op in ENTER:
             self.paths[item.name] = self.frames[item.attributes["frame_name"]].inside
         elif item.op in MERGE:
@@ -237,8 +242,8 @@ class Regions:
         ):  # fmt: skip
             raise not_recognised(item, "its inputs are not the two sides of one predicate")
         path, predicate, side = first[:-1], first[-1][1], first[-1][2]
-        counts = self._depth[item.name]
-        counts[predicate] = counts.get(predicate, 0) + 1
+        counts = self._depth.setdefault(item.name, {})
+        counts[predicate] = counts.get(predicate, 0) + 1 if self.apart else 1
         key = (path, predicate, counts[predicate])
         choice = self.choices.setdefault(key, Choice(predicate, path))
         choice.merges.append((item, 0 if side == 1 else 1))

@@ -127,10 +127,10 @@ def gradient(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("AddN")
-def added(builder: Any, item: Any, inputs: list) -> list:
+def added(builder: Any, item: Any, inputs: list) -> Any:
     """A sum; of lists element by element."""
     if inputs[0].dtype is not dtypes.variant:
-        return [builder.call(item, inputs)]
+        return builder.call(item, inputs)
     total = inputs[0]
     for other in inputs[1:]:
         total = lists.variant_sum(total, other)

@@ -1,4 +1,4 @@
-"""Rules of random numbers: stateful operations by their two seeds, stateless ones by key and counter."""
+"""Rules of random numbers: stateful operations by two seeds, stateless ones by key and counter."""
 
 from __future__ import annotations
 

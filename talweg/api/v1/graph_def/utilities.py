@@ -70,6 +70,14 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
     """A GraphDef without Identity and CheckNumerics nodes, except `protected_nodes`.
 
     Nodes that others wait for, and Identities that wait themselves, stay.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default() as graph:
+    ...     x = tf.placeholder(tf.float32, [], name="x")
+    ...     y = tf.exp(tf.identity(x, name="same"), name="y")
+    >>> small = tf.graph_util.remove_training_nodes(graph.as_graph_def())
+    >>> [node.name for node in small.node]
+    ['x', 'y']
     """
     input_graph = checked_message(input_graph)
     protected = set(protected_nodes or ())
@@ -106,7 +114,12 @@ def _beyond(text: str, bridges: dict) -> str:
 @export("compat.v1.graph_util.must_run_on_cpu")
 @as_it_is
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Whether TensorFlow runs a node (NodeDef or operation) on the CPU whatever it is told."""
+    """Whether TensorFlow runs a node (NodeDef or operation) on the CPU whatever it is told.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.graph_util.must_run_on_cpu(tf.NodeDef(name="x", op="Placeholder"))
+    False
+    """
     message = getattr(node, "node_def", node)
     if message.op in ("Variable", "VariableV2"):
         return pin_variables_on_cpu
@@ -123,7 +136,14 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 @export("compat.v1.graph_util.tensor_shape_from_node_def_name")
 @as_it_is
 def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> Any:
-    """The shape of the tensor that an input of a NodeDef names."""
+    """The shape of the tensor that an input of a NodeDef names; KeyError if there is none.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default() as graph:
+    ...     x = tf.placeholder(tf.float32, [None, 2], name="x")
+    >>> tf.graph_util.tensor_shape_from_node_def_name(graph, "x").as_list()
+    [None, 2]
+    """
     name = input_name if ":" in input_name else f"{input_name}:0"
     return graph.get_tensor_by_name(name).shape
 

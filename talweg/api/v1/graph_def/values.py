@@ -1,4 +1,4 @@
-"""What flows along the edges of a GraphDef while it is built, tensors aside, and the rules' table."""
+"""What flows along the edges of a GraphDef besides tensors, and the table of rules."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Output(NamedTuple):
 
 
 class Made:
-    """An operation to be written; `part` is the number of the output that is meant, if it is one."""
+    """An operation to be written; `part` is the number of the output that is meant, if any."""
 
     __slots__ = ("attributes", "inputs", "op", "part")
 
@@ -60,7 +60,7 @@ class Writer:
 
     def __init__(self, nodes: Any, inside: bool, taken: Iterable[str] = (), shapes: bool = False):
         self.nodes, self.inside, self.shapes = nodes, inside, shapes
-        self.taken = {name.lower() for name in taken}
+        self.taken = dict.fromkeys([name.lower() for name in taken])  # names, in order
         self.values: dict[Node, list[Output]] = {}
         self.sizes: dict[Any, Output] = {}
         self.constants: dict[Node, Output] = {}
@@ -71,7 +71,7 @@ class Writer:
         while found.lower() in self.taken:
             number += 1
             found = f"{name}_{number}"
-        self.taken.add(found.lower())
+        self.taken[found.lower()] = None
         return found
 
     def text(self, output: Output) -> str:
@@ -187,7 +187,11 @@ class Writer:
         key = (size, dtype)
         found = self.sizes.get(key)
         if found is None:
-            found = self.sizes[key] = self.one(self._polynomial(size, dtype), "size")
+            if dtype in (int32, int64):
+                made = self._polynomial(size, dtype)
+            else:
+                made = Made("Cast", (self.size(size, int64),), {"DstT": dtype})
+            found = self.sizes[key] = self.one(made, "size")
         return found
 
     def _polynomial(self, size: Dim, dtype: DType) -> Any:

@@ -297,9 +297,12 @@ def unique(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 _FLOATS = {"uniform": "RandomUniform", "normal": "RandomStandardNormal",
            "truncated_normal": "TruncatedNormal"}  # fmt: skip
-_STATELESS = {"RandomUniform": "StatelessRandomUniform", "TruncatedNormal": "StatelessTruncatedNormal",
-              "RandomStandardNormal": "StatelessRandomNormal",
-              "RandomUniformInt": "StatelessRandomUniformInt"}  # fmt: skip
+_STATELESS = {
+    "RandomUniform": "StatelessRandomUniform",
+    "TruncatedNormal": "StatelessTruncatedNormal",
+    "RandomStandardNormal": "StatelessRandomNormal",
+    "RandomUniformInt": "StatelessRandomUniformInt",
+}
 
 
 @written("random_gamma", "random_poisson")
@@ -415,4 +418,6 @@ def of_lists(writer: Any, node: Node, operands: list, params: dict) -> Any:
     if name == "list_scatter":
         values, indices, x = operands
         return Made("TensorListScatterIntoExistingList", (values, x, indices), {})
-    return Made("AddN", (list(operands),), {})
+    lengths = tuple([Made("TensorListLength", (x,), {}) for x in operands])
+    most = writer.one(Made("Maximum", lengths, {}), "length")  # TensorFlow adds equal lengths only
+    return Made("AddN", ([Made("TensorListResize", (x, most), {}) for x in operands],), {})

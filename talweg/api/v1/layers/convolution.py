@@ -247,14 +247,14 @@ class Separable(Convolution):
 
     def convolve(self, inputs: Any) -> Any:
         """Both convolutions; sequences are images of one row."""
-        kernels = [self.depthwise_kernel, self.pointwise_kernel]
+        depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel
         strides, dilation = self.strides, self.dilation_rate
         if self.rank == 1:
             inputs = expand_dims(inputs, 1)
-            kernels = [expand_dims(kernel, 0) for kernel in kernels]
+            depthwise, pointwise = expand_dims(depthwise, 0), expand_dims(pointwise, 0)
             strides, dilation = strides * 2, (1, *dilation)
         outputs = nn.separable_conv2d(
-            inputs, *kernels, (1, *strides, 1), self.padding.upper(), None, dilation
+            inputs, depthwise, pointwise, (1, *strides, 1), self.padding.upper(), None, dilation
         )
         return squeeze(outputs, [1]) if self.rank == 1 else outputs
 

@@ -80,7 +80,7 @@ class BatchNormalization(Layer):
         self.beta_options = (beta_initializer, beta_regularizer, beta_constraint)
         self.gamma_options = (gamma_initializer, gamma_regularizer, gamma_constraint)
         self.moving_options = (moving_mean_initializer, moving_variance_initializer)
-        self.axes: tuple = ()
+        self.axes: tuple[int, ...] = ()
         self.gamma: Any = None
         self.beta: Any = None
         self.moving_mean: Any = None
@@ -149,11 +149,13 @@ class BatchNormalization(Layer):
             sizes = [1] * rank
             sizes[self.axes[0]] = -1
             parts = [None if part is None else reshape(part, sizes) for part in parts]
-        return cast(normalize(cast(inputs, wide), *parts, self.epsilon), inputs.dtype)
+        mean, variance, beta, gamma = parts
+        found = normalize(cast(inputs, wide), mean, variance, beta, gamma, self.epsilon)
+        return cast(found, inputs.dtype)
 
     def _kept_variance(self, inputs: Any, variance: Any, over: list) -> Any:
         """What the moving variance is made of: n / (n - 1) times the variance, for images."""
-        if inputs.shape.rank != 4 or len(self.axes) > 1 or self.axes[0] not in (1, 3):
+        if inputs.shape.rank != 4 or self.axes not in ((1,), (3,)):
             return variance
         if not self._unbiased:
             return variance

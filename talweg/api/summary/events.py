@@ -1,0 +1,141 @@
+"""Event files: records of Event messages, whole ones always, as TensorBoard reads them.
+
+The message classes are those of the optional package tensorboard; they are looked up when a summary
+is first written, so that nothing here needs it before.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+import time
+import types
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from talweg.api.v1.train.bundle.checksum import crc32c, masked
+from talweg.core.dtypes import as_dtype
+
+VERSION = "brain.Event:2"  # of the format of event files
+_numbers = iter(range(2**62))  # tells files of one process apart
+
+
+def messages() -> Any:
+    """The message classes; ImportError says what to install if they are not there."""
+    try:
+        from tensorboard.compat.proto import event_pb2, graph_pb2, meta_graph_pb2, summary_pb2
+        from tensorboard.compat.proto.tensor_pb2 import TensorProto
+    except ImportError as error:
+        raise ImportError(
+            "summaries need the package tensorboard, which has the messages they are made of: "
+            "pip install talweg[graphdef]"
+        ) from error
+    return types.SimpleNamespace(
+        Event=event_pb2.Event, TaggedRunMetadata=event_pb2.TaggedRunMetadata,
+        GraphDef=graph_pb2.GraphDef, MetaGraphDef=meta_graph_pb2.MetaGraphDef,
+        SessionLog=event_pb2.SessionLog, Summary=summary_pb2.Summary,
+        SummaryMetadata=summary_pb2.SummaryMetadata, HistogramProto=summary_pb2.HistogramProto,
+        TensorProto=TensorProto,
+    )  # fmt: skip
+
+
+def tensor_message(array: Any) -> Any:
+    """An array as a TensorProto: strings one by one, everything else as bytes."""
+    array = np.asarray(array)
+    dtype = as_dtype("string") if array.dtype.kind == "O" else as_dtype(array.dtype)
+    message = messages().TensorProto(dtype=dtype.as_datatype_enum)
+    message.tensor_shape.SetInParent()
+    for size in array.shape:
+        message.tensor_shape.dim.add().size = size
+    if array.dtype.kind == "O":
+        message.string_val.extend(array.ravel().tolist())
+    elif array.size:
+        message.tensor_content = np.ascontiguousarray(array).tobytes()
+    return message
+
+
+def metadata_message(plugin: str, description: str | None = None, content: bytes = b"") -> bytes:
+    """What says which part of TensorBoard shows a summary, serialized."""
+    message = messages().SummaryMetadata(summary_description=description or "")
+    message.plugin_data.plugin_name, message.plugin_data.content = plugin, content
+    return message.SerializeToString()
+
+
+def record(data: bytes) -> bytes:
+    """Bytes as a record: length, its checksum, the bytes, theirs."""
+    length = struct.pack("<Q", len(data))
+    return b"".join([length, _checksum(length), data, _checksum(data)])
+
+
+def _checksum(data: bytes) -> bytes:
+    return struct.pack("<I", masked(crc32c(data)))
+
+
+class EventFile:
+    """A file of events in a directory, which is made if need be.
+
+    Events wait in a queue; they are written when more than `max_queue` wait or the last time was
+    `flush_seconds` ago, by `flush` and `close`, and when nobody holds the file any more.
+    """
+
+    def __init__(
+        self, logdir: Any, max_queue: int = 10, flush_seconds: float = 120.0, suffix: str = ""
+    ):
+        Path(os.fsdecode(logdir)).mkdir(parents=True, exist_ok=True)
+        now = time.time()
+        place = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
+        name = f"events.out.tfevents.{int(now):010d}.{place}{suffix}"
+        self.path = Path(os.fsdecode(logdir)) / name
+        self.max_queue, self.flush_seconds = max_queue, flush_seconds
+        self._queue: list[bytes] = []
+        self._lock = threading.RLock()
+        self._written = now
+        self._file = self.path.open("wb", buffering=0)
+        self._finalizer = weakref.finalize(self, _finish, self._file, self._queue)
+        first = messages().Event(wall_time=now, file_version=VERSION)
+        first.source_metadata.writer = "talweg"
+        self.add(first)
+        self.flush()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file takes no more events."""
+        return self._file.closed
+
+    def add(self, event: Any) -> None:
+        """Put an Event message at the end."""
+        data = record(event.SerializeToString())
+        with self._lock:
+            self._queue.append(data)
+            late = time.time() - self._written > self.flush_seconds
+            if late or len(self._queue) > self.max_queue:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what waits; nothing if the file is closed."""
+        with self._lock:
+            if not self._file.closed:
+                _write(self._file, self._queue)
+                self._written = time.time()
+
+    def close(self) -> None:
+        """Write what waits, and close the file; a second time does nothing."""
+        with self._lock:
+            self._finalizer()
+
+
+def _write(file: Any, queue: list[bytes]) -> None:
+    data = memoryview(b"".join(queue))
+    queue.clear()
+    while data:  # an unbuffered file may take a part only
+        data = data[file.write(data) :]
+
+
+def _finish(file: Any, queue: list[bytes]) -> None:
+    _write(file, queue)
+    file.close()
