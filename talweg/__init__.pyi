@@ -9,14 +9,20 @@ from talweg.api.debugging import assert_ as Assert
 from talweg.core.dtypes import DType as DType
 from talweg.api.device import DeviceSpec as DeviceSpec
 from talweg.eager.tape import GradientTape as GradientTape
+from talweg.graph.graph import Graph as Graph
 from talweg.core.value import IndexedSlices as IndexedSlices
 from talweg.core.spec import IndexedSlicesSpec as IndexedSlicesSpec
+from talweg.api.module import Module as Module
 from talweg.api.specs import NoneTensorSpec as NoneTensorSpec
+from talweg.graph.operation import Operation as Operation
 from talweg.eager.ragged import RaggedTensor as RaggedTensor
 from talweg.eager.ragged import RaggedTensorSpec as RaggedTensorSpec
+from talweg.api.registered_gradients import RegisterGradient as RegisterGradient
 from talweg.eager.composite import SparseTensor as SparseTensor
 from talweg.eager.composite import SparseTensorSpec as SparseTensorSpec
 from talweg.core.value import Tensor as Tensor
+from talweg.api.tensor_array import TensorArray as TensorArray
+from talweg.api.tensor_array import TensorArraySpec as TensorArraySpec
 from talweg.core.shapes import TensorShape as TensorShape
 from talweg.core.spec import TensorSpec as TensorSpec
 from talweg.core.spec import TypeSpec as TypeSpec
@@ -33,7 +39,7 @@ from talweg.api.array.sorting import approx_top_k as approx_top_k
 from talweg.api.math.reductions import argmax as argmax
 from talweg.api.math.reductions import argmin as argmin
 from talweg.api.array.sorting import argsort as argsort
-from talweg.core.dtypes import as_dtype as as_dtype
+as_dtype: Any
 from talweg.api.math.trigonometry import asin as asin
 from talweg.api.math.trigonometry import asinh as asinh
 from talweg.api.debugging import assert_equal as assert_equal
@@ -62,12 +68,13 @@ complex64: DType
 from talweg.api.array.joining import concat as concat
 from talweg.api.control import cond as cond
 from talweg.api.tensors import constant as constant
+from talweg.api.initializers import Constant as constant_initializer
 from talweg.api.scopes import control_dependencies as control_dependencies
 from talweg.api.tensors import convert_to_tensor as convert_to_tensor
 from talweg.api.math.trigonometry import cos as cos
 from talweg.api.math.trigonometry import cosh as cosh
 from talweg.api.math.scans import cumsum as cumsum
-from talweg.eager.custom import custom_gradient as custom_gradient
+custom_gradient: Any
 from talweg.api.device import device as device
 from talweg.api.math.arithmetic import divide as divide
 double: DType
@@ -84,6 +91,7 @@ from talweg.api.array.shapes import expand_dims as expand_dims
 from talweg.api.image.patches import extract_volume_patches as extract_volume_patches
 from talweg.api.array.creating import eye as eye
 from talweg.api.array.creating import fill as fill
+from talweg.api.v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
 float16: DType
 float32: DType
 float64: DType
@@ -92,11 +100,12 @@ float8_e5m2: DType
 from talweg.api.math.rounding import floor as floor
 from talweg.api.mapping import foldl as foldl
 from talweg.api.mapping import foldr as foldr
+from talweg.api.function import function as function
 from talweg.api.array.gathering import gather as gather
 from talweg.api.array.gathering import gather_nd as gather_nd
 from talweg.api.compat import get_logger as get_logger
 from talweg.api.array.passing import get_static_value as get_static_value
-from talweg.eager.custom import grad_pass_through as grad_pass_through
+grad_pass_through: Any
 from talweg.api.autodiff import gradients as gradients
 from talweg.api.math.comparison import greater as greater
 from talweg.api.math.comparison import greater_equal as greater_equal
@@ -119,10 +128,12 @@ from talweg.api.array.passing import is_symbolic_tensor as is_symbolic_tensor
 from talweg.api.array.passing import is_tensor as is_tensor
 from talweg.api.math.comparison import less as less
 from talweg.api.math.comparison import less_equal as less_equal
-from talweg.api.array.creating import linspace as linspace
+from talweg.api.array.sequences import linspace as linspace
 from talweg.api.math.comparison import logical_and as logical_and
 from talweg.api.math.comparison import logical_not as logical_not
 from talweg.api.math.comparison import logical_or as logical_or
+from talweg.api.v1.graph_def.tensor_protos import make_ndarray as make_ndarray
+from talweg.api.v1.graph_def.tensor_protos import make_tensor_proto as make_tensor_proto
 from talweg.api.mapping import map_fn as map_fn
 from talweg.api.linalg.products import matmul as matmul
 from talweg.api.linalg.solving import sqrtm as matrix_square_root
@@ -133,12 +144,14 @@ from talweg.api.math.arithmetic import multiply as multiply
 from talweg.api.scopes import name_scope as name_scope
 from talweg.api.math.arithmetic import negative as negative
 newaxis: Any
+from talweg.api.registered_gradients import no_gradient as no_gradient
 from talweg.api.scopes import no_op as no_op
 from talweg.api.linalg.norms import norm as norm
 from talweg.api.math.comparison import not_equal as not_equal
 from talweg.api.host import numpy_function as numpy_function
-from talweg.api.array.creating import one_hot as one_hot
+from talweg.api.array.sequences import one_hot as one_hot
 from talweg.api.array.creating import ones as ones
+from talweg.api.initializers import Ones as ones_initializer
 from talweg.api.array.creating import ones_like as ones_like
 from talweg.api.array.rearranging import pad as pad
 from talweg.api.array.joining import parallel_stack as parallel_stack
@@ -151,10 +164,12 @@ qint8: DType
 quint16: DType
 quint8: DType
 from talweg.api.random.stateless import random_index_shuffle as random_index_shuffle
-from talweg.api.array.creating import range_ as range
+from talweg.api.initializers import RandomNormal as random_normal_initializer
+from talweg.api.initializers import RandomUniform as random_uniform_initializer
+from talweg.api.array.sequences import range_ as range
 from talweg.api.array.shapes import rank as rank
 from talweg.api.math.arithmetic import realdiv as realdiv
-from talweg.eager.custom import recompute_grad as recompute_grad
+recompute_grad: Any
 from talweg.api.math.reductions import reduce_all as reduce_all
 from talweg.api.math.reductions import reduce_any as reduce_any
 from talweg.api.math.reductions import reduce_logsumexp as reduce_logsumexp
@@ -177,7 +192,7 @@ from talweg.api.math.arithmetic import scalar_mul as scalar_mul
 from talweg.api.mapping import scan as scan
 from talweg.api.array.scattering import scatter_nd as scatter_nd
 from talweg.api.array.sorting import searchsorted as searchsorted
-from talweg.api.array.creating import sequence_mask as sequence_mask
+from talweg.api.array.sequences import sequence_mask as sequence_mask
 from talweg.api.array.shapes import shape as shape
 from talweg.api.array.shapes import shape_n as shape_n
 from talweg.api.math.exponential import sigmoid as sigmoid
@@ -229,8 +244,10 @@ from talweg.api.autodiff import vectorized_map as vectorized_map
 from talweg.api.array.gathering import where as where
 from talweg.api.control import while_loop as while_loop
 from talweg.api.array.creating import zeros as zeros
+from talweg.api.initializers import Zeros as zeros_initializer
 from talweg.api.array.creating import zeros_like as zeros_like
 from talweg import autodiff as autodiff
+from talweg import autograph as autograph
 from talweg import bitwise as bitwise
 from talweg import compat as compat
 from talweg import config as config
@@ -238,7 +255,9 @@ from talweg import debugging as debugging
 from talweg import dtypes as dtypes
 from talweg import errors as errors
 from talweg import experimental as experimental
+from talweg import graph_util as graph_util
 from talweg import image as image
+from talweg import io as io
 from talweg import linalg as linalg
 from talweg import math as math
 from talweg import nest as nest
@@ -248,7 +267,10 @@ from talweg import random as random
 from talweg import raw_ops as raw_ops
 from talweg import signal as signal
 from talweg import sparse as sparse
+from talweg import summary as summary
 from talweg import sysconfig as sysconfig
 from talweg import test as test
+from talweg import train as train
+from talweg import types as types
 from talweg import version as version
 __version__: str

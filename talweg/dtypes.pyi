@@ -5,7 +5,7 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.core.dtypes import DType as DType
-from talweg.core.dtypes import as_dtype as as_dtype
+as_dtype: Any
 bfloat16: DType
 bool: DType
 from talweg.api.tensors import cast as cast

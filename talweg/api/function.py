@@ -73,6 +73,12 @@ def autograph_converted(python_function: Callable[..., Any]) -> Callable[..., An
     return convert.converted(python_function)
 
 
+@operation("autograph_unconverted")
+def autograph_unconverted(python_function: Callable[..., Any]) -> Callable[..., Any]:
+    """A Python function whose own code, and functions it hands over, are not converted."""
+    return convert.unconverted(python_function)
+
+
 @operation("lifted")
 def lifted(value: Any) -> Any:
     """The initial value of a variable made in a trace, as a tensor that has a value."""

@@ -319,8 +319,8 @@ class Function:
 
     def _trace(self, tree: Any, specs: list, names: list[str]) -> ConcreteFunction:
         function = self._python_function
-        if self._autograph:
-            function = OPERATIONS["autograph_converted"](function)
+        convert = "autograph_converted" if self._autograph else "autograph_unconverted"
+        function = OPERATIONS[convert](function)
         allowed = not self._count and not self._made_variables
         concrete, made = self._trace_once(function, tree, specs, names, allowed)
         if made:

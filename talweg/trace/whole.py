@@ -33,7 +33,7 @@ from talweg.transform.rules import densify
 
 RANKS = (2, 1, 0, 3, 4, 5)  # tried for an operand of unknown rank
 FILLS = (1, 0, None)  # what made-up operands hold; None: 0, 1, 2, ...
-UNKNOWN_SIZE = 2  # what stands for an unknown dimension in a trial
+SIZES = (2, 1, 4)  # what stands for an unknown dimension in a trial
 
 
 class Hole:
@@ -75,7 +75,7 @@ class Parts:
             indices = np.zeros((rows, rank), np.int64)
             if rank:
                 indices[:, -1] = np.arange(rows)
-            parts[0], parts[2] = indices, np.full(rank, max(rows, UNKNOWN_SIZE), np.int64)
+            parts[0], parts[2] = indices, np.full(rank, max(rows, SIZES[0]), np.int64)
         elif not issubclass(self.kind, IndexedSlices):  # values, then splits, the outermost first
             count = parts[0].shape[0]
             for level in range(len(parts) - 1, 0, -1):
@@ -344,8 +344,11 @@ def _probe(
     before = context.base, context.recorders
     context.base, context.recorders = None, ()
     try:
-        for rank, fill in itertools.product(RANKS if unknown else (0,), FILLS):
-            trial = [_made_up(x, rank, fill) for x in operands]
+        ranks = RANKS if unknown else (0,)
+        for size, rank, fill in itertools.product(SIZES, ranks, FILLS):
+            if found is not None and size != SIZES[0]:
+                break  # the other sizes are for what the first does not fit, such as squeeze
+            trial = [_made_up(x, rank, fill, size) for x in operands]
             for parts in composites:
                 parts.make_fit(trial)
             try:
@@ -366,14 +369,14 @@ def _probe(
     return found
 
 
-def _made_up(x: Any, rank: int, fill: int | None) -> Any:
+def _made_up(x: Any, rank: int, fill: int | None, unknown: int) -> Any:
     if type(x) is EagerTensor:
         return x
     dims = known_dims(x)
     shape = (
-        (UNKNOWN_SIZE,) * rank
+        (unknown,) * rank
         if dims is None
-        else tuple([size if type(size) is int else UNKNOWN_SIZE for size in dims])
+        else tuple([size if type(size) is int else unknown for size in dims])
     )
     if x.dtype.name == "string":
         return wrap(np.full(shape, b"", object))

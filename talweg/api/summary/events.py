@@ -29,6 +29,7 @@ def messages() -> Any:
     """The message classes; ImportError says what to install if they are not there."""
     try:
         from tensorboard.compat.proto import event_pb2, graph_pb2, meta_graph_pb2, summary_pb2
+        from tensorboard.compat.proto.config_pb2 import RunMetadata
         from tensorboard.compat.proto.tensor_pb2 import TensorProto
     except ImportError as error:
         raise ImportError(
@@ -40,7 +41,7 @@ def messages() -> Any:
         GraphDef=graph_pb2.GraphDef, MetaGraphDef=meta_graph_pb2.MetaGraphDef,
         SessionLog=event_pb2.SessionLog, Summary=summary_pb2.Summary,
         SummaryMetadata=summary_pb2.SummaryMetadata, HistogramProto=summary_pb2.HistogramProto,
-        TensorProto=TensorProto,
+        TensorProto=TensorProto, RunMetadata=RunMetadata,
     )  # fmt: skip
 
 

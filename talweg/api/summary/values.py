@@ -145,7 +145,8 @@ def histogram(
                     options)  # fmt: skip
 
 
-def _images(array: Any, most: int) -> np.ndarray:
+def image_strings(array: Any, most: int) -> np.ndarray:
+    """Width, height, and the first `most` images of a batch as PNG files."""
     images = _checked(array, 4)
     height, width = images.shape[1:3]
     files = [png(image) for image in as_bytes(images[:most])]
@@ -171,7 +172,7 @@ def image(
     data = convert_to_tensor(data)
     _check_rank(data, 4)
     check_dtype_of_image(data.dtype)
-    return _summary("image", "images", name, data, step, description, _images,
+    return _summary("image", "images", name, data, step, description, image_strings,
                     (_count(max_outputs),))  # fmt: skip
 
 

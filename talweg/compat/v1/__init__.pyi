@@ -4,24 +4,246 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+AUTO_REUSE: Any
+AttrValue: Any
+COMPILER_VERSION: str
+from talweg.api.v1.messages import ConfigProto as ConfigProto
+from talweg.api.device import DeviceSpec as DeviceSpec
+from talweg.api.v1.dimensions import Dimension as Dimension
+Event: Any
+GIT_VERSION: str
+from talweg.api.v1.messages import GPUOptions as GPUOptions
+GraphDef: Any
+from talweg.api.v1.graphs import GraphKeys as GraphKeys
+from talweg.api.v1.messages import GraphOptions as GraphOptions
+HistogramProto: Any
+from talweg.api.v1.session import InteractiveSession as InteractiveSession
+LogMessage: Any
+MetaGraphDef: Any
+NameAttrList: Any
+NodeDef: Any
+from talweg.api.v1.messages import OptimizerOptions as OptimizerOptions
+from talweg.api.v1.compositions import print_ as Print
+from talweg.api.v1.messages import RunMetadata as RunMetadata
+from talweg.api.v1.messages import RunOptions as RunOptions
+from talweg.api.v1.session import Session as Session
+SessionLog: Any
+from talweg.api.v1.values import SparseTensorValue as SparseTensorValue
+Summary: Any
+SummaryMetadata: Any
+VERSION: str
+from talweg.api.v1.variables import VariableV1 as Variable
+from talweg.eager.variable import VariableAggregation as VariableAggregation
+from talweg.api.v1.variable_store import VariableScope as VariableScope
+from talweg.api.v1.graphs import add_check_numerics_ops as add_check_numerics_ops
+from talweg.api.v1.graphs import add_to_collection as add_to_collection
+from talweg.api.v1.graphs import add_to_collections as add_to_collections
+from talweg.api.v1.variables import all_variables as all_variables
+arg_max: Any
+arg_min: Any
+argmax: Any
+argmin: Any
+assert_equal: Any
+assert_greater: Any
+assert_greater_equal: Any
+assert_integer: Any
+assert_less: Any
+assert_less_equal: Any
+assert_near: Any
+assert_negative: Any
+assert_non_negative: Any
+assert_non_positive: Any
+assert_none_equal: Any
+assert_positive: Any
+assert_rank: Any
+assert_rank_at_least: Any
+assert_rank_in: Any
+assert_scalar: Any
+assert_type: Any
+from talweg.api.v1.variables import assert_variables_initialized as assert_variables_initialized
+from talweg.api.v1.assignments import assign as assign
+from talweg.api.v1.assignments import assign_add as assign_add
+from talweg.api.v1.assignments import assign_sub as assign_sub
+from talweg.api.v1.compositions import batch_gather as batch_gather
+from talweg.api.v1.assignments import batch_scatter_update as batch_scatter_update
+from talweg.api.v1.compositions import batch_to_space as batch_to_space
+batch_to_space_nd: Any
+bincount: Any
+boolean_mask: Any
+from talweg.api.v1.control import case as case
+from talweg.api.v1.compositions import clip_by_average_norm as clip_by_average_norm
+from talweg.api.v1.graphs import colocate_with as colocate_with
+from talweg.api.v1.control import cond as cond
+confusion_matrix: Any
+from talweg.api.v1.compositions import constant as constant
+from talweg.api.v1.initializers import Constant as constant_initializer
+from talweg.api.v1.graphs import container as container
+from talweg.api.v1.graphs import control_dependencies as control_dependencies
+from talweg.api.v1.modes import control_flow_v2_enabled as control_flow_v2_enabled
+convert_to_tensor: Any
+count_nonzero: Any
+from talweg.api.v1.assignments import count_up_to as count_up_to
+depth_to_space: Any
+from talweg.api.v1.graphs import device as device
+from talweg.api.v1.dimensions import dimension_at_index as dimension_at_index
+from talweg.api.v1.dimensions import dimension_value as dimension_value
+from talweg.api.v1.modes import disable_control_flow_v2 as disable_control_flow_v2
+from talweg.api.v1.modes import disable_eager_execution as disable_eager_execution
+from talweg.api.v1.modes import disable_resource_variables as disable_resource_variables
+from talweg.api.v1.modes import disable_tensor_equality as disable_tensor_equality
+from talweg.api.v1.modes import disable_v2_behavior as disable_v2_behavior
+from talweg.api.v1.modes import disable_v2_tensorshape as disable_v2_tensorshape
+from talweg.api.v1.compositions import div as div
+from talweg.api.v1.modes import enable_control_flow_v2 as enable_control_flow_v2
+from talweg.api.v1.modes import enable_eager_execution as enable_eager_execution
+from talweg.api.v1.modes import enable_resource_variables as enable_resource_variables
+from talweg.api.v1.modes import enable_tensor_equality as enable_tensor_equality
+from talweg.api.v1.modes import enable_v2_behavior as enable_v2_behavior
+from talweg.api.v1.modes import enable_v2_tensorshape as enable_v2_tensorshape
+from talweg.api.v1.modes import executing_eagerly_outside_functions as executing_eagerly_outside_functions
+expand_dims: Any
+extract_image_patches: Any
+from talweg.api.v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
 from talweg.api.array.gathering import gather_v1 as gather
+gather_nd: Any
+from talweg.api.v1.graphs import get_collection as get_collection
+from talweg.api.v1.graphs import get_collection_ref as get_collection_ref
+from talweg.api.v1.graphs import default_graph as get_default_graph
+from talweg.api.v1.session import get_default_session as get_default_session
+from talweg.api.v1.variable_scopes import get_local_variable as get_local_variable
 from talweg.api.random.stateful import get_seed as get_seed
+from talweg.api.v1.variable_scopes import get_variable as get_variable
+from talweg.api.v1.variable_scopes import get_variable_scope as get_variable_scope
+from talweg.api.v1.variables import global_variables as global_variables
+from talweg.api.v1.graphs import global_variables_initializer as global_variables_initializer
+from talweg.api.v1.initializers import GlorotNormal as glorot_normal_initializer
+from talweg.api.v1.initializers import GlorotUniform as glorot_uniform_initializer
+from talweg.api.autodiff import gradients_v1 as gradients
+from talweg.api.autodiff import hessians_v1 as hessians
+from talweg.api.v1.graph_def.importing import import_graph_def as import_graph_def
+from talweg.api.v1.variables import initialize_all_tables as initialize_all_tables
+from talweg.api.v1.variables import initialize_all_variables as initialize_all_variables
+from talweg.api.v1.variables import initialize_local_variables as initialize_local_variables
+from talweg.api.v1.variables import initialize_variables as initialize_variables
+from talweg.api.v1.variables import is_variable_initialized as is_variable_initialized
+from talweg.api.v1.variables import local_variables as local_variables
+from talweg.api.v1.variables import local_variables_initializer as local_variables_initializer
+from talweg.api.v1.graph_def.tensor_protos import make_ndarray as make_ndarray
+from talweg.api.v1.variable_scopes import make_template as make_template
+from talweg.api.v1.graph_def.tensor_protos import make_tensor_proto as make_tensor_proto
+from talweg.api.v1.variable_scopes import min_max_variable_partitioner as min_max_variable_partitioner
+from talweg.api.v1.variables import model_variables as model_variables
+from talweg.api.v1.variables import moving_average_variables as moving_average_variables
 from talweg.api.random.stateful import multinomial as multinomial
+from talweg.api.v1.graphs import name_scope as name_scope
+from talweg.api.v1.variable_store import no_regularizer as no_regularizer
+norm: Any
+from talweg.api.v1.initializers import Ones as ones_initializer
+ones_like: Any
+from talweg.api.v1.graphs import op_scope as op_scope
+from talweg.api.v1.initializers import Orthogonal as orthogonal_initializer
+pad: Any
+from talweg.api.v1.placeholders import placeholder as placeholder
+from talweg.api.v1.placeholders import placeholder_with_default as placeholder_with_default
+from talweg.api.host import py_func as py_func
 from talweg.api.random.stateful import gamma as random_gamma
 from talweg.api.random.stateful import normal as random_normal
+from talweg.api.v1.initializers import RandomNormal as random_normal_initializer
 from talweg.api.random.stateful import random_poisson as random_poisson
 from talweg.api.random.stateful import shuffle as random_shuffle
 from talweg.api.random.stateful import uniform as random_uniform
-scatter_add: Any
-scatter_div: Any
-scatter_max: Any
-scatter_min: Any
-scatter_mul: Any
+from talweg.api.v1.initializers import RandomUniform as random_uniform_initializer
+reduce_all: Any
+reduce_any: Any
+reduce_logsumexp: Any
+reduce_max: Any
+reduce_mean: Any
+reduce_min: Any
+reduce_prod: Any
+reduce_sum: Any
+from talweg.api.v1.variables import report_uninitialized_variables as report_uninitialized_variables
+from talweg.api.v1.graphs import reset_default_graph as reset_default_graph
+from talweg.api.v1.modes import resource_variables_enabled as resource_variables_enabled
+reverse_sequence: Any
+from talweg.api.v1.assignments import scatter_add as scatter_add
+from talweg.api.v1.assignments import scatter_div as scatter_div
+from talweg.api.v1.assignments import scatter_max as scatter_max
+from talweg.api.v1.assignments import scatter_min as scatter_min
+from talweg.api.v1.assignments import scatter_mul as scatter_mul
 from talweg.api.array.scattering import scatter_nd as scatter_nd
-scatter_sub: Any
-scatter_update: Any
-from talweg.api.random.stateful import set_seed as set_random_seed
+from talweg.api.v1.assignments import scatter_nd_add as scatter_nd_add
+from talweg.api.v1.assignments import scatter_nd_sub as scatter_nd_sub
+from talweg.api.v1.assignments import scatter_nd_update as scatter_nd_update
+from talweg.api.v1.assignments import scatter_sub as scatter_sub
+from talweg.api.v1.assignments import scatter_update as scatter_update
+from talweg.api.random.stateful import set_random_seed as set_random_seed
+from talweg.api.v1.compositions import setdiff1d as setdiff1d
+shape: Any
+size: Any
+from talweg.api.v1.compositions import space_to_batch as space_to_batch
+space_to_depth: Any
+sparse_add: Any
+sparse_concat: Any
+from talweg.api.v1.placeholders import sparse_placeholder as sparse_placeholder
+sparse_reduce_max: Any
+sparse_reduce_sum: Any
+sparse_segment_mean: Any
+sparse_segment_sqrt_n: Any
+sparse_segment_sum: Any
+sparse_split: Any
+from talweg.api.v1.compositions import sparse_to_dense as sparse_to_dense
+squeeze: Any
+from talweg.api.v1.variables import tables_initializer as tables_initializer
+to_bfloat16: Any
+to_complex128: Any
+to_complex64: Any
+to_double: Any
+to_float: Any
+to_int32: Any
+to_int64: Any
+from talweg.api.v1.variables import trainable_variables as trainable_variables
+transpose: Any
 from talweg.api.random.stateful import truncated_normal as truncated_normal
+from talweg.api.v1.initializers import TruncatedNormal as truncated_normal_initializer
+from talweg.api.v1.compositions import tuple_ as tuple
+from talweg.api.v1.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
+from talweg.api.v1.variable_scopes import variable_axis_size_partitioner as variable_axis_size_partitioner
+from talweg.api.v1.variable_scopes import variable_op_scope as variable_op_scope
+from talweg.api.v1.variable_scopes import variable_scope as variable_scope
+from talweg.api.v1.variables import variables_initializer as variables_initializer
+from talweg.api.v1.initializers import VarianceScaling as variance_scaling_initializer
+from talweg.api.v1.compositions import verify_tensor_all_finite as verify_tensor_all_finite
 from talweg.api.array.gathering import where_v1 as where
+from talweg.api.v1.control import while_loop as while_loop
+from talweg.api.v1.initializers import Zeros as zeros_initializer
+zeros_like: Any
+from talweg.compat.v1 import autograph as autograph
+from talweg.compat.v1 import bitwise as bitwise
+from talweg.compat.v1 import config as config
+from talweg.compat.v1 import data as data
+from talweg.compat.v1 import debugging as debugging
+from talweg.compat.v1 import dtypes as dtypes
+from talweg.compat.v1 import errors as errors
+from talweg.compat.v1 import graph_util as graph_util
+from talweg.compat.v1 import image as image
+from talweg.compat.v1 import initializers as initializers
+from talweg.compat.v1 import io as io
+from talweg.compat.v1 import layers as layers
+from talweg.compat.v1 import linalg as linalg
+from talweg.compat.v1 import lite as lite
+from talweg.compat.v1 import losses as losses
+from talweg.compat.v1 import manip as manip
+from talweg.compat.v1 import math as math
+from talweg.compat.v1 import nest as nest
 from talweg.compat.v1 import nn as nn
+from talweg.compat.v1 import ragged as ragged
 from talweg.compat.v1 import random as random
+from talweg.compat.v1 import raw_ops as raw_ops
+from talweg.compat.v1 import signal as signal
+from talweg.compat.v1 import sparse as sparse
+from talweg.compat.v1 import spectral as spectral
+from talweg.compat.v1 import summary as summary
+from talweg.compat.v1 import sysconfig as sysconfig
+from talweg.compat.v1 import test as test
+from talweg.compat.v1 import train as train
+from talweg.compat.v1 import version as version

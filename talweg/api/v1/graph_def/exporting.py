@@ -147,7 +147,7 @@ class Exporter(Writer):
         """Write an operation under this name."""
         controls = [*self.controls_of(node), *controls]
         start = len(self.nodes)
-        noted = self.constants, self.sizes, self.taken
+        noted: tuple[dict[Any, Any], ...] = (self.constants, self.sizes, self.taken)
         counts = [len(part) for part in noted]
         try:
             special = SPECIAL.get(node.prim.name)
@@ -161,7 +161,7 @@ class Exporter(Writer):
             del self.nodes[start:]
             for part, count in zip(noted, counts):
                 while len(part) > count:
-                    gone, _ = part.popitem()  # the youngest
+                    gone: Any = part.popitem()[0]  # the youngest
                     if part is self.constants:
                         del self.values[gone], self.names[gone]
             outputs = self._unknown(node, name, controls, error)
@@ -265,13 +265,14 @@ def _write(graph: Any, message: Any, shapes: bool, captured: bool) -> tuple[list
     for node in nodes:
         if node in writer.values:
             continue
-        first, *others = names[fused.get(node, node)]
+        own: Any = names[fused.get(node, node)]
+        first, *others = own
         start = len(message.node)
         if node in fused:
             _write_unique(writer, node, fused[node], first)
         else:
             writer.write(node, first)
-        writer.names[node] = writer.renamed.get(node, first)
+        writer.names[node] = str(writer.renamed.get(node, first))
         for other in others:
             _write_second_name(writer, node, other)
         device = graph.device_of(node)

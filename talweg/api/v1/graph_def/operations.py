@@ -69,10 +69,10 @@ def _argument(text: str) -> Argument:
 def _attribute(text: str) -> tuple[str, tuple[str, Any]]:
     declared, equals, default = text.partition("=")
     name, _, kind = declared.partition(":")
-    value = json.loads(default) if equals else REQUIRED
+    value: Any = json.loads(default) if equals else REQUIRED
     if value is not REQUIRED and kind == "type":
         value = BY_NAME[value]
-    if value is not REQUIRED and kind == "list(type)":
+    elif value is not REQUIRED and kind == "list(type)":
         value = [BY_NAME[part] for part in value]
     return name, (kind, value)
 

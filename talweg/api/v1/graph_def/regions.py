@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from talweg.api.v1.graph_def.reading import Item, Reference
-from talweg.core.errors import UnimplementedError, compose, value_error
+from talweg.core.errors import OpError, UnimplementedError, compose, value_error
 
 Path = tuple
 SWITCH = frozenset(("Switch", "RefSwitch"))
@@ -57,7 +57,7 @@ class Choice:
         return (*self.path, ("branch", self.predicate, side))
 
 
-def not_recognised(item: Item, text: str) -> UnimplementedError:
+def not_recognised(item: Item, text: str) -> OpError:
     """The error of nodes that make no branch or loop."""
     return UnimplementedError(
         None,
@@ -310,7 +310,7 @@ class Planner:
                     done[unit] = None
         return list(done)
 
-    def _cycle(self, unit: Any) -> UnimplementedError:
+    def _cycle(self, unit: Any) -> OpError:
         item = unit if isinstance(unit, Item) else (
             unit.exits[0] if isinstance(unit, Frame) else unit.merges[0][0])  # fmt: skip
         return not_recognised(item, "branches and loops depend on each other in a circle")

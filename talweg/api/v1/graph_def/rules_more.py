@@ -114,7 +114,7 @@ def _joined_by(separator: bytes) -> Callable[..., Any]:
         arrays = np.broadcast_arrays(*[np.asarray(array_of(part), object) for part in parts])
         found = np.empty(arrays[0].shape, object)
         for at in np.ndindex(found.shape):
-            found[at] = separator.join([array[at] for array in arrays])
+            found[at] = separator.join([bytes(array[at]) for array in arrays])
         return wrap(found)
 
     return joined
@@ -129,7 +129,7 @@ def _reduced(x: Any, axes: Any, keep_dims: bool, separator: str) -> Any:
     dims = [array.shape[axis] for axis in rest]
     found = np.empty(dims, object)
     for at in np.ndindex(*dims):
-        found[at] = separator.encode().join(list(np.ravel(moved[at])))
+        found[at] = separator.encode().join([bytes(part) for part in np.ravel(moved[at])])
     if keep_dims:
         found = found.reshape([1 if a in places else n for a, n in enumerate(array.shape)])
     return wrap(found)

@@ -15,7 +15,7 @@ from talweg.api.v1.graph_def import attributes, operations
 from talweg.api.v1.graph_def.tensor_protos import array_to_proto
 from talweg.core.dims import Dim
 from talweg.core.dtypes import DType, as_dtype, int32, int64
-from talweg.core.errors import UnimplementedError, compose
+from talweg.core.errors import OpError, UnimplementedError, compose
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.graph.node import Node
 
@@ -50,7 +50,7 @@ class Literal(NamedTuple):
     array: Any
 
 
-def cannot_write(what: str) -> UnimplementedError:
+def cannot_write(what: str) -> OpError:
     """The error of what has no form in a GraphDef."""
     return UnimplementedError(None, None, compose("TW506", f"{what} has no form in a GraphDef"))
 

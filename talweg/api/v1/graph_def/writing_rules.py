@@ -251,7 +251,7 @@ def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
         size = {1: "", 2: "2D", 3: "3D"}[len(axes)]
         made = Made(f"{'I' if params['inverse'] else ''}FFT{size}", (x,), {})
     else:
-        length = params["length"] if name == "irfft" else node.operands[0].aval.dims[axes[0]]
+        length = params["length"] if name == "irfft" else node.operands[0].aval.dims[params["axis"]]
         key = {"Tcomplex": node.aval.dtype} if name == "rfft" else {"Treal": node.aval.dtype}
         made = Made(name.upper(), (x, writer.integers((length,))), key)
     if not moved:

@@ -20,7 +20,7 @@ from talweg.api.random.stateful import multinomial as multinomial
 from talweg.api.random.stateful import normal as normal
 from talweg.api.random.stateful import random_poisson as poisson
 from talweg.api.random.generator import set_global_generator as set_global_generator
-from talweg.api.random.stateful import set_seed as set_random_seed
+from talweg.api.random.stateful import set_random_seed as set_random_seed
 from talweg.api.random.stateful import shuffle as shuffle
 from talweg.api.random.stateless import split as split
 from talweg.api.random.distributions import stateless_binomial as stateless_binomial
