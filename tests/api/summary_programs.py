@@ -46,7 +46,9 @@ def pixels(data):
 
 
 def plain(value):
-    """A value of a tensor: images as pixels, sounds as numbers, other bytes as text."""
+    """A value of a tensor: images as pixels, sounds as digits, other bytes as text."""
+    if isinstance(value, complex):
+        return [value.real, value.imag]
     if not isinstance(value, bytes):
         return value
     if value.startswith(b"\x89PNG"):

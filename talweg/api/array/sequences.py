@@ -78,7 +78,7 @@ def range_(
         part = layout.reshape(part, shape=()) if part.dims else part
         scalars.append(part if part.dtype is dtype else arithmetic.cast(part, dtype=dtype))
     if all(type(x) is EagerTensor for x in scalars) and not in_graph():
-        return constant(progression(*[x._array for x in scalars], dtype))
+        return constant(progression(*[x._array for x in scalars], dtype))  # type: ignore
     return sequences.sequence(*scalars, count=_number_of_steps(scalars, dtype))
 
 

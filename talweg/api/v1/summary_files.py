@@ -167,6 +167,8 @@ def _fill(message: Any, given: Message) -> None:
             for item in value:
                 if isinstance(item, Message):
                     _fill(getattr(message, name).add(), item)
+        elif isinstance(value, int) and field.type == field.TYPE_UINT32:
+            setattr(message, name, value % 2**32)  # numbers of threads are longer here
         elif isinstance(value, (int, float, str)):
             setattr(message, name, value)
 
