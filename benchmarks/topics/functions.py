@@ -35,7 +35,10 @@ class Trace:
                 x = x * 1.01 + 0.5
             return x
 
-        return lambda: tf.function(steps, autograph=False).get_concrete_function(x) and None
+        def trace():
+            tf.function(steps, autograph=False).get_concrete_function(x)
+
+        return trace
 
     def jax(jax, jnp):
         x = jnp.asarray(1.0)
@@ -45,7 +48,10 @@ class Trace:
                 x = x * 1.01 + 0.5
             return x
 
-        return lambda: jax.make_jaxpr(steps)(x) and None
+        def trace():
+            jax.make_jaxpr(steps)(x)
+
+        return trace
 
 
 @benchmark(

@@ -194,7 +194,7 @@ def functions(tf, logdir):
         x = x * 2.0
         with tf.name_scope("scope"):
             tf.summary.histogram("values", tf.stack([x, x + 1.0]), buckets=2)
-        tf.summary.text("note", tf.strings.as_string(number))
+        tf.summary.text("note", tf.where(x > 2.0, ["big"], ["small"]))
         number.assign_add(1)
         tf.summary.scalar("after", x)
         tf.summary.image("image", tf.fill([1, 2, 2, 1], x / 8.0))

@@ -24,6 +24,8 @@ from talweg.core.dtypes import bool_, int64, string
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import OPERATIONS
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import EagerTensor
+from talweg.execute.call import quiet
 from talweg.graph.symbol import Symbol
 from talweg.prims.host import act
 from talweg.trace.bodies import BodyGraph
@@ -114,7 +116,11 @@ def set_step(step: Any) -> None:
 
 
 def _present_scope() -> str:
-    """The name scope in force; bodies of branches and loops are inside that of their function."""
+    """The name scope in force; bodies of branches and loops are inside that of their function.
+
+    TensorFlow puts the name of the branch or loop itself (`while/`, `cond_1/`) before tags, too.
+    Here a tag is the same whether or not AutoGraph has made a graph of an `if` or `for`.
+    """
     graph = dispatch.context.base
     if graph is None:
         return scope.current.prefix
@@ -190,7 +196,11 @@ def record(
             )
         number = convert_to_tensor(step, int64)
         call = Action(state.writer, tf_type, _write_event, make, details)
-        return act(number, *operands(), call=call)
+        tensors = [number, *operands()]
+        if dispatch.context.base is None and all(type(x) is EagerTensor for x in tensors):
+            quiet(call, *[x._array for x in tensors])
+            return _as_result(True)
+        return act(*tensors, call=call)
 
     if condition is True:
         return note(write_it())

@@ -324,9 +324,10 @@ def text(name: str, tensor: Any, collections: Any = None) -> Any:
         raise value_error(
             "TW102", f"Expected tensor {tensor!r} to have dtype string, got {tensor.dtype!r}"
         )
+    if _goes_to_writer():
+        now.text(name, tensor)
+        return convert_to_tensor(b"")
     with _tag(name, None) as (tag, full):
-        if _goes_to_writer():
-            return _write(tag, "text", tensor)
         details = (tag, metadata_message("text"))
         return _collected(_operation(_tensor, details, [tensor], full), collections)
 
