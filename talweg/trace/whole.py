@@ -339,6 +339,7 @@ def _probe(
 ) -> list[Aval]:
     """What is known of the results, from calls with made-up values."""
     found: list | None = None
+    fitting = 0  # the size that fits
     unknown = any(known_dims(x) is None for x in operands)
     context = dispatch.context
     before = context.base, context.recorders
@@ -346,7 +347,7 @@ def _probe(
     try:
         ranks = RANKS if unknown else (0,)
         for size, rank, fill in itertools.product(SIZES, ranks, FILLS):
-            if found is not None and size != SIZES[0]:
+            if found is not None and size != fitting:
                 break  # the other sizes are for what the first does not fit, such as squeeze
             trial = [_made_up(x, rank, fill, size) for x in operands]
             for parts in composites:
@@ -359,7 +360,7 @@ def _probe(
                 continue
             avals = [Aval((None,) * len(x.dims), x.dtype) for x in results]
             if found is None:
-                found = avals
+                found, fitting = avals, size
             elif len(found) == len(avals):
                 found = [a if a == b else Aval(None, a.dtype) for a, b in zip(found, avals)]
     finally:
