@@ -40,7 +40,7 @@ def partner(graph: Any, own: Node, other: Any) -> Node | None:
         same = node.table is own.table and node.aval.dtype is own.aval.dtype
         return node if same else None
     if (kind is float or kind is int) and other:
-        node = graph.numbers.get((other, kind, own.aval.dtype))
+        node = graph.numbers.get((other, kind, own.aval.dtype.name))
         return node if node is not None and node.holders > 0 else None
     return None
 

@@ -191,7 +191,7 @@ class Graph(Names, Operations, Elements, Collections):
 
     def scalar(self, value: Any, dtype: Any) -> Node:
         """A constant node of a Python number."""
-        key = (value, type(value), dtype)
+        key = (value, type(value), dtype.name)
         node = self.numbers.get(key)
         if node is None or node.holders <= 0 or not value:  # 0 and -0.0 are equal keys
             node = self.constant_node(dtype.numpy_dtype.type(value))

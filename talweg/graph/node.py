@@ -229,8 +229,11 @@ class NodeTable:
     def release(self, node: Node) -> None:
         """One holder of `node` is gone; what nobody holds leaves the table."""
         node.holders -= 1
-        if node.holders > 0:
-            return
+        if node.holders <= 0:
+            self.drop(node)
+
+    def drop(self, node: Node) -> None:
+        """Let a node go that nobody holds, and whatever only it held."""
         self.peak = max(self.peak, len(self.nodes))
         pending = [node]
         nodes = self.nodes

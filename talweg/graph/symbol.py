@@ -37,7 +37,9 @@ class Symbol(Tensor):
     def __del__(self) -> None:
         node = self.node
         node.handle = None
-        node.table.release(node)
+        node.holders -= 1
+        if node.holders <= 0:
+            node.table.drop(node)
 
     @property
     def level(self) -> int:  # type: ignore[override]
