@@ -47,6 +47,14 @@ def partner(graph: Any, own: Node, other: Any) -> Node | None:
 
 def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
     """The operator and its reflection for `prim`; `OPERATIONS[operation]` is the general way."""
+    accepted = frozenset([dtype.name for dtype in prim.accepts])
+
+    def result(table: Any, x: Any, y: Any) -> Any:
+        """What is known of the result for operands of one dtype; None if that is not plain."""
+        if (x is y or y.dims == ()) and x.dtype.name in accepted:
+            return x
+        remembered = table.inferred.get((prim, (), id(x), id(y)))
+        return None if remembered is None else remembered[0]
 
     def build(graph: Any, a: Node, b: Node) -> Symbol | None:
         """The node of two operands; None where the general way is needed."""
@@ -54,7 +62,7 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
         key = (prim, (), a, b)
         node = table.nodes.get(key)
         if node is None:
-            aval = table.inferred.get((prim, (), id(a.aval), id(b.aval)))
+            aval = result(table, a.aval, b.aval)
             if aval is None or graph.frozen:
                 return None
             frame = _frame(2)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.dims import Atom, atoms_of, of_atom
+from talweg.core.dims import Atom, atoms_of, is_symbolic, of_atom
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InvalidArgumentError, NeedsStaticError, OpError, compose
 from talweg.core.provenance import Origin, user_origin
@@ -33,7 +33,7 @@ WRITE = "write"  # changing a variable
 INPUT = "input"  # a value from outside
 BODY = "body"  # whatever the bodies among its parameters do
 MERGED = frozenset((None, GRAPH, READ))
-INFERRED_LIMIT = 100_000  # results of `infer` remembered by a graph
+REMEMBERED = 10_000  # entries of each memory of a graph; full, it begins anew
 
 
 class Node:
@@ -150,29 +150,44 @@ class NodeTable:
         self.symbolic = False  # whether any size is unknown
 
     def canonical(self, aval: Aval) -> Aval:
-        """The one object for abstract values equal to `aval`."""
+        """The one object for abstract values equal to `aval`, if all its sizes are numbers."""
+        if not is_static(aval):
+            return aval
+        if len(self.avals) >= REMEMBERED:
+            self.avals.clear()
         return self.avals.setdefault((aval.dims, aval.dtype), aval)
 
     def infer(self, prim: Any, params: tuple, operands: tuple) -> Any:
-        """What is known of the result(s), remembered by primitive, parameters and operands."""
+        """What is known of the result(s); where all sizes are numbers, it is remembered.
+
+        What is remembered holds the operands' abstract values, whose addresses are its key.
+        """
         avals = [node.aval for node in operands]
         key = (prim, params, *map(id, avals))
-        found = self.inferred.get(key)
-        if found is None:
-            try:
-                found = prim.infer(*avals, **dict(params))
-            except InvalidArgumentError as error:
-                raise refused(error) from None
-            except (TypeError, AttributeError) as error:
-                if "NoneType" not in str(error) or all(a.dims is not None for a in avals):
-                    raise
-                text = f"{prim.name}: the rank of an operand is not known while the graph is built"
-                raise NeedsStaticError(compose("TW203", text)) from None
-            found = tuple(map(self.canonical, found)) if prim.multiple else self.canonical(found)
-            if len(self.inferred) >= INFERRED_LIMIT:
+        remembered = self.inferred.get(key)
+        if remembered is not None:
+            return remembered[0]
+        found = self._infer(prim, params, avals)
+        if prim.multiple:
+            return tuple(map(self.canonical, found))
+        found = self.canonical(found)
+        if is_static(found) and all(map(is_static, avals)):
+            if len(self.inferred) >= REMEMBERED:
                 self.inferred.clear()
-            self.inferred[key] = found
+            self.inferred[key] = found, avals
         return found
+
+    def _infer(self, prim: Any, params: tuple, avals: list) -> Any:
+        """What the primitive's rule says, with the errors of building a graph."""
+        try:
+            return prim.infer(*avals, **dict(params))
+        except InvalidArgumentError as error:
+            raise refused(error) from None
+        except (TypeError, AttributeError) as error:
+            if "NoneType" not in str(error) or all(a.dims is not None for a in avals):
+                raise
+            text = f"{prim.name}: the rank of an operand is not known while the graph is built"
+            raise NeedsStaticError(compose("TW203", text)) from None
 
     def intern(self, prim: Any, params: tuple, operands: tuple, aval: Any = None) -> Node:
         """The node of `prim` on `operands`: the one that is there, or a new one."""
@@ -203,6 +218,8 @@ class NodeTable:
         if type(aval) is not tuple and aval.dims is not None and None in aval.dims:
             node.aval = self._named(aval, node)
         origin = user_origin(3)
+        if len(self.origins) >= REMEMBERED:
+            self.origins.clear()
         node.origin = self.origins.setdefault(origin, origin)
         for source in key[2:]:
             source.holders += 1
@@ -266,6 +283,12 @@ def refused(error: OpError) -> Exception:
         return error
     text = str(error)
     return TypeError(text) if text.rstrip("]").endswith(("TW102", "TW104")) else ValueError(text)
+
+
+def is_static(aval: Any) -> bool:
+    """Whether no size of an abstract value is symbolic."""
+    dims = () if type(aval) is tuple else aval.dims
+    return dims is None or not is_symbolic(dims)
 
 
 def effect_of_bodies(params: tuple) -> str | None:
