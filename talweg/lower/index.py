@@ -1,0 +1,292 @@
+"""Index expressions: where in a buffer an element lies, as an integer function of loop axes.
+
+An `Index` is a constant plus terms `coefficient * atom`.  An atom is an `Axis` (the variable of a
+loop), a `Quotient` or `Remainder` of an index by a positive number, or an `Element`: an integer
+that is computed from data (a gathered row).  All values but elements are non-negative and bounded,
+so `(4 i + j) // 4` is `i` where j runs over 0..3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Axis:
+    """The variable of a loop: it runs over 0, ..., extent - 1."""
+
+    __slots__ = ("extent", "name")
+
+    def __init__(self, name: str, extent: int):
+        self.name, self.extent = name, extent
+
+    @property
+    def largest(self) -> int:
+        """The last value."""
+        return self.extent - 1
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Quotient:
+    """index // divisor, rounded down."""
+
+    __slots__ = ("divisor", "index", "key")
+
+    def __init__(self, index: Index, divisor: int):
+        self.index, self.divisor = index, divisor
+        self.key = ("//", index.key, divisor)
+
+    @property
+    def largest(self) -> int | None:
+        """The largest value it can have, None if that is not known."""
+        top = self.index.largest
+        return None if top is None else top // self.divisor
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Quotient and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"({self.index!r})//{self.divisor}"
+
+
+class Remainder:
+    """index % divisor."""
+
+    __slots__ = ("divisor", "index", "key")
+
+    def __init__(self, index: Index, divisor: int):
+        self.index, self.divisor = index, divisor
+        self.key = ("%", index.key, divisor)
+
+    @property
+    def largest(self) -> int:
+        """The largest value it can have."""
+        top = self.index.largest
+        return self.divisor - 1 if top is None else min(top, self.divisor - 1)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Remainder and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"({self.index!r})%{self.divisor}"
+
+
+class Element:
+    """An integer computed from data: `value` is an `Expr` of an integer dtype."""
+
+    __slots__ = ("value",)
+    largest = None
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Element and self.value is other.value
+
+    def __hash__(self) -> int:
+        return hash((Element, id(self.value)))
+
+    def __repr__(self) -> str:
+        return f"[{self.value!r}]"
+
+
+class Index:
+    """constant + sum of coefficient * atom; immutable, equal by content."""
+
+    __slots__ = ("constant", "key", "terms")
+
+    def __init__(self, constant: int = 0, terms: tuple = ()):
+        self.constant, self.terms = constant, terms
+        self.key = (constant, frozenset(terms))
+
+    @staticmethod
+    def of(value: Any) -> Index:
+        """An index from an int, an atom or an index."""
+        if type(value) is Index:
+            return value
+        if isinstance(value, int):
+            return Index(value)
+        if type(value) is Axis and value.extent == 1:
+            return ZERO
+        return Index(0, ((value, 1),))
+
+    @property
+    def largest(self) -> int | None:
+        """An upper bound, None if there is none or a coefficient is negative."""
+        top = self.constant
+        for atom, factor in self.terms:
+            if atom.largest is None:
+                return None
+            if factor > 0:
+                top += factor * atom.largest
+        return top
+
+    @property
+    def smallest(self) -> int | None:
+        """A lower bound, None if there is none."""
+        low = self.constant
+        for atom, factor in self.terms:
+            if atom.largest is None:
+                return None
+            if factor < 0:
+                low += factor * atom.largest
+        return low
+
+    def __add__(self, other: Any) -> Index:
+        other = Index.of(other)
+        if not other.terms:
+            return Index(self.constant + other.constant, self.terms) if other.constant else self
+        return _sum(self.constant + other.constant, (*self.terms, *other.terms))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Index:
+        return self + Index.of(other) * -1
+
+    def __mul__(self, factor: int) -> Index:
+        if factor == 1:
+            return self
+        if factor == 0:
+            return ZERO
+        return Index(self.constant * factor, tuple([(a, f * factor) for a, f in self.terms]))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: int) -> Index:
+        if divisor == 1:
+            return self
+        whole, rest = self._split(divisor)
+        top, low = rest.largest, rest.smallest
+        if top is not None and low is not None and 0 <= low and top < divisor:
+            return whole
+        if low is None or low < 0:
+            return Index(0, ((Quotient(self, divisor), 1),))
+        return whole + _quotient(rest, divisor)
+
+    def __mod__(self, divisor: int) -> Index:
+        if divisor == 1:
+            return ZERO
+        _, rest = self._split(divisor)
+        top, low = rest.largest, rest.smallest
+        if top is not None and low is not None and 0 <= low and top < divisor:
+            return rest
+        return _remainder(rest, divisor)
+
+    def _split(self, divisor: int) -> tuple[Index, Index]:
+        """(whole, rest) with self = whole * divisor + rest, term by term."""
+        whole, rest = [], []
+        for atom, factor in self.terms:
+            (whole if factor % divisor == 0 else rest).append((atom, factor))
+        quotient, remainder = divmod(self.constant, divisor)
+        parts = tuple([(atom, factor // divisor) for atom, factor in whole])
+        return Index(quotient, parts), Index(remainder, tuple(rest))
+
+    def coefficient(self, axis: Axis) -> int | None:
+        """How much it grows by when `axis` grows by one; None where that is not constant."""
+        found = 0
+        for atom, factor in self.terms:
+            if atom is axis:
+                found = factor
+            elif depends(atom, axis):
+                return None
+        return found
+
+    def replace(self, values: dict) -> Index:
+        """With other indices in place of axes."""
+        result = Index(self.constant)
+        for atom, factor in self.terms:
+            result = result + _replaced(atom, values) * factor
+        return result
+
+    def axes(self) -> set[Axis]:
+        """The axes it depends on."""
+        found: set[Axis] = set()
+        for atom, _ in self.terms:
+            found |= axes_of(atom)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Index and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        parts = [f"{factor}*{atom!r}" if factor != 1 else repr(atom) for atom, factor in self.terms]
+        if self.constant or not parts:
+            parts.append(str(self.constant))
+        return " + ".join(parts)
+
+
+ZERO = Index()
+
+
+def _sum(constant: int, terms: tuple) -> Index:
+    """The index with equal atoms taken together."""
+    found: dict[Any, int] = {}
+    for atom, factor in terms:
+        found[atom] = found.get(atom, 0) + factor
+    return _joined(constant, {atom: factor for atom, factor in found.items() if factor})
+
+
+def _joined(constant: int, terms: dict) -> Index:
+    """n (x // n) + x % n is x."""
+    for atom, factor in terms.items():
+        if type(atom) is Quotient and factor % atom.divisor == 0:
+            other = Remainder(atom.index, atom.divisor)
+            times = factor // atom.divisor
+            if terms.get(other) == times:
+                left = {a: f for a, f in terms.items() if a != atom and a != other}
+                return _joined(constant, left) + atom.index * times
+    return Index(constant, tuple(terms.items()))
+
+
+def _quotient(index: Index, divisor: int) -> Index:
+    if len(index.terms) == 1 and not index.constant:
+        ((atom, factor),) = index.terms
+        if type(atom) is Quotient and factor == 1:  # (x // m) // n
+            return atom.index // (atom.divisor * divisor)
+        if divisor % factor == 0 and factor > 1:
+            return Index.of(atom) // (divisor // factor)
+    return Index(0, ((Quotient(index, divisor), 1),))
+
+
+def _remainder(index: Index, divisor: int) -> Index:
+    if len(index.terms) == 1 and not index.constant:
+        ((atom, factor),) = index.terms
+        if factor > 1 and divisor % factor == 0:  # (f x) % (f n) = f (x % n)
+            return (Index.of(atom) % (divisor // factor)) * factor
+        if type(atom) is Remainder and factor == 1 and atom.divisor % divisor == 0:
+            return atom.index % divisor
+    return Index(0, ((Remainder(index, divisor), 1),))
+
+
+def _replaced(atom: Any, values: dict) -> Index:
+    if type(atom) is Axis:
+        return Index.of(values.get(atom, atom))
+    if type(atom) is Quotient:
+        return atom.index.replace(values) // atom.divisor
+    if type(atom) is Remainder:
+        return atom.index.replace(values) % atom.divisor
+    return Index(0, ((Element(atom.value.replace(values)), 1),))
+
+
+def axes_of(atom: Any) -> set[Axis]:
+    """The axes an atom depends on."""
+    if type(atom) is Axis:
+        return {atom}
+    if type(atom) is Element:
+        return atom.value.axes()
+    return atom.index.axes()
+
+
+def depends(atom: Any, axis: Axis) -> bool:
+    """Whether an atom's value changes with `axis`."""
+    return axis in axes_of(atom)
