@@ -79,9 +79,8 @@ class Function:
     def _clear(self) -> None:
         self._traces: OrderedDict[Any, ConcreteFunction] = OrderedDict()
         self._fast.clear()
-        self._seen: list = []
         self._count = 0
-        self._made_variables = False
+        self._settled = False  # whether a trace succeeded: only until then may variables be made
         self._warned = False
         self.reasons: list[str] = []
 
@@ -251,7 +250,6 @@ class Function:
 
     def _general(self, key: Any) -> Any:
         """`key`, or a more general one if traces with other sizes are there already."""
-        self._seen.append(key)
         if self.input_signature is not None:
             return key
         limit = 1 if self._reduce else 2
@@ -321,10 +319,9 @@ class Function:
         function = self._python_function
         convert = "autograph_converted" if self._autograph else "autograph_unconverted"
         function = OPERATIONS[convert](function)
-        allowed = not self._count and not self._made_variables
-        concrete, made = self._trace_once(function, tree, specs, names, allowed)
-        if made:
-            self._made_variables = True
+        concrete, made = self._trace_once(function, tree, specs, names, not self._settled)
+        self._settled = True
+        if made:  # what they were made for must not happen in every call
             concrete, _ = self._trace_once(function, tree, specs, names, False)
         return concrete
 

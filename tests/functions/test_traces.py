@@ -172,6 +172,72 @@ def test_a_failed_call_leaves_variables_alone():
     assert v.numpy() == 3.0
 
 
+def test_variables_may_be_made_after_a_failed_first_trace():
+    kept = []
+
+    @tf.function
+    def f(x):
+        product = tf.matmul(x, x)
+        if not kept:
+            kept.append(tf.Variable(2.0))
+        return product * kept[0]
+
+    with pytest.raises(ValueError, match="matmul"):
+        f(tf.ones([2, 3]))
+    assert not kept
+    for _ in range(2):
+        np.testing.assert_array_equal(f(tf.ones([2, 2])), np.full((2, 2), 4, np.float32))
+    assert len(kept) == 1
+
+
+def test_variables_made_in_a_first_trace_that_fails_serve_the_next():
+    kept = []
+
+    @tf.function
+    def f(x):
+        if not kept:
+            kept.append(tf.Variable(2.0))
+        return tf.matmul(x, x) * kept[0]
+
+    with pytest.raises(ValueError, match="matmul"):
+        f(tf.ones([2, 3]))
+    np.testing.assert_array_equal(f(tf.ones([2, 2])), np.full((2, 2), 4, np.float32))
+
+
+ONLY_AT_FIRST = (
+    "tf.function only supports singleton tf.Variables created on the first call. "
+    "Make sure the tf.Variable is only created once or created outside tf.function"
+)
+
+
+@pytest.mark.parametrize("at_first", [True, False], ids=["and_at_first", "only_then"])
+def test_variables_made_in_a_later_trace_are_refused(at_first):
+    kept = []
+
+    @tf.function
+    def f(x):
+        if x.dtype == tf.int32 or at_first and not kept:
+            kept.append(tf.Variable(2))
+        return x * 2
+
+    assert float(f(tf.constant(1.0))) == 2.0
+    for _ in range(2):
+        with pytest.raises(ValueError, match=ONLY_AT_FIRST):
+            f(tf.constant(1))
+    assert float(f(tf.constant(1.0))) == 2.0
+    assert len(kept) == at_first
+
+
+def test_variables_made_in_every_call_are_refused():
+    @tf.function
+    def f(x):
+        return x * tf.Variable(2.0)
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match=ONLY_AT_FIRST):
+            f(tf.constant(1.0))
+
+
 def test_the_users_line_is_in_the_error():
     @tf.function
     def f(x):
