@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
+from talweg.core.dtypes import resource
 from talweg.core.errors import invalid, type_error
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
@@ -28,7 +31,7 @@ from talweg.passes.functionalize import program_of
 from talweg.prims.calls import call
 from talweg.trace import call_rules
 from talweg.trace.paths import Paths
-from talweg.trace.signature import put_together, specs_together
+from talweg.trace.signature import put_together
 
 
 class TraceGraph(FunctionGraph):
@@ -38,6 +41,36 @@ class TraceGraph(FunctionGraph):
 
     def _start_of(self, handle: Handle) -> Symbol:
         return self.capture_variable(handle)  # so that the trace serves wherever it is called
+
+
+class Parameter(inspect.Parameter):
+    """A parameter of a trace; its annotation is what it was traced for."""
+
+    @property
+    def type_constraint(self) -> Any:
+        """Specs in place of tensors, anything else as it was given."""
+        return self.annotation
+
+    @property
+    def optional(self) -> bool:
+        """Whether a call may leave it out: never, defaults are part of a trace."""
+        return False
+
+
+class FunctionType(inspect.Signature):
+    """What a trace takes and gives: a Python signature with specs for annotations.
+
+    `captures` has the specs of what is taken from outside, by identity.
+    """
+
+    flat_inputs: list[TensorSpec]
+    flat_outputs: list[TensorSpec]
+    captures: OrderedDict[int, TensorSpec]
+
+    @property
+    def output(self) -> Any:
+        """The specs of the results, in their structure."""
+        return self.return_annotation
 
 
 class ConcreteFunction:
@@ -56,8 +89,8 @@ class ConcreteFunction:
         self._outside: list = []  # what was captured: tensors and handles of variables
         self._argument_names: list[str] = []
         self.structured_input_signature: tuple = ((), {})
-        self.function_type: Any = None
-        self.parameters: list[tuple] = []  # names, with the tree of what they were traced for
+        self.parameters: list[tuple] = []  # names, kinds, what they were traced for
+        self.flat_inputs: list[TensorSpec] = specs  # named only where the user did
 
     # -- tracing
 
@@ -249,6 +282,28 @@ class ConcreteFunction:
         )
 
     @property
+    def function_type(self) -> FunctionType:
+        """Parameters, results and captures, with their specs.
+
+        >>> import talweg as tf
+        >>> double = tf.function(lambda x, times=2: x * times)
+        >>> concrete = double.get_concrete_function(tf.TensorSpec([None], tf.float32))
+        >>> list(concrete.function_type.parameters)
+        ['x', 'times']
+        >>> concrete.function_type.parameters["times"].type_constraint
+        2
+        >>> concrete.function_type.output
+        TensorSpec(shape=(None,), dtype=tf.float32, name=None)
+        """
+        parameters = [Parameter(name, kind, annotation=value)
+                      for name, kind, value in self.parameters]  # fmt: skip
+        found = FunctionType(parameters, return_annotation=self.structured_outputs)
+        found.flat_inputs = list(self.flat_inputs)
+        found.flat_outputs = [_output_spec(symbol) for symbol in self.outputs]
+        found.captures = OrderedDict((id(v), _captured_spec(v)) for v in self._outside)
+        return found
+
+    @property
     def output_shapes(self) -> Any:
         """The static shapes of the results, in their structure."""
         return structure.map_leaves(_shape_or_none, self.structured_outputs)
@@ -261,8 +316,7 @@ class ConcreteFunction:
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """Arguments, results and captures, a line each."""
         lines = [f"{self.name}({', '.join(self._argument_names)})", "  Args:"]
-        for name, tree in self.parameters:
-            value = specs_together(tree, self.specs)
+        for name, _, value in self.parameters:
             lines.append(f"    {name}: {_text(value) if hasattr(value, 'dtype') else repr(value)}")
         lines.append("  Returns:")
         lines += [f"    {_text(spec)}" for spec in structure.flatten(self.structured_outputs)]
@@ -299,6 +353,10 @@ def _aval_of_spec(spec: TensorSpec) -> Aval:
 
 def _output_spec(symbol: Symbol) -> TensorSpec:
     return TensorSpec(symbol.shape, symbol.dtype)
+
+
+def _captured_spec(value: Any) -> TensorSpec:
+    return TensorSpec((), resource) if type(value) is Handle else TensorSpec.from_tensor(value)
 
 
 def _shape_or_none(spec: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 
 from talweg.core import dispatch, settings
 from talweg.core.errors import NeedsStaticError, type_error
-from talweg.core.spec import TensorSpec, TypeSpec
+from talweg.core.spec import TensorSpec
 from talweg.core.value import OPERATIONS
 from talweg.eager.tensor import EagerTensor
 from talweg.graph import structure
@@ -231,16 +231,15 @@ class Function:
     def _new_trace(self, key: Any, tree: Any, taken: Taken) -> ConcreteFunction:
         key = self._general(key)
         self._explain(key)
-        names = self._names(tree)
-        specs = [TensorSpec(dims, dtype, name)
-                 for (dtype, dims), name in zip(_tensor_keys(key), names)]  # fmt: skip
-        for place, tensor in enumerate(taken.tensors):
-            if isinstance(tensor, TypeSpec) and getattr(tensor, "name", None):
-                names[place] = tensor.name
-                specs[place] = TensorSpec(specs[place].shape, specs[place].dtype, tensor.name)
+        given = [t.name if isinstance(t, TensorSpec) else None for t in taken.tensors]
+        names = [own or name for own, name in zip(given, self._names(tree))]
+        types = [TensorSpec(dims, dtype, own) for (dtype, dims), own in
+                   zip(_tensor_keys(key), given)]  # fmt: skip
+        specs = [TensorSpec(spec.shape, spec.dtype, name) for spec, name in zip(types, names)]
         concrete = self._trace(tree, specs, names)
         concrete.structured_input_signature = specs_together(tree, specs)
-        concrete.parameters = self._shown_parameters(tree)
+        concrete.flat_inputs = types
+        concrete.parameters = self._shown_parameters(specs_together(tree, types))
         if not any(getattr(value, "graph", None) is not None for value in concrete._outside):
             self._traces[key] = concrete
             while len(self._traces) > TRACES:
@@ -289,8 +288,10 @@ class Function:
         return difference(old[2][1], new[2][1], "keyword arguments") or "other arguments"
 
     def _parameter_names(self, count: int) -> list[str]:
-        names = [] if self._signature is None else list(self._signature.parameters)
-        return [names[i] if i < len(names) else f"argument {i}" for i in range(count)]
+        """A name for each of `count` positional arguments; those of `*args` are numbered."""
+        own, rest = _positional(self._signature)
+        names = [parameter.name for parameter in own]
+        return [*names, *[f"{rest}_{i}" for i in range(count - len(names))]][:count]
 
     def _names(self, tree: Any) -> list[str]:
         """A name for each tensor argument: the parameter's, numbered inside nests."""
@@ -308,12 +309,15 @@ class Function:
                 found[place] = f"{name}_{unique[name] - 1}"
         return found
 
-    def _shown_parameters(self, tree: Any) -> list[tuple]:
-        """Each parameter's name and what it was traced for, specs in place of tensors."""
-        args, kwargs = tree.children
-        names = self._parameter_names(len(args.children))
-        pairs = list(zip(names, args.children))
-        return pairs + list(zip(structure.sorted_keys(kwargs.like), kwargs.children))
+    def _shown_parameters(self, arguments: tuple) -> list[tuple]:
+        """Each parameter's name, its kind, and what it was traced for."""
+        args, kwargs = arguments
+        own, rest = _positional(self._signature)
+        kinds = {p.name: p.POSITIONAL_ONLY if rest else p.kind for p in own}
+        names = self._parameter_names(len(args))
+        found = [(name, kinds.get(name, inspect.Parameter.POSITIONAL_ONLY), value)
+                 for name, value in zip(names, args)]  # fmt: skip
+        return found + [(key, inspect.Parameter.KEYWORD_ONLY, kwargs[key]) for key in kwargs]
 
     def _trace(self, tree: Any, specs: list, names: list[str]) -> ConcreteFunction:
         function = self._python_function
@@ -389,6 +393,14 @@ def _signature_of(function: Any) -> inspect.Signature | None:
         return inspect.signature(function.bound if isinstance(function, _Method) else function)
     except (TypeError, ValueError):
         return None
+
+
+def _positional(signature: inspect.Signature | None) -> tuple[list[inspect.Parameter], str]:
+    """The parameters that take a positional argument each, and the name of `*args`, or ''."""
+    parameters = [] if signature is None else list(signature.parameters.values())
+    own = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+    return own, rest[0] if rest else "args" if signature is None else ""
 
 
 def _tensor_keys(key: Any) -> list:

@@ -238,6 +238,51 @@ def test_variables_made_in_every_call_are_refused():
             f(tf.constant(1.0))
 
 
+def test_a_function_type_has_the_specs_of_a_trace():
+    v, weights = tf.Variable(2.0), tf.constant([1.0, 2.0])
+
+    @tf.function
+    def f(x, *rest, scale=2, **more):
+        return {"sum": x * v + weights, "rest": rest}
+
+    number, whole = tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int32)
+    pair = tf.TensorSpec([2], tf.float32)
+    concrete = f.get_concrete_function(tf.constant(1.0), tf.constant(2), 5, other=tf.constant(3))
+    found = concrete.function_type
+    constraints = {p.name: p.type_constraint for p in found.parameters.values()}
+    assert constraints == {"x": number, "rest_0": whole, "rest_1": 5, "scale": 2, "other": whole}
+    kinds = [p.kind.name for p in found.parameters.values()]
+    assert kinds == ["POSITIONAL_ONLY"] * 3 + ["KEYWORD_ONLY"] * 2
+    assert found.output == {"sum": pair, "rest": (whole, tf.TensorSpec([], tf.int32))}
+    assert found.flat_inputs == [number, whole, whole]
+    assert found.flat_outputs == [whole, whole, pair]
+    assert list(found.captures.values()) == [tf.TensorSpec([], tf.resource), pair]
+
+
+def test_a_function_type_has_the_users_names_only():
+    @tf.function
+    def f(x, y, z=None):
+        return None
+
+    concrete = f.get_concrete_function(tf.TensorSpec([None]), tf.TensorSpec([2], tf.int32, "own"))
+    found = concrete.function_type
+    assert found.parameters["x"].type_constraint == tf.TensorSpec([None])
+    assert found.parameters["y"].type_constraint == tf.TensorSpec([2], tf.int32, "own")
+    assert found.parameters["z"].type_constraint is None
+    assert found.output is None
+    assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in found.parameters.values())
+
+
+def test_reasons_number_the_arguments_of_a_star():
+    @tf.function
+    def f(x, *rest, scale=1):
+        return x
+
+    f(tf.constant(1), tf.constant(1), tf.constant(1))
+    f(tf.constant(1), tf.constant(1), tf.constant(1.0))
+    assert f.retracing_reasons() == ["rest_1: dtype float32, was int32"]
+
+
 def test_the_users_line_is_in_the_error():
     @tf.function
     def f(x):
