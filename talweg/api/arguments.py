@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dims import Dim, Size, below, differ, is_symbolic, resolved
+from talweg.core.dims import Dim, Size, differ, is_symbolic, resolved
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import TensorShape, normalize_axis
 from talweg.core.value import Tensor
@@ -122,17 +122,6 @@ def integers(value: Any, function: str, argument: str) -> tuple[Size, ...]:
     return (integer(value, function, argument),)
 
 
-def shape_argument(value: Any, function: str, argument: str = "shape") -> tuple[Size, ...]:
-    """A tuple of non-negative sizes; InvalidArgumentError for negative ones."""
-    dims = integers(value, function, argument)
-    for size in dims:
-        if below(size, 0):
-            raise invalid(
-                "TW205", f"{function}: {argument}={dims} has a negative dimension", "sizes >= 0"
-            )
-    return dims
-
-
 def resolve_shape(
     value: Any, size: Size, function: str, argument: str = "shape"
 ) -> tuple[Size, ...]:
@@ -187,9 +176,3 @@ def axes_argument(value: Any, rank: int, function: str, argument: str = "axis") 
 def axis_argument(value: Any, rank: int, function: str, argument: str = "axis") -> int:
     """One non-negative axis."""
     return normalize_axis(function, integer(value, function, argument), rank, argument)
-
-
-def fail_unless(condition: bool, function: str, happened: str, expected: str = "") -> None:
-    """InvalidArgumentError unless `condition`."""
-    if not condition:
-        raise invalid("TW207", f"{function}: {happened}", expected)

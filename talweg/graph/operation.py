@@ -10,7 +10,6 @@ from talweg.core.provenance import line_of
 from talweg.core.value import OPERATIONS
 from talweg.graph.names import HIDDEN, type_of
 from talweg.graph.node import Node
-from talweg.graph.symbol import Symbol
 
 _WITHOUT_RESULT = frozenset(("group", "act"))
 _WAITING = frozenset(("group", "read_variable", "is_initialized"))  # their inputs are controls
@@ -183,8 +182,3 @@ class Operations:
 def place_of(origin: Any) -> tuple:
     """(file, line, function) of an origin."""
     return origin[0].co_filename, line_of(origin), origin[0].co_name
-
-
-def symbol_of(value: Any) -> Any:
-    """The first tensor of an operation, or the tensor itself."""
-    return value if type(value) is Symbol else value.outputs[0]

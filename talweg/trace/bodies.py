@@ -13,7 +13,7 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.dims import Dim, same
+from talweg.core.dims import same
 from talweg.core.dtypes import variant
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.graph.function_graph import FunctionGraph
@@ -250,56 +250,3 @@ def common(aval: Aval, before: Aval, after: Aval) -> Aval:
     if all(keep or free for keep, free in zip(kept, loose)):
         return aval
     return Aval(tuple([d if keep else None for d, keep in zip(aval.dims, kept)]), aval.dtype)
-
-
-def inline(body: Body, operands: list) -> list:
-    """The outputs of `body` applied to `operands`, its operations made again here."""
-    values: dict[Node, Any] = dict(zip(body.inputs, operands))
-    replace_sizes = _SizeMap(body, operands, values)
-    for node in body.nodes:
-        if node in values:
-            continue
-        prim = node.prim
-        sources = [values[source] for source in node.operands]
-        if prim.name == "item":
-            values[node] = sources[0][node.params["index"]]
-        else:
-            values[node] = apply_node(node, sources, replace_sizes(node.params))
-    return [values[node] for node in body.outputs]
-
-
-def apply_node(node: Node, sources: list, params: dict) -> Any:
-    """The operation of a node on other operands, in the interpreter in force."""
-    prim = node.prim
-    if prim.name == "constant":
-        base = dispatch.context.base
-        array = params["value"].array
-        return dispatch.state.plain(array) if base is None else base.constant(array)
-    if prim.name == "read_variable":
-        base = dispatch.context.base
-        variable = params["variable"]
-        return variable.value() if base is None else base.read_variable(variable)
-    if prim.name == "update_variable":
-        return OPERATIONS["update_variable"](*sources, **params)
-    if prim.name == "after":
-        return sources[0]
-    if prim.name == "group":
-        return prim(*sources) if dispatch.context.base is not None else None
-    return prim(*sources, **params)
-
-
-class _SizeMap:
-    """Parameters of inner nodes with sizes of outside."""
-
-    def __init__(self, body: Body, operands: list, values: dict):
-        self.values = values
-
-    def __call__(self, params: dict) -> dict:
-        return {key: self._outside(value) for key, value in params.items()}
-
-    def _outside(self, value: Any) -> Any:
-        if type(value) is tuple:
-            return tuple([self._outside(item) for item in value])
-        if type(value) is Dim:
-            return OPERATIONS["size_outside"](value, self.values)
-        return value

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dims import Dim
-from talweg.core.shapes import known, unknown_shape
 from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
@@ -151,13 +150,6 @@ def dims_of(value: Any) -> tuple | None:
         return tuple([None if type(size) is Dim else size for size in dims])
     shape = value.shape
     return None if shape.rank is None else shape.as_tuple()
-
-
-def spec_of(value: Any, name: str | None = None) -> TensorSpec:
-    """The spec of a tensor: its dtype and static shape."""
-    dims = dims_of(value)
-    shape = unknown_shape() if dims is None else known(dims)
-    return TensorSpec(shape, value.dtype, name)
 
 
 def is_tensor_key(key: Any) -> bool:

@@ -89,14 +89,7 @@ def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple 
 
 def _filled(cotangents: tuple, results: tuple) -> tuple:
     """The cotangents, with zeros for absent ones."""
-    return tuple(
-        densify(g)
-        if g is not None
-        else zeros_of(z)
-        if z.dtype.is_differentiable and z.dtype is not variant
-        else None
-        for g, z in zip(cotangents, results)
-    )
+    return tuple([_dense(g, z) for g, z in zip(cotangents, results)])
 
 
 def _dense(g: Any, z: Any) -> Any:
