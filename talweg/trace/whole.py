@@ -24,7 +24,7 @@ from talweg.eager.forward import ForwardAccumulator
 from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph import structure
-from talweg.graph.node import refused
+from talweg.graph.node import Content, refused
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims.arithmetic import zeros_of
@@ -98,6 +98,7 @@ class Call:
     def __init__(self, function: Callable[..., Any], args: Any, kwargs: dict):
         self.function, self.args, self.kwargs = function, args, kwargs
         self.template: Any = None  # the structure of the result, once it is known
+        self._key: tuple | None = None
 
     def eager(self, tensors: Any, sizes: tuple = ()) -> list:
         """The results, flat, for eager operands."""
@@ -127,7 +128,9 @@ class Call:
 
     def key(self) -> tuple:
         """What makes two calls equal."""
-        return self.function, _frozen(self.args), _frozen(self.kwargs)
+        if self._key is None:
+            self._key = self.function, _frozen(self.args), _frozen(self.kwargs)
+        return self._key
 
     def __eq__(self, other: Any) -> bool:
         if type(self) is not type(other):
@@ -142,15 +145,19 @@ class Call:
 
 
 def _frozen(value: Any) -> Any:
+    """`value` as part of a key: what is equal in Python, but is another argument, differs."""
     if isinstance(value, dict):
         return tuple([(key, _frozen(item)) for key, item in value.items()])
     if isinstance(value, (list, tuple)):
         return (type(value).__name__, *map(_frozen, value))
+    kind = type(value)
     try:
+        if isinstance(value, (np.ndarray, np.generic, float, complex)):  # 0.0 is not -0.0
+            return kind, Content(value)
         hash(value)
     except TypeError:
-        return id(value)
-    return value
+        return kind, id(value)  # no other thing has it while the call holds this one
+    return kind, value  # True is not 1
 
 
 class Pull:
@@ -317,6 +324,8 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticErro
             return hole(leaf)
         if hasattr(leaf, "handle_read"):
             return hole(leaf.value())
+        if isinstance(leaf, np.ndarray):
+            return _own(leaf)
         if callable(leaf) and not isinstance(leaf, type):
             raise error  # what a function given as an argument does is not known
         return leaf
@@ -332,6 +341,13 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticErro
         avals = [Aval(None, aval.dtype) for aval in avals]
     results = whole(*operands, call=call, avals=tuple([(a.dims, a.dtype) for a in avals]))
     return structure.pack(call.template, list(results), composites=True)
+
+
+def _own(array: np.ndarray) -> np.ndarray:
+    """A copy that nobody changes: the caller may go on using `array` before the graph runs."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 def _probe(
