@@ -219,12 +219,13 @@ def vectorize(function: Callable[..., Any], slices: list, size: int) -> tuple[li
 
 def for_each_slice(make: Callable[[], Any]) -> Any:
     """`make()`, called anew for each slice of the `vectorized_map`s in force (random streams)."""
+    return _for_each(make, dispatch.context.mapped)
 
-    def nested(interpreters: tuple) -> Any:
-        if not interpreters:
-            return make()
-        inner = interpreters[-1]
-        parts = [nested(interpreters[:-1]) for _ in range(inner.size)]
-        return BatchTensor(stack(parts), inner) if parts else make()
 
-    return nested(dispatch.context.mapped)
+def _for_each(make: Callable[[], Any], interpreters: tuple) -> Any:
+    """Not a function inside the other: one that calls itself by its cell is a cycle."""
+    if not interpreters:
+        return make()
+    inner = interpreters[-1]
+    parts = [_for_each(make, interpreters[:-1]) for _ in range(inner.size)]
+    return BatchTensor(stack(parts), inner) if parts else make()

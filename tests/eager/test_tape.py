@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import threading
 import time
@@ -13,6 +14,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import dispatch
+from talweg.transform.batch import for_each_slice
 
 
 def chain(length, x):
@@ -318,3 +320,22 @@ def test_each_slice_of_a_vectorized_map_draws_its_own_numbers():
     assert len(set(nested.reshape(-1).tolist())) == 6
     constant = tf.vectorized_map(lambda x: tf.random.uniform([2]), tf.zeros([3]))
     assert constant.shape == (3, 2)
+
+
+def test_drawing_for_each_slice_leaves_nothing_to_the_collector():
+    def draw():
+        make = functools.partial(tf.constant, 1.0)
+        return weakref.ref(make), for_each_slice(make)
+
+    gc.collect()
+    gc.disable()
+    try:
+        made, drawn = draw()
+        assert made() is None
+        assert float(drawn) == 1.0
+        held = []
+        rows = tf.vectorized_map(lambda x: held.append(draw()[0]) or x, tf.zeros([2]))
+        assert held[0]() is None
+        assert rows.shape == (2,)
+    finally:
+        gc.enable()
