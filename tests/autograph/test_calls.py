@@ -7,7 +7,7 @@ import logging
 import sys
 import weakref
 
-import pytest
+import malt
 
 import talweg as tf
 from talweg.trace.autograph import calls
@@ -196,7 +196,6 @@ def test_conversion_is_shared_by_closures():
 
 
 def test_malt_is_left_as_it_was():
-    malt = pytest.importorskip("malt")
     tf.function(absolute)(tf.constant(1))
     assert malt.operators.if_stmt.__module__.startswith("malt")
     assert not any("autograph_generated" in name for name in sys.modules)

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorboard")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from declared import harness
