@@ -1,0 +1,427 @@
+"""Loop programs as text, and back.
+
+Buffers first, then blocks.  Brackets hold indices; `{x}` in an index is a number computed from
+data, `int64[i0*8]` an index as a number, `int64(x)` a cast, `1.5:float32` a constant, `&x0[8]` the
+place of an element, `(x0[i0] if c else y)` a guarded load.  A part that is shared has a name
+(t0, t1, ...), which stands in the innermost list that holds all its uses, before the first::
+
+    program softmax
+      x0: input float32[6, 8]
+      y1: output float32[6]
+    kernel k0:  # reduce_sum, exp
+      for i0 in 6 parallel:
+        tile a: float32[] = 0.0:float32
+        for k0 in 8 vector:
+          a[] add= x0[i0*8 + k0]
+        t0 = exp(a[])
+        y1[i0] = mul(t0, t0)
+
+`parse(text)` is a program of which `to_text` is that text again.  Contents of constants, and the
+functions of host calls, have no text.  With `names=False` what only people read is left out, so
+programs that do the same on the same buffers have one text: a key for what was compiled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from talweg.core.dtypes import BY_NAME, DType
+from talweg.core.errors import InternalError
+from talweg.lower.index import Axis, Index, Quotient, Remainder
+from talweg.lower.loops import (
+    Call,
+    Expr,
+    For,
+    Host,
+    If,
+    Kernel,
+    LoopProgram,
+    Pointer,
+    Store,
+    Tile,
+    Update,
+    When,
+    While,
+)
+from talweg.lower.text_reader import KEYWORDS, parse
+
+__all__ = ["parse", "to_text"]
+
+_LONGEST = 64  # a part longer than this many characters gets a name
+_INLINE = frozenset(("const", "index"))  # parts that never get one
+_RESERVED = KEYWORDS | set(BY_NAME)
+_SHARED = re.compile(r"t\d+")
+
+
+def to_text(program: LoopProgram, names: bool = True) -> str:
+    """A program as text; `names`: with the operations that kernels are made of."""
+    writer = _Writer(program, names)
+    writer.blocks(program.blocks, "")
+    return "\n".join(writer.lines) + "\n"
+
+
+class _List:
+    """A list of statements: where it stands, and whether it is still being written."""
+
+    __slots__ = ("depth", "open", "parent", "position")
+
+    def __init__(self, parent: _List | None, position: int):
+        self.parent, self.position, self.open = parent, position, True
+        self.depth = 0 if parent is None else parent.depth + 1
+
+
+class _Part:
+    """An expression where it is used: its text is `form % operands`.
+
+    `bound` is the innermost list that gives meaning to an axis or tile in it: in another one, the
+    same expression is another part.  `place`, `position`: where a name of it would stand.
+    """
+
+    __slots__ = ("bound", "expr", "form", "operands", "place", "position", "text", "uses")
+
+    def __init__(self, expr: Expr, form: str, operands: list, bound: _List):
+        self.expr, self.form, self.operands, self.bound = expr, form, operands, bound
+        self.uses, self.place, self.position, self.text = 0, None, 0, ""
+
+    def used(self, place: _List, position: int) -> None:
+        """Take note of a use by a statement of a list."""
+        self.uses += 1
+        held: Any = self.place
+        if held is None:
+            self.place, self.position = place, position
+            return
+        if held is not place:
+            while held.depth > place.depth:
+                held, self.position = held.parent, held.position
+            while place.depth > held.depth:
+                place, position = place.parent, place.position
+            while held is not place:
+                held, self.position = held.parent, held.position
+                place, position = place.parent, place.position
+            self.place = held
+        self.position = min(self.position, position)
+
+
+class _Writer:
+    def __init__(self, program: LoopProgram, names: bool):
+        self.names = names
+        self.lines = [f"program {plain(program.name) if names else 'p'}"]
+        self.taken: set[str] = set()
+        self.known: dict[Any, str] = {}  # buffers, and the axes and tiles in scope
+        for number, buffer in enumerate(program.buffers):
+            self.known[buffer] = self._new_name(buffer.name if names else f"b{number}")
+        for buffer in program.buffers:
+            place = f" in {self.known[buffer.part]}" if buffer.part is not None else ""
+            if place or buffer.offset:
+                place += f" at {buffer.offset}"
+            kind = f"{buffer.kind} {type_text(buffer.dtype, buffer.shape)}"
+            self.lines.append(f"  {self.known[buffer]}: {kind}{place}")
+
+    def _new_name(self, name: str) -> str:
+        """The name, or one like it that nothing in scope has."""
+        name = plain(name)
+        if name in _RESERVED:
+            name += "_"
+        found, number = name, 0
+        while found in self.taken:
+            number += 1
+            found = f"{name}_{number}"
+        self.taken.add(found)
+        return found
+
+    def blocks(self, blocks: list, indent: str) -> None:
+        inner = indent + "    "
+        for block in blocks:
+            if type(block) is Kernel:
+                self.lines.append(f"{indent}kernel {self._heading(block)}")
+                self.lines += _KernelWriter(self).written(block, indent + "  ")
+            elif type(block) is Host:
+                inputs, outputs = self._list(block.inputs), self._list(block.outputs)
+                name = plain(block.name) if self.names else "h"
+                self.lines.append(f"{indent}host {name}({inputs}) -> {outputs}")
+            elif type(block) is While:
+                self.lines += [f"{indent}while {self.known[block.flag]}:", f"{indent}  test:"]
+                self.blocks(block.test, inner)
+                self.lines.append(f"{indent}  body:")
+                self.blocks(block.body, inner)
+            elif type(block) is If:
+                self.lines.append(f"{indent}if {self.known[block.choice]}:")
+                for number, body in enumerate(block.bodies):
+                    self.lines.append(f"{indent}  case {number}:")
+                    self.blocks(body, inner)
+            else:
+                raise InternalError(None, None, f"{type(block).__name__} is no block")
+
+    def _list(self, buffers: Iterable) -> str:
+        return ", ".join([self.known[buffer] for buffer in buffers])
+
+    def _heading(self, kernel: Kernel) -> str:
+        if not self.names:
+            return "k:"
+        name = f"{plain(kernel.name)}:"
+        if not (kernel.names or kernel.reason):
+            return name
+        made = ", ".join([re.sub(r"[,|\s]+", "_", name) for name in kernel.names])
+        return f"{name}  # {made} | {' '.join(kernel.reason.split())}".rstrip(" |")
+
+
+class _KernelWriter:
+    """Writes one kernel: first what each statement and part is made of, then which have names."""
+
+    def __init__(self, writer: _Writer):
+        self.new_name, self.taken, self.known = writer._new_name, writer.taken, writer.known
+        self.list_of, self.names = writer._list, writer.names
+        self.rows: list[tuple] = []  # indent, list, position, form, parts
+        self.parts: list[_Part] = []  # operands first
+        self.part_of: dict[int, _Part] = {}  # the last one, by id of the expression
+        self.bound: dict[Any, _List] = {}  # the lists that axes and tiles in scope belong to
+
+    def written(self, kernel: Kernel, indent: str) -> list[str]:
+        self.top = _List(None, 0)
+        self.body(kernel.body, self.top, indent)
+        for _, place, position, _, parts in self.rows:
+            for part in parts:
+                part.used(place, position)
+        for part in reversed(self.parts):
+            for operand in part.operands:
+                operand.used(part.place, part.position)
+        definitions = self._named()
+        lines = []
+        for indent, place, position, form, parts in self.rows:
+            for line in definitions.pop((place, position), ()):
+                lines.append(indent + line)
+            lines.append(indent + form % tuple([part.text for part in parts]))
+        return lines
+
+    def _named(self) -> dict[tuple, list[str]]:
+        """Gives all parts their texts; the definitions before each statement."""
+        definitions: dict[tuple, list[str]] = {}
+        count = 0
+        for part in self.parts:
+            text = part.form % tuple([operand.text for operand in part.operands])
+            if (part.uses > 1 or len(text) > _LONGEST) and part.expr.op not in _INLINE:
+                while f"t{count}" in self.taken:
+                    count += 1
+                name, count = f"t{count}", count + 1
+                definitions.setdefault((part.place, part.position), []).append(f"{name} = {text}")
+                text = name
+            part.text = text
+        return definitions
+
+    # -- statements
+
+    def body(self, body: list, place: _List, indent: str) -> None:
+        tiles = []
+        for position, statement in enumerate(body):
+            write = _STATEMENTS.get(type(statement))
+            if write is None:
+                raise InternalError(None, None, f"{type(statement).__name__} is no statement")
+            write(self, statement, place, position, indent)
+            if type(statement) is Tile:
+                tiles.append(statement)
+        for tile in tiles:
+            self._leave(tile)
+        place.open = False
+
+    def _enter(self, thing: Any, place: _List) -> str:
+        name = plain(thing.name) if self.names else "i" if type(thing) is Axis else "r"
+        name = self.new_name(f"{name}_" if _SHARED.fullmatch(name) else name)
+        self.known[thing], self.bound[thing] = name, place
+        return name
+
+    def _leave(self, thing: Any) -> None:
+        self.taken.discard(self.known.pop(thing))
+        del self.bound[thing]
+
+    def loop(self, loop: For, place: _List, position: int, indent: str) -> None:
+        inner = _List(place, position)
+        name = self._enter(loop.axis, inner)
+        kind = "" if loop.kind == "serial" else f" {loop.kind}"
+        form = f"for {name} in {loop.axis.extent}{kind}:"
+        self.rows.append((indent, place, position, form, ()))
+        self.body(loop.body, inner, indent + "  ")
+        self._leave(loop.axis)
+
+    def tile(self, tile: Tile, place: _List, position: int, indent: str) -> None:
+        parts = [self.part(tile.start)]
+        name = self._enter(tile, place)
+        form = f"tile {name}: {type_text(tile.dtype, tile.dims)} = %s"
+        self.rows.append((indent, place, position, form, parts))
+
+    def update(self, update: Update, place: _List, position: int, indent: str) -> None:
+        parts: list[_Part] = []
+        target = self._tile_at(update.tile, update.indices, parts)
+        parts.append(self.part(update.value))
+        form = f"{target} {update.op or ''}= %s"
+        self.rows.append((indent, place, position, form, parts))
+
+    def store(self, store: Store, place: _List, position: int, indent: str) -> None:
+        parts: list[_Part] = []
+        index = self.index(store.index, parts)
+        parts.append(self.part(store.value))
+        form = f"{self.known[store.buffer]}[{index}] {store.op or ''}= %s"
+        self.rows.append((indent, place, position, form, parts))
+
+    def when(self, when: When, place: _List, position: int, indent: str) -> None:
+        self.rows.append((indent, place, position, "when %s:", [self.part(when.condition)]))
+        self.body(when.body, _List(place, position), indent + "  ")
+        if when.otherwise:
+            self.rows.append((indent, place, position, "otherwise:", ()))
+            self.body(when.otherwise, _List(place, position), indent + "  ")
+
+    def call(self, call: Call, place: _List, position: int, indent: str) -> None:
+        parts: list[_Part] = []
+        texts = []
+        for argument in call.arguments:
+            if type(argument) is Pointer:
+                index = self.index(argument.index, parts)
+                texts.append(f"&{self.known[argument.buffer]}[{index}]")
+            elif type(argument) is Expr:
+                parts.append(self.part(argument))
+                texts.append("%s")
+            else:
+                texts.append(f"[{self.index(Index.of(argument), parts)}]")
+        ends = f"reads {self.list_of(call.reads)} writes {self.list_of(call.writes)}"
+        form = f"call {call.routine}({', '.join(texts)}) {ends}".rstrip()
+        self.rows.append((indent, place, position, form, parts))
+
+    # -- expressions
+
+    def part(self, expr: Expr) -> _Part:
+        """The part that an expression is at this place; its operands come before it."""
+        found = self.part_of.get(id(expr))
+        if found is not None and found.bound.open:
+            return found
+        stack = [(expr, False)]
+        while stack:
+            top, ready = stack.pop()
+            found = self.part_of.get(id(top))
+            if found is not None and found.bound.open:
+                continue
+            if ready or not (operands := top.children()):
+                self._make(top)
+            else:
+                stack.append((top, True))
+                stack += [(operand, False) for operand in reversed(operands)]
+        return self.part_of[id(expr)]
+
+    def _make(self, expr: Expr) -> None:
+        part_of, op = self.part_of, expr.op
+        operands = [part_of[id(operand)] for operand in expr.args]
+        if op == "const":
+            form = constant_text(expr.data, expr.dtype)
+        elif op == "load":
+            buffer, index = expr.data
+            inside: list[_Part] = []
+            form = f"{self.known[buffer]}[{self.index(index, inside)}]"
+            if operands:
+                form = f"({form} if %s else %s)"
+            operands = inside + operands
+        elif op == "read":
+            form = self._tile_at(*expr.data, operands)
+        elif op == "index":
+            form = f"{expr.dtype.name}[{self.index(expr.data, operands)}]"
+        elif op == "cast":
+            form = f"{expr.dtype.name}(%s)"
+        elif op == "bits":
+            form = f"bits {expr.dtype.name}(%s)"
+        else:
+            form = f"{op}({', '.join(['%s'] * len(operands))})"
+        part = part_of[id(expr)] = _Part(expr, form, operands, self._bound_of(expr, operands))
+        self.parts.append(part)
+
+    def _bound_of(self, expr: Expr, operands: list[_Part]) -> _List:
+        """The innermost of the lists that its axes, tile and operands belong to."""
+        places = [operand.bound for operand in operands]
+        for index in expr.indices():
+            places += [self._scope(axis) for axis in _plain_axes(index)]
+        if expr.op == "read":
+            places.append(self._scope(expr.data[0]))
+        return max(places, key=lambda place: place.depth, default=self.top)
+
+    def _scope(self, thing: Any) -> _List:
+        found = self.bound.get(thing)
+        if found is None:
+            raise InternalError(None, None, f"{thing.name} is used where it is not known")
+        return found
+
+    def _tile_at(self, tile: Tile, indices: tuple, parts: list) -> str:
+        self._scope(tile)
+        return f"{self.known[tile]}[{', '.join([self.index(index, parts) for index in indices])}]"
+
+    def index(self, index: Index, parts: list) -> str:
+        """An index; the parts in it, computed from data, are added to `parts`."""
+        text = ""
+        for atom, factor in index.terms:
+            size = abs(factor)
+            term = self._atom(atom, parts) if size == 1 else f"{self._atom(atom, parts)}*{size}"
+            if text:
+                text += f" - {term}" if factor < 0 else f" + {term}"
+            else:
+                text = f"-{term}" if factor < 0 else term
+        if not text:
+            return str(index.constant)
+        if index.constant:
+            sign = "-" if index.constant < 0 else "+"
+            return f"{text} {sign} {abs(index.constant)}"
+        return text
+
+    def _atom(self, atom: Any, parts: list) -> str:
+        if type(atom) is Axis:
+            self._scope(atom)
+            return self.known[atom]
+        if type(atom) is Quotient:
+            return f"{self._inner(atom.index, parts)}//{atom.divisor}"
+        if type(atom) is Remainder:
+            return f"{self._inner(atom.index, parts)}%%{atom.divisor}"
+        parts.append(self.part(atom.value))
+        return "{%s}"
+
+    def _inner(self, index: Index, parts: list) -> str:
+        text = self.index(index, parts)
+        simple = not index.constant and len(index.terms) == 1 and index.terms[0][1] == 1
+        return text if simple and type(index.terms[0][0]) is Axis else f"({text})"
+
+
+_STATEMENTS: dict[type, Any] = {
+    For: _KernelWriter.loop,
+    Tile: _KernelWriter.tile,
+    Update: _KernelWriter.update,
+    Store: _KernelWriter.store,
+    When: _KernelWriter.when,
+    Call: _KernelWriter.call,
+}
+
+
+def _plain_axes(index: Index) -> list[Axis]:
+    """The axes of an index, those within elements left out."""
+    found = []
+    for atom, _ in index.terms:
+        if type(atom) is Axis:
+            found.append(atom)
+        elif type(atom) in (Quotient, Remainder):
+            found += _plain_axes(atom.index)
+    return found
+
+
+def plain(name: str) -> str:
+    """A name of letters, digits and underscores."""
+    if name.isidentifier() and name.isascii():
+        return name
+    name = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return name if name and not name[0].isdigit() else f"_{name}"
+
+
+def type_text(dtype: DType, shape: tuple) -> str:
+    """float32[2, 3]"""
+    return f"{dtype.name}[{', '.join(map(str, shape))}]"
+
+
+def constant_text(value: Any, dtype: DType) -> str:
+    """A constant; floats in full."""
+    if dtype.is_bool:
+        return "true" if value else "false"
+    kind = float if dtype.is_floating else complex if dtype.is_complex else int
+    return f"{kind(value)!r}:{dtype.name}"
