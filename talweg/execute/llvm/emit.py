@@ -1,0 +1,251 @@
+"""LLVM IR of a loop program: the function @run, which calls one function for each kernel.
+
+    void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool)
+
+All threads run it at once.  Each kernel is a function of its own with a `noalias` parameter for
+each buffer, which tells LLVM that stores to one leave loads of the others as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.execute.llvm.emit_facts import Finder
+from talweg.execute.llvm.emit_kernel import KernelEmitter
+from talweg.lower.loops import (
+    Buffer,
+    Call,
+    For,
+    Host,
+    If,
+    Kernel,
+    LoopProgram,
+    Pointer,
+    Store,
+    Tile,
+    Update,
+    When,
+    While,
+    elements,
+    walk,
+)
+
+WAIT = """define internal void @talweg_wait(ptr %pool, i64 %thread, i64 %threads) #0 {
+  %many = icmp ugt i64 %threads, 1
+  br i1 %many, label %yes, label %no
+yes:
+  call void @talweg_barrier(ptr %pool, i64 %thread, i64 %threads)
+  br label %no
+no:
+  ret void
+}
+"""
+
+
+def emit(program: LoopProgram, vector_bytes: int = 32, library: Any = None) -> str:
+    """The text of the module; `vector_bytes` is 16 for SSE and NEON, 32 for AVX2, 64 for AVX-512.
+
+    library: gives the symbols of mathematical functions (`vector_math.Library`).
+    """
+    return ProgramEmitter(program, vector_bytes, library).text()
+
+
+class ProgramEmitter:
+    """Emits blocks."""
+
+    def __init__(self, program: LoopProgram, vector_bytes: int, library: Any):
+        self.program, self.vector_bytes, self.library = program, vector_bytes, library
+        self.numbers = {buffer: number for number, buffer in enumerate(program.buffers)}
+        self.functions: list[str] = []
+        self.lines: list[str] = []
+        self.declared: dict[str, str] = {}
+        self.count = self.hosts = 0
+        self.pending = False  # thread 0 has run something the others have not waited for
+
+    def text(self) -> str:
+        """The whole module."""
+        self.blocks(self.program.blocks)
+        self.wait()
+        body = "\n".join(self.lines)
+        head = "define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool) {"
+        parts = [
+            "declare void @talweg_barrier(ptr, i64, i64)",
+            "declare i32 @talweg_host(ptr, i64)",
+            "declare i32 @talweg_failed(ptr)",
+            *self.declared.values(),
+            *self.functions,
+            WAIT,
+            f"{head}\nentry:\n  %first = icmp eq i64 %thread, 0\n{body}\n  ret void\n}}",
+            "attributes #0 = { noinline nounwind }",
+            self.library.text() if self.library is not None else "",
+        ]
+        return "\n".join(parts)
+
+    def fresh(self) -> int:
+        """A new number."""
+        self.count += 1
+        return self.count
+
+    def line(self, text: str) -> None:
+        """An instruction of @run."""
+        self.lines.append("  " + text)
+
+    def wait(self) -> None:
+        """All threads wait for each other, if something was run since they last did."""
+        if self.pending:
+            self.barrier()
+
+    def barrier(self) -> None:
+        """All threads wait for each other."""
+        self.line("call void @talweg_wait(ptr %pool, i64 %thread, i64 %threads)")
+        self.pending = False
+
+    def blocks(self, blocks: list) -> None:
+        """Blocks in order."""
+        for block in blocks:
+            kind = type(block)
+            if kind is Kernel:
+                self.kernel(block)
+            elif kind is Host:
+                self.host()
+            elif kind is While:
+                self.repeat(block)
+            elif kind is If:
+                self.choose(block)
+            else:
+                raise TypeError(f"not a block: {block!r}")
+
+    # ---------------------------------------------------------------- blocks
+
+    def kernel(self, kernel: Kernel) -> None:
+        """A call of the kernel's function; by thread 0 only if nothing in it is parallel."""
+        parallel = any(type(part) is For and part.kind == "parallel" for part in kernel.body)
+        if parallel:
+            self.wait()
+        buffers = buffers_of(kernel)
+        name = f"kernel{len(self.functions)}"
+        emitter = KernelEmitter(self.library, self.declared, self.vector_bytes)
+        self.functions.append(emitter.function(kernel, name, buffers))
+        number = self.fresh()
+        if not parallel:
+            self.line(f"br i1 %first, label %only{number}, label %done{number}")
+            self.lines.append(f"only{number}:")
+        arguments = ["i64 %thread", "i64 %threads", "ptr %pool"]
+        arguments += [f"ptr {self.pointer(buffer)}" for buffer in buffers]
+        self.line(f"call void @{name}({', '.join(arguments)})")
+        if not parallel:
+            self.line(f"br label %done{number}")
+            self.lines.append(f"done{number}:")
+        self.pending = True
+        if parallel:
+            self.barrier()
+
+    def pointer(self, buffer: Buffer) -> str:
+        """Where a buffer (for scratch: this thread's) begins."""
+        number = self.fresh()
+        place = f"getelementptr ptr, ptr %buffers, i64 {self.numbers[buffer]}"
+        self.line(f"%a{number} = {place}")
+        self.line(f"%p{number} = load ptr, ptr %a{number}, align 8")
+        if buffer.kind != "scratch":
+            return f"%p{number}"
+        size = (buffer.nbytes + 63) // 64 * 64
+        self.line(f"%o{number} = mul i64 %thread, {size}")
+        self.line(f"%s{number} = getelementptr i8, ptr %p{number}, i64 %o{number}")
+        return f"%s{number}"
+
+    def host(self) -> None:
+        """A call of Python by thread 0; all leave if it fails."""
+        number, host = self.fresh(), self.hosts
+        self.hosts += 1
+        self.line(f"br i1 %first, label %only{number}, label %done{number}")
+        self.lines.append(f"only{number}:")
+        self.line(f"%r{number} = call i32 @talweg_host(ptr %pool, i64 {host})")
+        self.line(f"br label %done{number}")
+        self.lines.append(f"done{number}:")
+        self.barrier()
+        self.line(f"%f{number} = call i32 @talweg_failed(ptr %pool)")
+        self.line(f"%g{number} = icmp ne i32 %f{number}, 0")
+        self.line(f"br i1 %g{number}, label %leave{number}, label %stay{number}")
+        self.lines.append(f"leave{number}:")
+        self.line("ret void")
+        self.lines.append(f"stay{number}:")
+
+    def value(self, buffer: Buffer, kind: str) -> str:
+        """The one element of a buffer, the same for all threads."""
+        self.wait()
+        number = self.fresh()
+        pointer = self.pointer(buffer)
+        self.line(f"%x{number} = load {kind}, ptr {pointer}, align {buffer.dtype.size}")
+        self.barrier()  # its memory may be written to next
+        return f"%x{number}"
+
+    def repeat(self, block: While) -> None:
+        """A loop of blocks."""
+        self.wait()
+        number = self.fresh()
+        self.line(f"br label %test{number}")
+        self.lines.append(f"test{number}:")
+        self.blocks(block.test)
+        flag = self.value(block.flag, "i8")
+        self.line(f"%t{number} = icmp ne i8 {flag}, 0")
+        self.line(f"br i1 %t{number}, label %body{number}, label %after{number}")
+        self.lines.append(f"body{number}:")
+        self.blocks(block.body)
+        self.wait()
+        self.line(f"br label %test{number}")
+        self.lines.append(f"after{number}:")
+
+    def choose(self, block: If) -> None:
+        """One of several lists of blocks."""
+        choice = self.value(block.choice, "i32")
+        number, last = self.fresh(), len(block.bodies) - 1
+        cases = " ".join([f"i32 {case}, label %case{number}_{case}" for case in range(last)])
+        self.line(f"switch i32 {choice}, label %case{number}_{last} [{cases}]")
+        for case, body in enumerate(block.bodies):
+            self.lines.append(f"case{number}_{case}:")
+            self.blocks(body)
+            self.wait()
+            self.line(f"br label %after{number}")
+        self.lines.append(f"after{number}:")
+
+
+def buffers_of(kernel: Kernel) -> list[Buffer]:
+    """The buffers a kernel touches, in the order in which they stand in it."""
+    found: dict[Buffer, None] = {}
+    finder = Finder()
+
+    def visit(statement: Any) -> None:
+        if type(statement) is For:
+            for part in statement.body:
+                visit(part)
+        elif type(statement) is When:
+            for part in [*statement.body, *statement.otherwise]:
+                visit(part)
+            expressions((statement.condition,))
+        elif type(statement) is Store:
+            found[statement.buffer] = None
+            expressions((statement.value,), (statement.index,))
+        elif type(statement) is Update:
+            expressions((statement.value,), statement.indices)
+        elif type(statement) is Tile:
+            expressions((statement.start,))
+        elif type(statement) is Call:
+            for argument in statement.arguments:
+                if type(argument) is Pointer:
+                    found[argument.buffer] = None
+                    expressions((), (argument.index,))
+                elif hasattr(argument, "op"):
+                    expressions((argument,))
+                elif hasattr(argument, "terms"):
+                    expressions((), (argument,))
+
+    def expressions(roots: tuple, indices: tuple = ()) -> None:
+        inner = [atom.value for index in indices for atom in elements(index)]
+        for expr in walk([*roots, *inner]):
+            if expr.op == "load":
+                found[expr.data[0]] = None
+
+    for statement in kernel.body:
+        visit(statement)
+    del finder
+    return list(found)

@@ -1,0 +1,139 @@
+"""The text of one LLVM function as it grows: nested scopes, each value computed once.
+
+A scope is the body of a loop or of a branch; its lines stay apart until it is closed, so that a
+value which depends on outer things only is added to the outer scope and so stands before the loop.
+Every value knows the depth of the scope it was made in.  Instructions are memoized by their text:
+equal text in one scope is one value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from talweg.execute.llvm.emit_types import vector
+
+
+class Value(NamedTuple):
+    """A constant or register, of `lanes` numbers, made at `depth`."""
+
+    text: str
+    lanes: int = 1
+    depth: int = 0
+
+
+class Scope:
+    """Lines of a loop or branch; `writes` are the buffers (their roots) written in it."""
+
+    __slots__ = ("label", "lines", "memo", "writes")
+
+    def __init__(self, label: str, writes: Any = ()):
+        self.lines: list[str] = []
+        self.memo: dict[Any, Value] = {}
+        self.label, self.writes = label, writes
+
+
+class Code:
+    """The scopes that are open, outermost first."""
+
+    def __init__(self):
+        self.scopes = [Scope("entry")]
+        self.count = 0
+        self.floor = 0  # the innermost branch: nothing in it may move out
+        self.versions: dict[Any, int] = {}  # of what a buffer holds
+
+    def fresh(self) -> str:
+        """A new number for a register or label."""
+        self.count += 1
+        return str(self.count)
+
+    def compute(self, text: str, lanes: int, depth: int) -> Value:
+        """The value of an instruction without effects, whose operands are from `depth`."""
+        scopes = self.scopes
+        found = scopes[depth].memo.get(text)
+        if found is None:
+            if depth < self.floor:
+                depth = self.floor
+                found = scopes[depth].memo.get(text)
+                if found is not None:
+                    return found
+            self.count += 1
+            name = f"%v{self.count}"
+            scope = scopes[depth]
+            scope.lines.append(f"  {name} = {text}")
+            found = scope.memo[text] = Value(name, lanes, depth)
+        return found
+
+    def load(self, text: str, lanes: int, depth: int, root: Any) -> Value:
+        """The value of an instruction that reads the buffer `root`."""
+        scopes = self.scopes
+        place = len(scopes) - 1
+        while place > depth and root not in scopes[place].writes:
+            place -= 1
+        key = (text, self.versions.get(root, 0))
+        found = scopes[place].memo.get(key)
+        if found is None and place < self.floor:
+            place = self.floor
+            found = scopes[place].memo.get(key)
+        if found is None:
+            self.count += 1
+            name = f"%v{self.count}"
+            scopes[place].lines.append(f"  {name} = {text}")
+            found = scopes[place].memo[key] = Value(name, lanes, place)
+        return found
+
+    def line(self, text: str) -> None:
+        """An instruction with effects, here."""
+        self.scopes[-1].lines.append("  " + text)
+
+    def changed(self, roots: Any) -> None:
+        """What was loaded from these buffers is old now."""
+        for root in roots:
+            self.versions[root] = self.versions.get(root, 0) + 1
+
+    def spread(self, value: Value, lanes: int, scalar: str) -> str:
+        """The text of `value` as an operand of `lanes` lanes."""
+        if value.lanes == lanes:
+            return value.text
+        if value.text[0] != "%":
+            return f"splat ({scalar} {value.text})"
+        kind = vector(scalar, lanes)
+        one = self.compute(
+            f"insertelement {kind} poison, {scalar} {value.text}, i64 0", lanes, value.depth
+        )
+        mask = f"<{lanes} x i32> zeroinitializer"
+        text = f"shufflevector {kind} {one.text}, {kind} poison, {mask}"
+        return self.compute(text, lanes, value.depth).text
+
+    def spread_value(self, value: Value, lanes: int, scalar: str) -> Value:
+        """`value` with `lanes` lanes."""
+        if value.lanes == lanes:
+            return value
+        return Value(self.spread(value, lanes, scalar), lanes, value.depth)
+
+    def shuffle(self, x: Value, y: str, scalar: str, mask: list[int]) -> Value:
+        """Lanes of x and y (a constant) by number; -1 is any."""
+        kind, lanes = vector(scalar, x.lanes), len(mask)
+        chosen = ", ".join(["i32 poison" if lane < 0 else f"i32 {lane}" for lane in mask])
+        text = f"shufflevector {kind} {x.text}, {kind} {y}, <{lanes} x i32> <{chosen}>"
+        return self.compute(text, lanes, x.depth)
+
+    def lane(self, value: Value, lane: int, scalar: str) -> Value:
+        """One lane."""
+        if value.lanes == 1:
+            return value
+        if value.text.startswith("splat ("):
+            return Value(value.text[len("splat (") + len(scalar) + 1 : -1])
+        kind = vector(scalar, value.lanes)
+        return self.compute(f"extractelement {kind} {value.text}, i64 {lane}", 1, value.depth)
+
+    def gathered(self, parts: list[Value], scalar: str) -> Value:
+        """One vector of several scalars."""
+        lanes = len(parts)
+        if all(part.text == parts[0].text for part in parts):
+            return self.spread_value(parts[0], lanes, scalar)
+        kind, text, depth = vector(scalar, lanes), "poison", 0
+        for lane, part in enumerate(parts):
+            depth = max(depth, part.depth)
+            made = f"insertelement {kind} {text}, {scalar} {part.text}, i64 {lane}"
+            text = self.compute(made, lanes, depth).text
+        return Value(text, lanes, depth)

@@ -1,0 +1,373 @@
+"""A kernel as an LLVM function: its statements, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from talweg.execute.llvm.emit_code import Code, Scope, Value
+from talweg.execute.llvm.emit_facts import Facts, Finder
+from talweg.execute.llvm.emit_index import Along, Indices
+from talweg.execute.llvm.emit_memory import Memory, root
+from talweg.execute.llvm.emit_tiles import State, Tiles, everything
+from talweg.execute.llvm.emit_types import register, vector
+from talweg.execute.llvm.emit_values import Values
+from talweg.execute.llvm.emit_vector import VectorLoops
+from talweg.lower.index import Axis, Index
+from talweg.lower.loops import (
+    Buffer,
+    Call,
+    Expr,
+    For,
+    Kernel,
+    Pointer,
+    Store,
+    Tile,
+    Update,
+    When,
+    elements,
+)
+
+WRITTEN_OUT = 64  # the longest unroll loop that is written out if no tile needs it
+
+
+class KernelEmitter:
+    """Emits one kernel; `declared` collects what the module has to declare."""
+
+    def __init__(self, library: Any, declared: dict[str, str], vector_bytes: int):
+        self.code = Code()
+        self.indices = Indices(self.code)
+        self.memory = Memory(self.code, self.indices)
+        self.tiles = Tiles(self.code, self.indices, vector_bytes)
+        self.values = Values(self.code, self.indices, self.memory, library, self.tiles)
+        self.finder = Finder()
+        self.vector_loops = VectorLoops(self, vector_bytes)
+        self.declared = declared
+
+    def function(self, kernel: Kernel, name: str, buffers: list[Buffer]) -> str:
+        """The text of the function; `buffers` are its pointer parameters."""
+        shared: dict[Buffer, int] = {}
+        for buffer in buffers:
+            shared[root(buffer)] = shared.get(root(buffer), 0) + 1
+        parameters = ["i64 %thread", "i64 %threads", "ptr %pool"]
+        for number, buffer in enumerate(buffers):
+            self.memory.names[buffer] = f"%b{number}"
+            alias = "noalias " if shared[root(buffer)] == 1 else ""
+            parameters.append(f"ptr {alias}%b{number}")
+        self.top(kernel.body)
+        lines = "\n".join(self.code.scopes[0].lines)
+        head = f"define internal void @{name}({', '.join(parameters)}) #0 {{"
+        return f"{head}\nentry:\n{lines}\n  ret void\n}}\n"
+
+    # ---------------------------------------------------------------- lists of statements
+
+    def top(self, body: list) -> None:
+        """The statements of the kernel: which threads run which."""
+        if not any(type(statement) is For and statement.kind == "parallel" for statement in body):
+            self.run(body)
+            return
+        pending = False  # something was written that other threads may read
+        for position, statement in enumerate(body):
+            parallel = type(statement) is For and statement.kind == "parallel"
+            effects = self.finder.of(statement).effects
+            if effects and pending:
+                self.code.line(
+                    "call void @talweg_wait(ptr %pool, i64 %thread, i64 %threads)"
+                )
+                self.code.changed(self.finder.of_list(body).writes)
+            pending = pending or effects
+            rest = body[position + 1 :]
+            if parallel:
+                self.parallel(statement)
+            elif effects:
+                flag = self.code.compute("icmp eq i64 %thread, 0", 1, 0)
+                self.branch(flag, self.finder.of(statement), lambda s=statement: self.run([s]))
+            else:
+                self.statement(statement, rest)
+
+    def run(self, body: Sequence) -> None:
+        """Statements in order."""
+        declared: list[Tile] = []
+        mark = len(self.values.log)
+        for position, statement in enumerate(body):
+            sums = []
+            if type(statement) is For and declared and self.indices.lanes == 1:
+                sums = self.vector_loops.open_sums(statement, declared)
+            self.statement(statement, body[position + 1 :])
+            for one in reversed(sums):
+                self.tiles.close_sum(one)
+            if type(statement) is Tile:
+                declared.append(statement)
+        self.values.forget(mark)
+
+    def statement(self, statement: Any, rest: Sequence) -> None:
+        """One statement; `rest` are those after it in its list."""
+        kind = type(statement)
+        if kind is For:
+            self.loop(statement)
+        elif kind is Store:
+            value, values = self.evaluate(statement.value, (statement.index,))
+            self.memory.store(statement.buffer, statement.index, values, value, statement.op)
+        elif kind is Update:
+            value, values = self.evaluate(statement.value, statement.indices)
+            tile, indices = statement.tile, statement.indices
+            self.tiles.update(tile, indices, values, value, statement.op)
+        elif kind is Tile:
+            self.tile(statement, rest)
+        elif kind is When:
+            self.when(statement)
+        elif kind is Call:
+            self.call(statement)
+        else:
+            raise TypeError(f"not a statement: {statement!r}")
+
+    def evaluate(self, value: Expr, indices: tuple[Index, ...]) -> tuple[Value, dict]:
+        """The value, and all values (those in the indices, too) by id."""
+        roots = (value, *[atom.value for index in indices for atom in elements(index)])
+        values = self.values.evaluate(roots)
+        return values[id(value)], values
+
+    def tile(self, tile: Tile, rest: Sequence) -> None:
+        """Registers for a tile."""
+        start = self.values.one(tile.start)
+        fast = self.finder.of_list(rest).fast.get(tile) if tile.dims else None
+        if fast is None:
+            self.tiles.declare(tile, start, None, [])
+        else:
+            dim, loop = fast
+            self.tiles.declare(tile, start, dim, self.vector_loops.pieces(loop))
+
+    # ---------------------------------------------------------------- loops
+
+    def loop(self, statement: For) -> None:
+        """A loop of any kind."""
+        axis, axes = statement.axis, self.indices.axes
+        kind = statement.kind
+        if axis.extent <= 0:
+            return
+        if axis.extent == 1:
+            axes[axis] = Along(None, 0)
+            self.run(statement.body)
+            return
+        if kind == "vector" and self.indices.lanes == 1:
+            inside = [self.finder.of(part).vectors for part in statement.body]
+            if not any(inside):
+                self.vector_loops.emit(statement)
+                return
+        needed = axis in self.finder.of(statement).axes
+        if needed or (kind == "unroll" and axis.extent <= WRITTEN_OUT):
+            for number in range(axis.extent):
+                axes[axis] = Along(None, number)
+                self.run(statement.body)
+            return
+
+        def body(counter: Value) -> None:
+            axes[axis] = Along(counter)
+            self.run(statement.body)
+
+        self.counted(Value("0"), Value(str(axis.extent)), 1, self.finder.of(statement), body)
+
+    def counted(
+        self, start: Value, stop: Value, step: int, facts: Facts, body: Callable[[Value], None]
+    ) -> None:
+        """A loop from start up to stop, which runs at least once."""
+        code, number = self.code, self.code.fresh()
+        outer = code.scopes[-1]
+        depth = len(code.scopes)
+        carried = self.carried(facts)
+        code.changed(facts.writes)
+        scope = Scope(f"loop{number}", facts.writes)
+        code.scopes.append(scope)
+        phis = self.enter(carried, depth)
+        counter = Value(f"%i{number}", 1, depth)
+        body(counter)
+        ends = self.leave(carried)
+        code.scopes.pop()
+        lines = outer.lines
+        lines.append(f"  br label %before{number}")
+        lines.append(f"before{number}:")
+        lines.append(f"  br label %loop{number}")
+        lines.append(f"loop{number}:")
+        into, latch = f"%before{number}", f"%latch{number}"
+        lines.append(f"  %i{number} = phi i64 [{start.text}, {into}], [%n{number}, {latch}]")
+        for phi, (state, offset, first), end in zip(phis, carried, ends):
+            kind = vector(state.kind, first.lanes)
+            lines.append(
+                f"  {phi.text} = phi {kind} [{first.text}, {into}], [{end.text}, {latch}]"
+            )
+        lines += scope.lines
+        lines.append(f"  br label {latch}")
+        lines.append(f"latch{number}:")
+        lines.append(f"  %n{number} = add nuw nsw i64 %i{number}, {step}")
+        lines.append(f"  %c{number} = icmp slt i64 %n{number}, {stop.text}")
+        lines.append(f"  br i1 %c{number}, label %loop{number}, label %after{number}")
+        lines.append(f"after{number}:")
+        outer.label = f"after{number}"
+        code.changed(facts.writes)
+        for (state, offset, _), end in zip(carried, ends):
+            state.put(code, offset, end._replace(depth=depth - 1))
+
+    def carried(self, facts: Facts) -> list[tuple[State, int, Value]]:
+        """The registers a statement may change, with their values before it."""
+        found = []
+        for state in everything(self.tiles, facts.updates):
+            for offset, piece in list(state.pieces.items()):
+                if state.lanewise:
+                    piece = self.code.spread_value(piece, state.lanewise, state.kind)
+                found.append((state, offset, piece))
+        return found
+
+    def enter(self, carried: list, depth: int) -> list[Value]:
+        """Names for them in a loop."""
+        phis = []
+        for state, offset, piece in carried:
+            phi = Value(f"%p{self.code.fresh()}", piece.lanes, depth)
+            state.pieces[offset] = phi
+            phis.append(phi)
+        return phis
+
+    def leave(self, carried: list) -> list[Value]:
+        """Their values now, in the same pieces as before."""
+        ends = []
+        for state, offset, piece in carried:
+            end = state.get(self.code, offset, piece.lanes)
+            ends.append(self.code.spread_value(end, piece.lanes, state.kind))
+        return ends
+
+    def parallel(self, statement: For) -> None:
+        """A loop shared by the threads; those directly inside each other are one."""
+        nest = [statement]
+        while len(nest[-1].body) == 1:
+            (inner,) = nest[-1].body
+            if type(inner) is not For or inner.kind != "parallel":
+                break
+            nest.append(inner)
+        total = 1
+        for loop in nest:
+            total *= loop.axis.extent
+        if total <= 0:
+            return
+        facts = self.finder.of(statement)
+        code = self.code
+        low = code.compute(f"mul i64 %thread, {total}", 1, 0)
+        begin = code.compute(f"udiv i64 {low.text}, %threads", 1, 0)
+        high = code.compute(f"add i64 {low.text}, {total}", 1, 0)
+        end = code.compute(f"udiv i64 {high.text}, %threads", 1, 0)
+        some = code.compute(f"icmp ult i64 {begin.text}, {end.text}", 1, 0)
+
+        def share() -> None:
+            def body(counter: Value) -> None:
+                self.split(nest, counter)
+                self.run(nest[-1].body)
+
+            self.counted(begin, end, 1, facts, body)
+
+        self.branch(some, facts, share, certain=True)
+
+    def split(self, nest: list[For], counter: Value) -> None:
+        """The axes of nested loops from the number of the iteration."""
+        code, rest = self.code, counter
+        for loop in reversed(nest[1:]):
+            extent = loop.axis.extent
+            text = f"urem i64 {rest.text}, {extent}"
+            self.indices.axes[loop.axis] = Along(code.compute(text, 1, rest.depth))
+            rest = code.compute(f"udiv i64 {rest.text}, {extent}", 1, rest.depth)
+        self.indices.axes[nest[0].axis] = Along(rest)
+
+    # ---------------------------------------------------------------- branches and calls
+
+    def when(self, statement: When) -> None:
+        """Statements under a condition."""
+        condition = self.values.one(statement.condition)
+        if condition.text in ("true", "false"):
+            self.run(statement.body if condition.text == "true" else statement.otherwise)
+            return
+        other = None
+        if statement.otherwise:
+            def other() -> None:
+                self.run(statement.otherwise)
+        self.branch(condition, self.finder.of(statement), lambda: self.run(statement.body), other)
+
+    def branch(
+        self,
+        condition: Value,
+        facts: Facts,
+        body: Callable[[], None],
+        other: Callable[[], None] | None = None,
+        certain: bool = False,
+    ) -> None:
+        """Runs `body` if the condition holds, else `other`.
+
+        certain: what is loaded in it may be loaded before it.
+        """
+        code, number = self.code, self.code.fresh()
+        outer, depth, floor = code.scopes[-1], len(code.scopes), code.floor
+        carried = self.carried(facts)
+        arms, ends = [], []
+        for name, part in (("then", body), ("else", other)):
+            code.changed(facts.writes)
+            scope = Scope(f"{name}{number}", facts.writes)
+            code.scopes.append(scope)
+            code.floor = floor if certain else depth
+            if part is not None:
+                part()
+            ends.append(self.leave(carried))
+            code.scopes.pop()
+            code.floor = floor
+            arms.append((name, scope))
+            for state, offset, piece in carried:
+                state.put(code, offset, piece)
+        lines = outer.lines
+        lines.append(
+            f"  br i1 {condition.text}, label %then{number}, label %else{number}"
+        )
+        for name, scope in arms:
+            lines.append(f"{name}{number}:")
+            lines += scope.lines
+            lines.append(f"  br label %{name}_end{number}")
+            lines.append(f"{name}_end{number}:")
+            lines.append(f"  br label %join{number}")
+        lines.append(f"join{number}:")
+        code.changed(facts.writes)
+        for (state, offset, piece), yes, no in zip(carried, *ends):
+            if yes.text == no.text:
+                continue
+            phi = Value(f"%p{code.fresh()}", piece.lanes, depth - 1)
+            kind = vector(state.kind, piece.lanes)
+            lines.append(
+                f"  {phi.text} = phi {kind} [{yes.text}, %then_end{number}], "
+                f"[{no.text}, %else_end{number}]"
+            )
+            state.put(code, offset, phi)
+
+    def call(self, statement: Call) -> None:
+        """A library routine."""
+        types, texts = [], []
+        for argument in statement.arguments:
+            if type(argument) is Pointer:
+                _, values = self.evaluate_indices((argument.index,))
+                place = self.indices.place(argument.index, values)
+                value = self.memory.pointer(argument.buffer, place.base, place.constant)
+                kind = "ptr"
+            elif isinstance(argument, Expr):
+                value, kind = self.values.one(argument), register(argument.dtype)
+            else:
+                index = Index.of(argument)
+                _, values = self.evaluate_indices((index,))
+                value, kind = self.indices.total(self.indices.place(index, values)), "i64"
+            types.append(kind)
+            texts.append(f"{kind} {value.text}")
+        name = f"talweg_{statement.routine}_{statement.writes[0].dtype.name}"
+        self.declared[name] = f"declare void @{name}({', '.join(types)})"
+        self.code.line(f"call void @{name}({', '.join(texts)})")
+        self.code.changed([root(buffer) for buffer in statement.writes])
+
+    def evaluate_indices(self, indices: tuple[Index, ...]) -> tuple[None, dict]:
+        """The values of what stands in indices."""
+        roots = tuple([atom.value for index in indices for atom in elements(index)])
+        return None, self.values.evaluate(roots) if roots else {}
+
+
+def axis_of(name: str, extent: int) -> Axis:
+    """An axis."""
+    return Axis(name, extent)

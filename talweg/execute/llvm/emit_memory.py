@@ -1,0 +1,210 @@
+"""Loads and stores of buffers: whole vectors where lanes are neighbours, else lane by lane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.dtypes import DType
+from talweg.execute.llvm import emit_arithmetic as arithmetic
+from talweg.execute.llvm.emit_code import Code, Value
+from talweg.execute.llvm.emit_index import BOUND, Indices, Place
+from talweg.execute.llvm.emit_types import is_signed, literal, memory, register, suffix, vector
+from talweg.lower.index import Index
+from talweg.lower.loops import Buffer
+
+
+def root(buffer: Buffer) -> Buffer:
+    """The buffer that owns the memory."""
+    while buffer.part is not None:
+        buffer = buffer.part
+    return buffer
+
+
+class Memory:
+    """Loads and stores of the kernel that is being emitted."""
+
+    def __init__(self, code: Code, indices: Indices):
+        self.code, self.indices = code, indices
+        self.names: dict[Buffer, str] = {}  # parameters that point to them
+
+    def pointer(self, buffer: Buffer, base: Value | None, constant: int) -> Value:
+        """The address of an element."""
+        kind = memory(buffer.dtype)
+        found = Value(self.names[buffer])
+        if base is not None:
+            text = f"getelementptr {kind}, ptr {found.text}, i64 {base.text}"
+            found = self.code.compute(text, 1, base.depth)
+        if constant:
+            text = f"getelementptr {kind}, ptr {found.text}, i64 {constant}"
+            found = self.code.compute(text, 1, found.depth)
+        return found
+
+    def at(self, buffer: Buffer, index: Value) -> Value:
+        """The address of the element with that number."""
+        if index.text[0] != "%":
+            return self.pointer(buffer, None, int(index.text))
+        return self.pointer(buffer, index, 0)
+
+    # ---------------------------------------------------------------- loads
+
+    def load(
+        self, buffer: Buffer, index: Index, values: dict, guard: Value | None, other: Value | None
+    ) -> Value:
+        """The value of an element (of one for each lane); `other` where the guard is false."""
+        if guard is not None and other is not None:
+            if guard.text == "false" or not buffer.size:
+                return other
+            if guard.text != "true":
+                return self._guarded(buffer, index, values, guard, other)
+        place = self.indices.place(index, values, buffer.size < BOUND)
+        raw = self._raw(buffer, place)
+        return arithmetic.from_memory(self.code, raw, buffer.dtype)
+
+    def _raw(self, buffer: Buffer, place: Place) -> Value:
+        """What is in memory at a place."""
+        lanes = 1 if place.uniform else self.indices.lanes
+        if place.uniform or (place.stride == 1 and place.vector is None and not place.offsets):
+            return self._plain(buffer, self.pointer(buffer, place.base, place.constant), lanes)
+        if place.vector is not None:
+            return self._gather(buffer, place, None)
+        kind = memory(buffer.dtype)
+        if place.stride == -1:
+            start = place.constant - lanes + 1
+            found = self._plain(buffer, self.pointer(buffer, place.base, start), lanes)
+            return self.code.shuffle(found, "poison", kind, list(range(lanes))[::-1])
+        if place.stride == 2 and lanes > 2:
+            return self._every_second(buffer, place, lanes, kind)
+        parts = []
+        for offset in self.indices.offsets(place):
+            pointer = self.pointer(buffer, place.base, place.constant + offset)
+            parts.append(self._plain(buffer, pointer, 1))
+        return self.code.gathered(parts, kind)
+
+    def _plain(self, buffer: Buffer, pointer: Value, lanes: int) -> Value:
+        kind = vector(memory(buffer.dtype), lanes)
+        text = f"load {kind}, ptr {pointer.text}, align {buffer.dtype.size}"
+        return self.code.load(text, lanes, pointer.depth, root(buffer))
+
+    def _every_second(self, buffer: Buffer, place: Place, lanes: int, kind: str) -> Value:
+        """Two vectors that overlap by one element, so that nothing beyond the last is read."""
+        first = self._plain(buffer, self.pointer(buffer, place.base, place.constant), lanes)
+        start = place.constant + lanes - 1
+        second = self._plain(buffer, self.pointer(buffer, place.base, start), lanes)
+        mask = [2 * i if 2 * i < lanes else 2 * i + 1 for i in range(lanes)]
+        types = vector(kind, lanes)
+        chosen = ", ".join([f"i32 {lane}" for lane in mask])
+        text = f"shufflevector {types} {first.text}, {types} {second.text}, "
+        text += f"<{lanes} x i32> <{chosen}>"
+        return self.code.compute(text, lanes, max(first.depth, second.depth))
+
+    def _gather(self, buffer: Buffer, place: Place, guard: Value | None) -> Value:
+        """Elements whose numbers are a vector; number 0 where the guard is false."""
+        code, lanes = self.code, self.indices.lanes
+        narrow = buffer.size < BOUND
+        index = self.indices.whole(place, narrow)
+        kind = "i32" if narrow else "i64"
+        if guard is not None:
+            index = arithmetic.select(code, guard, index, Value("0"), kind)
+        element, size = memory(buffer.dtype), buffer.dtype.size
+        types = vector(element, lanes)
+        pointers = code.compute(
+            f"getelementptr {element}, ptr {self.names[buffer]}, {vector(kind, lanes)} {index.text}",
+            lanes,
+            index.depth,
+        )
+        name = f"llvm.masked.gather.{suffix(element, lanes)}.v{lanes}p0"
+        text = (
+            f"call {types} @{name}(<{lanes} x ptr> align {size} {pointers.text}, "
+            f"<{lanes} x i1> splat (i1 true), {types} poison)"
+        )
+        return code.load(text, lanes, pointers.depth, root(buffer))
+
+    def _guarded(
+        self, buffer: Buffer, index: Index, values: dict, guard: Value, other: Value
+    ) -> Value:
+        code, dtype = self.code, buffer.dtype
+        place = self.indices.place(index, values, buffer.size < BOUND)
+        lanes = 1 if place.uniform else self.indices.lanes
+        row = place.stride == 1 and place.vector is None and place.offsets is None
+        if guard.lanes == 1 and (place.uniform or (row and buffer.size >= lanes)):
+            start = self.indices.total(place)
+            start = arithmetic.select(code, guard, start, Value("0"), "i64")
+            raw = self._plain(buffer, self.at(buffer, start), lanes)
+        elif row and dtype.size >= 4:
+            return self._masked(buffer, place, guard, other)
+        elif place.uniform:
+            start = self.indices.total(place)
+            index_ = arithmetic.select(code, guard, start, Value("0"), "i64")
+            index_ = index_ if index_.lanes > 1 else code.spread_value(index_, guard.lanes, "i64")
+            raw = self._gather(buffer, Place(vector=index_, narrow=False), None)
+        else:
+            raw = self._gather(buffer, place, guard)
+        found = arithmetic.from_memory(code, raw, dtype)
+        return arithmetic.select(code, guard, found, other, register(dtype))
+
+    def _masked(self, buffer: Buffer, place: Place, guard: Value, other: Value) -> Value:
+        """Neighbours, some of which are not to be read."""
+        code, lanes, kind = self.code, self.indices.lanes, memory(buffer.dtype)
+        pointer = self.pointer(buffer, place.base, place.constant)
+        types = vector(kind, lanes)
+        mask = code.spread(guard, lanes, "i1")
+        instead = code.spread(other, lanes, kind)
+        depth = max(pointer.depth, guard.depth, other.depth)
+        text = (
+            f"call {types} @llvm.masked.load.{suffix(kind, lanes)}.p0(ptr align "
+            f"{buffer.dtype.size} {pointer.text}, <{lanes} x i1> {mask}, {types} {instead})"
+        )
+        return code.load(text, lanes, depth, root(buffer))
+
+    # ---------------------------------------------------------------- stores
+
+    def store(
+        self, buffer: Buffer, index: Index, values: dict, value: Value, op: str | None
+    ) -> None:
+        """Writes a value (or one for each lane), combined by `op` with what is there."""
+        place = self.indices.place(index, values, buffer.size < BOUND)
+        lanes = self.indices.lanes
+        kind = register(buffer.dtype)
+        if place.uniform:
+            if value.lanes > 1 and op is None:
+                value = self.code.lane(value, lanes - 1, kind)
+            if op is None or lanes == 1:
+                self._put(buffer, self.pointer(buffer, place.base, place.constant), value, op)
+                return
+        value = self.code.spread_value(value, lanes, kind)
+        if place.stride == 1 and place.vector is None and place.offsets is None:
+            self._put(buffer, self.pointer(buffer, place.base, place.constant), value, op)
+            return
+        for lane, pointer in enumerate(self._pointers(buffer, place)):
+            self._put(buffer, pointer, self.code.lane(value, lane, kind), op)
+
+    def _pointers(self, buffer: Buffer, place: Place) -> list[Value]:
+        """The address of each lane."""
+        if place.vector is None:
+            offsets = self.indices.offsets(place)
+            return [self.pointer(buffer, place.base, place.constant + x) for x in offsets]
+        narrow = buffer.size < BOUND
+        index = self.indices.whole(place, narrow)
+        kind = "i32" if narrow else "i64"
+        found = []
+        for lane in range(self.indices.lanes):
+            one = self.code.lane(index, lane, kind)
+            found.append(self.at(buffer, self.indices.converted(one, kind, "i64", False)))
+        return found
+
+    def _put(self, buffer: Buffer, pointer: Value, value: Value, op: str | None) -> None:
+        code, dtype = self.code, buffer.dtype
+        if op is not None:
+            raw = self._plain(buffer, pointer, value.lanes)
+            old = arithmetic.from_memory(code, raw, dtype)
+            value = arithmetic.combine(code, op, old, value, register(dtype), is_signed(dtype))
+        raw = arithmetic.to_memory(code, value, dtype)
+        kind = vector(memory(dtype), raw.lanes)
+        text = code.spread(raw, value.lanes, memory(dtype))
+        code.line(f"store {kind} {text}, ptr {pointer.text}, align {dtype.size}")
+        code.changed((root(buffer),))
+
+
+def zero(dtype: DType) -> Value:
+    """The number 0."""
+    return Value(literal(0, dtype))

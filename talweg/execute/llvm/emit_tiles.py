@@ -1,0 +1,241 @@
+"""Tiles as registers: which register holds which numbers of a tile, at this point of the code.
+
+Three forms.  A tile declared outside of vector loops is cut in pieces of neighbouring numbers, a
+piece for each vector by which it is read and updated.  One declared inside a vector loop has a
+vector (a number for each lane) in place of each number.  A `Sum` collects what a vector loop
+combines into one number of a tile, lane by lane, until it is folded into the tile.
+
+There are no variables in LLVM, so loops begin with phi instructions for what they change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.execute.llvm import emit_arithmetic as arithmetic
+from talweg.execute.llvm.emit_code import Code, Value
+from talweg.execute.llvm.emit_index import Indices
+from talweg.execute.llvm.emit_types import identity, is_signed, register
+from talweg.lower.loops import Tile
+
+
+class State:
+    """The registers of a tile (or of what is summed up for one)."""
+
+    __slots__ = ("kind", "lanewise", "pieces", "size", "strides")
+
+    def __init__(self, kind: str, strides: tuple[int, ...], lanewise: int):
+        self.kind, self.strides, self.size = kind, strides, 1
+        self.lanewise = lanewise  # 0, or the lanes of the vector loop it is declared in
+        self.pieces: dict[int, Value] = {}  # by the number of their first element
+
+    def width(self, value: Value) -> int:
+        """How many elements a piece has."""
+        return 1 if self.lanewise else value.lanes
+
+    def get(self, code: Code, offset: int, lanes: int) -> Value:
+        """`lanes` elements from `offset` on."""
+        found = self.pieces.get(offset)
+        if found is not None and (self.lanewise or found.lanes == lanes):
+            return found
+        return code.gathered([self.element(code, offset + i) for i in range(lanes)], self.kind)
+
+    def element(self, code: Code, offset: int) -> Value:
+        """One element, from whichever piece has it."""
+        found = self.pieces.get(offset)
+        if found is not None:
+            return code.lane(found, 0, self.kind)
+        start = max([first for first in self.pieces if first < offset])
+        return code.lane(self.pieces[start], offset - start, self.kind)
+
+    def put(self, code: Code, offset: int, value: Value) -> None:
+        """Replaces elements from `offset` on."""
+        lanes = self.width(value)
+        found = self.pieces.get(offset)
+        if found is None or self.width(found) != lanes:
+            for first, piece in list(self.pieces.items()):
+                width = self.width(piece)
+                if first < offset + lanes and offset < first + width:
+                    del self.pieces[first]
+                    for i in range(width):
+                        if not offset <= first + i < offset + lanes:
+                            self.pieces[first + i] = code.lane(piece, i, self.kind)
+        self.pieces[offset] = value
+
+
+class Sum:
+    """What vector loops combine into a tile: for each of its numbers `copies` vectors."""
+
+    __slots__ = ("copies", "lanes", "op", "state", "tile")
+
+    def __init__(self, tile: Tile, op: str, lanes: int, copies: int, kind: str):
+        self.tile, self.op, self.lanes, self.copies = tile, op, lanes, copies
+        self.state = State(kind, (), lanes)
+
+
+class Tiles:
+    """The tiles that are alive."""
+
+    def __init__(self, code: Code, indices: Indices, vector_bytes: int):
+        self.code, self.indices, self.vector_bytes = code, indices, vector_bytes
+        self.states: dict[Tile, State] = {}
+        self.sums: dict[Tile, Sum] = {}
+        self.copy = 0  # the number of the vector within an iteration of the vector loop
+
+    def declare(self, tile: Tile, start: Value, fast: int | None, chunks: list) -> None:
+        """A tile begins.
+
+        `fast` is the dim that runs along lanes, whose numbers are neighbours, in `chunks` (first
+        number, how many).
+        """
+        order = [dim for dim in range(len(tile.dims)) if dim != fast]
+        order += [fast] if fast is not None else []
+        strides, size = [0] * len(tile.dims), 1
+        for dim in reversed(order):
+            strides[dim] = size
+            size *= tile.dims[dim]
+        lanes, kind = self.indices.lanes, register(tile.dtype)
+        state = State(kind, tuple(strides), lanes if lanes > 1 else 0)
+        state.size = size
+        if fast is None or lanes > 1:
+            for offset in range(size):
+                state.pieces[offset] = start
+        else:
+            for row in range(0, size, tile.dims[fast]):
+                for first, width in chunks:
+                    piece = self.code.spread_value(start, width, kind)
+                    state.pieces[row + first] = piece
+        self.states[tile] = state
+
+    def place(self, tile: Tile, indices: tuple, values: dict) -> tuple[int, int]:
+        """(first element, stride by lane)."""
+        state = self.states[tile]
+        offset = stride = 0
+        for index, step in zip(indices, state.strides):
+            found = self.indices.place(index, values)
+            if found.base is not None or found.vector is not None or found.offsets is not None:
+                raise NotImplementedError(f"{tile}[{indices}]: not a fixed place in registers")
+            offset += step * found.constant
+            stride += step * found.stride
+        return offset, stride
+
+    def read(self, tile: Tile, indices: tuple, values: dict) -> Value:
+        """Numbers of a tile as they are now."""
+        state = self.states[tile]
+        offset, stride = self.place(tile, indices, values)
+        if state.lanewise or stride == 0:
+            return state.get(self.code, offset, 1)
+        lanes = self.indices.lanes
+        if stride == 1:
+            return state.get(self.code, offset, lanes)
+        found = [state.element(self.code, offset + stride * lane) for lane in range(lanes)]
+        return self.code.gathered(found, state.kind)
+
+    def update(self, tile: Tile, indices: tuple, values: dict, value: Value, op: str | None):
+        """Writes numbers of a tile, combined by `op` with what they were."""
+        state, lanes = self.states[tile], self.indices.lanes
+        offset, stride = self.place(tile, indices, values)
+        if lanes > 1 and stride == 0 and not state.lanewise:
+            if op is not None:
+                self.collect(tile, offset, value, op)
+                return
+            value = self.code.lane(value, lanes - 1, state.kind)
+        width = lanes if stride else 1
+        if op is not None:
+            old = self.read(tile, indices, values)
+            signed = is_signed(tile.dtype)
+            value = arithmetic.combine(self.code, op, old, value, state.kind, signed)
+        if stride in (0, 1):
+            value = value if state.lanewise else self.code.spread_value(value, width, state.kind)
+            state.put(self.code, offset, value)
+            return
+        for lane in range(lanes):
+            one = self.code.lane(value, lane, state.kind)
+            state.put(self.code, offset + stride * lane, one)
+
+    # ---------------------------------------------------------------- sums over lanes
+
+    def open_sum(self, tile: Tile, op: str, lanes: int, copies: int) -> Sum:
+        """Vectors that collect, all with the identity of `op`."""
+        kind = register(tile.dtype)
+        if kind == "i1":
+            kind = f"i{8 * self.vector_bytes // lanes}"
+        made = Sum(tile, op, lanes, copies, kind)
+        op = {"maximum": "or", "minimum": "and"}.get(op, op) if tile.dtype.is_bool else op
+        start = Value(identity(op, kind, is_signed(tile.dtype)))
+        start = self.code.spread_value(start, lanes, kind)
+        for piece in range(self.states[tile].size * copies):
+            made.state.pieces[piece] = start
+        self.sums[tile] = made
+        return made
+
+    def collect(self, tile: Tile, offset: int, value: Value, op: str) -> None:
+        """Combines a vector into those that collect for element `offset`."""
+        found = self.sums[tile]
+        kind, code, lanes = found.state.kind, self.code, self.indices.lanes
+        if tile.dtype.is_bool:
+            value = code.spread_value(value, lanes, "i1")
+            value = arithmetic.convert(code, "sext", value, "i1", kind)
+        value = code.spread_value(value, lanes, kind)
+        piece = offset * found.copies + self.copy % found.copies
+        old = found.state.pieces[piece]
+        if lanes < found.lanes:
+            value = self._padded(found, value, lanes, op, is_signed(tile.dtype))
+        found.state.pieces[piece] = self._combined(found, old, value)
+
+    def _padded(self, found: Sum, value: Value, lanes: int, op: str, signed: bool) -> Value:
+        kind, code = found.state.kind, self.code
+        rest = f"splat ({kind} {identity(op, kind, signed)})"
+        if lanes == 1:
+            types = f"<{found.lanes} x {kind}>"
+            text = f"insertelement {types} {rest}, {kind} {value.text}, i64 0"
+            return code.compute(text, found.lanes, value.depth)
+        mask = [lane if lane < lanes else lanes for lane in range(found.lanes)]
+        return code.shuffle(value, rest, kind, mask)
+
+    def _combined(self, found: Sum, x: Value, y: Value) -> Value:
+        signed = is_signed(found.tile.dtype)
+        op = found.op
+        if found.tile.dtype.is_bool:
+            op = {"maximum": "or", "minimum": "and", "add": "or", "mul": "and"}.get(op, op)
+        return arithmetic.combine(self.code, op, x, y, found.state.kind, signed)
+
+    def close_sum(self, found: Sum) -> None:
+        """Folds what was collected into the tile."""
+        tile, code, kind = found.tile, self.code, found.state.kind
+        del self.sums[tile]
+        state = self.states[tile]
+        for offset in range(len(found.state.pieces) // found.copies):
+            first = offset * found.copies
+            parts = [found.state.pieces[first + copy] for copy in range(found.copies)]
+            while len(parts) > 1:
+                half = len(parts) // 2
+                parts = [
+                    self._combined(found, x, y) for x, y in zip(parts[:half], parts[half:])
+                ] + parts[2 * half :]
+            total = self._folded(found, parts[0])
+            if tile.dtype.is_bool:
+                total = arithmetic.convert(code, "trunc", total, kind, "i1")
+            old = state.element(code, offset)
+            signed = is_signed(tile.dtype)
+            made = arithmetic.combine(code, found.op, old, total, state.kind, signed)
+            state.put(code, offset, made)
+
+    def _folded(self, found: Sum, value: Value) -> Value:
+        """All lanes combined."""
+        kind, lanes = found.state.kind, found.lanes
+        while lanes > 1:
+            lanes //= 2
+            low = self.code.shuffle(value, "poison", kind, list(range(lanes)))
+            high = self.code.shuffle(value, "poison", kind, list(range(lanes, 2 * lanes)))
+            if lanes == 1:
+                low = self.code.lane(value, 0, kind)
+                high = self.code.lane(value, 1, kind)
+            value = self._combined(found, low, high)
+        return value
+
+
+def everything(tiles: Tiles, updated: Any) -> list[State]:
+    """The states that statements which update these tiles may change."""
+    found = [tiles.states[tile] for tile in updated if tile in tiles.states]
+    return found + [tiles.sums[tile].state for tile in updated if tile in tiles.sums]

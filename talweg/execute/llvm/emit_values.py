@@ -1,0 +1,193 @@
+"""Expressions: each becomes instructions of one lane or of several.
+
+A value that does not differ between lanes is computed once, as a scalar, and spread where a vector
+is needed.  Whether it does is found on the way: loads and indices know, everything else has as many
+lanes as its operands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.dtypes import DType, float32, float64
+from talweg.execute.llvm import emit_arithmetic as arithmetic
+from talweg.execute.llvm.emit_code import Code, Value
+from talweg.execute.llvm.emit_index import BOUND, Indices, Place
+from talweg.execute.llvm.emit_memory import Memory
+from talweg.execute.llvm.emit_types import (
+    SHORT,
+    is_signed,
+    literal,
+    register,
+    vector,
+)
+from talweg.lower.loops import Expr, walk
+
+COMPARE = {
+    "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
+    "greater_equal": "ge",
+}  # fmt: skip
+
+
+class Values:
+    """Evaluates expressions where the kernel's code stands."""
+
+    def __init__(self, code: Code, indices: Indices, memory: Memory, library: Any, tiles: Any):
+        self.code, self.indices, self.memory = code, indices, memory
+        self.library, self.tiles = library, tiles
+        self.orders: dict[tuple, list[Expr]] = {}
+        self.known: dict[int, Value] = {}  # what was computed in the lists that are being run
+        self.log: list[int] = []  # the keys of `known` in the order in which they came
+
+    def evaluate(self, roots: tuple[Expr, ...]) -> dict[int, Value]:
+        """The values of all expressions below `roots`, by id."""
+        order = self.orders.get(roots)
+        if order is None:
+            order = self.orders[roots] = walk(roots)
+        known, log = self.known, self.log
+        for expr in order:
+            key = id(expr)
+            if key not in known:
+                method = _METHODS.get(expr.op)
+                known[key] = method(self, expr, known) if method else self.function(expr, known)
+                log.append(key)
+        return known
+
+    def forget(self, mark: int) -> None:
+        """The list of statements ends that began when `log` was that long."""
+        for key in self.log[mark:]:
+            del self.known[key]
+        del self.log[mark:]
+
+    def one(self, root: Expr) -> Value:
+        """The value of one expression."""
+        if root.op == "const":
+            return Value(literal(root.data, root.dtype))
+        return self.evaluate((root,))[id(root)]
+
+    # ---------------------------------------------------------------- leaves
+
+    def const(self, expr: Expr, values: dict) -> Value:
+        """A number."""
+        return Value(literal(expr.data, expr.dtype))
+
+    def load(self, expr: Expr, values: dict) -> Value:
+        """An element of a buffer."""
+        buffer, index = expr.data
+        guard = other = None
+        if expr.args:
+            guard, other = values[id(expr.args[0])], values[id(expr.args[1])]
+        return self.memory.load(buffer, index, values, guard, other)
+
+    def read(self, expr: Expr, values: dict) -> Value:
+        """A number of a tile."""
+        tile, indices = expr.data
+        return self.tiles.read(tile, indices, values)
+
+    def index(self, expr: Expr, values: dict) -> Value:
+        """An index as a number."""
+        index: Any = expr.data
+        place = self.indices.place(index, values)
+        low, top = index.smallest, index.largest
+        small = low is not None and top is not None and -BOUND <= low and top < BOUND
+        kind = register(expr.dtype)
+        if kind in SHORT:
+            return self._index_float(place, small, kind)
+        narrow = not place.uniform and (small or kind != "i64")
+        whole = self.indices.whole(place, narrow)
+        source = "i32" if narrow else "i64"
+        if whole.text[0] != "%" and whole.lanes == 1:
+            return Value(literal(int(whole.text), expr.dtype))
+        return self.indices.converted(whole, source, kind, False)
+
+    def _index_float(self, place: Place, small: bool, kind: str) -> Value:
+        narrow = not place.uniform and small
+        whole = self.indices.whole(place, narrow)
+        source = "i32" if narrow else "i64"
+        lanes = whole.lanes
+        text = f"sitofp {vector(source, lanes)} {whole.text} to {vector(kind, lanes)}"
+        return self.code.compute(text, lanes, whole.depth)
+
+    # ---------------------------------------------------------------- functions
+
+    def cast(self, expr: Expr, values: dict) -> Value:
+        """Another dtype, the same number."""
+        (x,) = expr.args
+        return arithmetic.cast(self.code, values[id(x)], x.dtype, expr.dtype)
+
+    def bits(self, expr: Expr, values: dict) -> Value:
+        """Another dtype, the same bits."""
+        (x,) = expr.args
+        stored = arithmetic.to_memory(self.code, values[id(x)], x.dtype)
+        return arithmetic.from_memory(
+            self.code, arithmetic.bitcast(self.code, stored, x.dtype, expr.dtype), expr.dtype
+        )
+
+    def select(self, expr: Expr, values: dict) -> Value:
+        """One of two."""
+        c, x, y = [values[id(arg)] for arg in expr.args]
+        return arithmetic.select(self.code, c, x, y, register(expr.dtype))
+
+    def compare(self, expr: Expr, values: dict) -> Value:
+        """An order or equality; of indices in 32 bits where that is enough."""
+        x, y = expr.args
+        left, right = values[id(x)], values[id(y)]
+        kind = register(x.dtype)
+        if kind == "i64" and x.op in ("index", "const") and y.op in ("index", "const"):
+            small = self._small(x, left, values), self._small(y, right, values)
+            if small[0] is not None and small[1] is not None:
+                left, right, kind = small[0], small[1], "i32"
+        word = COMPARE[expr.op]
+        if kind in SHORT:
+            word = "fcmp " + ("u" if word == "ne" else "o") + word
+        else:
+            sign = "" if word in ("eq", "ne") else "s" if is_signed(x.dtype) else "u"
+            word = f"icmp {sign}{word}"
+        return self.code_binary(word, left, right, kind)
+
+    def _small(self, expr: Expr, value: Value, values: dict) -> Value | None:
+        """A 64-bit index or number in 32 bits; None if that may not be."""
+        if expr.op == "const":
+            return value if -BOUND <= int(value.text) < BOUND else None
+        index: Any = expr.data
+        low, top = index.smallest, index.largest
+        if low is None or top is None or low < -BOUND or top >= BOUND:
+            return None
+        return self.indices.whole(self.indices.place(index, values), True)
+
+    def code_binary(self, word: str, x: Value, y: Value, kind: str) -> Value:
+        """An instruction of two operands."""
+        return arithmetic.binary(self.code, word, x, y, kind)
+
+    def function(self, expr: Expr, values: dict) -> Value:
+        """Any other function."""
+        operands = [values[id(arg)] for arg in expr.args]
+        dtype: DType = expr.args[0].dtype
+        made = arithmetic.function(self.code, expr.op, operands, dtype)
+        if made is None:
+            made = self.call(expr.op, operands, dtype)
+        return made
+
+    def call(self, name: str, operands: list[Value], dtype: DType) -> Value:
+        """A function of the mathematical library; lanes are filled up to a power of two."""
+        kind, code = register(dtype), self.code
+        lanes = max([operand.lanes for operand in operands])
+        full = 1 << (lanes - 1).bit_length()
+        depth = max([operand.depth for operand in operands])
+        types = vector(kind, full)
+        texts = []
+        for operand in operands:
+            if full != lanes and operand.lanes == lanes:
+                mask = [*range(lanes), *[-1] * (full - lanes)]
+                operand = code.shuffle(operand, "poison", kind, mask)
+            texts.append(f"{types} {code.spread(operand, full, kind)}")
+        symbol = self.library.symbol(name, float64 if kind == "double" else float32, full)
+        made = code.compute(f"call {types} @{symbol}({', '.join(texts)})", full, depth)
+        return made if full == lanes else code.shuffle(made, "poison", kind, list(range(lanes)))
+
+
+_METHODS = {
+    "const": Values.const, "load": Values.load, "read": Values.read, "index": Values.index,
+    "cast": Values.cast, "bits": Values.bits, "select": Values.select,
+    **dict.fromkeys(COMPARE, Values.compare),
+}  # fmt: skip
