@@ -43,6 +43,8 @@ LEADING = "leading"  # leading axes are batch axes already
 LOOP = "loop"  # one slice after the other
 ELEMENTWISE = "elementwise"
 
+LOWERINGS = ("call", "xla", "loops", "fold", "scalar", "expand")
+
 _PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "kinks", "accepts", "effect",
                  "tf_type", "tf_name")  # fmt: skip
 
@@ -85,7 +87,7 @@ def elementwise(
     same: str | None = None,
     samples: tuple = (),
     rejects: tuple = (),
-    scalar: str | None = None,
+    scalar: Callable[..., Any] | str | None = None,
     guarded: bool = False,
 ) -> Callable[[Any], Primitive]:
     """Declare a primitive that acts on each element of its (broadcast) operands alone.
@@ -188,7 +190,7 @@ def primitive(body: Any) -> Primitive:
         raise DeclarationError(f"{prim.name}: memory={prim.memory!r} is not one of {MEMORY}")
     prim.multiple = fields.pop("multiple", False)
     prim.wants_sparse = fields.pop("wants_sparse", False)
-    prim.lowering = {key: fields.pop(key) for key in ("call", "xla", "loops") if key in fields}
+    prim.lowering = {key: fields.pop(key) for key in LOWERINGS if key in fields}
     _read_derivative(prim, fields)
     if not prim.samples and prim.effect is None:
         raise DeclarationError(f"{prim.name}: no samples to test it on")

@@ -2,8 +2,8 @@
 
 An `Index` is a constant plus terms `coefficient * atom`.  An atom is an `Axis` (the variable of a
 loop), a `Quotient` or `Remainder` of an index by a positive number, or an `Element`: an integer
-that is computed from data (a gathered row).  All values but elements are non-negative and bounded,
-so `(4 i + j) // 4` is `i` where j runs over 0..3.
+that is computed from data (a gathered row).  All values but elements are bounded, so `(4 i + j) // 4` is
+`i` where j runs over 0..3.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ class Axis:
     """The variable of a loop: it runs over 0, ..., extent - 1."""
 
     __slots__ = ("extent", "name")
+    smallest = 0
 
     def __init__(self, name: str, extent: int):
         self.name, self.extent = name, extent
@@ -38,6 +39,12 @@ class Quotient:
         self.key = ("//", index.key, divisor)
 
     @property
+    def smallest(self) -> int | None:
+        """The smallest value it can have, None if that is not known."""
+        low = self.index.smallest
+        return None if low is None else low // self.divisor
+
+    @property
     def largest(self) -> int | None:
         """The largest value it can have, None if that is not known."""
         top = self.index.largest
@@ -57,6 +64,7 @@ class Remainder:
     """index % divisor."""
 
     __slots__ = ("divisor", "index", "key")
+    smallest = 0
 
     def __init__(self, index: Index, divisor: int):
         self.index, self.divisor = index, divisor
@@ -65,8 +73,9 @@ class Remainder:
     @property
     def largest(self) -> int:
         """The largest value it can have."""
-        top = self.index.largest
-        return self.divisor - 1 if top is None else min(top, self.divisor - 1)
+        low, top = self.index.smallest, self.index.largest
+        most = self.divisor - 1
+        return most if top is None or low is None or low < 0 else min(top, most)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Remainder and self.key == other.key
@@ -82,7 +91,7 @@ class Element:
     """An integer computed from data: `value` is an `Expr` of an integer dtype."""
 
     __slots__ = ("value",)
-    largest = None
+    smallest = largest = None
 
     def __init__(self, value: Any):
         self.value = value
@@ -119,13 +128,13 @@ class Index:
 
     @property
     def largest(self) -> int | None:
-        """An upper bound, None if there is none or a coefficient is negative."""
+        """An upper bound, None if there is none."""
         top = self.constant
         for atom, factor in self.terms:
-            if atom.largest is None:
+            bound = atom.largest if factor > 0 else atom.smallest
+            if bound is None:
                 return None
-            if factor > 0:
-                top += factor * atom.largest
+            top += factor * bound
         return top
 
     @property
@@ -133,10 +142,10 @@ class Index:
         """A lower bound, None if there is none."""
         low = self.constant
         for atom, factor in self.terms:
-            if atom.largest is None:
+            bound = atom.smallest if factor > 0 else atom.largest
+            if bound is None:
                 return None
-            if factor < 0:
-                low += factor * atom.largest
+            low += factor * bound
         return low
 
     def __add__(self, other: Any) -> Index:
@@ -164,7 +173,7 @@ class Index:
             return self
         whole, rest = self._split(divisor)
         top, low = rest.largest, rest.smallest
-        if top is not None and low is not None and 0 <= low and top < divisor:
+        if top is not None and low is not None and low >= 0 and top < divisor:
             return whole
         if low is None or low < 0:
             return Index(0, ((Quotient(self, divisor), 1),))
@@ -175,7 +184,7 @@ class Index:
             return ZERO
         _, rest = self._split(divisor)
         top, low = rest.largest, rest.smallest
-        if top is not None and low is not None and 0 <= low and top < divisor:
+        if top is not None and low is not None and low >= 0 and top < divisor:
             return rest
         return _remainder(rest, divisor)
 
@@ -290,3 +299,22 @@ def axes_of(atom: Any) -> set[Axis]:
 def depends(atom: Any, axis: Axis) -> bool:
     """Whether an atom's value changes with `axis`."""
     return axis in axes_of(atom)
+
+
+def flat(index: tuple, dims: tuple) -> Index:
+    """Where the element at `index` stands in row-major order."""
+    place = ZERO
+    for i, size in zip(index, dims):
+        place = place * size + i
+    return place
+
+
+def unflatten(place: Index, dims: tuple) -> tuple:
+    """The index of an element, from its place in row-major order."""
+    found = []
+    stride = 1
+    for size in reversed(dims):
+        part = place // stride
+        found.append(part % size)
+        stride *= size
+    return tuple(reversed(found))

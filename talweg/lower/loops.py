@@ -37,6 +37,7 @@ from talweg.lower.index import Axis, Index
 
 KINDS = ("input", "output", "state", "constant", "temporary", "scratch")
 LOOPS = ("serial", "parallel", "vector", "unroll")
+TESTS = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 COMBINE = ("add", "mul", "maximum", "minimum", "and", "or")  # what updates combine with
 
 
@@ -113,7 +114,34 @@ class Expr:
 
     def replace(self, values: dict) -> Expr:
         """With other indices in place of axes."""
-        return _replace(self, values, {})
+        return replaced(self, values, {})
+
+    def __add__(self, other: Any) -> Expr:
+        return binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Expr:
+        return binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Expr:
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Expr:
+        return binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Expr:
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Expr:
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Expr:
+        return binary("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        return binary("div", other, self)
+
+    def __neg__(self) -> Expr:
+        return Expr("neg", (self,), self.dtype)
 
     def __repr__(self) -> str:
         if self.op == "const":
@@ -128,6 +156,15 @@ class Expr:
             tile, indices = self.data
             return f"{tile}[{', '.join(map(repr, indices))}]"
         return f"{self.op}({', '.join(map(repr, self.args))})"
+
+
+def binary(op: str, x: Any, y: Any) -> Expr:
+    """A function of two operands of one dtype, one of which may be a Python number."""
+    if not isinstance(x, Expr):
+        x = const(x, y.dtype)
+    elif not isinstance(y, Expr):
+        y = const(y, x.dtype)
+    return Expr(op, (x, y), bool_ if op in TESTS else x.dtype)
 
 
 def elements(index: Index) -> list:
@@ -157,10 +194,11 @@ def walk(roots: Iterable[Expr]) -> list[Expr]:
     return order
 
 
-def _replace(expr: Expr, values: dict, done: dict) -> Expr:
+def replaced(expr: Expr, values: dict, done: dict) -> Expr:
+    """`expr` with other indices in place of axes; `done` keeps shared parts shared."""
     found = done.get(id(expr))
     if found is None:
-        args = tuple([_replace(arg, values, done) for arg in expr.args])
+        args = tuple([replaced(arg, values, done) for arg in expr.args])
         data = expr.data
         if expr.op == "load":
             data = (data[0], data[1].replace(values))

@@ -277,7 +277,7 @@ def sign(y, x):
     return 0
 
 
-@elementwise(numpy=np.square, accepts=NUMERIC)
+@elementwise(numpy=np.square, accepts=NUMERIC, scalar=lambda s, x: x * x)
 def square(y, x):
     """y = x².   dy/dx = 2 x."""
     return 2 * x
@@ -291,14 +291,14 @@ def sqrt(y, x):
 
 @elementwise(
     numpy=lambda x: np.reciprocal(np.sqrt(x)), accepts=INEXACT, domain={"x": (0.2, 3)},
-    singular="x = 0",
+    singular="x = 0", scalar=lambda s, x: 1 / s.sqrt(x),
 )  # fmt: skip
 def rsqrt(y, x):
     """y = 1 / √x.   dy/dx = -y / (2 x) = -y³ / 2."""
     return -0.5 * (y * y * y)
 
 
-@elementwise(numpy=np.positive, accepts=NUMERIC)
+@elementwise(numpy=np.positive, accepts=NUMERIC, scalar=lambda s, x: x)
 def identity(y, x):
     """y = x, a new tensor."""
     return 1
@@ -372,6 +372,7 @@ def _select(c, x, y):
 @elementwise(
     numpy=_select,
     accepts=EVERYTHING,
+    scalar=lambda s, c, x, y: s.select(c, x, y),
     same="x y",
     result=lambda c, x, y: x.dtype,
     samples=(
@@ -416,6 +417,7 @@ def _gate(c, x):
         Sample(np.array(False), []),
     ),
     rejects=(Reject(np.array([True, False]), [3], code="TW201"),),
+    scalar=lambda s, c, x: s.select(c, x, 0),
 )
 class gate:
     """z = x where c, 0 elsewhere, also where x is not finite."""
@@ -460,6 +462,9 @@ class cast:
 
     def transpose_x(g, x, *, dtype):
         return cast(g, dtype=x.dtype)
+
+    def scalar(s, x, *, dtype):
+        return s.converted(x, dtype)
 
     batch = ELEMENTWISE
     memory = "map"

@@ -98,7 +98,7 @@ class matmul:
         return matmul(*(_aligned(size, v, b, rank) for v, b in zip((x, y), batched)))
 
     memory = "library"
-    call = "gemm"
+    call = "matmul"
     xla = "dot_general"
     samples = (
         Sample([3, 4], [4, 2]),

@@ -62,6 +62,10 @@ class broadcast_to:
         ones = (1,) * (len(shape) - len(x.dims) + 1)
         return broadcast_to(reshape(x, shape=(size, *ones, *x.dims[1:])), shape=(size, *shape))
 
+    def loops(s, index, x, *, shape):
+        lead = len(shape) - len(x.dims)
+        return x(*[0 if n == 1 else i for i, n in zip(index[lead:], x.dims)])
+
     memory = "view"
     samples = (Sample([3], shape=(2, 3)), Sample([2, 1], shape=(2, 4)), Sample([], shape=(2, 2)),
                Sample([1], shape=(0,)))  # fmt: skip
@@ -92,6 +96,9 @@ class reshape:
 
     def batch(size, batched, x, *, shape):
         return reshape(x, shape=(size, *shape))
+
+    def loops(s, index, x, *, shape):
+        return x.at_place(s.place(index, shape))
 
     memory = "view"
     samples = (
@@ -137,6 +144,9 @@ class transpose:
     def batch(size, batched, x, *, perm):
         return transpose(x, perm=(0, *(axis + 1 for axis in perm)))
 
+    def loops(s, index, x, *, perm):
+        return x(*[index[place] for place in inverse_permutation(perm)])
+
     memory = "view"
     samples = (Sample([2, 3], perm=(1, 0)), Sample([2, 3, 4], perm=(2, 0, 1)), Sample([], perm=()))
     rejects = (Reject([2, 3], perm=(0, 0), code="TW202"), Reject([2], perm=(0, 1), code="TW202"))
@@ -168,6 +178,10 @@ class reverse:
 
     def batch(size, batched, x, *, axes):
         return reverse(x, axes=tuple(axis + 1 for axis in axes))
+
+    def loops(s, index, x, *, axes):
+        places = enumerate(zip(index, x.dims))
+        return x(*[n - 1 - i if axis in axes else i for axis, (i, n) in places])
 
     memory = "view"
     samples = (Sample([2, 3], axes=(0,)), Sample([2, 3], axes=(0, 1)), Sample([2], axes=()))
@@ -201,6 +215,9 @@ class strided_slice:
 
     def batch(size, batched, x, *, begin, end, strides):
         return strided_slice(x, begin=(0, *begin), end=(size, *end), strides=(1, *strides))
+
+    def loops(s, index, x, *, begin, end, strides):
+        return x(*[b + i * step for i, b, step in zip(index, begin, strides)])
 
     memory = "view"
     samples = (
@@ -277,6 +294,11 @@ class pad:
         if batched[1]:
             return NotImplemented  # each slice has its own v
         return pad(x, v, low=(0, *low), high=(0, *high))
+
+    def loops(s, index, x, v, *, low, high):
+        inside = [i - a for i, a in zip(index, low)]
+        fits = s.all(*[s.within(i, 0, n) for i, n in zip(inside, x.dims)])
+        return x.where(fits, v(), *inside)
 
     memory = "map"
     samples = (

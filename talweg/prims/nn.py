@@ -14,13 +14,14 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, elementwise, primitive
 from talweg.core.dims import broadcast, differ, dims_differ, same_dims
-from talweg.core.dtypes import FLOATING, NUMERIC, REAL, int32, int64
+from talweg.core.dtypes import FLOATING, NUMERIC, REAL, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.core.shapes import known_first
 from talweg.prims.arithmetic import greater, less, logical_and, minimum, one_like, select
 from talweg.prims.layout import batch_to_front, reshape
 from talweg.prims.reduce import reduce_sum, sum_like
+from talweg.prims.search import one_hot
 from talweg.prims.transcendental import exp, sigmoid
 
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -34,6 +35,7 @@ AWAY_FROM_0 = {"x": (0.2, 2)}
 
 @elementwise(
     numpy=lambda x: np.maximum(x, 0),
+    scalar=lambda s, x: s.maximum(x, 0),
     accepts=REAL,
     domain=AWAY_FROM_0,
     kinks={"x": "the derivative at 0 is 0"},
@@ -204,6 +206,10 @@ class softmax:
     def batch(size, batched, x, *, axis):
         return softmax(x, axis=axis + 1)
 
+    def expand(t, x, *, axis):
+        e = t.exp(_below_maximum(t, x, axis))
+        return t.div(e, t.reduce_sum(e, axes=(axis % len(x.dims),), keepdims=True))
+
     memory = "reduce"
     samples = SOFTMAX_SAMPLES
     rejects = (Reject(np.ones(2, np.int32), axis=0, code="TW102"),)
@@ -226,9 +232,19 @@ class log_softmax:
     def batch(size, batched, x, *, axis):
         return log_softmax(x, axis=axis + 1)
 
+    def expand(t, x, *, axis):
+        x = _below_maximum(t, x, axis)
+        total = t.reduce_sum(t.exp(x), axes=(axis % len(x.dims),), keepdims=True)
+        return t.sub(x, t.log(total))
+
     memory = "reduce"
     samples = SOFTMAX_SAMPLES
     rejects = (Reject(np.ones(2, np.int32), axis=0, code="TW102"),)
+
+
+def _below_maximum(t, x, axis):
+    """x - max x along `axis`, for `expand` rules."""
+    return t.sub(x, t.reduce_max(x, axes=(axis % len(x.dims),), keepdims=True))
 
 
 # -- cross entropies
@@ -345,6 +361,13 @@ def _check_classes(labels, logits):
         )
 
 
+def _is_class(t, labels, logits):
+    """Whether an element of the logits is that of the label's class, for `expand` rules."""
+    classes = logits.dims[-1]
+    t.require(t.logical_and(t.greater_equal(labels, 0), t.less(labels, classes)))
+    return t.apply(one_hot, labels, depth=classes, axis=len(labels.dims), dtype=bool_)
+
+
 def _places(labels, classes):
     """Where x[..., label] stands in the flat x, for each label."""
     return np.arange(0, labels.size * classes, classes).reshape(labels.shape) + labels
@@ -384,6 +407,13 @@ class sparse_softmax_cross_entropy:
         operands = [batch_to_front(size, x, b) for x, b in zip((labels, logits), batched)]
         return sparse_softmax_cross_entropy(*operands)
 
+    def expand(t, labels, logits):
+        axis = len(logits.dims) - 1
+        x = _below_maximum(t, logits, axis)
+        total = t.reduce_sum(t.exp(x), axes=(axis,), keepdims=False)
+        chosen = t.select(_is_class(t, labels, logits), x, t.zeros_of(x))
+        return t.sub(t.log(total), t.reduce_sum(chosen, axes=(axis,), keepdims=False))
+
     memory = "reduce"
     samples = CLASSES
     rejects = (*NO_CLASSES, Reject(np.array([0, 3], np.int32), [2, 3], code="TW206"))
@@ -417,6 +447,10 @@ class softmax_minus_one_hot:
     def batch(size, batched, labels, logits):
         operands = [batch_to_front(size, x, b) for x, b in zip((labels, logits), batched)]
         return softmax_minus_one_hot(*operands)
+
+    def expand(t, labels, logits):
+        y = softmax.lowering["expand"](t, logits, axis=len(logits.dims) - 1)
+        return t.select(_is_class(t, labels, logits), t.sub(y, 1), y)
 
     memory = "reduce"
     samples = CLASSES

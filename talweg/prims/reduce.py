@@ -114,6 +114,7 @@ class reduce_sum:
     def transpose_x(g, x, *, axes, keepdims):
         return spread(g, x, axes)
 
+    fold = ("add", 0)
     batch = _batch("reduce_sum")
     memory = "reduce"
     samples = (*SAMPLES, EMPTY)
@@ -189,6 +190,12 @@ class reduce_mean:
             return spread(g * (1 / count) if count else g, x, axes)
         return spread(g / count, x, axes)
 
+    def expand(t, x, *, axes, keepdims):
+        total = t.reduce_sum(x, axes=axes, keepdims=keepdims)
+        if x.dtype.is_integer:
+            return NotImplemented
+        return t.div(total, math.prod([x.dims[axis] for axis in all_axes(x, axes)]))
+
     batch = _batch("reduce_mean")
     memory = "reduce"
     samples = SAMPLES
@@ -223,6 +230,7 @@ class reduce_prod:
         axes = all_axes(x, axes)
         return reduce_sum(products_of_others(x, axes) * t, axes=axes, keepdims=keepdims)
 
+    fold = ("mul", 1)
     batch = _batch("reduce_prod")
     memory = "reduce"
     samples = (
@@ -314,6 +322,10 @@ def _extreme(name, kernel, text):
         "jvp": jvp,
         "batch": _batch(name),
         "memory": "reduce",
+        "fold": (
+            "maximum" if name == "reduce_max" else "minimum",
+            lambda dtype: limit(dtype.numpy_dtype, name),
+        ),
         "kinks": {"x": "where n places take the value, each gets 1/n of the derivative"},
         "samples": SAMPLES,
         "rejects": (Reject(np.array([True]), axes=(0,), keepdims=False, code="TW102"),),
@@ -340,6 +352,7 @@ def _logical(name, kernel, text):
         "infer": _infer(name, frozenset({bool_})),
         "numpy": lambda x, *, axes, keepdims: kernel.reduce(x, axes, None, None, keepdims),
         "no_gradient": LOGICAL,
+        "fold": ("and", True) if name == "reduce_all" else ("or", False),
         "batch": _batch(name),
         "memory": "reduce",
         "samples": (
@@ -427,6 +440,14 @@ class logsumexp:
 
     def jvp(t, y, x, *, axes, keepdims):
         return reduce_sum(softmax_weights(y, x, axes) * t, axes=axes, keepdims=keepdims)
+
+    def expand(t, x, *, axes, keepdims):
+        axes = all_axes(x, axes)
+        top = t.reduce_max(x, axes=axes, keepdims=True)
+        top = t.select(t.is_finite(top), top, t.zeros_of(top))
+        total = t.reduce_sum(t.exp(t.sub(x, top)), axes=axes, keepdims=True)
+        result = t.add(t.log(total), top)
+        return t.reshape(result, shape=reduced_dims(x.dims, axes, keepdims))
 
     batch = _batch("logsumexp")
     memory = "reduce"

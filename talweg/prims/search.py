@@ -73,6 +73,10 @@ class one_hot:
     def batch(size, batched, i, *, depth, axis, dtype):
         return one_hot(i, depth=depth, axis=axis + 1, dtype=dtype)
 
+    def loops(s, index, i, *, depth, axis, dtype):
+        label = i(*index[:axis], *index[axis + 1 :])
+        return s.converted(s.equal(label, s.index(index[axis], i.dtype)), dtype)
+
     memory = "map"
     samples = (
         Sample(np.array([0, 2, -1, 5], np.int32), depth=3, axis=1, dtype_=int32),

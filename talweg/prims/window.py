@@ -233,7 +233,7 @@ class convolution:
         return _outside(z, size, 1, -1)
 
     memory = "window"
-    call = "gemm"
+    call = "convolution"
     xla = "conv_general_dilated"
     accepts = CONVOLVED
     samples = (
@@ -304,7 +304,7 @@ class convolution_input_gradient:
         return _outside(x, size, 1, -1)
 
     memory = "window"
-    call = "gemm"
+    call = "convolution"
     xla = "conv_general_dilated"
     accepts = CONVOLVED
     samples = (
@@ -372,7 +372,7 @@ class convolution_filter_gradient:
         return _outside(w, size, 1, -1)
 
     memory = "window"
-    call = "gemm"
+    call = "convolution"
     xla = "conv_general_dilated"
     accepts = CONVOLVED
     samples = (

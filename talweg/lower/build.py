@@ -1,0 +1,220 @@
+"""From a straight program to a loop program: `build`.
+
+What is stored (`stored.py`), in which nests (`group.py`, `finals.py`), in which loops (`nests.py`);
+equations of other kinds by the way their declaration's `call` names (`blocks.py`), or by the NumPy
+kernel.  Units are built from the last to the first: so it is known who reads a value from memory
+when the nest that makes it is built, and what nobody reads is not written.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import DType, int32
+from talweg.core.primitive import later
+from talweg.lower.blocks import BLOCKS
+from talweg.lower.finals import place_finals
+from talweg.lower.group import Block, Grouping, Nest
+from talweg.lower.handler import s
+from talweg.lower.index import flat
+from talweg.lower.loops import Buffer, Expr, Host, If, Kernel, LoopProgram, Store, const, load
+from talweg.lower.nests import NestBuilder, general_loops, guarded
+from talweg.lower.pull import Pull
+from talweg.lower.stored import Storage, base_of
+from talweg.passes.straight import Equation, Straight, Value
+
+
+class Lowered:
+    """A loop program, and which buffers are its inputs, outputs and variables, in order.
+
+    `guard`: whether the last output is a number that is 1 if all went well; if not, no variable has
+    been changed, and the other outputs mean nothing.
+    """
+
+    __slots__ = ("guard", "inputs", "outputs", "program", "reasons", "states")
+
+    def __init__(self, program: LoopProgram):
+        self.program = program
+        self.inputs: list[Buffer] = []
+        self.outputs: list[Buffer] = []
+        self.states: list[tuple[Any, Buffer, bool]] = []  # variable, buffer, whether written
+        self.reasons: list[tuple[Value, str]] = []
+        self.guard = False
+
+
+def build(straight: Straight, name: str = "program") -> Lowered:
+    """The loop program of a straight program."""
+    return _Builder(straight, name).build()
+
+
+class _Builder:
+    def __init__(self, straight: Straight, name: str):
+        self.straight = straight
+        self.program = LoopProgram(name)
+        self.lowered = Lowered(self.program)
+        self.buffers: dict[Value, Buffer] = {}
+        self.copies: list[tuple[Value, Buffer]] = []
+        guard = combined_guards(straight)
+        if guard is not None:
+            straight.outputs = [*straight.outputs, guard]
+            self.lowered.guard = True
+        self.guard = guard
+        self.storage = Storage(straight)
+        self._interface()
+        self.grouping = Grouping(self.storage)
+        self.current: Any = None
+
+    def new(self, name: str, dtype: DType, shape: tuple, kind: str) -> Buffer:
+        """A new buffer of the program."""
+        return self.program.buffer(name, dtype, shape, kind)
+
+    def _interface(self) -> None:
+        straight, lowered = self.straight, self.lowered
+        for value in straight.inputs:
+            buffer = self.new("input", value.dtype, value.dims, "input")
+            self.buffers[value] = buffer
+            lowered.inputs.append(buffer)
+        for variable, before, after in straight.states:
+            written = after is not before
+            buffer = self.new("state", before.dtype, before.dims, "state" if written else "input")
+            self.buffers[before] = buffer
+            lowered.states.append((variable, buffer, written))
+        for value in straight.outputs:
+            base = base_of(value)
+            buffer = self.new("output", value.dtype, value.dims, "output")
+            lowered.outputs.append(buffer)
+            if base in self.buffers or base.content is not None:
+                self.copies.append((value, buffer))
+            else:
+                self.buffers[base] = buffer
+
+    def build(self) -> Lowered:
+        """Everything."""
+        self.state = {variable: buffer for variable, buffer, _ in self.lowered.states}
+        finals = place_finals(self.grouping, self.copies)
+        blocks: list[Any] = []
+        count = len(self.grouping.units) - len(finals)
+        last = [self._unit(nest) for nest in reversed(finals)][::-1]
+        for unit in reversed(self.grouping.units[:count]):
+            blocks += [block for block in reversed(self._blocks(unit)) if block is not None]
+        blocks.reverse()
+        if last and self.guard is not None:
+            blocks += self._guarded(last)
+        else:
+            blocks += last
+        self.program.blocks = blocks
+        self.lowered.reasons = self.grouping.reasons
+        return self.lowered
+
+    def _guarded(self, last: list) -> list:
+        """The last nests, run only if all went well."""
+        buffer = self.buffers[base_of(self.guard)]
+        choice = self.new("choice", int32, (), "temporary")
+        value = s.select(load(buffer, 0), const(0, int32), const(1, int32))
+        return [Kernel("choose", [Store(choice, 0, value)], ("guard",)), If(choice, [last, []])]
+
+    def _blocks(self, unit: Any) -> list:
+        if type(unit) is Nest:
+            return [self._unit(unit)]
+        return self._block(unit)
+
+    def _unit(self, nest: Nest) -> Kernel | None:
+        """The kernel of a nest; None if nobody needs anything of it."""
+        self.current = nest
+        if nest.space[0] == "general":
+            (value,) = nest.members
+            buffer = self.buffers.get(value)
+            if buffer is None:
+                return None
+            loops = general_loops(value.maker, buffer, Pull(self._resolve))
+            return Kernel(f"k{nest.number}", loops, (value.maker.prim.name,))  # type: ignore[union-attr]
+        if not nest.final and not any(value in self.buffers for value in nest.members):
+            return None
+        nest.targets = [(value, target if isinstance(target, Buffer) else self.state[target])
+                        for value, target in nest.targets]  # fmt: skip
+        made = NestBuilder(nest, self.elsewhere, self.buffers.get, self.new)
+        return made.build(f"k{nest.number}")
+
+    def elsewhere(self, base: Value) -> Buffer | None:
+        """The buffer of a value made outside of the present unit; None if it is not stored."""
+        if base in self.buffers and base not in self.grouping.unit_of:
+            return self.buffers[base]
+        if base.content is not None:
+            return self.constant(base)
+        unit = self.grouping.unit_of.get(base)
+        if unit is None or unit == self.current.number:
+            return None
+        return self.buffer_of(base)
+
+    def buffer_of(self, value: Value) -> Buffer:
+        """The buffer of a stored value, made when first asked for."""
+        base = base_of(value)
+        if base.content is not None:
+            return self.constant(base)
+        buffer = self.buffers.get(base)
+        if buffer is None:
+            buffer = self.buffers[base] = self.new("b", base.dtype, base.dims, "temporary")
+        return buffer
+
+    def constant(self, base: Value) -> Buffer:
+        """The buffer of a constant."""
+        buffer = self.buffers.get(base)
+        if buffer is None:
+            buffer = self.new("constant", base.dtype, base.dims, "constant")
+            content = np.broadcast_to(base.content, base.dims)
+            buffer.content = np.ascontiguousarray(content).reshape(base.dims)
+            self.buffers[base] = buffer
+        return buffer
+
+    def _resolve(self, value: Value, index: tuple, guard: Any) -> Any:
+        buffer = self.elsewhere(base_of(value))
+        return None if buffer is None else guarded(buffer, flat(index, value.dims), guard)
+
+    def _block(self, unit: Block) -> list:
+        self.current = unit
+        equation = unit.equation
+        way = BLOCKS.get(equation.prim.lowering.get("call", ""))
+        if way is not None:
+            found = way(self, equation, f"k{unit.number}")
+            if found is not None:
+                return found
+        return [self.host(equation)]
+
+    def results(self, value: Value, index: tuple, expr: Expr) -> list:
+        """The statements that take the element of a block's result at `index`, once it is final."""
+        return [Store(self.buffer_of(value), flat(index, value.dims), expr)]
+
+    def host(self, equation: Equation) -> Host:
+        """The NumPy kernel, called from inside the program."""
+        kernel = equation.prim.numpy
+        function = partial(kernel, **equation.params) if equation.params else kernel
+        inputs = [self.buffer_of(x) for x in equation.inputs]
+        shapes = [x.dims for x in equation.inputs]
+        if any(buffer.shape != dims for buffer, dims in zip(inputs, shapes)):
+            function = partial(_reshaped, function, shapes)
+        outputs = [self.buffer_of(x) for x in equation.outputs]
+        found = Host(equation.prim.name, function, inputs, outputs)
+        found.node = equation.node
+        return found
+
+
+def _reshaped(function: Any, shapes: list, *arrays: Any) -> Any:
+    return function(*[array.reshape(dims) for array, dims in zip(arrays, shapes)])
+
+
+def combined_guards(straight: Straight) -> Value | None:
+    """One truth value of all guards, None if there are none."""
+    found = None
+    for guard in straight.guards:
+        if guard.content is not None and bool(np.all(guard.content)):
+            continue
+        axes = tuple(range(len(guard.dims)))
+        all_of = later("reduce_all")
+        total = straight.apply(all_of, [guard], {"axes": axes, "keepdims": False})
+        if found is not None:
+            total = straight.apply(later("logical_and"), [found, total], {})
+        found = total
+    return found

@@ -1,0 +1,105 @@
+"""What the `scalar` and `loops` rules of declarations are written with: `s`.
+
+`s.exp(x)`, `s.maximum(x, 0)` and so on apply the functions of `lower/scalars.py` to scalar
+expressions; a Python number beside an expression takes its dtype.  `loops` rules get operands that
+are called with indices, `x(i, j)`, and say what the element of the result at given indices is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core.dtypes import DType, bool_, int32, int64
+from talweg.lower.index import Element, Index, flat
+from talweg.lower.loops import Expr, binary, const, number, within
+from talweg.lower.scalars import SCALARS
+
+
+class ScalarHandler:
+    """Builds scalar expressions; one for all rules."""
+
+    def __getattr__(self, name: str) -> Callable[..., Expr]:
+        scalar = SCALARS.get(name)
+        if scalar is None:
+            raise AttributeError(f"no scalar function is called {name!r}")
+        logical = scalar.result == "bool"
+
+        def build(*operands: Any) -> Expr:
+            if len(operands) == 2:
+                found = binary(name, *operands)
+                return found if not logical else Expr(name, found.args, bool_)
+            dtype = next(x.dtype for x in operands if isinstance(x, Expr))
+            args = [x if isinstance(x, Expr) else const(x, dtype) for x in operands]
+            return Expr(name, tuple(args), bool_ if logical else dtype)
+
+        build.__name__ = name
+        setattr(self, name, build)
+        return build
+
+    def select(self, condition: Expr, x: Any, y: Any) -> Expr:
+        """x where the condition holds, y elsewhere."""
+        if not isinstance(x, Expr):
+            x = const(x, y.dtype)
+        elif not isinstance(y, Expr):
+            y = const(y, x.dtype)
+        if condition.op == "const":
+            return x if condition.data else y
+        return Expr("select", (condition, x, y), x.dtype)
+
+    def number(self, value: Any, like: Expr) -> Expr:
+        """A number of the dtype of an expression."""
+        return const(value, like.dtype)
+
+    def index(self, index: Any, dtype: DType = int64) -> Expr:
+        """An index as a number."""
+        return number(index, dtype)
+
+    def element(self, value: Expr) -> Index:
+        """An integer computed from data as an index."""
+        if value.op == "index":
+            return value.data
+        if value.op == "const":
+            return Index.of(int(value.data))
+        return Index(0, ((Element(value), 1),))
+
+    def cast(self, x: Expr, dtype: DType) -> Expr:
+        """As another dtype."""
+        return x if x.dtype is dtype else Expr("cast", (x,), dtype)
+
+    def converted(self, x: Expr, dtype: DType) -> Expr:
+        """As NumPy converts on x86: what does not fit an integer becomes the lowest int32 or int64.
+
+        To smaller integers floats go by way of int32.
+        """
+        if not x.dtype.is_floating or not dtype.is_integer:
+            return self.cast(x, dtype)
+        wide = int64 if dtype.size == 8 or dtype.name == "uint32" else int32
+        low = -(2.0 ** (8 * wide.size - 1))
+        fits = self.logical_and(self.greater_equal(x, low), self.less(x, -low))
+        lowest = const(int(low), wide)
+        return self.cast(self.select(fits, self.cast(x, wide), lowest), dtype)
+
+    def place(self, index: tuple, dims: tuple) -> Index:
+        """Where the element at `index` stands in row-major order."""
+        return flat(index, dims)
+
+    def bits(self, x: Expr, dtype: DType) -> Expr:
+        """The same bits as another dtype of the same size."""
+        return Expr("bits", (x,), dtype)
+
+    def within(self, index: Index, low: int, high: int) -> Expr | None:
+        """low <= index < high; None if that is certain."""
+        return within(index, low, high)
+
+    def all(self, *conditions: Expr | None) -> Expr | None:
+        """Whether all conditions hold; None if all are certain."""
+        found = None
+        for condition in conditions:
+            if condition is not None:
+                both = (found, condition)
+                found = condition if found is None else Expr("logical_and", both, bool_)  # type: ignore[arg-type]
+        return found
+
+
+s = ScalarHandler()

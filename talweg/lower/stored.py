@@ -1,0 +1,140 @@
+"""Which values of a straight program are stored, and which are computed where they are used.
+
+Stored are the results of reductions and of blocks (products, convolutions, host calls), what blocks
+read, what the program gives back, and what would cost more to compute again at every use than to
+store once: cost by cost, use by use, in units of one multiplication an element.
+"""
+
+from __future__ import annotations
+
+from talweg.lower.pull import can_pull
+from talweg.lower.scalars import SCALARS
+from talweg.passes.straight import Equation, Straight, Value
+
+STORE_COST = 6.0  # writing and reading an element
+LONGEST = 120.0  # cost of an expression beyond which its parts are stored
+
+VIEWS = frozenset(("reshape", "ensure_dims", "after", "reread", "squeeze_all"))
+
+
+def base_of(value: Value) -> Value:
+    """The value whose memory this one shares: itself, or what it is a mere reshape of."""
+    while value.maker is not None and value.maker.prim.name in VIEWS and value.content is None:
+        value = value.maker.inputs[0]
+    return value
+
+
+def operands_of(equation: Equation) -> list[Value]:
+    """What a block reads; a product can read a matrix transposed."""
+    if equation.prim.lowering.get("call") == "matmul":
+        return [untransposed(x)[0] for x in equation.inputs]
+    return list(equation.inputs)
+
+
+def untransposed(x: Value) -> tuple[Value, bool]:
+    """The matrix (or matrices) whose transpose x is, if it is that; whether it is."""
+    maker = x.maker
+    if maker is not None and maker.prim.name == "transpose":
+        perm = maker.params["perm"]
+        rank = len(perm)
+        if perm == (*range(rank - 2), rank - 1, rank - 2):
+            return maker.inputs[0], True
+    return x, False
+
+
+def is_fold(equation: Equation) -> bool:
+    """Whether it combines elements along axes by a rule of its declaration."""
+    return "fold" in equation.prim.lowering and _foldable(equation)
+
+
+def _foldable(equation: Equation) -> bool:
+    dtypes = [x.dtype for x in (*equation.inputs, *equation.outputs)]
+    return all(dtype.is_bool or dtype.is_floating or dtype.is_integer for dtype in dtypes)
+
+
+def own_cost(equation: Equation) -> float:
+    """The cost of one element of a pulled result, operands apart."""
+    if equation.prim.name in VIEWS:
+        return 0.0
+    rule = equation.prim.lowering.get("scalar")
+    if isinstance(rule, str) and rule in SCALARS:
+        return SCALARS[rule].cost
+    if callable(rule):
+        return 3.0 if len(equation.inputs) > 1 else 12.0
+    return 1.0
+
+
+class Storage:
+    """`stored`: the base values that have memory, in the order in which they are made."""
+
+    def __init__(self, straight: Straight):
+        self.straight = straight
+        self.kind: dict[Equation, str] = {}  # pull, fold or block
+        self.live = _live(straight)
+        self.uses: dict[Value, list[Equation]] = {}
+        for equation in self.live:
+            self.kind[equation] = _kind(equation)
+            for x in set(equation.inputs):
+                self.uses.setdefault(x, []).append(equation)
+        self.wanted = {base_of(v) for v in straight.outputs if v.content is None}
+        self.stored: set[Value] = set(straight.inputs)
+        self.stored.update([before for _, before, _ in straight.states])
+        self._must()
+        self._should()
+
+    def _must(self) -> None:
+        for equation in self.live:
+            kind = self.kind[equation]
+            if kind != "pull":
+                self.stored.update(equation.outputs)
+            if kind == "block":
+                operands = operands_of(equation)
+                self.stored.update([base_of(x) for x in operands if x.content is None])
+        self.stored |= self.wanted
+
+    def _should(self) -> None:
+        """Values that are cheaper to store than to compute at every use."""
+        cost: dict[Value, float] = {}
+        for equation in self.live:
+            if self.kind[equation] != "pull":
+                continue
+            value = equation.output
+            parts = [cost.get(x, 0.0) for x in set(equation.inputs)]
+            total = own_cost(equation) + sum(parts)
+            if value in self.stored:
+                total = 0.0
+            elif total > LONGEST or self._worth(value, total):
+                self.stored.add(base_of(value))
+                total = 0.0
+            cost[value] = total
+
+    def _worth(self, value: Value, total: float) -> bool:
+        if total == 0.0 or not value.size:
+            return False
+        demand = 0
+        for user in self.uses.get(value, ()):
+            if self.kind[user] == "fold":
+                demand += value.size
+            else:
+                demand += max([x.size for x in user.outputs])
+        again = demand - value.size
+        return total * again > STORE_COST * value.size + 32
+
+
+def _kind(equation: Equation) -> str:
+    if is_fold(equation):
+        return "fold"
+    return "pull" if can_pull(equation) else "block"
+
+
+def _live(straight: Straight) -> list[Equation]:
+    """The equations that something needs, or that act on the world."""
+    needed: set[Value] = {*straight.outputs, *[after for _, _, after in straight.states]}
+    needed.update(straight.guards)
+    kept = []
+    for equation in reversed(straight.equations):
+        acts = equation.prim.effect in ("host", "random", "graph")
+        if acts or any(value in needed for value in equation.outputs):
+            kept.append(equation)
+            needed.update(equation.inputs)
+    return kept[::-1]

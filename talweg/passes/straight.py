@@ -1,0 +1,345 @@
+"""Programs for known shapes: equations over values, one after the other.
+
+`specialize` takes a functionalized `Program` and what its inputs and variables are (shapes and
+dtypes), and gives a `Straight` program: every size is a number, calls are put in place, what only
+depends on shapes or is small and constant is computed.  Histories become what they stand for: they
+exist while this runs, not later.  Where that cannot be done `NotStraightError` is raised,
+with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.dims import Atom, Dim, evaluate
+from talweg.core.dtypes import DType, of_numpy, variant
+from talweg.core.primitive import Primitive, later
+from talweg.graph.node import Node
+from talweg.kernels.variants import History
+from talweg.passes.functionalize import Program, Step, program_of
+
+FOLDED = 4096  # elements of a result that is computed beforehand
+
+
+class NotStraightError(Exception):
+    """Why a program cannot be made straight: sizes that depend on values, say."""
+
+
+class Value:
+    """An array the program has at some time: sizes, dtype, and `content` if it is a constant."""
+
+    __slots__ = ("content", "dims", "dtype", "maker")
+
+    def __init__(self, dims: tuple, dtype: DType, content: Any = None):
+        self.dims, self.dtype, self.content = dims, dtype, content
+        self.maker: Equation | None = None
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        return math.prod(self.dims)
+
+    def __repr__(self) -> str:
+        text = f"{self.dtype.name}[{','.join(map(str, self.dims))}]"
+        return text if self.content is None else f"constant {text}"
+
+
+class Equation:
+    """outputs = prim(inputs, params)."""
+
+    __slots__ = ("inputs", "node", "outputs", "params", "prim")
+
+    def __init__(self, prim: Primitive, inputs: Sequence, params: dict, node: Any = None):
+        self.prim, self.inputs, self.params, self.node = prim, tuple(inputs), params, node
+        self.outputs: tuple[Value, ...] = ()
+
+    @property
+    def output(self) -> Value:
+        """The only result."""
+        (value,) = self.outputs
+        return value
+
+    def __repr__(self) -> str:
+        return f"{self.outputs} = {self.prim.name}{self.inputs}"
+
+
+class Straight:
+    """Values in, equations, values out; `states` are (variable, value before, value after)."""
+
+    __slots__ = ("equations", "guards", "inputs", "outputs", "states", "streams")
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.equations: list[Equation] = []
+        self.outputs: list[Value] = []
+        self.states: list[tuple[Any, Value, Value]] = []  # after is before where nothing is written
+        self.streams: list[tuple[Step, Value]] = []  # random streams: the state to begin with
+        self.guards: list[Value] = []  # all true, or the program fails: the interpreter says why
+
+    def apply(self, prim: Primitive, inputs: Sequence, params: dict, node: Any = None) -> Any:
+        """The result(s) of an equation at the end of the program, or constants."""
+        if prim.effect is None and not prim.multiple:
+            found = _folded(prim, inputs, params)
+            if found is not None:
+                return found
+        expand = prim.lowering.get("expand")
+        if expand is not None:
+            found = expand(Expansion(self, node), *inputs, **params)
+            if found is not NotImplemented:
+                return found
+        equation = Equation(prim, inputs, params, node)
+        known = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
+        avals = known if prim.multiple else (known,)
+        for aval in avals:
+            if aval.dims is None or not all(type(size) is int for size in aval.dims):
+                raise NotStraightError(f"the shape of the result of {prim.name} depends on values")
+        equation.outputs = tuple([Value(aval.dims, aval.dtype) for aval in avals])
+        for value in equation.outputs:
+            value.maker = equation
+        self.equations.append(equation)
+        return equation.outputs if prim.multiple else equation.output
+
+
+class Expansion:
+    """What `expand` rules are written with: `t.exp(x)` applies the primitive of that name.
+
+    A Python number beside a value takes its dtype.
+    """
+
+    __slots__ = ("_node", "_straight")
+
+    def __init__(self, straight: Straight, node: Any):
+        self._straight, self._node = straight, node
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(self.apply, later(name))
+
+    def apply(self, prim: Primitive, *operands: Any, **params: Any) -> Any:
+        """The result of a primitive."""
+        dtype = next((x.dtype for x in operands if isinstance(x, Value)), None)
+        inputs = [x if isinstance(x, Value) else constant(np.asarray(x, dtype.numpy_dtype))
+                  for x in operands]  # fmt: skip
+        return self._straight.apply(prim, inputs, params, self._node)
+
+    def require(self, condition: Value) -> None:
+        """The program fails unless all elements of `condition` are true."""
+        self._straight.guards.append(condition)
+
+
+def constant(array: Any) -> Value:
+    """A constant value."""
+    array = np.asarray(array)
+    return Value(array.shape, of_numpy(array.dtype), array)
+
+
+def _folded(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
+    """The result if it is small and known."""
+    if prim.name == "shape_of":
+        return constant(np.array(inputs[0].dims, params["dtype"].numpy_dtype))
+    if prim.name == "zeros_of":
+        (x,) = inputs
+        zero = Value(x.dims, x.dtype, np.zeros((), x.dtype.numpy_dtype))
+        return zero if x.dtype.is_numeric or x.dtype.is_bool else None
+    if not inputs or any(x.content is None or x.content.shape != x.dims for x in inputs):
+        return None
+    arrays = [x.content for x in inputs]
+    if max([array.size for array in arrays]) > FOLDED or prim.memory == "host":
+        return None
+    known = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
+    sizes = known.dims
+    if sizes is None or not all(type(s) is int for s in sizes) or math.prod(sizes) > FOLDED:
+        return None
+    with np.errstate(all="ignore"):
+        result = np.asarray(prim.numpy(*arrays, **params))
+    return Value(result.shape, known.dtype, result)
+
+
+def specialize(program: Program, arguments: Sequence[Aval], states: dict) -> Straight:
+    """The straight program for arguments of these kinds; `states`: variable -> Aval."""
+    straight = Straight()
+    maker = _Specializer(straight, program)
+    for slot, aval in zip(program.inputs, arguments):
+        value = Value(aval.dims, aval.dtype)
+        maker.values[slot] = value
+        straight.inputs.append(value)
+    before = {}
+    for variable, slot in program.starts.items():
+        if type(variable) is Node:  # a random stream
+            continue
+        aval = states.get(variable)
+        if aval is None:
+            name = getattr(variable, "name", variable)
+            raise NotStraightError(f"the variable {name} has no value")
+        before[variable] = maker.values[slot] = Value(aval.dims, aval.dtype)
+    maker.run()
+    straight.outputs = [maker.plain(slot) for slot in program.outputs]
+    for variable, value in before.items():
+        after = program.writes.get(variable)
+        straight.states.append((variable, value, value if after is None else maker.plain(after)))
+    return straight
+
+
+class _Specializer:
+    """Runs the steps of a program on values."""
+
+    def __init__(self, straight: Straight, program: Program):
+        self.straight, self.program = straight, program
+        self.values: dict[int, Any] = {}
+        for slot, array in program.constants:
+            self.values[slot] = constant(array)
+
+    def plain(self, slot: int) -> Value:
+        """The value in a slot, which must be an array."""
+        value = self.values[slot]
+        if type(value) is not Value:
+            raise NotStraightError("a result is a list or a history")
+        return value
+
+    def run(self) -> None:
+        """All steps."""
+        for step in self.program.steps:
+            params = step.params
+            if step.dynamic:
+                params = {key: self._filled(value) for key, value in params.items()}
+            if step.kind == "body":
+                self._body(step, params)
+            elif step.kind == "stream":
+                self._stream(step, params)
+            elif step.kind == "state":
+                self.values[step.out] = self._state(step, params)
+            else:
+                self.values[step.out] = self._plain(step, params)
+
+    def _filled(self, value: Any) -> Any:
+        if type(value) is Dim:
+            return evaluate(value, self._size)
+        if type(value) is tuple:
+            return tuple([self._filled(item) for item in value])
+        return value
+
+    def _size(self, atom: Atom) -> int:
+        slot, kind, place = self.program.places[atom]
+        value = self.plain(slot)
+        if kind == "size":
+            return value.dims[place]
+        if value.content is None:
+            raise NotStraightError("a size depends on a value")
+        array = np.broadcast_to(value.content, value.dims)
+        return int(array.reshape(-1)[place])
+
+    def _plain(self, step: Step, params: dict) -> Any:
+        prim, inputs = step.prim, [self.values.get(slot) for slot in step.inputs]
+        special = _SPECIAL.get(prim.name)
+        if special is not None:
+            return special(inputs, params)
+        if not all(type(x) is Value for x in inputs) or any(x.dtype is variant for x in inputs):
+            raise NotStraightError(f"{prim.name} works on lists or histories")
+        return self.straight.apply(prim, inputs, params, step.node)
+
+    def _state(self, step: Step, params: dict) -> Any:
+        name = step.prim.name
+        first, *rest = [None if slot < 0 else self.plain(slot) for slot in step.inputs]
+        if name == "is_initialized":
+            return constant(np.bool_(True))
+        if name == "read_or_initial":
+            return first
+        rule, place = params["rule"], params.get("place")
+        if place is None and rule == "assign":
+            return _checked_assignment(rest[0], params)
+        if place is None and rule in ("add", "sub") and first.dims == rest[0].dims:
+            return self.straight.apply(later(rule), [first, *rest], {}, step.node)
+        dims = None if first is None else first.dims
+        if dims is None:
+            raise NotStraightError("the shape of a variable's new value is not known")
+        equation = Equation(step.prim, [first, *rest], params, step.node)
+        equation.outputs = (Value(dims, first.dtype),)
+        equation.output.maker = equation
+        self.straight.equations.append(equation)
+        return equation.output
+
+    def _stream(self, step: Step, params: dict) -> None:
+        value = Value((len(params["seeds"]) + 1,), _stream_dtype())
+        raise NotStraightError(f"random streams are not compiled: {value}")
+
+    def _body(self, step: Step, params: dict) -> None:
+        """A call is put in place; branches and loops stay what they are."""
+        if step.prim.name not in ("call", "again"):
+            raise NotStraightError(f"{step.prim.name} is not compiled")
+        body = params["body"]
+        inner = ()
+        if step.prim.name == "call":
+            inner = body.everything() if step.everything else body.requested()
+            inner = inner if step.remembers or step.everything else ()
+        program = program_of(body, inner, step.everything)
+        part = _Specializer(self.straight, program)
+        for slot, source in zip(program.inputs, step.inputs):
+            part.values[slot] = self.values[source]
+        for variable, before, _ in step.states:
+            if variable in program.starts:
+                part.values[program.starts[variable]] = self.values[before]
+        part.run()
+        for variable, before, after in step.states:
+            if after != before:
+                self.values[after] = part.values[program.writes[variable]]
+        count = len(body.outputs)
+        results = [part.values[slot] for slot in program.outputs]
+        history = History(1, dict(zip(inner, results[count:])))
+        self.values[step.out] = (*results[:count], history)
+
+
+def _stream_dtype() -> DType:
+    return of_numpy(np.dtype(np.uint64))
+
+
+def _checked_assignment(value: Value, params: dict) -> Value:
+    shape = params["variable"].shape
+    if params.get("strict", True) and not shape.is_compatible_with(value.dims):
+        raise NotStraightError("a value of another shape is assigned to a variable")
+    return value
+
+
+def _item(inputs: list, params: dict) -> Any:
+    return inputs[0][params["index"]]
+
+
+def _with_rule(inputs: list, params: dict) -> Any:
+    return tuple(inputs[: params["count"]])
+
+
+def _inner_value(inputs: list, params: dict) -> Any:
+    return inputs[0].values.get(params["inner"])
+
+
+def _first(inputs: list, params: dict) -> Any:
+    return inputs[0]
+
+
+def _group(inputs: list, params: dict) -> Any:
+    return constant(np.True_)
+
+
+def _history_of(inputs: list, params: dict) -> Any:
+    return History(0, {params["inner"]: inputs[0]})
+
+
+def _size_value(inputs: list, params: dict) -> Any:
+    return constant(np.asarray(params["size"], params["dtype"].numpy_dtype))
+
+
+_SPECIAL = {
+    "item": _item,
+    "with_rule": _with_rule,
+    "inner_value": _inner_value,
+    "history_of": _history_of,
+    "reread": _first,
+    "stop_gradient": _first,
+    "identity": _first,
+    "group": _group,
+    "size_value": _size_value,
+}
