@@ -38,8 +38,6 @@ def rounded(values: NDArray, dtype: DType) -> NDArray:
 
 def cast(values: NDArray, source: DType, dtype: DType) -> NDArray:
     """C conversion; float to int saturates and gives 0 for NaN; integers wrap."""
-    if compute_dtype(source) != source.numpy_dtype:
-        values = rounded(values, source).astype(np.float32)
     if dtype is bool_:
         return values != 0
     if source.is_floating and dtype.is_integer:
