@@ -19,9 +19,9 @@ from talweg.lower.blocks import BLOCKS
 from talweg.lower.finals import place_finals
 from talweg.lower.group import Block, Grouping, Nest
 from talweg.lower.handler import s
-from talweg.lower.index import flat
+from talweg.lower.index import Axis, Index, flat, unflatten
 from talweg.lower.loops import Buffer, Expr, Host, If, Kernel, LoopProgram, Store, const, load
-from talweg.lower.nests import NestBuilder, general_loops, guarded
+from talweg.lower.nests import NestBuilder, general_loops, guarded, plain_loops
 from talweg.lower.pull import Pull
 from talweg.lower.stored import Storage, base_of
 from talweg.passes.straight import Equation, Straight, Value
@@ -117,9 +117,9 @@ class _Builder:
         return [Kernel("choose", [Store(choice, 0, value)], ("guard",)), If(choice, [last, []])]
 
     def _blocks(self, unit: Any) -> list:
-        if type(unit) is Nest:
-            return [self._unit(unit)]
-        return self._block(unit)
+        if type(unit) is Block:
+            return self._block(unit)
+        return [self._unit(unit)]
 
     def _unit(self, nest: Nest) -> Kernel | None:
         """The kernel of a nest; None if nobody needs anything of it."""
@@ -181,11 +181,52 @@ class _Builder:
             found = way(self, equation, f"k{unit.number}")
             if found is not None:
                 return found
-        return [self.host(equation)]
+        host = self.host(equation)
+        return [host, *self._finished(unit)]
+
+    def _finished(self, unit: Block) -> list:
+        """What is computed from the result of a host call."""
+        if len(unit.members) == len(unit.equation.outputs):
+            return []
+        value = unit.equation.output
+        axis = Axis("i", value.size)
+        place = Index.of(axis)
+        raw = load(self.buffer_of(value), place)
+        stores = self.results(value, unflatten(place, value.dims), raw)
+        names = [member.maker.prim.name for member in unit.members[1:]]
+        return [Kernel(f"k{unit.number}", plain_loops([axis], stores), names)]
 
     def results(self, value: Value, index: tuple, expr: Expr) -> list:
-        """The statements that take the element of a block's result at `index`, once it is final."""
-        return [Store(self.buffer_of(value), flat(index, value.dims), expr)]
+        """The statements that take the element of a block's result at `index`, once it is final.
+
+        They store it, if somebody reads it, and what is computed from it (`Block.members`).
+        """
+        place = flat(index, value.dims)
+        made: dict[Value, Expr] = {value: expr}
+
+        def resolve(other: Value, _: tuple, guard: Expr | None) -> Expr | None:
+            base = base_of(other)
+            found = made.get(base)
+            return self._resolve(other, _, guard) if found is None else found
+
+        pull = Pull(resolve)
+        stores: list[Any] = []
+        for member in self.current.members:
+            if member is not value:
+                made[member] = pull.of_equation(member.maker, unflatten(place, member.dims))
+            buffer = self.buffers.get(member)
+            if buffer is not None and not is_load(made[member], buffer, place):
+                stores.append(Store(buffer, place, made[member]))
+        return stores
+
+    def memory_of(self, value: Value) -> Buffer:
+        """Where a block puts its raw result: in that of what is made of it, if that is all."""
+        buffer = self.buffers.get(value)
+        if buffer is None:
+            for member in self.current.members[1:]:
+                if member in self.buffers and member.dtype is value.dtype:
+                    return self.buffers[member]
+        return self.buffer_of(value)
 
     def host(self, equation: Equation) -> Host:
         """The NumPy kernel, called from inside the program."""
@@ -199,6 +240,11 @@ class _Builder:
         found = Host(equation.prim.name, function, inputs, outputs)
         found.node = equation.node
         return found
+
+
+def is_load(expr: Expr, buffer: Buffer, place: Any) -> bool:
+    """Whether an expression is just the element of a buffer at a place."""
+    return expr.op == "load" and not expr.args and expr.data == (buffer, place)
 
 
 def _reshaped(function: Any, shapes: list, *arrays: Any) -> Any:

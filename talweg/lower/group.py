@@ -27,6 +27,7 @@ from talweg.passes.straight import Equation, Value
 
 CANDIDATES = 8  # nests looked at for each value
 MOST_MEMBERS = 24
+FINISHING = frozenset(("matmul", "convolution", "max_pool_scatter"))
 MOST_STEPS = 400  # expressions of a nest
 
 
@@ -140,13 +141,28 @@ class Nest:
         return flat(tuple(map(Index.of, axes)), tuple([axis.extent for axis in axes]))
 
 
-class Block:
-    """An equation with a way of its own: a product, a convolution, a host call."""
+class Block(Nest):
+    """An equation with a way of its own: a product, a convolution, a host call.
 
-    __slots__ = ("equation", "number")
+    Elementwise values may join it where its `call` is one of FINISHING: they are computed from each
+    element of its result when that is final, while it is in registers or cache.
+    """
+
+    __slots__ = ("equation",)
 
     def __init__(self, number: int, equation: Equation):
-        self.number, self.equation = number, equation
+        value = equation.outputs[0]
+        super().__init__(number, ("map", value.size))
+        self.equation = equation
+        self.shapes.append(value.dims)
+        for output in equation.outputs:
+            self.members.append(output)
+            self.levels[output] = 0
+
+    @property
+    def finishes(self) -> bool:
+        """Whether other values can be computed from its result as it is made."""
+        return self.equation.prim.lowering.get("call") in FINISHING
 
 
 class Grouping:
@@ -211,7 +227,8 @@ class Grouping:
 
     def _candidates(self, final: bool) -> list[Nest]:
         found = [u for u in self.units[-CANDIDATES * 2 :]
-                 if type(u) is Nest and u.space[0] != "general" and u.final == final]  # fmt: skip
+                 if u.space[0] != "general" and u.final == final
+                 and (type(u) is Nest or u.finishes)]  # fmt: skip
         return found[::-1][:CANDIDATES]
 
     def join(
@@ -219,6 +236,8 @@ class Grouping:
     ) -> None:
         """Make `value` a member of `nest`; RefusedError if that cannot be."""
         before = nest.space
+        if fold and type(nest) is Block:
+            raise RefusedError("a reduction of a block's result")
         nest.space = merged_space(before, space, value, fold)
         shape = value.maker.inputs[0].dims if fold else value.dims
         nest.shapes.append(shape)
@@ -244,7 +263,7 @@ class Grouping:
             nest.targets.append((value, target))
 
     def _check(self, nest: Nest, trial: _Trial, steps: int) -> None:
-        if not (trial.reads or trial.loads & nest.loads):
+        if not (trial.reads or (trial.loads & nest.loads and type(nest) is Nest)):
             raise RefusedError("nothing in common")
         if len(nest.members) >= MOST_MEMBERS or nest.steps + steps > MOST_STEPS:
             raise RefusedError("the nest is full")

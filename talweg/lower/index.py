@@ -301,8 +301,17 @@ def depends(atom: Any, axis: Axis) -> bool:
     return axis in axes_of(atom)
 
 
+class Places(tuple):
+    """An index made from a place in row-major order, which it remembers."""
+
+    place: Index
+    dims: tuple
+
+
 def flat(index: tuple, dims: tuple) -> Index:
     """Where the element at `index` stands in row-major order."""
+    if type(index) is Places and index.dims == dims:
+        return index.place
     place = ZERO
     for i, size in zip(index, dims):
         place = place * size + i
@@ -317,4 +326,6 @@ def unflatten(place: Index, dims: tuple) -> tuple:
         part = place // stride
         found.append(part % size)
         stride *= size
-    return tuple(reversed(found))
+    index = Places(reversed(found))
+    index.place, index.dims = place, dims
+    return index

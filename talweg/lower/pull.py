@@ -13,7 +13,7 @@ from typing import Any
 from talweg.core.dtypes import DType
 from talweg.core.primitive import Primitive
 from talweg.lower.handler import s
-from talweg.lower.index import ZERO, Index, unflatten
+from talweg.lower.index import ZERO, Index, Places, unflatten
 from talweg.lower.loops import Expr, const, walk
 from talweg.lower.scalars import SCALARS
 from talweg.passes.straight import Equation, Value
@@ -103,6 +103,8 @@ class Pull:
 
 def aligned(index: tuple, dims: tuple) -> tuple:
     """The index into an operand of sizes `dims` that is broadcast to the result."""
+    if type(index) is Places and index.dims == dims:
+        return index
     lead = len(index) - len(dims)
     return tuple([ZERO if size == 1 else i for i, size in zip(index[lead:], dims)])
 

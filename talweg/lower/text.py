@@ -2,8 +2,8 @@
 
 Buffers first, then blocks.  Brackets hold indices; `{x}` in an index is a number computed from
 data, `int64[i0*8]` an index as a number, `int64(x)` a cast, `1.5:float32` a constant, `&x0[8]` the
-place of an element, `(x0[i0] if c else y)` a guarded load.  A part that is shared has a name
-(t0, t1, ...), which stands in the innermost list that holds all its uses, before the first::
+place of an element, `(x0[i0] if c else y)` a guarded load.  A part that is used again in the same
+list, or in one within, has a name (t0, t1, ...) and is computed where that stands::
 
     program softmax
       x0: input float32[6, 8]
@@ -24,7 +24,7 @@ programs that do the same on the same buffers have one text: a key for what was 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from talweg.core.dtypes import BY_NAME, DType
@@ -62,46 +62,18 @@ def to_text(program: LoopProgram, names: bool = True) -> str:
     return "\n".join(writer.lines) + "\n"
 
 
-class _List:
-    """A list of statements: where it stands, and whether it is still being written."""
-
-    __slots__ = ("depth", "open", "parent", "position")
-
-    def __init__(self, parent: _List | None, position: int):
-        self.parent, self.position, self.open = parent, position, True
-        self.depth = 0 if parent is None else parent.depth + 1
-
-
 class _Part:
-    """An expression where it is used: its text is `form % operands`.
+    """An expression as a list of statements has it: its text is `form % operands`.
 
-    `bound` is the innermost list that gives meaning to an axis or tile in it: in another one, the
-    same expression is another part.  `place`, `position`: where a name of it would stand.
+    `row` is the statement that needs it first, before which a name of it stands; `uses` are those
+    by other parts and by statements, of that list and of lists within.
     """
 
-    __slots__ = ("bound", "expr", "form", "operands", "place", "position", "text", "uses")
+    __slots__ = ("expr", "form", "operands", "row", "text", "uses")
 
-    def __init__(self, expr: Expr, form: str, operands: list, bound: _List):
-        self.expr, self.form, self.operands, self.bound = expr, form, operands, bound
-        self.uses, self.place, self.position, self.text = 0, None, 0, ""
-
-    def used(self, place: _List, position: int) -> None:
-        """Take note of a use by a statement of a list."""
-        self.uses += 1
-        held: Any = self.place
-        if held is None:
-            self.place, self.position = place, position
-            return
-        if held is not place:
-            while held.depth > place.depth:
-                held, self.position = held.parent, held.position
-            while place.depth > held.depth:
-                place, position = place.parent, place.position
-            while held is not place:
-                held, self.position = held.parent, held.position
-                place, position = place.parent, place.position
-            self.place = held
-        self.position = min(self.position, position)
+    def __init__(self, expr: Expr, form: str, operands: list[_Part], row: int):
+        self.expr, self.form, self.operands, self.row = expr, form, operands, row
+        self.uses, self.text = 0, ""
 
 
 class _Writer:
@@ -173,31 +145,30 @@ class _KernelWriter:
     def __init__(self, writer: _Writer):
         self.new_name, self.taken, self.known = writer._new_name, writer.taken, writer.known
         self.list_of, self.names = writer._list, writer.names
-        self.rows: list[tuple] = []  # indent, list, position, form, parts
+        self.rows: list[tuple] = []  # indent, form, parts
         self.parts: list[_Part] = []  # operands first
-        self.part_of: dict[int, _Part] = {}  # the last one, by id of the expression
-        self.bound: dict[Any, _List] = {}  # the lists that axes and tiles in scope belong to
+        self.part_of: dict[int, _Part] = {}  # by expression, of lists that are being written
+        self.log: list[int] = []  # the keys of `part_of` in the order in which they came
 
     def written(self, kernel: Kernel, indent: str) -> list[str]:
-        self.top = _List(None, 0)
-        self.body(kernel.body, self.top, indent)
-        for _, place, position, _, parts in self.rows:
+        self.body(kernel.body, indent)
+        for _, _, parts in self.rows:
             for part in parts:
-                part.used(place, position)
-        for part in reversed(self.parts):
+                part.uses += 1
+        for part in self.parts:
             for operand in part.operands:
-                operand.used(part.place, part.position)
+                operand.uses += 1
         definitions = self._named()
         lines = []
-        for indent, place, position, form, parts in self.rows:
-            for line in definitions.pop((place, position), ()):
+        for number, (indent, form, parts) in enumerate(self.rows):
+            for line in definitions.get(number, ()):
                 lines.append(indent + line)
             lines.append(indent + form % tuple([part.text for part in parts]))
         return lines
 
-    def _named(self) -> dict[tuple, list[str]]:
+    def _named(self) -> dict[int, list[str]]:
         """Gives all parts their texts; the definitions before each statement."""
-        definitions: dict[tuple, list[str]] = {}
+        definitions: dict[int, list[str]] = {}
         count = 0
         for part in self.parts:
             text = part.form % tuple([operand.text for operand in part.operands])
@@ -205,107 +176,112 @@ class _KernelWriter:
                 while f"t{count}" in self.taken:
                     count += 1
                 name, count = f"t{count}", count + 1
-                definitions.setdefault((part.place, part.position), []).append(f"{name} = {text}")
+                definitions.setdefault(part.row, []).append(f"{name} = {text}")
                 text = name
             part.text = text
         return definitions
 
     # -- statements
 
-    def body(self, body: list, place: _List, indent: str) -> None:
-        tiles = []
-        for position, statement in enumerate(body):
+    def body(self, body: list, indent: str) -> None:
+        tiles, mark = [], len(self.log)
+        for statement in body:
             write = _STATEMENTS.get(type(statement))
             if write is None:
                 raise InternalError(None, None, f"{type(statement).__name__} is no statement")
-            write(self, statement, place, position, indent)
+            write(self, statement, indent)
             if type(statement) is Tile:
                 tiles.append(statement)
         for tile in tiles:
             self._leave(tile)
-        place.open = False
+        for key in self.log[mark:]:
+            del self.part_of[key]
+        del self.log[mark:]
 
-    def _enter(self, thing: Any, place: _List) -> str:
+    def row(self, indent: str, form: str, parts: Sequence[_Part] = ()) -> None:
+        """A line of text; the parts that are new in it have this row's number already."""
+        self.rows.append((indent, form, parts))
+
+    def _enter(self, thing: Any) -> str:
         name = plain(thing.name) if self.names else "i" if type(thing) is Axis else "r"
         name = self.new_name(f"{name}_" if _SHARED.fullmatch(name) else name)
-        self.known[thing], self.bound[thing] = name, place
+        self.known[thing] = name
         return name
 
     def _leave(self, thing: Any) -> None:
         self.taken.discard(self.known.pop(thing))
-        del self.bound[thing]
 
-    def loop(self, loop: For, place: _List, position: int, indent: str) -> None:
-        inner = _List(place, position)
-        name = self._enter(loop.axis, inner)
+    def _name(self, thing: Any) -> str:
+        found = self.known.get(thing)
+        if found is None:
+            raise InternalError(None, None, f"{thing.name} is used where it is not known")
+        return found
+
+    def loop(self, loop: For, indent: str) -> None:
+        name = self._enter(loop.axis)
         kind = "" if loop.kind == "serial" else f" {loop.kind}"
-        form = f"for {name} in {loop.axis.extent}{kind}:"
-        self.rows.append((indent, place, position, form, ()))
-        self.body(loop.body, inner, indent + "  ")
+        self.row(indent, f"for {name} in {loop.axis.extent}{kind}:")
+        self.body(loop.body, indent + "  ")
         self._leave(loop.axis)
 
-    def tile(self, tile: Tile, place: _List, position: int, indent: str) -> None:
+    def tile(self, tile: Tile, indent: str) -> None:
         parts = [self.part(tile.start)]
-        name = self._enter(tile, place)
-        form = f"tile {name}: {type_text(tile.dtype, tile.dims)} = %s"
-        self.rows.append((indent, place, position, form, parts))
+        form = f"tile {self._enter(tile)}: {type_text(tile.dtype, tile.dims)} = %s"
+        self.row(indent, form, parts)
 
-    def update(self, update: Update, place: _List, position: int, indent: str) -> None:
+    def update(self, update: Update, indent: str) -> None:
         parts: list[_Part] = []
         target = self._tile_at(update.tile, update.indices, parts)
         parts.append(self.part(update.value))
-        form = f"{target} {update.op or ''}= %s"
-        self.rows.append((indent, place, position, form, parts))
+        self.row(indent, f"{target} {update.op or ''}= %s", parts)
 
-    def store(self, store: Store, place: _List, position: int, indent: str) -> None:
+    def store(self, store: Store, indent: str) -> None:
         parts: list[_Part] = []
         index = self.index(store.index, parts)
         parts.append(self.part(store.value))
-        form = f"{self.known[store.buffer]}[{index}] {store.op or ''}= %s"
-        self.rows.append((indent, place, position, form, parts))
+        self.row(indent, f"{self._name(store.buffer)}[{index}] {store.op or ''}= %s", parts)
 
-    def when(self, when: When, place: _List, position: int, indent: str) -> None:
-        self.rows.append((indent, place, position, "when %s:", [self.part(when.condition)]))
-        self.body(when.body, _List(place, position), indent + "  ")
+    def when(self, when: When, indent: str) -> None:
+        self.row(indent, "when %s:", [self.part(when.condition)])
+        self.body(when.body, indent + "  ")
         if when.otherwise:
-            self.rows.append((indent, place, position, "otherwise:", ()))
-            self.body(when.otherwise, _List(place, position), indent + "  ")
+            self.row(indent, "otherwise:")
+            self.body(when.otherwise, indent + "  ")
 
-    def call(self, call: Call, place: _List, position: int, indent: str) -> None:
+    def call(self, call: Call, indent: str) -> None:
         parts: list[_Part] = []
         texts = []
         for argument in call.arguments:
             if type(argument) is Pointer:
                 index = self.index(argument.index, parts)
-                texts.append(f"&{self.known[argument.buffer]}[{index}]")
+                texts.append(f"&{self._name(argument.buffer)}[{index}]")
             elif type(argument) is Expr:
                 parts.append(self.part(argument))
                 texts.append("%s")
             else:
                 texts.append(f"[{self.index(Index.of(argument), parts)}]")
         ends = f"reads {self.list_of(call.reads)} writes {self.list_of(call.writes)}"
-        form = f"call {call.routine}({', '.join(texts)}) {ends}".rstrip()
-        self.rows.append((indent, place, position, form, parts))
+        self.row(indent, f"call {call.routine}({', '.join(texts)}) {ends}".rstrip(), parts)
 
     # -- expressions
 
     def part(self, expr: Expr) -> _Part:
         """The part that an expression is at this place; its operands come before it."""
-        found = self.part_of.get(id(expr))
-        if found is not None and found.bound.open:
+        part_of = self.part_of
+        found = part_of.get(id(expr))
+        if found is not None:
             return found
         stack = [(expr, False)]
         while stack:
             top, ready = stack.pop()
-            found = self.part_of.get(id(top))
-            if found is not None and found.bound.open:
+            if id(top) in part_of:
                 continue
             if ready or not (operands := top.children()):
                 self._make(top)
             else:
                 stack.append((top, True))
                 stack += [(operand, False) for operand in reversed(operands)]
-        return self.part_of[id(expr)]
+        return part_of[id(expr)]
 
     def _make(self, expr: Expr) -> None:
         part_of, op = self.part_of, expr.op
@@ -315,7 +291,7 @@ class _KernelWriter:
         elif op == "load":
             buffer, index = expr.data
             inside: list[_Part] = []
-            form = f"{self.known[buffer]}[{self.index(index, inside)}]"
+            form = f"{self._name(buffer)}[{self.index(index, inside)}]"
             if operands:
                 form = f"({form} if %s else %s)"
             operands = inside + operands
@@ -329,27 +305,13 @@ class _KernelWriter:
             form = f"bits {expr.dtype.name}(%s)"
         else:
             form = f"{op}({', '.join(['%s'] * len(operands))})"
-        part = part_of[id(expr)] = _Part(expr, form, operands, self._bound_of(expr, operands))
+        part = part_of[id(expr)] = _Part(expr, form, operands, len(self.rows))
+        self.log.append(id(expr))
         self.parts.append(part)
 
-    def _bound_of(self, expr: Expr, operands: list[_Part]) -> _List:
-        """The innermost of the lists that its axes, tile and operands belong to."""
-        places = [operand.bound for operand in operands]
-        for index in expr.indices():
-            places += [self._scope(axis) for axis in _plain_axes(index)]
-        if expr.op == "read":
-            places.append(self._scope(expr.data[0]))
-        return max(places, key=lambda place: place.depth, default=self.top)
-
-    def _scope(self, thing: Any) -> _List:
-        found = self.bound.get(thing)
-        if found is None:
-            raise InternalError(None, None, f"{thing.name} is used where it is not known")
-        return found
-
     def _tile_at(self, tile: Tile, indices: tuple, parts: list) -> str:
-        self._scope(tile)
-        return f"{self.known[tile]}[{', '.join([self.index(index, parts) for index in indices])}]"
+        places = ", ".join([self.index(index, parts) for index in indices])
+        return f"{self._name(tile)}[{places}]"
 
     def index(self, index: Index, parts: list) -> str:
         """An index; the parts in it, computed from data, are added to `parts`."""
@@ -370,8 +332,7 @@ class _KernelWriter:
 
     def _atom(self, atom: Any, parts: list) -> str:
         if type(atom) is Axis:
-            self._scope(atom)
-            return self.known[atom]
+            return self._name(atom)
         if type(atom) is Quotient:
             return f"{self._inner(atom.index, parts)}//{atom.divisor}"
         if type(atom) is Remainder:
@@ -393,17 +354,6 @@ _STATEMENTS: dict[type, Any] = {
     When: _KernelWriter.when,
     Call: _KernelWriter.call,
 }
-
-
-def _plain_axes(index: Index) -> list[Axis]:
-    """The axes of an index, those within elements left out."""
-    found = []
-    for atom, _ in index.terms:
-        if type(atom) is Axis:
-            found.append(atom)
-        elif type(atom) in (Quotient, Remainder):
-            found += _plain_axes(atom.index)
-    return found
 
 
 def plain(name: str) -> str:

@@ -72,7 +72,7 @@ class Equation:
 class Straight:
     """Values in, equations, values out; `states` are (variable, value before, value after)."""
 
-    __slots__ = ("equations", "guards", "inputs", "outputs", "states", "streams")
+    __slots__ = ("equations", "guards", "inputs", "known", "outputs", "states", "streams")
 
     def __init__(self) -> None:
         self.inputs: list[Value] = []
@@ -80,6 +80,7 @@ class Straight:
         self.outputs: list[Value] = []
         self.states: list[tuple[Any, Value, Value]] = []  # after is before where nothing is written
         self.streams: list[tuple[Step, Value]] = []  # random streams: the state to begin with
+        self.known: dict[tuple, Any] = {}  # results of equal equations: each is made once
         self.guards: list[Value] = []  # all true, or the program fails: the interpreter says why
 
     def apply(self, prim: Primitive, inputs: Sequence, params: dict, node: Any = None) -> Any:
@@ -93,6 +94,16 @@ class Straight:
             found = expand(Expansion(self, node), *inputs, **params)
             if found is not NotImplemented:
                 return found
+        key = (prim, *inputs, *params.items()) if prim.effect is None else None
+        found = self.known.get(key)
+        if found is not None:
+            return found
+        result = self._new(prim, inputs, params, node)
+        if key is not None:
+            self.known[key] = result
+        return result
+
+    def _new(self, prim: Primitive, inputs: Sequence, params: dict, node: Any) -> Any:
         equation = Equation(prim, inputs, params, node)
         known = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
         avals = known if prim.multiple else (known,)
@@ -123,9 +134,16 @@ class Expansion:
     def apply(self, prim: Primitive, *operands: Any, **params: Any) -> Any:
         """The result of a primitive."""
         dtype = next((x.dtype for x in operands if isinstance(x, Value)), None)
-        inputs = [x if isinstance(x, Value) else constant(np.asarray(x, dtype.numpy_dtype))
-                  for x in operands]  # fmt: skip
+        inputs = [x if isinstance(x, Value) else self._number(x, dtype) for x in operands]
         return self._straight.apply(prim, inputs, params, self._node)
+
+    def _number(self, number: Any, dtype: Any) -> Value:
+        """A constant, the same one for equal numbers."""
+        key = ("number", repr(number), dtype)
+        known = self._straight.known
+        if key not in known:
+            known[key] = constant(np.asarray(number, dtype.numpy_dtype))
+        return known[key]
 
     def require(self, condition: Value) -> None:
         """The program fails unless all elements of `condition` are true."""
