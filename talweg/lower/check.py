@@ -15,7 +15,6 @@ from typing import Any
 from talweg.core.dtypes import bool_, int32
 from talweg.lower.check_races import check_races
 from talweg.lower.check_scalars import check_expressions
-from talweg.lower.check_sharing import check_sharing
 from talweg.lower.loops import (
     KINDS,
     LOOPS,
@@ -141,7 +140,6 @@ class _Blocks:
         full = {buffer for buffer in full if buffer.kind != "scratch"}
         self.order(kernel.body, full, place, set())
         check_expressions(kernel)
-        check_sharing(kernel)
         check_races(kernel)
         return {buffer for buffer in full if buffer.kind != "scratch"}
 
@@ -182,16 +180,11 @@ class _Blocks:
                 self.order(inner, full, place, seen)
 
 
-def _check_parallel(body: list, place: str, top: bool = True) -> None:
-    """Parallel loops are outermost: nothing beside one, but other outermost ones."""
+def _check_parallel(body: list, place: str, outermost: bool = True) -> None:
+    """A parallel loop is an outermost statement, or all that another such loop has in it."""
     for statement in body:
         parallel = type(statement) is For and statement.kind == "parallel"
-        if parallel and not top:
+        if parallel and not outermost:
             raise refuse(f"{place}: {brief(statement)}", "a parallel loop that is not outermost")
-        outermost = parallel and top
         for inner in bodies(statement):
-            alone = outermost and len(inner) == 1
-            _check_parallel(inner, place, alone)
-    count = sum(type(s) is For and s.kind == "parallel" for s in body)
-    if top and count and count != len(body):
-        raise refuse(place, "a parallel loop has statements beside it")
+            _check_parallel(inner, place, parallel and len(inner) == 1)

@@ -53,7 +53,7 @@ def check_races(kernel: Kernel) -> None:
         if statement.axis.extent > 1:
             _check_loop(statement, [a for a in accesses if statement in a.loops])
             _check_tiles(statement, f"{place}: {brief(statement)}")
-    _check_siblings([s for s in kernel.body if type(s) is For and s.kind == "parallel"], place)
+    _check_scratch(kernel.body, place)
 
 
 def _collect(body: list, loops: tuple, place: str, found: list[_Access]) -> None:
@@ -151,6 +151,8 @@ def _check_tiles(loop: For, place: str) -> None:
     for statement in statements:
         if type(statement) is not Update or statement.tile in own:
             continue
+        if loop.kind == "parallel":
+            raise refuse(place, f"{brief(statement)}: each thread has a tile of its own")
         if not _depends(statement.indices, loop.axis):
             shared.setdefault(statement.tile, set()).add(statement.op)
     for tile, ops in shared.items():
@@ -167,23 +169,12 @@ def _depends(indices: tuple, axis: Axis) -> bool:
     return any(axis in index.axes() for index in indices)
 
 
-def _check_siblings(loops: list[For], place: str) -> None:
-    """Check that the parallel loops of a kernel, between which no thread waits, are apart."""
-    made: dict[Any, int] = {}
-    used: dict[Any, int] = {}
-    if len(loops) < 2:
+def _check_scratch(body: list, place: str) -> None:
+    """Beside parallel loops one thread works: its scratch is not that of the others."""
+    if not any(type(statement) is For and statement.kind == "parallel" for statement in body):
         return
-    for number, loop in enumerate(loops):
-        for statement in all_statements([loop]):
-            read = [e.data[0] for e in walk(roots(statement)) if e.op == "load"]
-            wrote = [thing for thing in written(statement) if isinstance(thing, Buffer)]
-            for buffer in map(root_of, [*read, *wrote]):
-                used.setdefault(buffer, number)
-                if made.get(buffer, number) != number and buffer.kind != "scratch":
-                    what = f"{buffer} is written in another parallel loop of the kernel"
-                    raise refuse(f"{place}: {brief(statement)}", what)
-            for buffer in map(root_of, wrote):
-                made[buffer] = number
-                if used[buffer] != number and buffer.kind != "scratch":
-                    what = f"{buffer} is used in another parallel loop of the kernel"
-                    raise refuse(f"{place}: {brief(statement)}", what)
+    for statement in all_statements([s for s in body if getattr(s, "kind", "") != "parallel"]):
+        for thing in written(statement):
+            if isinstance(thing, Buffer) and root_of(thing).kind == "scratch":
+                what = f"scratch {thing} is written beside parallel loops"
+                raise refuse(f"{place}: {brief(statement)}", what)

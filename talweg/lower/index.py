@@ -2,8 +2,8 @@
 
 An `Index` is a constant plus terms `coefficient * atom`.  An atom is an `Axis` (the variable of a
 loop), a `Quotient` or `Remainder` of an index by a positive number, or an `Element`: an integer
-that is computed from data (a gathered row).  All values but elements are bounded, so `(4 i + j) // 4` is
-`i` where j runs over 0..3.
+that is computed from data (a gathered row).  All values but elements are bounded, so
+`(4 i + j) // 4` is `i` where j runs over 0..3.
 """
 
 from __future__ import annotations

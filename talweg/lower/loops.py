@@ -20,6 +20,8 @@ What an executor may rely on:
   does not depend on;
 * every index is within its buffer, wherever its statement is run (guarded loads: where the guard
   holds);
+* an expression is computed where a list of statements first needs it, and keeps that value for the
+  rest of the list and the lists within, whatever is written meanwhile;
 * a `Tile` belongs to the list of statements it stands in, and is set to `start` when reached.  Its
   dims are the extents of enclosed `unroll` or `vector` loops, by whose axes (alone) it is indexed;
   so it has a fixed place in registers.
