@@ -21,6 +21,7 @@ as that number.
     batch      ELEMENTWISE, LEADING, LOOP, or batch(size, batched, *operands, ...) -> result,
                batched at axis 0; it may return NotImplemented, which asks for the loop
     memory     how it touches memory, one of `core.primitive.MEMORY`
+    scalar, loops, fold, expand, requires, call, ...   how it is compiled: LOWERINGS below
     samples, rejects, domain, singular, kinks, accepts, effect
     tf_type    TensorFlow's type of the operation where it does not follow from the name
                (reduce_sum: Sum): text, or a function of operands and parameters as in `infer`
@@ -43,7 +44,16 @@ LEADING = "leading"  # leading axes are batch axes already
 LOOP = "loop"  # one slice after the other
 ELEMENTWISE = "elementwise"
 
-LOWERINGS = ("call", "xla", "loops", "fold", "scalar", "expand")
+# How a primitive is compiled; what has none of these is called as the NumPy kernel.
+#   scalar    (s, x, y, ...) -> the element of the result, of elements (`lower/handler.py`), or the
+#             name of a scalar function; NotImplemented for dtypes it does not serve
+#   loops     (s, index, x, ..., **params) -> the element at `index`; operands are called with one
+#   fold      (operation, start): a reduction along the parameter `axes`
+#   expand    (t, x, ..., **params) -> results, composed of other primitives (`passes/straight.py`)
+#   requires  (t, x, ..., **params): calls t.require(condition); where it does not hold, the program
+#             fails and the interpreter, which runs the kernel, says why
+#   call      the name of a way in `lower/blocks.py`, which may read further rules (scatter, step)
+LOWERINGS = ("call", "xla", "loops", "fold", "scalar", "expand", "requires", "scatter", "step")
 
 _PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "kinks", "accepts", "effect",
                  "tf_type", "tf_name")  # fmt: skip
@@ -88,6 +98,7 @@ def elementwise(
     samples: tuple = (),
     rejects: tuple = (),
     scalar: Callable[..., Any] | str | None = None,
+    requires: Callable[..., Any] | None = None,
     guarded: bool = False,
 ) -> Callable[[Any], Primitive]:
     """Declare a primitive that acts on each element of its (broadcast) operands alone.
@@ -105,6 +116,8 @@ def elementwise(
         prim.domain, prim.singular, prim.kinks = domain or {}, singular, kinks or {}
         prim.samples, prim.rejects, prim.guarded = samples, rejects, guarded
         prim.lowering = {"scalar": scalar or name}
+        if requires is not None:
+            prim.lowering["requires"] = requires
         if inspect.isclass(declaration):
             _read_partials(prim, declaration.__dict__)
         else:
@@ -121,6 +134,7 @@ def _read_partials(prim: Primitive, body: Any) -> None:
     prim.operands = tuple(body["operands"].split())
     prim.tf_type = body.get("tf_type", prim.tf_type)
     prim.tf_name = body.get("tf_name", prim.tf_name)
+    prim.lowering = {**prim.lowering, **{key: body[key] for key in LOWERINGS if key in body}}
     prim.partials = {x: body[f"d{x}"] for x in prim.operands if f"d{x}" in body}
     given = body.get("no_gradient")
     if isinstance(given, NoGradient):

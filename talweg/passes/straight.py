@@ -19,6 +19,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.dims import Atom, Dim, evaluate
 from talweg.core.dtypes import DType, of_numpy, variant
+from talweg.core.errors import OpError
 from talweg.core.primitive import Primitive, later
 from talweg.graph.node import Node
 from talweg.kernels.variants import History
@@ -89,6 +90,9 @@ class Straight:
             found = _folded(prim, inputs, params)
             if found is not None:
                 return found
+        requires = prim.lowering.get("requires")
+        if requires is not None:
+            requires(Expansion(self, node), *inputs, **params)
         expand = prim.lowering.get("expand")
         if expand is not None:
             found = expand(Expansion(self, node), *inputs, **params)
@@ -118,7 +122,7 @@ class Straight:
 
 
 class Expansion:
-    """What `expand` rules are written with: `t.exp(x)` applies the primitive of that name.
+    """What `expand` and `requires` rules are written with: `t.exp(x)` applies that primitive.
 
     A Python number beside a value takes its dtype.
     """
@@ -147,7 +151,21 @@ class Expansion:
 
     def require(self, condition: Value) -> None:
         """The program fails unless all elements of `condition` are true."""
-        self._straight.guards.append(condition)
+        if condition not in self._straight.guards:
+            self._straight.guards.append(condition)
+
+    def require_below(self, x: Value, size: int) -> None:
+        """The program fails unless all elements of the integers `x` are in [0, size)."""
+        while x.maker is not None and x.maker.prim.name == "reshape":
+            x = x.maker.inputs[0]
+        inside = self.greater_equal(x, 0)
+        if size <= x.dtype.max:
+            inside = self.logical_and(inside, self.less(x, size))
+        self.require(inside)
+
+    def array(self, content: Any) -> Value:
+        """A constant."""
+        return constant(content)
 
 
 def constant(array: Any) -> Value:
@@ -173,8 +191,11 @@ def _folded(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
     sizes = known.dims
     if sizes is None or not all(type(s) is int for s in sizes) or math.prod(sizes) > FOLDED:
         return None
-    with np.errstate(all="ignore"):
-        result = np.asarray(prim.numpy(*arrays, **params))
+    try:
+        with np.errstate(all="ignore"):
+            result = np.asarray(prim.numpy(*arrays, **params))
+    except OpError:  # the interpreter will raise it
+        return None
     return Value(result.shape, known.dtype, result)
 
 
