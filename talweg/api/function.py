@@ -9,7 +9,7 @@ from talweg.api.export import export, operation
 from talweg.core.errors import value_error
 from talweg.eager import graph_operators, graph_variable
 from talweg.eager.tensor import wrap
-from talweg.execute import interpret
+from talweg.execute import executor
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 from talweg.passes.functionalize import UnfedError, functionalize
@@ -99,6 +99,6 @@ def lifted(value: Any) -> Any:
                 "a value that is known when the function is traced",
                 "make the variable outside of the function",
             ) from None
-        return wrap(interpret.run(program, [], {})[0])
+        return wrap(executor.run(program, [], {})[0])
 
     return structure.map_leaves(compute, value)

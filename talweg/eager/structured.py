@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 import weakref
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.dtypes import VARIANT
 from talweg.eager.tensor import EagerTensor
+from talweg.execute.executor import UNSHARED, is_writable
 from talweg.execute.interpret import MISSING, BodyRunner
 from talweg.graph.node import BODY, Node
 
@@ -61,6 +63,13 @@ class Variables:
         return handle.variable._tensor._array
 
     __getitem__ = get
+
+    def exclusive(self, handle: Any) -> Any:
+        """A variable's array, to be written in place; a copy if anybody else refers to it."""
+        tensor = handle.variable._tensor
+        array = tensor._array
+        alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED
+        return array if alone and is_writable(array) else np.array(array, order="C")
 
     def __setitem__(self, handle: Any, array: Any) -> None:
         if type(handle) is Node:

@@ -41,7 +41,7 @@ class Lowered:
         self.inputs: list[Buffer] = []
         self.outputs: list[Buffer] = []
         self.states: list[tuple[Any, Buffer, bool]] = []  # variable, buffer, whether written
-        self.reasons: list[tuple[Value, str]] = []
+        self.reasons: list[tuple[str, str]] = []
         self.guard = False
 
 
@@ -106,7 +106,7 @@ class _Builder:
         else:
             blocks += last
         self.program.blocks = blocks
-        self.lowered.reasons = self.grouping.reasons
+        self.lowered.reasons = [(repr(value), text) for value, text in self.grouping.reasons]
         return self.lowered
 
     def _guarded(self, last: list) -> list:
@@ -189,12 +189,12 @@ class _Builder:
         if len(unit.members) == len(unit.equation.outputs):
             return []
         value = unit.equation.output
-        axis = Axis("i", value.size)
-        place = Index.of(axis)
+        axes = [Axis(f"i{k}", size) for k, size in enumerate(value.dims)]
+        place = flat(tuple(map(Index.of, axes)), value.dims)
         raw = load(self.buffer_of(value), place)
         stores = self.results(value, unflatten(place, value.dims), raw)
         names = [member.maker.prim.name for member in unit.members[1:]]
-        return [Kernel(f"k{unit.number}", plain_loops([axis], stores), names)]
+        return [Kernel(f"k{unit.number}", plain_loops(axes, stores), names)]
 
     def results(self, value: Value, index: tuple, expr: Expr) -> list:
         """The statements that take the element of a block's result at `index`, once it is final.

@@ -47,7 +47,7 @@ class Program:
     """What an executor runs; see this module's docstring."""
 
     __slots__ = ("constants", "inputs", "needs", "notes", "outputs", "places", "size", "starts",
-                 "steps", "writes")  # fmt: skip
+                 "steps", "tier", "writes")  # fmt: skip
 
     def __init__(self) -> None:
         self.inputs: list[int] = []
@@ -59,6 +59,7 @@ class Program:
         self.writes: dict[Any, int] = {}  # variable -> slot of its value at the end
         self.places: dict[Atom, tuple[int, str, int]] = {}  # sizes: slot, kind, axis or element
         self.size = 0
+        self.tier: Any = None  # how it is run; `execute/executor.py` knows
         self.notes: list[str] = []  # what runs otherwise than it was written
 
 

@@ -84,6 +84,13 @@ class Straight:
         self.known: dict[tuple, Any] = {}  # results of equal equations: each is made once
         self.guards: list[Value] = []  # all true, or the program fails: the interpreter says why
 
+    def forget(self) -> None:
+        """Take the values and equations, which refer to each other, apart."""
+        for equation in self.equations:
+            for value in equation.outputs:
+                value.maker = None
+        self.equations = []
+
     def apply(self, prim: Primitive, inputs: Sequence, params: dict, node: Any = None) -> Any:
         """The result(s) of an equation at the end of the program, or constants."""
         if prim.effect is None and not prim.multiple:
@@ -283,14 +290,15 @@ class _Specializer:
 
     def _state(self, step: Step, params: dict) -> Any:
         name = step.prim.name
-        first, *rest = [None if slot < 0 else self.plain(slot) for slot in step.inputs]
+        inputs = [None if slot < 0 else self.plain(slot) for slot in step.inputs]
         if name == "is_initialized":
             return constant(np.bool_(True))
         if name == "read_or_initial":
-            return first
+            return inputs[0]
         rule, place = params["rule"], params.get("place")
         if place is None and rule == "assign":
-            return _checked_assignment(rest[0], params)
+            return _checked_assignment(inputs[-1], params)
+        first, *rest = inputs
         if place is None and rule in ("add", "sub") and first.dims == rest[0].dims:
             return self.straight.apply(later(rule), [first, *rest], {}, step.node)
         dims = None if first is None else first.dims

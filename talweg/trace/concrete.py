@@ -18,7 +18,7 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.structured import STATE, as_tensor
 from talweg.eager.tensor import EagerTensor
-from talweg.execute import interpret
+from talweg.execute import executor
 from talweg.graph import structure
 from talweg.graph.function_graph import FunctionGraph
 from talweg.graph.handle import Handle
@@ -204,12 +204,12 @@ class ConcreteFunction:
         arrays = [x._array for x in operands]
         body = self.body
         if not recorders:
-            values = interpret.run(program_of(body), arrays, STATE)
+            values = executor.run(program_of(body), arrays, STATE)
             return self._pack([EagerTensor(value) for value in values])
         kept, everything = self._kept(recorders)
         context.recorders = ()
         try:
-            values = interpret.run(program_of(body, kept, everything), arrays, STATE)
+            values = executor.run(program_of(body, kept, everything), arrays, STATE)
         finally:
             context.recorders = recorders
         count = len(body.outputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from talweg.core.errors import OpError, compose, type_error, value_error
 from talweg.core.provenance import describe
 from talweg.eager.convert import to_array
 from talweg.eager.graph_variable import GraphVariable
-from talweg.execute import interpret
+from talweg.execute import executor, interpret
 from talweg.graph.graph import Graph
 from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
@@ -256,7 +257,7 @@ class Session:
         context.base, context.recorders = None, ()
         try:
             if not program.starts:
-                return interpret.run(program, arrays, {}, watch)
+                return executor.run(program, arrays, {}, watch)
             with self._lock:
                 return self._execute_with_state(program, arrays, watch)
         except OpError as error:
@@ -270,9 +271,9 @@ class Session:
     def _execute_with_state(self, program: Program, arrays: list, watch: Any) -> list:
         """Run what reads or writes variables; what was written stays, also after a failure."""
         own, missing = self._state, interpret.MISSING
-        state = {variable: own.get(variable, missing) for variable in program.starts}
+        state = SessionState((v, own.get(v, missing)) for v in program.starts)
         try:
-            return interpret.run(program, arrays, state, watch)
+            return executor.run(program, arrays, state, watch)
         finally:
             for variable in program.writes:
                 value = state[variable]
@@ -345,6 +346,16 @@ class InteractiveSession(Session):
         if self in _default.stack:
             _default.stack.remove(self)
         super().close()
+
+
+class SessionState(dict):
+    """The values of variables during a run; the session refers to them, too."""
+
+    def exclusive(self, variable: Any) -> Any:
+        """A variable's array, to be written in place; a copy if anybody else refers to it."""
+        array = self[variable]
+        alone = getrefcount(array) <= executor.UNSHARED + 1
+        return array if alone and executor.is_writable(array) else np.array(array, order="C")
 
 
 def own_copy(value: Any, fed: list) -> Any:

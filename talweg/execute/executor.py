@@ -1,0 +1,130 @@
+"""Which executor runs a program: the interpreter at first, the compiler where it pays.
+
+A program is compiled for the shapes it is called with.  Its first calls run on the interpreter;
+once these have taken a good part of what compiling is expected to take, it is compiled, and runs as
+machine code from then on.  What cannot be compiled for some shapes (sizes that depend on values)
+stays with the interpreter, which also runs whatever has failed again, to say where and why.
+
+`TALWEG_EXECUTOR=interpret` or `llvm` chooses one of them from the first call on.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from talweg.core import settings
+from talweg.core.aval import Aval
+from talweg.core.dtypes import of_numpy
+from talweg.execute import interpret
+from talweg.passes.functionalize import Program
+from talweg.passes.straight import NotStraightError
+
+SECONDS, SECONDS_A_STEP = 0.04, 0.004  # what compiling is expected to take
+WORTH = 0.25  # the part of it that the interpreter may have taken before
+MANY = 400  # calls after which a program is compiled, however short
+VERSIONS = 16  # shapes for which a program is compiled
+REFUSED: Any = "interpret"
+
+
+def run(program: Program, arguments: list, state: Any, watch: Any = None) -> list:
+    """The outputs of a program; `state` (variable -> array or MISSING) is changed by its writes.
+
+    After a failure variables have what was written before it.  `watch` is told when a step begins;
+    with it, programs run step by step.
+    """
+    tier = program.tier
+    if tier is None:
+        tier = program.tier = Tier(len(program.steps))
+    if watch is not None:
+        return interpret.run(program, arguments, state, watch)
+    return tier.run(program, arguments, state)
+
+
+class Tier:
+    """How a program is run, for each combination of shapes."""
+
+    __slots__ = ("calls", "compiling", "seconds", "versions", "worth")
+
+    def __init__(self, steps: int):
+        self.versions: dict[tuple, Any] = {}
+        self.calls, self.seconds = 0, 0.0
+        self.worth = WORTH * (SECONDS + SECONDS_A_STEP * steps)
+        self.compiling = threading.Lock()
+
+    def run(self, program: Program, arguments: list, state: Any) -> list:
+        """The outputs, by the executor that is due."""
+        key = tuple([array.shape for array in arguments])
+        version = self.versions.get(key)
+        if version is not None and version is not REFUSED:
+            return version(program, arguments, state)
+        mode = settings.executor.get()
+        if version is None and mode != "interpret" and self._due(mode):
+            version = self._compile(key, program, arguments, state)
+            if version is not REFUSED:
+                return version(program, arguments, state)
+        if mode == "interpret" or version is REFUSED:
+            return interpret.run(program, arguments, state)
+        start = time.perf_counter()
+        try:
+            return interpret.run(program, arguments, state)
+        finally:
+            self.seconds += time.perf_counter() - start
+            self.calls += 1
+
+    def _due(self, mode: str) -> bool:
+        if mode == "llvm":
+            return True
+        return self.calls > 0 and (self.seconds >= self.worth or self.calls >= MANY)
+
+    def _compile(self, key: tuple, program: Program, arguments: list, state: Any) -> Any:
+        if not self.compiling.acquire(blocking=False):
+            return REFUSED  # another thread is at it: this call is interpreted
+        try:
+            if len(self.versions) >= VERSIONS:
+                self.versions.pop(next(iter(self.versions)))
+            version = compiled(program, arguments, state)
+            self.versions[key] = version
+            return version
+        finally:
+            self.compiling.release()
+
+
+def compiled(program: Program, arguments: list, state: Any) -> Any:
+    """The program compiled for these arguments, or REFUSED."""
+    if not program.steps:
+        return REFUSED
+    try:
+        from talweg.execute.compiled import Compiled
+    except ImportError:  # no llvmlite for this platform
+        return REFUSED
+    try:
+        return Compiled(program, [aval_of(array) for array in arguments], state)
+    except NotStraightError as error:
+        program.notes.append(f"interpreted: {error}")
+        return REFUSED
+
+
+def aval_of(array: Any) -> Aval:
+    """Shape and dtype of an argument."""
+    return Aval(array.shape, of_numpy(array.dtype))
+
+
+def _count_of_one() -> int:
+    holder = [np.zeros(1)]
+    array = holder[0]
+    return sys.getrefcount(array)
+
+
+UNSHARED = _count_of_one()  # `sys.getrefcount` of what one container and one local name refer to
+
+def is_writable(array: Any) -> bool:
+    """Whether an array has memory of its own, in row-major order, that may be written."""
+    if type(array) is not np.ndarray:
+        return False
+    flags = array.flags
+    return flags.owndata and flags.c_contiguous and flags.writeable and flags.aligned
