@@ -63,6 +63,26 @@ class ScalarHandler:
             return Index.of(int(value.data))
         return Index(0, ((Element(value), 1),))
 
+    def clamped(self, value: Expr, size: int) -> Index:
+        """An integer computed from data as an index, held within [0, size)."""
+        if value.op == "const":
+            return Index.of(min(max(int(value.data), 0), size - 1))
+        if size - 1 > value.dtype.max:
+            value = self.cast(value, int64)
+        return self.element(self.maximum(self.minimum(value, size - 1), 0))
+
+    def square(self, x: Expr) -> Expr:
+        """x²."""
+        return Expr("mul", (x, x), x.dtype)
+
+    def zero(self, like: Any) -> Expr:
+        """0, or False, in the dtype of an operand."""
+        return const(False if like.dtype.is_bool else 0, like.dtype)
+
+    def is_(self, index: Any, value: int) -> Expr | None:
+        """Whether an index has a value; None if that is certain."""
+        return self.within(Index.of(index), value, value + 1)
+
     def cast(self, x: Expr, dtype: DType) -> Expr:
         """As another dtype."""
         return x if x.dtype is dtype else Expr("cast", (x,), dtype)

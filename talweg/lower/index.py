@@ -2,8 +2,8 @@
 
 An `Index` is a constant plus terms `coefficient * atom`.  An atom is an `Axis` (the variable of a
 loop), a `Quotient` or `Remainder` of an index by a positive number, or an `Element`: an integer
-that is computed from data (a gathered row).  All values but elements are bounded, so
-`(4 i + j) // 4` is `i` where j runs over 0..3.
+that is computed from data (a gathered row).  All values are bounded, except for elements that are
+not held within limits, so `(4 i + j) // 4` is `i` where j runs over 0..3.
 """
 
 from __future__ import annotations
@@ -91,10 +91,19 @@ class Element:
     """An integer computed from data: `value` is an `Expr` of an integer dtype."""
 
     __slots__ = ("value",)
-    smallest = largest = None
 
     def __init__(self, value: Any):
         self.value = value
+
+    @property
+    def smallest(self) -> int | None:
+        """A lower bound, which it has where it is a maximum with a number."""
+        return _limit(self.value, "maximum", max)
+
+    @property
+    def largest(self) -> int | None:
+        """An upper bound, which it has where it is a minimum with a number."""
+        return _limit(self.value, "minimum", min)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Element and self.value is other.value
@@ -104,6 +113,20 @@ class Element:
 
     def __repr__(self) -> str:
         return f"[{self.value!r}]"
+
+
+def _limit(value: Any, op: str, tighter: Any) -> int | None:
+    """What `op` bounds an expression by, at the top of nested maximums and minimums."""
+    if value.op == "const":
+        return int(value.data)
+    if value.op not in ("maximum", "minimum"):
+        return None
+    found = [
+        bound for bound in [_limit(arg, op, tighter) for arg in value.args] if bound is not None
+    ]
+    if value.op == op:
+        return tighter(found) if found else None
+    return None if len(found) < 2 else (min if tighter is max else max)(found)
 
 
 class Index:

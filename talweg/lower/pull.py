@@ -44,18 +44,22 @@ class Operand:
     def __call__(self, *index: Any) -> Expr:
         return self._pull.at(self._value, tuple(map(Index.of, index)))
 
-    def where(self, condition: Expr | None, other: Any, *index: Any) -> Expr:
-        """The element where the condition holds, `other` where the index is out of range."""
+    def only(self, condition: Expr | None, *index: Any) -> Expr:
+        """The element where the condition holds; anything where the index is out of range."""
         if condition is None:
             return self(*index)
         pull = self._pull
         before = pull.guard
         pull.guard = condition if before is None else s.all(before, condition)
         try:
-            found = self(*index)
+            return self(*index)
         finally:
             pull.guard = before
-        return s.select(condition, found, other)
+
+    def where(self, condition: Expr | None, other: Any, *index: Any) -> Expr:
+        """The element where the condition holds, `other` where the index is out of range."""
+        found = self.only(condition, *index)
+        return found if condition is None else s.select(condition, found, other)
 
     def at_place(self, place: Index) -> Expr:
         """The element at a place in row-major order."""
@@ -120,6 +124,7 @@ def scalar_of(prim: Primitive, parts: list, params: dict, dtype: DType) -> Expr:
     return Expr(scalar.name, tuple(parts), dtype)
 
 
+MOST_OPERANDS = 8  # of an operation whose result is pulled: of more, one copy each costs less
 _PLAIN = frozenset(
     ("bool", "float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64",
      "uint8", "uint16", "uint32", "uint64")
@@ -146,6 +151,8 @@ def can_pull(equation: Equation) -> bool:
     if prim.multiple or prim.effect is not None:
         return False
     if not all(is_plain(x.dtype) for x in (*equation.inputs, *equation.outputs)):
+        return False
+    if len(equation.inputs) > MOST_OPERANDS:
         return False
     if callable(prim.lowering.get("loops")):
         return True

@@ -62,6 +62,7 @@ _TABLE: list[tuple] = [
     ("div", np.true_divide, "f", 4),
     ("floor_div", np.floor_divide, "iu", 20),  # by zero: 0, as NumPy; integers only
     ("remainder", np.remainder, "iu", 20),  # sign of the divisor; by zero: 0; integers only
+    ("fmod", np.fmod, "f", 30),  # x - trunc(x / y) y, exact
     ("fma", _fma, "f", 1),  # x y + z, rounded once or twice
     ("neg", np.negative, "fi", 1),
     ("abs", np.abs, "fi", 1),

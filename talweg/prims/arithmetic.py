@@ -29,6 +29,7 @@ from talweg.core.dtypes import (
 )
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
 from talweg.prims.rounding import LOGICAL, ROUNDED, floor
 
@@ -138,13 +139,27 @@ def _truncate_mod(x, y):
     return np.fmod(x, y)
 
 
-@elementwise(numpy=_floor_div, accepts=REAL, domain={"y": (0.5, 3)}, singular="y = 0")
+def _require_divisors(t, x, y):
+    if y.dtype.is_integer:
+        t.require(t.not_equal(y, 0))
+
+
+@elementwise(
+    numpy=_floor_div,
+    accepts=REAL,
+    domain={"y": (0.5, 3)},
+    singular="y = 0",
+    requires=_require_divisors,
+)
 class floor_div:
     """z = floor(x / y)."""
 
     operands = "x y"
     tf_name = "floordiv"
     no_gradient = ROUNDED
+
+    def scalar(s, x, y):
+        return s.floor(x / y) if x.dtype.is_floating else s.floor_div(x, y)
 
 
 @elementwise(
@@ -153,6 +168,7 @@ class floor_div:
     domain={"x": (1.3, 1.6), "y": (0.9, 1.1)},
     singular="y = 0",
     kinks={"x": "jumps where x / y is an integer; the derivative by x is 1 there"},
+    requires=_require_divisors,
 )
 class mod:
     """z = x - floor(x / y) y, with the sign of y."""
@@ -167,16 +183,42 @@ class mod:
     def dy(z, x, y):
         return -floor(x / y)
 
+    def scalar(s, x, y):
+        if x.dtype.is_integer:
+            return s.remainder(x, y)
+        rest = s.fmod(x, y)
+        other_side = s.not_equal(s.less(rest, 0), s.less(y, 0))
+        moved = s.select(other_side, rest + y, rest)
+        return s.select(s.equal(rest, 0), s.copysign(rest, y), moved)
 
-@elementwise(numpy=_truncate_div, accepts=REAL, domain={"y": (0.5, 3)}, singular="y = 0")
+
+@elementwise(
+    numpy=_truncate_div,
+    accepts=REAL,
+    domain={"y": (0.5, 3)},
+    singular="y = 0",
+    requires=_require_divisors,
+)
 class truncate_div:
     """z = x / y, rounded toward zero."""
 
     operands = "x y"
     no_gradient = ROUNDED
 
+    def scalar(s, x, y):
+        if x.dtype.is_floating:
+            return s.trunc(x / y)
+        below = s.floor_div(x, y)
+        up = s.logical_and(s.less(below, 0), s.not_equal(below * y, x))
+        return s.select(up, below + 1, below)
 
-@elementwise(numpy=_truncate_mod, accepts=REAL, domain={"x": (1.3, 1.6), "y": (0.9, 1.1)})
+
+@elementwise(
+    numpy=_truncate_mod,
+    accepts=REAL,
+    domain={"x": (1.3, 1.6), "y": (0.9, 1.1)},
+    requires=_require_divisors,
+)
 class truncate_mod:
     """z = x - truncate(x / y) y, with the sign of x."""
 
@@ -187,6 +229,13 @@ class truncate_mod:
 
     def dy(z, x, y):
         return -truncate_div(x, y)
+
+    def scalar(s, x, y):
+        if x.dtype.is_floating:
+            return s.fmod(x, y)
+        rest = s.remainder(x, y)
+        other_side = s.not_equal(s.less(x, 0), s.less(y, 0))
+        return s.select(s.logical_and(s.not_equal(rest, 0), other_side), rest - y, rest)
 
 
 def _power(x, y):
@@ -222,6 +271,38 @@ class pow_:
         positive = positive_or_nonzero(x)
         return select(positive, z * later("log")(select(positive, x, one_like(x))), zeros_of(z))
 
+    def expand(t, x, y):
+        if y.content is None or y.content.size != 1:
+            return NotImplemented
+        power = y.content.reshape(-1)[0].item()
+        if power not in _SHORT_POWERS and not (y.dtype.is_integer and power >= 0):
+            return NotImplemented
+        if y.dtype.is_complex or (y.dtype.is_integer and power < 0):
+            return NotImplemented
+        dims = broadcast_dims("pow", x.dims, y.dims)
+        x = t.reciprocal(x) if power < 0 else x
+        result = _root(t, x) if abs(power) == 0.5 else _whole_power(t, x, int(abs(power)))
+        return result if dims == x.dims else t.broadcast_to(result, shape=dims)
+
+
+_SHORT_POWERS = frozenset((0.5, -0.5, *range(-4, 5)))
+
+
+def _root(t, x):
+    """x to the power 1/2, which differs from √x at -inf and -0."""
+    return t.select(t.equal(x, -np.inf), t.neg(x), t.add(t.sqrt(x), 0))
+
+
+def _whole_power(t, x, power):
+    """xⁿ by squarings."""
+    found = None
+    while power:
+        if power & 1:
+            found = x if found is None else t.mul(found, x)
+        power >>= 1
+        x = t.square(x) if power else x
+    return t.add(t.zeros_of(x), 1) if found is None else found
+
 
 def positive_or_nonzero(x):
     """Where log x is taken in the derivative of a power: x > 0; x != 0 for complex numbers."""
@@ -239,7 +320,7 @@ def one_like(x):
     return 1 + zeros_of(x) if isinstance(x, Tensor) else 1
 
 
-@elementwise(numpy=np.zeros_like, accepts=ANY)
+@elementwise(numpy=np.zeros_like, accepts=ANY, scalar=lambda s, x: s.zero(x))
 class zeros_of:
     """y = 0, in x's shape and dtype."""
 
@@ -269,8 +350,18 @@ def abs_(y, x):
     return sign(x)
 
 
+def _sign(s, x):
+    below = s.select(s.less(x, 0), s.number(-1, x), s.number(0, x))
+    found = s.select(s.greater(x, 0), 1, below)
+    return s.select(s.equal(x, x), found, x) if x.dtype.is_floating else found
+
+
 @elementwise(
-    numpy=np.sign, accepts=REAL - UNSIGNED, domain={"x": (0.2, 2)}, kinks={"x": "jumps at 0"}
+    numpy=np.sign,
+    accepts=REAL - UNSIGNED,
+    domain={"x": (0.2, 2)},
+    kinks={"x": "jumps at 0"},
+    scalar=_sign,
 )
 def sign(y, x):
     """y = -1, 0 or 1.   dy/dx = 0."""
@@ -304,7 +395,7 @@ def identity(y, x):
     return 1
 
 
-@elementwise(numpy=lambda x: x, accepts=EVERYTHING)
+@elementwise(numpy=lambda x: x, accepts=EVERYTHING, scalar=lambda s, x: x)
 class stop_gradient:
     """y = x, a constant as far as derivatives go."""
 
@@ -417,7 +508,7 @@ def _gate(c, x):
         Sample(np.array(False), []),
     ),
     rejects=(Reject(np.array([True, False]), [3], code="TW201"),),
-    scalar=lambda s, c, x: s.select(c, x, 0),
+    scalar=lambda s, c, x: s.select(c, x, s.zero(x)),
 )
 class gate:
     """z = x where c, 0 elsewhere, also where x is not finite."""

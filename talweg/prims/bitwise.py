@@ -20,12 +20,15 @@ REJECTS = (
 )
 
 
-def _bitwise(name, kernel, text, operands="x y"):
+def _bitwise(name, kernel, text, scalar, operands="x y"):
     body = type(name, (), {"__doc__": text, "operands": operands, "no_gradient": BITS})
     one = operands == "x"
     samples = (Sample(INTS), Sample(BYTES[0])) if one else TWO
     rejects = REJECTS[:1] if not one else (Reject([2], code="TW102"),)
-    return elementwise(numpy=kernel, accepts=INTEGER, samples=samples, rejects=rejects)(body)
+    make = elementwise(
+        numpy=kernel, accepts=INTEGER, samples=samples, rejects=rejects, scalar=scalar
+    )
+    return make(body)
 
 
 def _amount(x, y):
@@ -33,17 +36,25 @@ def _amount(x, y):
     return np.clip(y, 0, x.dtype.itemsize * 8 - 1).astype(x.dtype, copy=False)
 
 
-bitwise_and = _bitwise("bitwise_and", np.bitwise_and, "z = the bits set in both x and y.")
-bitwise_or = _bitwise("bitwise_or", np.bitwise_or, "z = the bits set in x or y.")
-bitwise_xor = _bitwise("bitwise_xor", np.bitwise_xor, "z = the bits set in one of x and y.")
-invert = _bitwise("invert", np.invert, "y = all bits of x flipped.", "x")
+def _amount_of_element(s, y):
+    return s.minimum(s.maximum(y, 0), y.dtype.size * 8 - 1)
+
+
+bitwise_and = _bitwise("bitwise_and", np.bitwise_and, "z = the bits set in both x and y.", "and")
+bitwise_or = _bitwise("bitwise_or", np.bitwise_or, "z = the bits set in x or y.", "or")
+bitwise_xor = _bitwise("bitwise_xor", np.bitwise_xor, "z = the bits set in one of x and y.", "xor")
+invert = _bitwise("invert", np.invert, "y = all bits of x flipped.", "not", "x")
 left_shift = _bitwise(
     "left_shift",
     lambda x, y: np.left_shift(x, _amount(x, y)),
     "z = x 2ʸ, bits that leave are lost.",
+    lambda s, x, y: s.shift_left(x, _amount_of_element(s, y)),
 )
 right_shift = _bitwise(
-    "right_shift", lambda x, y: np.right_shift(x, _amount(x, y)), "z = floor(x / 2ʸ)."
+    "right_shift",
+    lambda x, y: np.right_shift(x, _amount(x, y)),
+    "z = floor(x / 2ʸ).",
+    lambda s, x, y: s.shift_right(x, _amount_of_element(s, y)),
 )
 
 

@@ -37,6 +37,12 @@ class check_numerics:
             )
         return x
 
+    def requires(t, x, *, message):
+        t.require(t.is_finite(x))
+
+    def scalar(s, x, *, message):
+        return x
+
     def transpose_x(g, x, *, message):
         return check_numerics(g, message=f"gradient of: {message}")
 

@@ -35,6 +35,7 @@ def _zero_wins(compute):
 
 @elementwise(
     numpy=_zero_wins(lambda x, y: x * np.log(y)),
+    scalar=lambda s, x, y: s.select(s.equal(x, 0), 0, x * s.log(y)),
     accepts=INEXACT,
     domain=POSITIVE,
     singular="y = 0",
@@ -56,6 +57,7 @@ class xlogy:
 
 @elementwise(
     numpy=_zero_wins(lambda x, y: x * np.log1p(y)),
+    scalar=lambda s, x, y: s.select(s.equal(x, 0), 0, x * s.log1p(y)),
     accepts=INEXACT,
     domain=POSITIVE,
     singular="y = -1",
@@ -77,6 +79,7 @@ class xlog1py:
 
 @elementwise(
     numpy=_zero_wins(lambda x, y: x / y),
+    scalar=lambda s, x, y: s.select(s.equal(x, 0), 0, x / y),
     accepts=INEXACT,
     domain=POSITIVE,
     singular="y = 0",
@@ -103,6 +106,7 @@ def _div_no_nan(x, y):
 
 @elementwise(
     numpy=_div_no_nan,
+    scalar=lambda s, x, y: s.select(s.equal(y, 0), 0, x / y),
     accepts=INEXACT,
     domain={"y": (0.5, 3)},
     kinks={"y": "where y = 0 the value and both derivatives are 0"},
@@ -122,6 +126,7 @@ class div_no_nan:
 
 @elementwise(
     numpy=lambda x, y: np.where(y == 0, 0, x * y).astype(np.result_type(x, y), copy=False),
+    scalar=lambda s, x, y: s.select(s.equal(y, 0), 0, x * y),
     accepts=INEXACT,
     rejects=(MIXED, RAGGED),
 )
@@ -139,6 +144,7 @@ class mul_no_nan:
 
 @elementwise(
     numpy=lambda x, y: np.square(np.subtract(x, y)),
+    scalar=lambda s, x, y: s.square(x - y),
     accepts=FLOATING | {int32, int64},
     rejects=(MIXED, RAGGED),
 )
@@ -154,7 +160,13 @@ class squared_difference:
         return -2 * (x - y)
 
 
-@elementwise(numpy=np.reciprocal, accepts=INEXACT, domain={"x": (0.3, 3)}, singular="x = 0")
+@elementwise(
+    numpy=np.reciprocal,
+    accepts=INEXACT,
+    domain={"x": (0.3, 3)},
+    singular="x = 0",
+    scalar=lambda s, x: 1 / x,
+)
 def reciprocal(y, x):
     """y = 1 / x.   dy/dx = -y²."""
     return -(y * y)

@@ -47,6 +47,7 @@ def relu(y, x):
 
 @elementwise(
     numpy=lambda x: np.minimum(np.maximum(x, 0), 6),
+    scalar=lambda s, x: s.minimum(s.maximum(x, 0), 6),
     accepts=REAL,
     domain=AWAY_FROM_0,
     kinks={"x": "the derivative at 0 and at 6 is 0"},
@@ -66,6 +67,7 @@ def _leaky_relu(x, a):
 
 @elementwise(
     numpy=_leaky_relu,
+    scalar=lambda s, x, a: s.maximum(x, 0) + s.minimum(x, 0) * a,
     accepts=FLOATING,
     domain={"x": (-2, -0.2), "a": (0.1, 0.9)},
     kinks={"x": "the derivative at 0 is a"},
@@ -88,6 +90,7 @@ def _elu(x):
 
 @elementwise(
     numpy=_elu,
+    scalar=lambda s, x: s.maximum(x, 0) + s.expm1(s.minimum(x, 0)),
     accepts=FLOATING,
     domain={"x": (-2, -0.2)},
     kinks={"x": "the second derivative at 0 is 0"},
@@ -103,8 +106,14 @@ def _selu(x):
     return np.add(np.maximum(x, 0) * number(SELU_SCALE), low)
 
 
+def _selu_of_element(s, x):
+    low = s.expm1(s.minimum(x, 0)) * (SELU_SCALE * SELU_ALPHA)
+    return s.maximum(x, 0) * SELU_SCALE + low
+
+
 @elementwise(
     numpy=_selu,
+    scalar=_selu_of_element,
     accepts=FLOATING,
     domain={"x": (-2, -0.2)},
     kinks={"x": "the derivative at 0 is the scale s"},
@@ -126,7 +135,11 @@ def _normal_cdf(x):
     return ndtr(x)
 
 
-@elementwise(numpy=_normal_cdf, accepts=FLOATING)
+def _normal_cdf_of_element(s, x):
+    return 0.5 * s.erfc(x * -math.sqrt(0.5))
+
+
+@elementwise(numpy=_normal_cdf, accepts=FLOATING, scalar=_normal_cdf_of_element)
 def normal_cdf(y, x):
     """y = Φ(x), the distribution function of the standard normal.   dy/dx = e^(-x²/2) / √(2π)."""
     return normal_density(x)
@@ -137,7 +150,11 @@ def normal_density(x):
     return exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi))
 
 
-@elementwise(numpy=lambda x: np.multiply(x, _normal_cdf(x)), accepts=FLOATING)
+@elementwise(
+    numpy=lambda x: np.multiply(x, _normal_cdf(x)),
+    accepts=FLOATING,
+    scalar=lambda s, x: x * _normal_cdf_of_element(s, x),
+)
 def gelu(y, x):
     """y = x Φ(x).   dy/dx = Φ(x) + x φ(x).   Hendrycks and Gimpel 2016, arXiv:1606.08415."""
     return normal_cdf(x) + x * normal_density(x)
@@ -462,7 +479,12 @@ def _sigmoid_cross_entropy(labels, logits):
     return result + (np.maximum(logits, 0) - logits * labels)
 
 
-@elementwise(numpy=_sigmoid_cross_entropy, accepts=FLOATING, domain={"labels": (0, 1)})
+@elementwise(
+    numpy=_sigmoid_cross_entropy,
+    accepts=FLOATING,
+    domain={"labels": (0, 1)},
+    scalar=lambda s, l, x: s.log1p(s.exp(-s.abs(x))) + (s.maximum(x, 0) - x * l),
+)
 class sigmoid_cross_entropy:
     """z = max(x, 0) - x l + ln(1 + e^-|x|).   dz/dx = σ(x) - l,  dz/dl = -x."""
 

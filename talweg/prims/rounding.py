@@ -31,7 +31,7 @@ class ceil:
     no_gradient = ROUNDED
 
 
-@elementwise(numpy=np.rint, accepts=FLOATING, domain={"x": (0.1, 0.4)})
+@elementwise(numpy=np.rint, accepts=FLOATING, domain={"x": (0.1, 0.4)}, scalar="rint")
 class round_:
     """y = the nearest integer, halves to even."""
 

@@ -149,7 +149,9 @@ def softplus(y, x):
     return sigmoid(x)
 
 
-@elementwise(numpy=lambda x: x / (1 + np.abs(x)), accepts=FLOATING)
+@elementwise(
+    numpy=lambda x: x / (1 + np.abs(x)), accepts=FLOATING, scalar=lambda s, x: x / (1 + s.abs(x))
+)
 def softsign(y, x):
     """y = x / (1 + |x|).   dy/dx = 1 / (1 + |x|)²."""
     rest = 1 + abs_(x)
