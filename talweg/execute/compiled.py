@@ -15,6 +15,8 @@ from talweg.core.dtypes import of_numpy
 from talweg.execute import interpret
 from talweg.execute.llvm.executable import Executable
 from talweg.graph.node import Node
+from talweg.kernels import random_streams
+from talweg.kernels.random_bits import state_of_stream
 from talweg.lower.build import Lowered, build
 from talweg.passes.functionalize import Program
 from talweg.passes.pipeline import optimize
@@ -32,26 +34,33 @@ class Compiled:
         self.lowered: Lowered = build(straight)
         straight.forget()
         self.executable = Executable(self.lowered.program)
+        self._streams = straight.streams
         states = self.lowered.states
         self._read = [variable for variable, _, written in states if not written]
         self._written = [variable for variable, _, written in states if written]
         self._shapes = [(variable, buffer.shape) for variable, buffer, _ in states]
         self._guard = self.lowered.guard
-        self._stateless = not states
+        self._plain = not states and not self._streams
 
     def __call__(self, program: Program, arguments: list, state: Any) -> list:
         """The outputs; `state` is changed by what is written."""
-        if self._stateless:
+        if self._plain:
             outputs = self.executable(arguments, ())
         else:
             inputs = arguments + [state[variable] for variable in self._read]
+            if self._streams:
+                drawn, streams = reserved(self._streams, state)
+                inputs[len(arguments) : len(arguments)] = drawn
             arrays = [exclusive(state, variable) for variable in self._written]
             outputs = self.executable(inputs, arrays)
         if self._guard and not outputs.pop():
             return interpret.run(program, arguments, state)
-        if not self._stateless:
+        if not self._plain:
             for variable, array in zip(self._written, arrays):
                 state[variable] = array
+            if self._streams:
+                for operation, stream in streams.items():
+                    state[operation] = stream
         return outputs
 
 
@@ -59,8 +68,8 @@ def straightened(program: Program, avals: list[Aval], state: Any) -> Straight:
     """The optimized straight program, for what variables are now."""
     states = {}
     for variable in program.starts:
-        if type(variable) is Node:
-            raise NotStraightError("it draws random numbers from a stream")
+        if type(variable) is Node:  # a random stream
+            continue
         array = state.get(variable, interpret.MISSING)
         if array is interpret.MISSING:
             raise NotStraightError(f"the variable {variable.name} has no value")
@@ -68,6 +77,18 @@ def straightened(program: Program, avals: list[Aval], state: Any) -> Straight:
     straight = specialize(program, avals, states)
     optimize(straight)
     return straight
+
+
+def reserved(streams: list, state: Any) -> tuple[list, dict]:
+    """The states that random operations begin with, and their streams after that."""
+    arrays, after = [], {}
+    for operation, seeds, blocks in streams:
+        stream = after.get(operation) or state.get(operation, interpret.MISSING)
+        if stream is interpret.MISSING:
+            stream = random_streams.start(seeds)
+        arrays.append(state_of_stream(stream))
+        after[operation] = stream.skip(blocks)
+    return arrays, after
 
 
 def exclusive(state: Any, variable: Any) -> np.ndarray:

@@ -23,7 +23,8 @@ from talweg.lower.index import Axis, Index, flat, unflatten
 from talweg.lower.loops import Buffer, Expr, Host, If, Kernel, LoopProgram, Store, const, load
 from talweg.lower.nests import NestBuilder, general_loops, guarded, plain_loops
 from talweg.lower.pull import Pull
-from talweg.lower.stored import Storage, base_of
+from talweg.lower.stored import Storage
+from talweg.lower.views import base_of
 from talweg.passes.straight import Equation, Straight, Value
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.lower.group import Grouping, Nest
-from talweg.lower.stored import base_of
+from talweg.lower.views import base_of
 from talweg.passes.straight import Value
 
 

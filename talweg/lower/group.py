@@ -22,7 +22,8 @@ from talweg.core.dtypes import DType
 from talweg.lower.index import Axis, Index, flat, unflatten
 from talweg.lower.loops import Expr
 from talweg.lower.pull import Pull, UnloweredError
-from talweg.lower.stored import Storage, base_of, is_fold, operands_of
+from talweg.lower.stored import Storage, is_fold
+from talweg.lower.views import base_of, operands_of
 from talweg.passes.straight import Equation, Value
 
 CANDIDATES = 8  # nests looked at for each value

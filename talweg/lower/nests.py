@@ -14,7 +14,7 @@ from talweg.lower.index import Axis, Index, flat, unflatten
 from talweg.lower.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, const, load
 from talweg.lower.pull import Pull
 from talweg.lower.rewrite import merged_axes, substitute
-from talweg.lower.stored import base_of
+from talweg.lower.views import base_of
 from talweg.passes.straight import Value
 
 SCRATCH_BYTES = 1 << 16  # a row that is kept in cache by each thread

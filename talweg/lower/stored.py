@@ -9,37 +9,11 @@ from __future__ import annotations
 
 from talweg.lower.pull import can_pull
 from talweg.lower.scalars import SCALARS
+from talweg.lower.views import SHARED, base_of, operands_of
 from talweg.passes.straight import Equation, Straight, Value
 
 STORE_COST = 6.0  # writing and reading an element
 LONGEST = 120.0  # cost of an expression beyond which its parts are stored
-
-VIEWS = frozenset(("reshape", "ensure_dims", "after", "reread", "squeeze_all"))
-
-
-def base_of(value: Value) -> Value:
-    """The value whose memory this one shares: itself, or what it is a mere reshape of."""
-    while value.maker is not None and value.maker.prim.name in VIEWS and value.content is None:
-        value = value.maker.inputs[0]
-    return value
-
-
-def operands_of(equation: Equation) -> list[Value]:
-    """What a block reads; a product can read a matrix transposed."""
-    if equation.prim.lowering.get("call") == "matmul":
-        return [untransposed(x)[0] for x in equation.inputs]
-    return list(equation.inputs)
-
-
-def untransposed(x: Value) -> tuple[Value, bool]:
-    """The matrix (or matrices) whose transpose x is, if it is that; whether it is."""
-    maker = x.maker
-    if maker is not None and maker.prim.name == "transpose":
-        perm = maker.params["perm"]
-        rank = len(perm)
-        if perm == (*range(rank - 2), rank - 1, rank - 2):
-            return maker.inputs[0], True
-    return x, False
 
 
 def is_fold(equation: Equation) -> bool:
@@ -54,7 +28,7 @@ def _foldable(equation: Equation) -> bool:
 
 def own_cost(equation: Equation) -> float:
     """The cost of one element of a pulled result, operands apart."""
-    if equation.prim.name in VIEWS:
+    if equation.prim.name in SHARED:
         return 0.0
     rule = equation.prim.lowering.get("scalar")
     if isinstance(rule, str) and rule in SCALARS:

@@ -18,7 +18,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.dims import Atom, Dim, evaluate
-from talweg.core.dtypes import DType, of_numpy, variant
+from talweg.core.dtypes import DType, of_numpy, uint64, variant
 from talweg.core.errors import OpError
 from talweg.core.primitive import Primitive, later
 from talweg.graph.node import Node
@@ -80,7 +80,7 @@ class Straight:
         self.equations: list[Equation] = []
         self.outputs: list[Value] = []
         self.states: list[tuple[Any, Value, Value]] = []  # after is before where nothing is written
-        self.streams: list[tuple[Step, Value]] = []  # random streams: the state to begin with
+        self.streams: list[tuple] = []  # (operation, seeds, blocks) of the last inputs
         self.known: dict[tuple, Any] = {}  # results of equal equations: each is made once
         self.guards: list[Value] = []  # all true, or the program fails: the interpreter says why
 
@@ -311,8 +311,10 @@ class _Specializer:
         return equation.output
 
     def _stream(self, step: Step, params: dict) -> None:
-        value = Value((len(params["seeds"]) + 1,), _stream_dtype())
-        raise NotStraightError(f"random streams are not compiled: {value}")
+        ((operation, _, _),) = step.states
+        value = self.values[step.out] = Value((3,), uint64)
+        self.straight.inputs.append(value)
+        self.straight.streams.append((operation, params["seeds"], params["blocks"]))
 
     def _body(self, step: Step, params: dict) -> None:
         """A call is put in place; branches and loops stay what they are."""
@@ -328,20 +330,16 @@ class _Specializer:
         for slot, source in zip(program.inputs, step.inputs):
             part.values[slot] = self.values[source]
         for variable, before, _ in step.states:
-            if variable in program.starts:
+            if variable in program.starts and type(variable) is not Node:
                 part.values[program.starts[variable]] = self.values[before]
         part.run()
         for variable, before, after in step.states:
-            if after != before:
+            if after != before and type(variable) is not Node:
                 self.values[after] = part.values[program.writes[variable]]
         count = len(body.outputs)
         results = [part.values[slot] for slot in program.outputs]
         history = History(1, dict(zip(inner, results[count:])))
         self.values[step.out] = (*results[:count], history)
-
-
-def _stream_dtype() -> DType:
-    return of_numpy(np.dtype(np.uint64))
 
 
 def _checked_assignment(value: Value, params: dict) -> Value:
