@@ -182,6 +182,9 @@ class Index:
     def __sub__(self, other: Any) -> Index:
         return self + Index.of(other) * -1
 
+    def __rsub__(self, other: Any) -> Index:
+        return Index.of(other) - self
+
     def __mul__(self, factor: int) -> Index:
         if factor == 1:
             return self
@@ -343,6 +346,8 @@ def flat(index: tuple, dims: tuple) -> Index:
 
 def unflatten(place: Index, dims: tuple) -> tuple:
     """The index of an element, from its place in row-major order."""
+    if 0 in dims:
+        return (ZERO,) * len(dims)
     found = []
     stride = 1
     for size in reversed(dims):

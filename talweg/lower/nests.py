@@ -247,10 +247,11 @@ def general_loops(equation: Any, buffer: Buffer, pull: Pull) -> list:
     fold = Fold(equation)
     axes = [Axis(f"a{k}", size) for k, size in enumerate(x.dims)]
     reduced = equation.params["axes"]
+    reduced = range(len(axes)) if reduced is None else reduced
     kept = [axis for k, axis in enumerate(axes) if k not in reduced]
     summed = [axis for k, axis in enumerate(axes) if k in reduced]
     expr = pull.at(x, tuple(map(Index.of, axes)))
-    if axes[-1] not in summed and axes[-1].extent > 1:
+    if axes and axes[-1] not in summed and axes[-1].extent > 1:
         return column_loops(kept[:-1], summed, kept[-1:], [], [(equation, expr, buffer)])
     place = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
     tile = Tile("s", buffer.dtype, (), fold.start)
@@ -262,7 +263,7 @@ def guarded(buffer: Buffer, place: Index, guard: Expr | None) -> Expr:
     """A load, which reads nothing where the guard does not hold."""
     if guard is None:
         return load(buffer, place)
-    return load(buffer, place, guard, const(0, buffer.dtype))
+    return load(buffer, place, guard, const(False if buffer.dtype.is_bool else 0, buffer.dtype))
 
 
 def wrapped(axes: Sequence[Axis], body: list, kind: str) -> list:
