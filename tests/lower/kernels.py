@@ -98,7 +98,7 @@ class Maker:
 
     def value(self, here: Expressions, dtype: DType) -> Number:
         """A number to store: exact where dtypes are so short that errors would grow."""
-        depth = self.choices.number(1, 3)
+        depth = self.choices.number(1, 4)
         return here.any(dtype, depth, exact=dtype.is_floating and dtype.size < 4)
 
     def add(self, body: list, name: str) -> None:
