@@ -56,6 +56,9 @@ def matrix_view(value: Value) -> MatrixView:
 
 def _view(value: Value, root: Value) -> MatrixView | None:
     axes = [Axis(f"v{k}", size) for k, size in enumerate(value.dims)]
+    index = tuple(map(Index.of, axes))
+    if value.content is not None:
+        return _strides(value, value, axes, flat(index, value.dims))
 
     def resolve(other: Value, index: tuple, guard: Expr | None) -> Expr | None:
         if base_of(other) is not root:
@@ -65,7 +68,7 @@ def _view(value: Value, root: Value) -> MatrixView | None:
         )
 
     try:
-        found = Pull(resolve).at(value, tuple(map(Index.of, axes)))
+        found = Pull(resolve).at(value, index)
     except UnloweredError:
         return None
     if found.op != "place" or found.args:
