@@ -24,6 +24,7 @@ from talweg.core.primitive import Primitive, later
 from talweg.graph.node import Node
 from talweg.kernels.variants import History
 from talweg.passes.functionalize import Program, Step, program_of
+from talweg.prims.sequences import counting
 
 FOLDED = 4096  # elements of a result that is computed beforehand
 
@@ -169,6 +170,10 @@ class Expansion:
         if size <= x.dtype.max:
             inside = self.logical_and(inside, self.less(x, size))
         self.require(inside)
+
+    def counting(self, size: int, dtype: DType) -> Value:
+        """0, 1, ..., size - 1."""
+        return self.apply(counting, size=size, dtype=dtype)
 
     def array(self, content: Any) -> Value:
         """A constant."""
