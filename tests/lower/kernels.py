@@ -47,7 +47,7 @@ class Maker:
         self.count = 0
 
     def is_control(self, buffer: Buffer) -> bool:
-        """Whether a buffer decides what is run."""
+        """Whether a buffer decides what is run, or is never written."""
         return buffer in self.control
 
     def give(self, dtype: DType, shape: tuple, kind: str, values: Any) -> Buffer:
@@ -115,6 +115,7 @@ class Maker:
 
     def repeat(self, times: int, build: Callable[[], None]) -> None:
         """A while loop that runs `times` times; what it makes is not read after it."""
+        first = len(self.program.buffers)
         counter, flag = self.new(int32, ()), self.new(bool_, (1,))
         self.control |= {counter, flag}
         self.blocks.append(Kernel("start", [Store(counter, 0, const(0, int32))]))
@@ -128,6 +129,8 @@ class Maker:
         body, self.blocks = self.blocks, outer
         self.blocks.append(While([Kernel("test", [Store(flag, 0, test)])], flag, body))
         del self.sources[known + 1 :]
+        if times == 0:  # what nobody writes is no result
+            self.control |= set(self.program.buffers[first:])
 
     def choose(self, bodies: int) -> None:
         """One of several kernels that make the same buffer."""

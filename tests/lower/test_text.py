@@ -168,14 +168,21 @@ def test_long_expressions_are_cut():
     assert to_text(parse(text)) == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "kernel", "program p\n  x0: float32[2]", "program p\n  x0: input float33[2]",
-     "program p\nkernel k:\n  y0[0] = 1.0:float32", "program p\n  y0: output float32[2]\nkernel k:\n"
-     "  y0[i] = 1.0:float32", "program p\n  y0: output float32[2]\nkernel k:\n  y0[0] = foo(t0)",
-     "program p\nkernel k:\n  for i in 3 sideways:", "program p\nwhile x:",
-     "program p\n  y0: output float32[2]\nkernel k:\n  y0[0] = 1.0:float32 2.0:float32"],
-)  # fmt: skip
+BROKEN = [
+    "",
+    "kernel",
+    "program p\n  x0: float32[2]",
+    "program p\n  x0: input float33[2]",
+    "program p\nkernel k:\n  y0[0] = 1.0:float32",
+    "program p\n  y0: output float32[2]\nkernel k:\n  y0[i] = 1.0:float32",
+    "program p\n  y0: output float32[2]\nkernel k:\n  y0[0] = foo(t0)",
+    "program p\n  y0: output float32[2]\nkernel k:\n  y0[0] = 1.0:float32 2.0:float32",
+    "program p\nkernel k:\n  for i in 3 sideways:",
+    "program p\nwhile x:",
+]
+
+
+@pytest.mark.parametrize("text", BROKEN)
 def test_what_is_no_program(text):
     with pytest.raises(ValueError, match="TW207"):
         parse(text)

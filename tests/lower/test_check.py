@@ -1,0 +1,537 @@
+"""The checker accepts what keeps the rules, and refuses what breaks one."""
+
+from __future__ import annotations
+
+import copy
+import random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from talweg.core.dtypes import float32, int16
+from talweg.core.errors import InternalError
+from talweg.execute.loops_numpy import run
+from talweg.lower.check import check
+from talweg.lower.index import ZERO, Axis, Index
+from talweg.lower.loops import (
+    Buffer,
+    Expr,
+    For,
+    Kernel,
+    Store,
+    Tile,
+    Update,
+    When,
+    const,
+    elements,
+    walk,
+)
+from talweg.lower.scalars import SCALARS
+from talweg.lower.statements import all_statements, bodies, roots, written
+from talweg.lower.text import parse
+from tests.lower.programs import programs, random_case
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_programs_are_accepted(case):
+    check(case.program)
+
+
+HEAD = """\
+program p
+  x0: input float32[6, 8]
+  ids1: input int64[6]
+  y2: output float32[6, 8]
+  r3: output float32[6]
+  t4: temporary float32[8]
+  s5: scratch float32[8]
+  w6: state float32[8]
+  b7: temporary bool[]
+  n8: temporary int32[]
+  p9: temporary float32[4] in t4 at 16
+  h10: input float16[6]
+  c11: constant int32[2]
+"""
+
+GOOD = {
+    "rows": """
+kernel k:
+  for i in 6 parallel:
+    tile m: float32[] = 0.0:float32
+    for j in 8 vector:
+      m[] maximum= x0[i*8 + j]
+      s5[j] = exp(x0[i*8 + j])
+    for j in 8 vector:
+      y2[i*8 + j] = mul(s5[j], m[])
+""",
+    "an index that only looks too large": """
+kernel k:
+  for i in 48 vector:
+    y2[i//8*8 + i%8] = x0[i]
+""",
+    "what is read is guarded": """
+kernel k:
+  for i in 6:
+    r3[i] = (x0[i*9 - 1] if greater(int64[i], 0:int64) else 0.0:float32)
+""",
+    "a condition keeps the index inside": """
+kernel k:
+  for i in 10:
+    when less(int64[i], 6:int64):
+      r3[i] = x0[i*5]
+""",
+    "one place of two iterations, by an operation, in an unrolled loop": """
+kernel k:
+  for i in 6 unroll:
+    w6[i//2] add= 1.0:float32
+""",
+    "in place": """
+kernel k:
+  for i in 8 vector:
+    w6[i] = mul(w6[i], 2.0:float32)
+""",
+    "columns in one tile": """
+kernel k:
+  for o in 2 parallel:
+    tile a: float32[4] = 0.0:float32
+    for r in 6:
+      for v in 4 vector:
+        a[v] add= x0[r*8 + o*4 + v]
+    for v in 4 vector:
+      w6[o*4 + v] = a[v]
+""",
+    "parts": """
+kernel k:
+  for i in 8:
+    t4[i] = 0.0:float32
+kernel l:
+  for i in 4 parallel:
+    p9[i] = add(t4[i], p9[i])
+""",
+    "both branches write": """
+kernel k:
+  n8[0] = 1:int32
+if n8:
+  case 0:
+    kernel a:
+      b7[0] = true
+  case 1:
+    kernel b:
+      b7[0] = false
+while b7:
+  test:
+  body:
+    kernel c:
+      b7[0] = false
+""",
+    "statements beside a parallel loop": """
+kernel k:
+  tile a: float32[] = 1.0:float32
+  for i in 6 parallel:
+    r3[i] = a[]
+  w6[0] = r3[0]
+""",
+}
+
+BAD = {
+    "index 55 is outside of y2": """
+kernel k:
+  for i in 7 parallel:
+    for j in 8 vector:
+      y2[i*8 + j] = 1.0:float32
+""",
+    "index -1 is outside of x0": "kernel k:\n  for i in 6:\n    r3[i] = x0[i*8 - 1]\n",
+    "index 8 is outside of w6": "kernel k:\n  w6[8] add= 1.0:float32\n",
+    "float32 where there should be float16": """
+kernel k:
+  for i in 6:
+    r3[i] = float32(add(h10[i], x0[i]))
+""",
+    "float16 where there should be float32": "kernel k:\n  r3[0] = h10[0]\n",
+    "add of bool": "kernel k:\n  b7[0] = add(true, false)\n",
+    "floor_div of float32": "kernel k:\n  r3[0] = floor_div(x0[0], x0[1])\n",
+    "exp of int64": "kernel k:\n  r3[0] = float32(exp(ids1[0]))\n",
+    "add of 3 operands": "kernel k:\n  r3[0] = add(x0[0], x0[1], x0[2])\n",
+    "float32 where there should be bool": "kernel k:\n  r3[0] = select(x0[0], x0[1], x0[2])\n",
+    "int64 where there should be bool": """
+kernel k:
+  when ids1[0]:
+    r3[0] = 1.0:float32
+""",
+    "and does not combine float32": "kernel k:\n  w6[0] and= 1.0:float32\n",
+    "bits of float16 as float32": "kernel k:\n  r3[0] = bits float32(h10[0])\n",
+    "an index of dtype float32": "kernel k:\n  r3[0] = x0[{x0[0]}]\n",
+    "1 indices for tile a": """
+kernel k:
+  tile a: float32[2, 3] = 0.0:float32
+  for i in 2 unroll:
+    a[i] = 1.0:float32
+""",
+    "index 3 is outside of a": """
+kernel k:
+  tile a: float32[3] = 0.0:float32
+  for i in 4 vector:
+    a[i] = 1.0:float32
+""",
+    "only vector and unrolled loops within its list index a tile": """
+kernel k:
+  tile a: float32[4] = 0.0:float32
+  for i in 4:
+    a[i] = 1.0:float32
+""",
+    "writes? to one place|write to one place": """
+kernel k:
+  for i in 6 parallel:
+    for j in 8 vector:
+      w6[j] = x0[i*8 + j]
+""",
+    "all iterations of vector loop j write to one place": """
+kernel k:
+  for i in 6:
+    for j in 8 vector:
+      w6[i] add= x0[i*8 + j]
+""",
+    "writes where another iteration of vector loop i writes": """
+kernel k:
+  for i in 8 vector:
+    w6[i//2] = 1.0:float32
+""",
+    "writes where another iteration of parallel loop i writes": """
+kernel k:
+  for i in 6 parallel:
+    for j in 8 vector:
+      y2[i*7 + j] = 1.0:float32
+""",
+    "reads where another iteration of vector loop i writes": """
+kernel k:
+  for i in 7 vector:
+    w6[i] = w6[i + 1]
+""",
+    "reads where another iteration of parallel loop i": """
+kernel k:
+  for i in 8:
+    t4[i] = 0.0:float32
+kernel l:
+  for i in 4 parallel:
+    p9[i] = t4[i]
+  for i in 4 parallel:
+    p9[i] = t4[7 - i]
+""",
+    "all iterations set tile a": """
+kernel k:
+  tile a: float32[] = 0.0:float32
+  for i in 4 vector:
+    a[] = x0[i]
+""",
+    "tile a is read where iterations combine with it": """
+kernel k:
+  tile a: float32[] = 0.0:float32
+  for i in 6 vector:
+    a[] add= x0[i]
+    r3[i] = a[]
+""",
+    "combine with tile a in more ways than one": """
+kernel k:
+  tile a: float32[] = 0.0:float32
+  for i in 4 vector:
+    a[] add= x0[i]
+    a[] mul= x0[i]
+""",
+    "each thread has a tile of its own": """
+kernel k:
+  tile a: float32[] = 0.0:float32
+  for i in 4 parallel:
+    a[] add= x0[i]
+""",
+    "t4 is read before it was written": "kernel k:\n  r3[0] = t4[0]\n",
+    "t4 is read before it was written: in a while": """
+kernel k:
+  b7[0] = true
+while b7:
+  test:
+    kernel t:
+      b7[0] = false
+  body:
+    kernel b:
+      for i in 8:
+        t4[i] = 1.0:float32
+kernel l:
+  r3[0] = t4[0]
+""",
+    "n8 is read before it was written": "if n8:\n  case 0:\n",
+    "b7 is read before it was written: one branch": """
+kernel k:
+  n8[0] = 1:int32
+if n8:
+  case 0:
+    kernel a:
+      b7[0] = true
+  case 1:
+    kernel b:
+      n8[0] = 2:int32
+kernel l:
+  r3[0] = float32(b7[0])
+""",
+    "r3 is read before it was written": "kernel k:\n  r3[0] add= 1.0:float32\n",
+    "s5 is read before it was written": """
+kernel k:
+  for i in 8:
+    s5[i] = 1.0:float32
+kernel l:
+  r3[0] = s5[0]
+""",
+    "x0 is written, and is input": "kernel k:\n  x0[0] = 1.0:float32\n",
+    "c11 is written, and is constant": "host f(x0) -> c11\n",
+    "a parallel loop that is not outermost": """
+kernel k:
+  for i in 6:
+    for j in 8 parallel:
+      y2[i*8 + j] = 1.0:float32
+""",
+    "a condition within a vector loop": """
+kernel k:
+  for i in 6 vector:
+    when less(x0[i], 1.0:float32):
+      r3[i] = 1.0:float32
+""",
+    "a routine is called in a vector": """
+kernel k:
+  for i in 6 vector:
+    call gemm([0]) reads x0 writes y2
+""",
+    "gemm has 13 operands": "kernel k:\n  call gemm([0]) reads x0 writes y2\n",
+    "x0 is too small": """
+kernel k:
+  call gemm([0], [0], [6], [1], [8], 1.0:float32, &x0[1], [8], &w6[0], [1], 0.0:float32, &r3[0], [1]) reads x0, w6 writes r3
+""",  # noqa: E501
+    "scratch s5 is written beside parallel loops": """
+kernel k:
+  s5[0] = 1.0:float32
+  for i in 6 parallel:
+    r3[i] = s5[0]
+""",
+    "is scratch": "host f(x0) -> s5\n",
+    "the flag of a while: w6": "while w6:\n  test:\n  body:\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_good(name):
+    check(parse(HEAD + GOOD[name].lstrip("\n")))
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad(name):
+    program = parse(HEAD + BAD[name].lstrip("\n"))
+    with pytest.raises(InternalError, match=name.partition(": ")[0] if ": " in name else name):
+        check(program)
+
+
+def test_the_statement_is_named():
+    program = parse(HEAD + "kernel sums:\n  for i in 9 vector:\n    w6[i] = exp(x0[i])\n")
+    with pytest.raises(
+        InternalError, match=r"kernel sums: w6\[i\] = exp\(load: float32\): index 8"
+    ):
+        check(program)
+
+
+def test_scopes():
+    """What text cannot say: axes and tiles used elsewhere, buffers of nobody."""
+    program = parse(HEAD + GOOD["columns in one tile"].lstrip("\n"))
+    kernel = program.blocks[0]
+    loop = kernel.body[0]
+    tile, sums, last = loop.body
+    for body, what in (
+        ([loop, For(Axis("i", 2), [Store(program.buffers[6], last.body[0].index, tile.start)])],
+         "axis . is used outside of its loop"),
+        ([sums], "used outside of its l"),
+        ([For(loop.axis, [sums, tile, last])], "tile a is used outside of its list"),
+        ([tile, tile], "it is in scope already"),
+        ([For(loop.axis, [For(loop.axis, [])])], "the axis is that of a loop around it"),
+        ([Store(Buffer("z", float32, (), "output"), 0, tile.start)], "z is no buffer"),
+        ([Store(program.buffers[3], 0, Expr("frobnicate", (tile.start,), float32))],
+         "no scalar function frobnicate"),
+        ([kernel], "Kernel is no statement"),
+        ([For(loop.axis, [], "sideways")], "'sideways' is no kind of loop"),
+        ([Update(tile, (), tile.start, "sub")], "'sub' is no operation|outside of its list"),
+    ):  # fmt: skip
+        program.blocks = [Kernel("k", body)]
+        with pytest.raises(InternalError, match=what):
+            check(program)
+
+
+def test_buffers():
+    for change, what in (
+        (lambda b: setattr(b[9], "offset", 20), "longer than t4"),
+        (lambda b: setattr(b[9], "offset", 18), "its offset is 18"),
+        (lambda b: setattr(b[4], "name", "x0"), "two of that name"),
+        (lambda b: setattr(b[4], "kind", "local"), "'local' is no kind"),
+        (lambda b: setattr(b[9], "part", Buffer("z", float32, (9,), "temporary")), "no buffer"),
+    ):
+        program = parse(HEAD)
+        check(program)
+        change(program.buffers)
+        with pytest.raises(InternalError, match=what):
+            check(program)
+
+
+# -- mutants: one rule broken somewhere in a random program
+
+
+def kernels_of(blocks: list) -> list[Kernel]:
+    found = []
+    for block in blocks:
+        if type(block) is Kernel:
+            found.append(block)
+        for name in ("test", "body"):
+            if type(block) is not Kernel and hasattr(block, name):
+                found += kernels_of(getattr(block, name))
+        for body in getattr(block, "bodies", ()):
+            found += kernels_of(body)
+    return found
+
+
+def statements_of(program, kind: type) -> list:
+    return [s for kernel in kernels_of(program.blocks) for s in unconditional(kernel.body)
+            if type(s) is kind]  # fmt: skip
+
+
+def unconditional(body: list) -> list:
+    found = []
+    for statement in body:
+        found.append(statement)
+        if type(statement) is not When:
+            found += [s for inner in bodies(statement) for s in unconditional(inner)]
+    return found
+
+
+def expressions_of(program) -> list[Expr]:
+    every = [s for k in kernels_of(program.blocks) for s in all_statements(k.body)]
+    return walk([root for statement in every for root in roots(statement)])
+
+
+def store_outside(program, choices):
+    stores = [s for s in statements_of(program, Store) if not elements(s.index)]
+    store = choices.choice(stores)
+    store.index = store.index + store.buffer.size
+
+
+def store_into_input(program, choices):
+    store = choices.choice(statements_of(program, Store))
+    made = Buffer("given", store.buffer.dtype, store.buffer.shape, "input")
+    program.buffers.append(made)
+    store.buffer = made
+
+
+def store_another_dtype(program, choices):
+    store = choices.choice(statements_of(program, Store))
+    store.value = const(1, int16)  # nothing here is of that dtype
+
+
+def operand_of_another_dtype(program, choices):
+    wide = [e for e in expressions_of(program) if e.op in SCALARS and len(e.args) > 1]
+    expr = choices.choice(wide)
+    expr.args = (*expr.args[:-1], const(1, int16))
+
+
+def operand_missing(program, choices):
+    wide = [e for e in expressions_of(program) if e.op in SCALARS]
+    expr = choices.choice(wide)
+    expr.args = expr.args[:-1]
+
+
+def load_outside(program, choices):
+    inside = {id(e) for s in statements_of(program, Store) for e in walk(roots(s))}
+    loads = [e for e in expressions_of(program) if e.op == "load" and not e.args]
+    expr = choices.choice([e for e in loads if id(e) in inside and not elements(e.data[1])])
+    expr.data = (expr.data[0], expr.data[1] - expr.data[1].largest - 1)
+
+
+def axis_of_nobody(program, choices):
+    store = choices.choice(statements_of(program, Store))
+    store.index = store.index + Index.of(Axis("z", 2))
+
+
+def one_place(program, choices):
+    loops = [s for s in statements_of(program, For)
+             if s.kind in ("parallel", "vector", "unroll") and s.axis.extent > 1]  # fmt: skip
+    loops = [(loop, s) for loop in loops for s in unconditional(loop.body) if type(s) is Store]
+    loop, store = choices.choice(
+        [(loop, s) for loop, s in loops if s.buffer.kind != "scratch" and s.op is None]
+    )
+    store.index = store.index.replace({loop.axis: ZERO})
+    if loop.axis in store.index.axes():
+        store.index = ZERO
+
+
+def tile_index(program, choices):
+    update = choices.choice(statements_of(program, Update))
+    update.indices = (*update.indices, ZERO)
+
+
+def tile_gone(program, choices):
+    lists = [s.body for k in kernels_of(program.blocks) for s in [k, *all_statements(k.body)]
+             if hasattr(s, "body")]  # fmt: skip
+    lists = [body for body in lists if any(type(s) is Tile for s in body)]
+    body = choices.choice(lists)
+    body.remove(next(s for s in body if type(s) is Tile))
+
+
+def parallel_inside(program, choices):
+    kernels = [k for k in kernels_of(program.blocks)
+               if any(getattr(s, "kind", "") == "parallel" for s in k.body)]  # fmt: skip
+    kernel = choices.choice(kernels)
+    kernel.body = [For(Axis("again", 2), list(kernel.body))]
+
+
+def writer_gone(program, choices):
+    needed = {e.data[0] for e in expressions_of(program) if e.op == "load"}
+    needed = {b for b in needed if b.kind in ("temporary", "output") and b.part is None}
+    needed -= {b.part for b in program.buffers}
+    buffer = choices.choice(sorted(needed, key=lambda b: b.name))
+
+    def without(body):
+        return [s for s in body if not (type(s) is Store and s.buffer is buffer)]
+
+    for kernel in kernels_of(program.blocks):
+        for statement in all_statements(kernel.body):
+            assert buffer not in written(statement) or type(statement) is Store
+            if type(statement) in (For, When):
+                statement.body = without(statement.body)
+            if type(statement) is When:
+                statement.otherwise = without(statement.otherwise)
+        kernel.body = without(kernel.body)
+
+
+MUTATIONS = [store_outside, store_into_input, store_another_dtype, operand_of_another_dtype,
+             operand_missing, load_outside, axis_of_nobody, one_place, tile_index, tile_gone,
+             parallel_inside, writer_gone]  # fmt: skip
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_mutants_are_refused(mutation):
+    refused = 0
+    for seed in range(200):
+        program = random_case(seed, most=2).program
+        try:
+            mutation(program, random.Random(seed))
+        except (IndexError, AssertionError):
+            continue  # nothing in it to change that way
+        with pytest.raises(InternalError):
+            check(program)
+        refused += 1
+        if refused == 15:
+            return
+    assert refused >= 5
+
+
+def test_races_that_the_checker_accepts_are_none():
+    """Iterations side by side give what iterations one after the other do."""
+    for seed in range(10):
+        case = random_case(seed + 900)
+        before = copy.deepcopy(case.arrays)
+        case.agree(run(case.program, case.arrays, lanes=False), run(case.program, case.arrays))
+        for name, array in case.arrays.items():
+            np.testing.assert_array_equal(array, before[name])
