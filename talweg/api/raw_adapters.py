@@ -22,7 +22,7 @@ from talweg.core.errors import InvalidArgumentError, invalid, value_error
 from talweg.eager.custom import custom_gradient
 from talweg.eager.operators import matching_tensors
 from talweg.eager.tensor import array_of, wrap
-from talweg.prims import arithmetic, layout, nn, special
+from talweg.prims import arithmetic, layout, nn, rounding, special
 
 # -- arithmetic, comparison, bits
 
@@ -30,7 +30,7 @@ from talweg.prims import arithmetic, layout, nn, special
 def div(x: Any, y: Any) -> Any:
     """x / y; integers are rounded toward zero."""
     x, y = matching_tensors(x, y)
-    return (arithmetic.truncate_div if x.dtype in dtypes.INTEGER else arithmetic.div)(x, y)
+    return (rounding.truncate_div if x.dtype in dtypes.INTEGER else arithmetic.div)(x, y)
 
 
 def igamma_grad_a(a: Any, x: Any) -> Any:

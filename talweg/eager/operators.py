@@ -25,7 +25,7 @@ from talweg.core.shapes import broadcast_dims
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
-from talweg.prims import arithmetic, contract
+from talweg.prims import arithmetic, contract, rounding
 
 _FLOAT_LIKE = frozenset(d for d in FLOATING | COMPLEX if d.name not in EXTENDED)  # weak in NumPy
 _SINGLE = frozenset(d for d in INTEGER if d.size <= 2)
@@ -220,8 +220,8 @@ OPERATIONS.update(
     subtract=binary(arithmetic.sub),
     multiply=binary(arithmetic.mul),
     truediv=truediv,
-    floordiv=binary(arithmetic.floor_div),
-    mod=binary(arithmetic.mod),
+    floordiv=binary(rounding.floor_div),
+    mod=binary(rounding.mod),
     pow=binary(arithmetic.pow_),
     matmul=matmul,
     negative=unary(arithmetic.neg),

@@ -16,8 +16,8 @@ from talweg.core.dtypes import int32, int64
 from talweg.core.errors import NeedsStaticError, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.core.value import OPERATIONS
-from talweg.prims.arithmetic import mod
 from talweg.prims.layout import like, pad
+from talweg.prims.rounding import mod
 
 COUNTS = NoGradient("positions are integers")
 

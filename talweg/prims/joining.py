@@ -59,12 +59,32 @@ class stack:
         fronted = [batch_to_front(size, x, b) for x, b in zip(values, batched)]
         return stack(*fronted, axis=axis + 1)
 
+    def loops(s, index, *values, axis):
+        axis %= len(index)
+        own, found = (*index[:axis], *index[axis + 1 :]), None
+        for number, x in reversed(list(enumerate(values))):
+            chosen = s.is_(index[axis], number)
+            found = x.only(chosen, *own) if found is None else x.where(chosen, found, *own)
+        return found
+
     memory = "map"
     samples = (Sample([2], [2], [2], axis=1), Sample([], [], axis=0), Sample([0, 2], axis=1))
     rejects = (
         Reject([2], [3], axis=0, code="TW204"),
         Reject([2], np.ones(2, np.int32), axis=0, code="TW102"),
     )
+
+
+def _parts(t, x, sizes, axis):
+    """Slices of x along an axis, one after the other, for `expand` rules."""
+    found, start, rest = [], 0, x.dims[axis + 1 :]
+    for size in sizes:
+        begin = (*(0,) * axis, start, *(0,) * len(rest))
+        end = (*x.dims[:axis], start + size, *rest)
+        part = t.strided_slice(x, begin=begin, end=end, strides=(1,) * len(x.dims))
+        found.append(part)
+        start += size
+    return tuple(found)
 
 
 @primitive
@@ -90,6 +110,11 @@ class unstack:
 
     def batch(size, batched, x, *, axis):
         return unstack(x, axis=axis + 1)
+
+    def expand(t, x, *, axis):
+        dims = (*x.dims[:axis], *x.dims[axis + 1 :])
+        parts = _parts(t, x, (1,) * x.dims[axis], axis)
+        return tuple([t.reshape(part, shape=dims) for part in parts])
 
     memory = "view"
     samples = (Sample([2, 3], axis=1), Sample([3], axis=0), Sample([2, 0], axis=0))
@@ -127,6 +152,9 @@ class split:
     def batch(size, batched, x, *, sizes, axis):
         return split(x, sizes=sizes, axis=axis + 1)
 
+    def expand(t, x, *, sizes, axis):
+        return _parts(t, x, sizes, axis)
+
     memory = "view"
     samples = (Sample([5], sizes=(2, 0, 3), axis=0), Sample([2, 4], sizes=(1, 3), axis=1))
     rejects = (Reject([4], sizes=(1, 2), axis=0, code="TW204"),)
@@ -149,6 +177,14 @@ class roll:
 
     def batch(size, batched, x, *, shifts, axes):
         return roll(x, shifts=shifts, axes=tuple(axis + 1 for axis in axes))
+
+    def expand(t, x, *, shifts, axes):
+        for shift, axis in zip(shifts, axes):
+            size = x.dims[axis]
+            if size and shift % size:
+                first, second = _parts(t, x, (-shift % size, shift % size), axis)
+                x = t.concat(second, first, axis=axis)
+        return x
 
     memory = "view"
     samples = (
@@ -190,6 +226,12 @@ class bitcast:
 
     no_gradient = NoGradient("it reads the bytes of numbers", "tf.cast")
     batch = LEADING
+
+    def scalar(s, x, *, dtype):
+        if x.dtype.size != dtype.size or x.dtype.is_bool or dtype.is_bool:
+            return NotImplemented
+        return s.bits(x, dtype)
+
     memory = "view"
     samples = (
         Sample([2], dtype_=int32),

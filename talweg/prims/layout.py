@@ -254,6 +254,14 @@ class unslice:
         bounds = {"begin": (0, *begin), "end": (size, *end), "strides": (1, *strides)}
         return unslice(g, **bounds, shape=(size, *shape))
 
+    def loops(s, index, g, *, begin, end, strides, shape):
+        places, tests = [], []
+        for i, b, step, n in zip(index, begin, strides, g.dims):
+            distance = i - b if step > 0 else b - i
+            places.append(distance // abs(step))
+            tests += [s.is_(distance % abs(step), 0), s.within(places[-1], 0, n)]
+        return g.where(s.all(*tests), s.zero(g), *places)
+
     memory = "view"
     samples = (
         Sample([2], begin=(1,), end=(4,), strides=(2,), shape=(5,)),
@@ -360,6 +368,18 @@ class concat:
     def batch(size, batched, *values, axis):
         fronted = [batch_to_front(size, x, b) for x, b in zip(values, batched)]
         return concat(*fronted, axis=axis + 1)
+
+    def loops(s, index, *values, axis):
+        axis %= len(index)
+        place, found, stop = index[axis], None, sum([x.dims[axis] for x in values])
+        for x in reversed(values):
+            start = stop - x.dims[axis]
+            own = (*index[:axis], place - start, *index[axis + 1 :])
+            inside = s.within(place, start, stop)
+            if x.dims[axis]:
+                found = x.only(inside, *own) if found is None else x.where(inside, found, *own)
+            stop = start
+        return found if found is not None else s.zero(values[0])
 
     memory = "view"
     samples = (Sample([2, 3], [2, 1], axis=1), Sample([2], [0], [3], axis=0), Sample([2], axis=0))

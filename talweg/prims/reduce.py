@@ -12,7 +12,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, check_dtype, primitive
 from talweg.core.dims import same, same_dims
-from talweg.core.dtypes import FLOATING, NUMERIC, REAL, bool_, int32, int64
+from talweg.core.dtypes import FLOATING, NUMERIC, REAL, bool_, float32, int32, int64, uint64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.kernels.sums import leading_sum, sums_leading
@@ -139,6 +139,13 @@ class sum_like:
     def transpose_g(h, g, x):
         return broadcast_like(h, g)
 
+    def expand(t, g, x):
+        lead = len(g.dims) - len(x.dims)
+        sizes = list(zip(g.dims[lead:], x.dims))
+        axes = [i + lead for i, (n, own) in enumerate(sizes) if own == 1 != n]
+        total = t.reduce_sum(g, axes=(*range(lead), *axes), keepdims=False)
+        return t.reshape(total, shape=x.dims)
+
     batch = LOOP
     memory = "reduce"
     samples = (Sample([2, 3], [3]), Sample([2, 3], [2, 1]), Sample([3], [3]), Sample([2], []))
@@ -160,9 +167,22 @@ class broadcast_like:
     def transpose_x(g, x, z):
         return sum_like(g, x)
 
+    def expand(t, x, z):
+        return t.broadcast_to(x, shape=z.dims)
+
     batch = LOOP
     memory = "view"
     samples = (Sample([3], [2, 3]), Sample([2, 1], [2, 3]), Sample([], [2]))
+
+
+def widened(t, x):
+    """`x`, 16-bit floats as float32, for `expand` rules."""
+    return t.cast(x, dtype=float32) if x.dtype.is_floating and x.dtype.size == 2 else x
+
+
+def narrowed(t, x, dtype):
+    """`x` as `dtype`, for `expand` rules."""
+    return x if x.dtype is dtype else t.cast(x, dtype=dtype)
 
 
 @primitive
@@ -191,10 +211,13 @@ class reduce_mean:
         return spread(g / count, x, axes)
 
     def expand(t, x, *, axes, keepdims):
-        total = t.reduce_sum(x, axes=axes, keepdims=keepdims)
-        if x.dtype.is_integer:
-            return NotImplemented
-        return t.div(total, math.prod([x.dims[axis] for axis in all_axes(x, axes)]))
+        dtype, count = x.dtype, math.prod([x.dims[axis] for axis in all_axes(x, axes)])
+        if dtype.is_integer:
+            total = t.cast(x, dtype=uint64 if dtype.is_unsigned else int64)
+            total = t.reduce_sum(total, axes=axes, keepdims=keepdims)
+            return t.cast(t.truncate_div(total, count) if count else total, dtype=dtype)
+        total = t.reduce_sum(widened(t, x), axes=axes, keepdims=keepdims)
+        return narrowed(t, t.div(total, count), dtype)
 
     batch = _batch("reduce_mean")
     memory = "reduce"
@@ -388,6 +411,19 @@ def _arg_extreme(name, kernel, text):
     def batch(size, batched, x, *, axis, dtype):
         return later(name)(x, axis=axis + 1, dtype=dtype)
 
+    def expand(t, x, *, axis, dtype):
+        if x.dtype.is_bool:
+            x = t.cast(x, dtype=int32)
+        low, size = name == "argmax", x.dims[axis]
+        if x.dtype.is_floating:
+            worst = t.add(t.zeros_of(x), -math.inf if low else math.inf)
+            x = t.select(t.is_nan(x), worst, x)
+        best = (t.reduce_max if low else t.reduce_min)(x, axes=(axis,), keepdims=True)
+        place = t.counting(size, int32 if size <= int32.max else int64)
+        place = t.reshape(place, shape=(size, *(1,) * (len(x.dims) - axis - 1)))
+        place = t.select(t.equal(x, best), place, size - 1)
+        return narrowed(t, t.reduce_min(place, axes=(axis,), keepdims=False), dtype)
+
     fields = {
         "__doc__": text,
         "operands": "x",
@@ -442,11 +478,12 @@ class logsumexp:
         return reduce_sum(softmax_weights(y, x, axes) * t, axes=axes, keepdims=keepdims)
 
     def expand(t, x, *, axes, keepdims):
-        axes = all_axes(x, axes)
+        axes, dtype = all_axes(x, axes), x.dtype
+        x = widened(t, x)
         top = t.reduce_max(x, axes=axes, keepdims=True)
         top = t.select(t.is_finite(top), top, t.zeros_of(top))
         total = t.reduce_sum(t.exp(t.sub(x, top)), axes=axes, keepdims=True)
-        result = t.add(t.log(total), top)
+        result = narrowed(t, t.add(t.log(total), top), dtype)
         return t.reshape(result, shape=reduced_dims(x.dims, axes, keepdims))
 
     batch = _batch("logsumexp")

@@ -1,11 +1,14 @@
-"""Rounding, and what floating-point numbers are: all of it piecewise constant but `next_after`."""
+"""Rounding, what floating-point numbers are, and whole quotients with what they leave."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from talweg.core.declare import elementwise
-from talweg.core.dtypes import FLOATING, bool_, float32, float64
+from talweg.core.dtypes import FLOATING, REAL, bool_, float32, float64
+from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient
 
 ROUNDED = NoGradient(
@@ -74,3 +77,135 @@ class next_after:
 
     def dy(z, x, y):
         return 0
+
+
+# -- whole quotients and remainders
+
+
+def _are_integers(x: Any, y: Any) -> bool:
+    """Whether the operands are integers; if so, the divisor must have no zeros."""
+    if np.result_type(x, y).kind not in "iu":
+        return False
+    if not np.all(y):
+        raise invalid("TW209", "Integer division by zero", "a divisor without zeros")
+    return True
+
+
+def _floor_div(x, y):
+    return np.floor_divide(x, y) if _are_integers(x, y) else np.floor(np.divide(x, y))
+
+
+def _mod(x, y):
+    _are_integers(x, y)
+    return np.mod(x, y)
+
+
+def _truncate_div(x, y):
+    if not _are_integers(x, y):
+        return np.trunc(np.divide(x, y))
+    quotient = np.floor_divide(x, y)
+    return quotient + ((quotient < 0) & (quotient * y != x)).astype(quotient.dtype)
+
+
+def _truncate_mod(x, y):
+    _are_integers(x, y)
+    return np.fmod(x, y)
+
+
+def _require_divisors(t, x, y):
+    if y.dtype.is_integer:
+        t.require(t.not_equal(y, 0))
+
+
+@elementwise(
+    numpy=_floor_div,
+    accepts=REAL,
+    domain={"y": (0.5, 3)},
+    singular="y = 0",
+    requires=_require_divisors,
+)
+class floor_div:
+    """z = floor(x / y)."""
+
+    operands = "x y"
+    tf_name = "floordiv"
+    no_gradient = ROUNDED
+
+    def scalar(s, x, y):
+        return s.floor(x / y) if x.dtype.is_floating else s.floor_div(x, y)
+
+
+@elementwise(
+    numpy=_mod,
+    accepts=REAL,
+    domain={"x": (1.3, 1.6), "y": (0.9, 1.1)},
+    singular="y = 0",
+    kinks={"x": "jumps where x / y is an integer; the derivative by x is 1 there"},
+    requires=_require_divisors,
+)
+class mod:
+    """z = x - floor(x / y) y, with the sign of y."""
+
+    operands = "x y"
+    tf_type = "FloorMod"
+    tf_name = "mod"
+
+    def dx(z, x, y):
+        return 1
+
+    def dy(z, x, y):
+        return -floor(x / y)
+
+    def scalar(s, x, y):
+        if x.dtype.is_integer:
+            return s.remainder(x, y)
+        rest = s.fmod(x, y)
+        other_side = s.not_equal(s.less(rest, 0), s.less(y, 0))
+        moved = s.select(other_side, rest + y, rest)
+        return s.select(s.equal(rest, 0), s.copysign(rest, y), moved)
+
+
+@elementwise(
+    numpy=_truncate_div,
+    accepts=REAL,
+    domain={"y": (0.5, 3)},
+    singular="y = 0",
+    requires=_require_divisors,
+)
+class truncate_div:
+    """z = x / y, rounded toward zero."""
+
+    operands = "x y"
+    no_gradient = ROUNDED
+
+    def scalar(s, x, y):
+        if x.dtype.is_floating:
+            return s.trunc(x / y)
+        below = s.floor_div(x, y)
+        up = s.logical_and(s.less(below, 0), s.not_equal(below * y, x))
+        return s.select(up, below + 1, below)
+
+
+@elementwise(
+    numpy=_truncate_mod,
+    accepts=REAL,
+    domain={"x": (1.3, 1.6), "y": (0.9, 1.1)},
+    requires=_require_divisors,
+)
+class truncate_mod:
+    """z = x - truncate(x / y) y, with the sign of x."""
+
+    operands = "x y"
+
+    def dx(z, x, y):
+        return 1
+
+    def dy(z, x, y):
+        return -truncate_div(x, y)
+
+    def scalar(s, x, y):
+        if x.dtype.is_floating:
+            return s.fmod(x, y)
+        rest = s.remainder(x, y)
+        other_side = s.not_equal(s.less(x, 0), s.less(y, 0))
+        return s.select(s.logical_and(s.not_equal(rest, 0), other_side), rest - y, rest)

@@ -34,6 +34,9 @@ class counting:
             raise invalid("TW207", f"range: requires start <= limit: 0/{size}")
         return allocated("range", np.arange, size).astype(dtype.numpy_dtype)
 
+    def loops(s, index, *, size, dtype):
+        return s.cast(s.index(index[0]), dtype)
+
     no_gradient = NoGradient("a sequence depends on nothing")
     batch = LOOP
     memory = "none"

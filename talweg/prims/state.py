@@ -117,6 +117,9 @@ class after:
     def batch(size, batched, x, *controls):
         return x
 
+    def expand(t, x, *controls):
+        return x
+
 
 @primitive
 class group:
@@ -206,6 +209,10 @@ class ensure_dims:
 
     def batch(size, batched, x, *, shape):
         return ensure_dims(x, shape=(size, *shape))
+
+    def expand(t, x, *, shape):
+        fits = Aval(x.dims, x.dtype).shape.is_compatible_with(shape)
+        return x if fits else NotImplemented
 
 
 # -- variables

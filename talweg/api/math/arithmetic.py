@@ -19,7 +19,7 @@ from talweg.core.dtypes import (
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import OPERATIONS, IndexedSlices
 from talweg.eager.convert import is_tensor_like
-from talweg.prims import arithmetic, complex, guarded
+from talweg.prims import arithmetic, complex, guarded, rounding
 from talweg.prims.bitwise import join_strings
 
 operation("complex_abs")(complex.complex_abs)
@@ -122,7 +122,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
     >>> tf.math.floordiv([-7, 7], 2)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([-4,  3], dtype=int32)>
     """
-    return arithmetic.floor_div(*matching(x, y))
+    return rounding.floor_div(*matching(x, y))
 
 
 @export("math.floormod", "math.mod")
@@ -135,7 +135,7 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Any:
     >>> tf.math.floormod([-7, 7], 3)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 1], dtype=int32)>
     """
-    return arithmetic.mod(*matching(x, y))
+    return rounding.mod(*matching(x, y))
 
 
 @export("truncatediv")
@@ -148,7 +148,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
     >>> tf.truncatediv([-7, 7], 2)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([-3,  3], dtype=int32)>
     """
-    return arithmetic.truncate_div(*matching(x, y))
+    return rounding.truncate_div(*matching(x, y))
 
 
 @export("truncatemod")
@@ -166,7 +166,7 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
     dtype = x.dtype if is_tensor_like(x) else y.dtype
     if dtype in INTEGER and dtype not in TRUNCATED:
         raise invalid("TW102", f"truncatemod: x has dtype {dtype.name}", "int32, int64 or floats")
-    return arithmetic.truncate_mod(x, y)
+    return rounding.truncate_mod(x, y)
 
 
 @export("math.scalar_mul", "scalar_mul")

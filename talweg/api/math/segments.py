@@ -13,7 +13,7 @@ from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
-from talweg.prims import arithmetic, guarded, segment
+from talweg.prims import arithmetic, guarded, rounding, segment
 from talweg.prims.layout import reshape
 from talweg.prims.reduce import reduce_max
 
@@ -110,7 +110,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
     total = segment.segment_sum(data, ids, count=count.size)
     if data.dtype in INTEGER:
         counts = _counts(ids, _rank(data, ids), count, data.dtype)
-        return arithmetic.truncate_div(
+        return rounding.truncate_div(
             total, arithmetic.maximum(counts, arithmetic.one_like(counts))
         )
     return guarded.div_no_nan(total, _counts(ids, _rank(data, ids), count, data.dtype))

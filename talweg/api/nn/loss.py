@@ -12,7 +12,7 @@ from talweg.core.dims import dims_differ, same_dims
 from talweg.core.dtypes import FLOATING, float32
 from talweg.core.errors import value_error
 from talweg.core.shapes import broadcast_dims
-from talweg.prims import arithmetic, layout, nn
+from talweg.prims import arithmetic, cross_entropy, layout
 from talweg.prims.arithmetic import cast
 from talweg.prims.guarded import div_no_nan
 from talweg.prims.reduce import reduce_sum
@@ -57,11 +57,11 @@ def softmax_cross_entropy_with_logits(
         x = layout.transpose(x, perm=perm)
         target = layout.transpose(target, perm=perm)
     if not dims_differ(target.dims, x.dims):
-        return _back(nn.softmax_cross_entropy(target, x), dtype)
+        return _back(cross_entropy.softmax_cross_entropy(target, x), dtype)
     flat = [layout.reshape(v, shape=_flat(v.dims)) for v in (target, x)]
     dims = broadcast_dims(function, *(v.dims for v in flat))
     flat = [v if same_dims(v.dims, dims) else layout.broadcast_to(v, shape=dims) for v in flat]
-    result = nn.softmax_cross_entropy(*flat)
+    result = cross_entropy.softmax_cross_entropy(*flat)
     return _back(layout.reshape(result, shape=x.dims[:-1]), dtype)
 
 
@@ -103,7 +103,7 @@ def sparse_softmax_cross_entropy_with_logits(
             f"{function}: labels have shape {y.dims}, logits {x.dims}",
             "the shape of logits without its last dimension",
         )
-    return _back(nn.sparse_softmax_cross_entropy(y, precise(x)), x.dtype)
+    return _back(cross_entropy.sparse_softmax_cross_entropy(y, precise(x)), x.dtype)
 
 
 def _both(labels: Any, logits: Any, function: str) -> None:
@@ -135,7 +135,7 @@ def sigmoid_cross_entropy_with_logits(
     _both(labels, logits, function)
     x, y = tensor(logits), tensor(labels)
     _same_shapes(x, y, function, "logits and labels")
-    return nn.sigmoid_cross_entropy(y, x)
+    return cross_entropy.sigmoid_cross_entropy(y, x)
 
 
 @export("nn.weighted_cross_entropy_with_logits")

@@ -13,7 +13,7 @@ from talweg.core.dims import same_dims
 from talweg.core.dtypes import FLOATING, REAL, int32
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import broadcast_dims
-from talweg.prims import arithmetic, layout, nn
+from talweg.prims import arithmetic, layout, nn, rounding
 from talweg.prims.arithmetic import cast
 from talweg.prims.contract import matmul
 from talweg.prims.reduce import reduce_sum, reduced_dims
@@ -26,7 +26,7 @@ def _mean(x: Any, axes: tuple) -> Any:
     count = as_factor(math.prod([x.dims[axis] for axis in axes]), x.dtype)
     total = reduce_sum(x, axes=axes, keepdims=True)
     if x.dtype.is_integer:
-        return arithmetic.truncate_div(total, count)
+        return rounding.truncate_div(total, count)
     return total / (float(count) if type(count) is int else count)
 
 
