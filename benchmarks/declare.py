@@ -12,7 +12,8 @@
 Each function is a *setup*: it makes its data once and returns the callable that is measured.  Its
 arguments are handed over by name: `np`, `tf`, `jax`, `jnp`, `torch` (imported only if asked for),
 `peer` (the name) and the parameters of a sweep.  What the callable returns is compared between
-contenders, so that nobody is fast by computing something else.
+contenders, so that nobody is fast by computing something else; a setup that returns two callables
+has the result of the second, which is not timed, compared instead.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ class Benchmark:
 
     `timed`: the worker times the callable; otherwise the callable returns the figure itself.
     `scale` divides the figure (operations per call); `fresh` gives each sample a new process.
+    `settle`: seconds that calls go on before the first sample, for compilers that work beside them.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Benchmark:
     fresh: bool = False
     rounds: int | None = None
     scale: float = 1
+    settle: float = 0.0
     parameters: dict[str, Any] = field(default_factory=dict)
     subject: str = "talweg"
 
@@ -96,6 +99,11 @@ class Benchmark:
     def family(self):
         """The name without its parameter: what the members of a sweep share."""
         return self.name.partition("[")[0]
+
+    @property
+    def size(self):
+        """The parameter of a sweep; 1 where there is none."""
+        return next(iter(self.parameters.values()), 1)
 
     def contender(self, label):
         """The contender with this label; KeyError where there is none."""

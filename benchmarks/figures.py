@@ -138,7 +138,7 @@ def _judge_flat(aim, row, rows, ours, clock):
         for other in rows
         if other.benchmark.family == row.benchmark.family
         and other.threads == row.threads
-        and other.benchmark.scale < row.benchmark.scale
+        and other.benchmark.size < row.benchmark.size
         and row.benchmark.subject in other.measured()
     ]
     if not ours:

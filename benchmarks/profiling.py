@@ -41,8 +41,8 @@ def profile(name, label):
     benchmark = declare.load_topics()[name]
     setup = benchmark.contender(label).setup
     peer = label.partition(" ")[0]
-    call = setup(**worker.arguments(setup, peer, benchmark.parameters))
-    calls = iterations_for(worker.warm_up(call), SECONDS)
+    call, _ = worker.opened(setup, peer, benchmark.parameters)
+    calls = iterations_for(worker.warm_up(call, benchmark.settle), SECONDS)
     profiler = cProfile.Profile()
     profiler.enable()
     for _ in range(calls):

@@ -62,17 +62,17 @@ class Session:
         """Set a contender up, call it twice for the digest and until it is warm."""
         declared = self.registry[benchmark]
         setup = declared.contender(contender).setup
-        call = setup(**arguments(setup, self.peer.name, declared.parameters))
+        call, evidence = opened(setup, self.peer.name, declared.parameters)
         self.slots[contender] = call, declared.timed
         if not declared.timed:
             return {"seconds": 0.0, "first_call": 0.0, "digest": []}
         started = time.perf_counter()
-        first = digest(call())
+        first = call()
         first_call = time.perf_counter() - started
         return {
-            "digest": [*first, *digest(call())],
+            "digest": digest(evidence()) if evidence else [*digest(first), *digest(call())],
             "first_call": first_call,
-            "seconds": warm_up(call),
+            "seconds": warm_up(call, declared.settle),
         }
 
     def do_run(self, slot, iterations):
@@ -105,15 +105,20 @@ def loop(call, iterations):
     return wall / iterations, cpu / iterations
 
 
-def warm_up(call):
+def warm_up(call, settle=0.0):
     """Call until caches, pools and compilers have settled; seconds of the fastest call."""
     best, spent = float("inf"), 0.0
-    for _ in range(WARM_CALLS):
+    for calls in itertools.count(1):
         wall, _ = loop(call, 1)
         best, spent = min(best, wall), spent + wall
-        if spent > WARM_SECONDS:
-            break
-    return best
+        if spent >= settle and (spent > WARM_SECONDS or calls >= WARM_CALLS):
+            return best
+
+
+def opened(setup, peer, parameters):
+    """What a setup makes: the callable to measure, and the evidence to compare or None."""
+    made = setup(**arguments(setup, peer, parameters))
+    return made if isinstance(made, tuple) else (made, None)
 
 
 def arguments(setup, peer, parameters):

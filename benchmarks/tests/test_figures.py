@@ -15,7 +15,10 @@ def series(*values, **fields):
 
 
 def row(name="topic.work", aims=(), scale=1, unit="seconds", **by_label):
-    benchmark = Benchmark(name, "work", (), tuple(aims), unit=unit, scale=scale)
+    parameters = {"length": scale}
+    benchmark = Benchmark(
+        name, "work", (), tuple(aims), unit=unit, scale=scale, parameters=parameters
+    )
     return Row(benchmark, 1, {label.replace("_", " "): s for label, s in by_label.items()})
 
 

@@ -1,6 +1,7 @@
 """The conversation with a worker: replies by value, then once through a real process."""
 
 import sys
+import time
 
 import numpy
 import pytest
@@ -29,6 +30,21 @@ def test_prepare_calls_and_reports_a_digest():
     reply = prepare(session(setup, parameters={"size": 3}))
     assert reply["ok"] and reply["digest"] == [2.0, 2.0] and reply["seconds"] >= 0
     assert len(calls) >= 3
+
+
+def test_a_second_callable_is_what_is_compared():
+    calls = []
+    reply = prepare(session(lambda: (lambda: calls.append(1), lambda: [len(calls), -3.0])))
+    assert reply["digest"] == [1.0, 3.0]
+
+
+def test_calls_go_on_until_compilers_have_settled():
+    calls = []
+    worker.warm_up(lambda: calls.append(1), settle=0.0)
+    assert len(calls) == worker.WARM_CALLS
+    started = time.perf_counter()
+    worker.warm_up(lambda: None, settle=0.03)
+    assert time.perf_counter() - started >= 0.03
 
 
 def test_run_calls_as_often_as_asked():
