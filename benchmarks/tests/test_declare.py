@@ -47,6 +47,7 @@ def test_a_sweep_becomes_members(registry):
     assert list(registry) == ["topic.chain[1]", "topic.chain[10]"]
     last = registry["topic.chain[10]"]
     assert (last.scale, last.parameters, last.family) == (10, {"length": 10}, "topic.chain")
+    assert last.size == 10
     assert len(last.contenders) == len(PEERS)
 
 
@@ -72,7 +73,8 @@ def test_two_benchmarks_of_one_name_are_an_error(registry):
 
 
 @pytest.mark.parametrize(
-    "name, count", [("tape", 7), ("tape.chain", 5), ("tape.chain[10]", 1), ("cnn.step", 1)]
+    "name, count",
+    [("tape", 7), ("tape.chain", 5), ("tape.chain[10]", 1), ("cnn.step", 1), ("compiled.start", 3)],
 )
 def test_selection_by_topic_family_and_member(name, count):
     assert len(select([name], load_topics())) == count
@@ -84,6 +86,14 @@ def test_selection_keeps_each_once_and_rejects_the_unknown():
     assert len(select([], registry)) == len(registry)
     with pytest.raises(LookupError, match="tap"):
         select(["tap"], registry)
+
+
+def test_compiled_work_is_compared_with_both_compilers_and_with_eager():
+    for made in select(["compiled"], load_topics()):
+        labels = {contender.label for contender in made.contenders}
+        peers = {label.partition(" ")[0] for label in labels}
+        if made.name != "compiled.session":  # only TensorFlow has one
+            assert {"tensorflow", "tensorflow xla", "torch"} <= labels and "jax" in peers, made.name
 
 
 def test_every_topic_measures_talweg_and_names_real_contenders():

@@ -1,0 +1,77 @@
+"""What a compiler costs before it pays: time and memory of the CNN step in fresh processes.
+
+A process imports its library, sets `compiled.cnn` up and calls it; see `benchmarks/starting.py`.
+Caches of compiled code lie in a new folder each time.  Times are wall times, whatever the clock.
+"""
+
+# pyright: reportSelfClsParameterName=false
+
+from __future__ import annotations
+
+import tempfile
+
+from benchmarks.declare import Ratio, benchmark
+from benchmarks.starting import observed
+
+PROGRAM = "compiled.cnn"
+PATIENCE = 5.0  # seconds that a compiler has, after the first result, to finish
+
+
+@benchmark(
+    "compiled.start",
+    sweep={"until": ["first", "settled", "again"]},
+    timed=False,
+    rounds=3,
+)
+class Start:
+    """From before the import to the first result; to full speed; again, with caches on disk."""
+
+    def tf(peer, until):
+        return _time(peer, until)
+
+    def tensorflow_xla(until):
+        return _time("tensorflow xla", until)
+
+    def jax_reshape_pool(until):
+        return _time("jax reshape pool", until)
+
+    def torch(until):
+        return _time("torch", until)
+
+    def torch_compiled(until):
+        return _time("torch compiled", until)
+
+
+@benchmark("compiled.memory", aims=[Ratio(0.7)], unit="bytes", timed=False, rounds=3)
+class Memory:
+    """How far resident memory rises above the import while the CNN step is built and trained."""
+
+    def tf(peer):
+        return lambda: _seen(peer)["memory"]
+
+    def tensorflow_xla():
+        return lambda: _seen("tensorflow xla")["memory"]
+
+    def jax_reshape_pool():
+        return lambda: _seen("jax reshape pool")["memory"]
+
+    def torch():
+        return lambda: _seen("torch")["memory"]
+
+    def torch_compiled():
+        return lambda: _seen("torch compiled")["memory"]
+
+
+def _seen(label, patience=PATIENCE):
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        return observed(PROGRAM, label, patience, folder)
+
+
+def _time(label, until):
+    if until == "first":
+        return lambda: _seen(label, patience=0)["first"]
+    if until == "settled":
+        return lambda: _seen(label)["settled"]
+    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    observed(PROGRAM, label, PATIENCE, folder.name)  # fills the caches
+    return lambda: observed(PROGRAM, label, PATIENCE, folder.name)["settled"]
