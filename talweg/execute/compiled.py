@@ -18,6 +18,7 @@ from talweg.graph.node import Node
 from talweg.kernels import random_streams
 from talweg.kernels.random_bits import state_of_stream
 from talweg.lower.build import Lowered, build
+from talweg.lower.text import to_text
 from talweg.passes.functionalize import Program
 from talweg.passes.pipeline import optimize
 from talweg.passes.straight import NotStraightError, Straight, specialize
@@ -33,7 +34,15 @@ class Compiled:
         straight = straightened(program, avals, state)
         self.lowered: Lowered = build(straight)
         straight.forget()
-        self.executable = Executable(self.lowered.program)
+        lowered = self.lowered
+        read = [buffer for _, buffer, written in lowered.states if not written]
+        self.executable = Executable(
+            lowered.program,
+            inputs=[*lowered.inputs, *read],
+            states=[buffer for _, buffer, written in lowered.states if written],
+            outputs=lowered.outputs,
+            key=to_text(lowered.program),
+        )
         self._streams = straight.streams
         states = self.lowered.states
         self._read = [variable for variable, _, written in states if not written]
@@ -45,7 +54,7 @@ class Compiled:
     def __call__(self, program: Program, arguments: list, state: Any) -> list:
         """The outputs; `state` is changed by what is written."""
         if self._plain:
-            outputs = self.executable(arguments, ())
+            outputs = self.executable(arguments, [])
         else:
             inputs = arguments + [state[variable] for variable in self._read]
             if self._streams:

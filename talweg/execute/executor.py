@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,10 @@ class Tier:
 
     def run(self, program: Program, arguments: list, state: Any) -> list:
         """The outputs, by the executor that is due."""
-        key = tuple([array.shape for array in arguments])
+        try:
+            key = tuple([array.shape for array in arguments])
+        except AttributeError:  # lists and histories
+            return interpret.run(program, arguments, state)
         version = self.versions.get(key)
         if version is not None and version is not REFUSED:
             return version(program, arguments, state)
@@ -98,12 +102,12 @@ def compiled(program: Program, arguments: list, state: Any) -> Any:
     """The program compiled for these arguments, or REFUSED."""
     if not program.steps:
         return REFUSED
-    try:
-        from talweg.execute.compiled import Compiled
+    try:  # LLVM takes 0.2 s to load: only now
+        compiler = import_module("talweg.execute.compiled")
     except ImportError:  # no llvmlite for this platform
         return REFUSED
     try:
-        return Compiled(program, [aval_of(array) for array in arguments], state)
+        return compiler.Compiled(program, [aval_of(array) for array in arguments], state)
     except NotStraightError as error:
         program.notes.append(f"interpreted: {error}")
         return REFUSED
@@ -128,3 +132,6 @@ def is_writable(array: Any) -> bool:
         return False
     flags = array.flags
     return flags.owndata and flags.c_contiguous and flags.writeable and flags.aligned
+
+
+interpret.bodies.run = run
