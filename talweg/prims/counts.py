@@ -7,7 +7,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, check_dtype, primitive
 from talweg.core.dims import below, differ
-from talweg.core.dtypes import INTEGER, REAL, int32, int64
+from talweg.core.dtypes import INTEGER, REAL, float64, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels.progression import allocated
@@ -67,6 +67,13 @@ class number_of_bins:
             text = f"{function}: {name} holds negative numbers"
             raise invalid("TW207", text, "numbers of at least 0")
         return np.int64(x.max() + 1 if x.size else 0)
+
+    def expand(t, x, *, argument):
+        if not x.size:
+            return t.array(np.int64(0))
+        t.require(t.greater_equal(x, 0))
+        top = t.reduce_max(x, axes=tuple(range(len(x.dims))), keepdims=False)
+        return t.cast(t.add(top, 1), dtype=int64)
 
     no_gradient = COUNTS
     batch = LOOP
@@ -171,6 +178,13 @@ class histogram_bins:
         kind = np.dtype(np.float64) if x.dtype.kind in "iu" else x.dtype
         scaled = (x - low).astype(kind) / kind.type(high - low)
         return np.clip(np.floor(scaled * bins), 0, bins - 1).astype(np.int32)
+
+    def loops(s, index, x, limits, *, bins):
+        low, high = limits(0), limits(1)
+        kind = float64 if x.dtype.is_integer else x.dtype
+        scaled = s.cast(x(*index) - low, kind) / s.cast(high - low, kind)
+        place = s.minimum(s.maximum(s.floor(scaled * bins), 0), bins - 1)
+        return s.converted(place, int32)
 
     no_gradient = COUNTS
     batch = LOOP

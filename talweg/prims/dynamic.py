@@ -13,10 +13,10 @@ from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
 from talweg.core.dims import Dim, below, differ, largest, same, smallest
 from talweg.core.dtypes import int32, int64
-from talweg.core.errors import NeedsStaticError, invalid
+from talweg.core.errors import NeedsStaticError, OpError, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.core.value import OPERATIONS
-from talweg.prims.layout import like, pad
+from talweg.prims.layout import like, pad, sliced_size
 from talweg.prims.rounding import mod
 
 COUNTS = NoGradient("positions are integers")
@@ -96,6 +96,19 @@ def as_index(key, dims):
     return (*index, ...)
 
 
+def resolved(key, dims):
+    """The key as bounds of a `strided_slice` that keeps all axes."""
+    begin, end, strides = [], [], []
+    for place, size in enumerate(dims):
+        part = key[place] if place < len(key) else (None, None, None)
+        if type(part) is not tuple:
+            part = part % size
+            part = (part, part + 1, 1)
+        for found, bound in zip((begin, end, strides), slice(*part).indices(size)):
+            found.append(bound)
+    return {"begin": tuple(begin), "end": tuple(end), "strides": tuple(strides)}
+
+
 KEYS = (
     Sample([5], key=((1, -1, 2),)),
     Sample([5, 3], key=((-1, None, -2), 2)),
@@ -134,6 +147,10 @@ class slice_by:
     def batch(size, batched, x, *, key):
         return slice_by(x, key=((None, None, None), *key))
 
+    def expand(t, x, *, key):
+        y = t.strided_slice(x, **resolved(key, x.dims))
+        return t.reshape(y, shape=sliced_dims(x.dims, key))
+
     memory = "view"
     samples = KEYS
     rejects = (
@@ -163,6 +180,11 @@ class unslice_by:
 
     def batch(size, batched, g, *, key, shape):
         return unslice_by(g, key=((None, None, None), *key), shape=(size, *shape))
+
+    def expand(t, g, *, key, shape):
+        bounds = resolved(key, shape)
+        sizes = [sliced_size(*bound) for bound in zip(*bounds.values())]
+        return t.unslice(t.reshape(g, shape=tuple(sizes)), **bounds, shape=shape)
 
     memory = "view"
     samples = (
@@ -209,6 +231,13 @@ class block:
     def batch(size, batched, x, *, begin, shape):
         return block(x, begin=(0, *begin), shape=(-1, *shape))
 
+    def expand(t, x, *, begin, shape):
+        end = [n if count == -1 else b + count for b, count, n in zip(begin, shape, x.dims)]
+        inside = [0 <= b <= e <= n for b, e, n in zip(begin, end, x.dims)]
+        if not all(inside):
+            return NotImplemented
+        return t.strided_slice(x, begin=tuple(begin), end=tuple(end), strides=(1,) * len(end))
+
     memory = "view"
     samples = (Sample([5], begin=(1,), shape=(2,)), Sample([3, 2], begin=(1, 0), shape=(-1, 1)))
     rejects = (
@@ -228,6 +257,16 @@ def zero_of(x):
 def _check_vector(name, shape):
     if shape.dtype not in (int32, int64) or (shape.dims is not None and len(shape.dims) != 1):
         raise invalid("TW203", f"{name}: shape has shape {shape.dims}", "an integer vector")
+
+
+def _known(x):
+    """The array of a constant, for `expand` rules."""
+    return np.broadcast_to(x.content, x.dims)
+
+
+def is_static(dims):
+    """Whether all dimensions are known numbers."""
+    return dims is not None and all(type(size) is int for size in dims)
 
 
 @primitive
@@ -261,6 +300,21 @@ class reshape_to:
 
     def transpose_x(g, x, shape, *, dims):
         return like(g, x)
+
+    def expand(t, x, shape, *, dims):
+        if shape.content is not None:
+            blank = np.broadcast_to(np.zeros((), bool), x.dims)
+            try:
+                known = reshape_to.numpy(blank, _known(shape), dims=dims).shape
+            except OpError:
+                return NotImplemented
+        elif is_static(dims):
+            wanted = np.array(dims, shape.dtype.numpy_dtype)
+            t.require(t.logical_or(t.equal(shape, t.array(wanted)), t.equal(shape, -1)))
+            known = dims
+        else:
+            return NotImplemented
+        return t.reshape(x, shape=known)
 
     no_gradient = {"shape": COUNTS}
     batch = LOOP
@@ -298,6 +352,11 @@ class broadcast_by:
     def transpose_x(g, x, shape, *, dims):
         return later("sum_like")(g, x)
 
+    def expand(t, x, shape, *, dims):
+        if shape.content is None:
+            return NotImplemented
+        return t.broadcast_to(x, shape=tuple(_known(shape).tolist()))
+
     no_gradient = {"shape": COUNTS}
     batch = LOOP
     memory = "view"
@@ -334,6 +393,12 @@ class transpose_by:
     def transpose_x(g, x, perm):
         return transpose_by(g, later("argsort")(mod(perm, len(x.dims)), descending=False))
 
+    def expand(t, x, perm):
+        if perm.content is None:
+            return NotImplemented
+        order = [axis + len(x.dims) if axis < 0 else axis for axis in _known(perm).tolist()]
+        return t.transpose(x, perm=tuple(order))
+
     no_gradient = {"perm": COUNTS}
     batch = LOOP
     memory = "view"
@@ -369,6 +434,14 @@ class reverse_by:
     def transpose_x(g, x, axes):
         return reverse_by(g, axes)
 
+    def expand(t, x, axes):
+        rank = len(x.dims)
+        given = [] if axes.content is None else _known(axes).tolist()
+        found = {axis % rank for axis in given if -rank <= axis < rank}
+        if axes.content is None or len(found) < len(given):
+            return NotImplemented
+        return t.reverse(x, axes=tuple(sorted(found)))
+
     no_gradient = {"axes": COUNTS}
     batch = LOOP
     memory = "view"
@@ -393,6 +466,9 @@ class squeeze_all:
 
     def transpose_x(g, x):
         return like(g, x)
+
+    def expand(t, x):
+        return t.reshape(x, shape=tuple([n for n in x.dims if n != 1]))
 
     batch = LOOP
     memory = "view"

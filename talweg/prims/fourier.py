@@ -264,6 +264,10 @@ class frame:
     def batch(size, batched, x, *, length, step):
         return frame(x, length=length, step=step)
 
+    def loops(s, index, x, *, length, step):
+        *lead, number, place = index
+        return x(*lead, number * step + place)
+
     memory = "window"
     samples = (
         Sample([10], length=3, step=2),

@@ -137,6 +137,16 @@ class gather:
     def transpose_x(g, x, i, *, axis, batch_dims):
         return scatter_rows(g, i, axis=axis, batch_dims=batch_dims, rows=x.dims[axis])
 
+    def requires(t, x, i, *, axis, batch_dims):
+        t.require_below(i, x.dims[axis])
+
+    def loops(s, index, x, i, *, axis, batch_dims):
+        if not x.dims[axis]:
+            return s.zero(x)
+        stop = axis + len(i.dims) - batch_dims
+        row = i(*index[:batch_dims], *index[axis:stop])
+        return x(*index[:axis], s.clamped(row, x.dims[axis]), *index[stop:])
+
     no_gradient = {"i": POSITIONS}
     batch = _along(lambda: gather)
     memory = "gather"
@@ -226,6 +236,9 @@ class gather_rows:
     def transpose_x(g, x, i):
         return slices(g, i, x, np.int32)
 
+    def expand(t, x, i):
+        return t.gather(x, i, axis=0, batch_dims=0)
+
     no_gradient = {"i": POSITIONS}
 
     def batch(size, batched, x, i):
@@ -294,6 +307,17 @@ def nd_places(shape, i):
     return concat(broadcast_to(front, shape=(*i.dims[:-1], 1)), i, axis=len(i.dims) - 1)
 
 
+def require_places(t, i, dims):
+    """All indices i [..., depth] are within an array of shape `dims`, for `requires` rules."""
+    depth = i.dims[-1]
+    if depth and len(set(dims[:depth])) == 1:
+        t.require_below(i, dims[0])
+    elif depth:
+        limits = np.array(dims[:depth]).clip(max=i.dtype.max).astype(i.dtype.numpy_dtype)
+        inside = t.less(i, t.array(limits))
+        t.require(t.logical_and(t.greater_equal(i, 0), inside))
+
+
 def _gather_nd(x, i, *, sparse):
     rows = _flat_rows("gather_nd", i, x.shape)
     dims = (*i.shape[:-1], *x.shape[i.shape[-1] :])
@@ -321,6 +345,17 @@ class gather_nd:
         if sparse:
             return slices(g, i, x, i.dtype.numpy_dtype)
         return scatter_nd(i, g, shape=x.dims)
+
+    def requires(t, x, i, *, sparse):
+        require_places(t, i, x.dims)
+
+    def loops(s, index, x, i, *, sparse):
+        depth, lead = i.dims[-1], len(i.dims) - 1
+        sizes = x.dims[:depth]
+        if 0 in sizes:
+            return s.zero(x)
+        places = [s.clamped(i(*index[:lead], k), size) for k, size in enumerate(sizes)]
+        return x(*places, *index[lead:])
 
     no_gradient = {"i": POSITIONS}
 

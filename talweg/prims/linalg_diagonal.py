@@ -7,6 +7,7 @@ length] matrix, the highest first; shorter ones are filled up with zeros at the 
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +19,7 @@ from talweg.core.dtypes import REAL, int32
 from talweg.core.errors import FailedPreconditionError, compose, invalid
 from talweg.core.primitive import Reject, Sample
 from talweg.prims.arithmetic import neg, zeros_of
+from talweg.prims.indexing import gather
 
 ALIGNMENTS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
 
@@ -52,6 +54,23 @@ def places(rows, columns, low, high, align):
         column[position, start : start + own] = np.arange(own) + max(d, 0)
         there[position, start : start + own] = True
     return row, column, there
+
+
+@lru_cache(maxsize=256)
+def _entries(rows, columns, low, high, align):
+    """For each entry of the matrix: its place in the flat compact form, whether it is there."""
+    row, column, there = places(rows, columns, low, high, align)
+    place, on = np.zeros((rows, columns), np.int64), np.zeros((rows, columns), bool)
+    place[row[there], column[there]] = np.flatnonzero(there)
+    on[row[there], column[there]] = True
+    return place, on
+
+
+def _taken(t, flat, place, there):
+    """flat[..., place], and zeros where there is nothing, for `expand` rules."""
+    rank = len(flat.dims) - 1
+    found = t.apply(gather, flat, t.array(place), axis=rank, batch_dims=0)
+    return found if there.all() else t.select(t.array(there), found, t.zeros_of(found))
 
 
 def diagonal_dims(name, dims, low, high):
@@ -94,6 +113,14 @@ class matrix_diag_part:
         rows, columns = x.dims[-2:]
         return matrix_diag(g, low=low, high=high, rows=rows, columns=columns, align=align)
 
+    def expand(t, x, *, low, high, align):
+        rows, columns = x.dims[-2:]
+        row, column, there = places(rows, columns, low, high, align)
+        if low == high:
+            row, column, there = row[0], column[0], there[0]
+        flat = t.reshape(x, shape=(*x.dims[:-2], rows * columns))
+        return _taken(t, flat, row * columns + column, there)
+
     batch = LEADING
     memory = "gather"
     samples = (
@@ -132,6 +159,12 @@ class matrix_diag:
     def transpose_x(g, x, *, low, high, rows, columns, align):
         return matrix_diag_part(g, low=low, high=high, align=align)
 
+    def expand(t, x, *, low, high, rows, columns, align):
+        place, on = _entries(rows, columns, low, high, align)
+        lead = x.dims[:-1] if low == high else x.dims[:-2]
+        flat = t.reshape(x, shape=(*lead, x.size // max(1, math.prod(lead))))
+        return _taken(t, flat, place, on)
+
     batch = LEADING
     memory = "scatter"
     samples = (
@@ -169,6 +202,11 @@ class matrix_set_diag:
             y = y[..., None, :]
         result[..., row[there], column[there]] = y[..., there]
         return result
+
+    def expand(t, x, y, *, low, high, align):
+        rows, columns = x.dims[-2:]
+        y = t.matrix_diag(y, low=low, high=high, rows=rows, columns=columns, align=align)
+        return t.select(t.array(_entries(rows, columns, low, high, align)[1]), y, x)
 
     def transpose_x(g, x, y, *, low, high, align):
         return matrix_set_diag(g, zeros_of(y), low=low, high=high, align=align)
@@ -219,6 +257,13 @@ class band_part:
     def transpose_x(g, x, *, lower, upper):
         return band_part(g, lower=lower, upper=upper)
 
+    def loops(s, index, x, *, lower, upper):
+        *_, rows, columns = x.dims
+        low = -lower if lower >= 0 else 1 - rows
+        high = upper if upper >= 0 else columns - 1
+        inside = s.within(index[-1] - index[-2], low, high + 1)
+        return x.where(inside, s.zero(x), *index)
+
     batch = LEADING
     memory = "map"
     samples = (
@@ -255,6 +300,11 @@ class cross:
         for i, (j, k) in enumerate(((1, 2), (2, 0), (0, 1))):
             result[..., i] = x[..., j] * y[..., k] - x[..., k] * y[..., j]
         return result
+
+    def loops(s, index, x, y):
+        *lead, i = index
+        j, k = (i + 1) % 3, (i + 2) % 3
+        return x(*lead, j) * y(*lead, k) - x(*lead, k) * y(*lead, j)
 
     def transpose_x(g, x, y):
         return cross(y, g)

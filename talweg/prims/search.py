@@ -75,7 +75,9 @@ class one_hot:
 
     def loops(s, index, i, *, depth, axis, dtype):
         label = i(*index[:axis], *index[axis + 1 :])
-        return s.converted(s.equal(label, s.index(index[axis], i.dtype)), dtype)
+        if depth > i.dtype.max:
+            label = s.cast(label, int64)
+        return s.converted(s.equal(label, s.index(index[axis], label.dtype)), dtype)
 
     memory = "map"
     samples = (
@@ -182,6 +184,16 @@ class in_top_k:
         own = x[np.arange(rows), np.where(inside, i, 0)]
         larger = (x > own[:, None]).sum(1)
         return inside & np.isfinite(x).all(1) & (larger < k)
+
+    def expand(t, x, i, *, k):
+        columns = x.dims[1]
+        inside = t.logical_and(t.greater_equal(i, 0), t.less(i, columns))
+        own = t.apply(one_hot, i, depth=columns, axis=1, dtype=bool_)
+        own = t.reduce_sum(t.select(own, x, t.zeros_of(x)), axes=(1,), keepdims=True)
+        larger = t.cast(t.greater(x, own), dtype=int32)
+        larger = t.less(t.reduce_sum(larger, axes=(1,), keepdims=False), k)
+        finite = t.reduce_all(t.is_finite(x), axes=(1,), keepdims=False)
+        return t.logical_and(t.logical_and(inside, larger), finite)
 
     no_gradient = NoGradient("truth values have no derivative")
     batch = LOOP

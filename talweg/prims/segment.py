@@ -142,6 +142,16 @@ class sorted_ids:
     def batch(size, batched, x, *, function):
         return NotImplemented
 
+    def expand(t, x, *, function):
+        if len(x.dims) != 1:
+            return NotImplemented
+        if x.size:
+            t.require(t.greater_equal(x, 0))
+            later = t.strided_slice(x, begin=(1,), end=(x.size,), strides=(1,))
+            earlier = t.strided_slice(x, begin=(0,), end=(x.size - 1,), strides=(1,))
+            t.require(t.greater_equal(later, earlier))
+        return x
+
     memory = "view"
     samples = (
         Sample(SORTED, function="segment_sum"),
@@ -198,6 +208,18 @@ class segment_rows:
 
     def transpose_x(g, x, ids):
         return segment_sum(g, ids, count=x.dims[0])
+
+    def requires(t, x, ids):
+        if x.dims[0]:
+            t.require(t.less(ids, x.dims[0]))
+
+    def loops(s, index, x, ids):
+        if not x.dims[0]:
+            return s.zero(x)
+        rank = len(ids.dims)
+        row = ids(*index[:rank])
+        found = x(s.clamped(row, x.dims[0]), *index[rank:])
+        return s.select(s.less(row, 0), s.zero(x), found)
 
     def batch(size, batched, x, ids):
         if batched[1]:

@@ -10,7 +10,7 @@ from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
 from talweg.core.dims import below, differ
 from talweg.core.dtypes import int32, int64, of_numpy
-from talweg.core.errors import invalid
+from talweg.core.errors import OpError, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels.progression import allocated, progression
 
@@ -88,6 +88,14 @@ class reversed_places:
         last = counts[:, None] - 1
         return np.where(steps <= last, last - steps, steps)
 
+    def requires(t, counts, *, size):
+        t.require_below(counts, size + 1)
+
+    def loops(s, index, counts, *, size):
+        last = counts(*index[:-1]) - 1
+        step = s.index(index[-1], counts.dtype)
+        return s.select(s.less_equal(step, last), last - step, step)
+
     no_gradient = COUNTS
     batch = LOOP
     memory = "map"
@@ -111,6 +119,9 @@ class mirrored_places:
     def numpy(*, low, size, high, edge):
         before = np.arange(low)[::-1] + edge
         return np.concatenate([before, np.arange(size), size - 1 - edge - np.arange(high)])
+
+    def expand(t, **params):
+        return t.array(mirrored_places.numpy(**params))
 
     no_gradient = NoGradient("positions depend on nothing")
     batch = LOOP
@@ -141,6 +152,15 @@ class sequence:
     def numpy(start, limit, delta, *, count):
         start, limit, delta = (np.reshape(n, ())[()] for n in (start, limit, delta))
         return progression(start, limit, delta, of_numpy(start.dtype))
+
+    def expand(t, start, limit, delta, *, count):
+        contents = [x.content for x in (start, limit, delta)]
+        if any(content is None for content in contents):
+            return NotImplemented
+        try:
+            return t.array(sequence.numpy(*contents, count=count))
+        except OpError:
+            return NotImplemented
 
     no_gradient = NoGradient("the numbers of a range are counted, not computed", "tf.linspace")
     batch = LOOP

@@ -47,6 +47,13 @@ class place_numbers:
 
     numpy = _row_numbers
 
+    def loops(s, index, i, d):
+        found = s.number(0, i)
+        for axis in range(d.dims[0]):
+            size = s.cast(d(axis), i.dtype) if axis else 1
+            found = found * size + i(*index, axis)
+        return s.cast(found, int64)
+
     no_gradient = PLACES
     batch = LOOP
     memory = "map"

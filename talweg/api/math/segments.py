@@ -110,9 +110,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
     total = segment.segment_sum(data, ids, count=count.size)
     if data.dtype in INTEGER:
         counts = _counts(ids, _rank(data, ids), count, data.dtype)
-        return rounding.truncate_div(
-            total, arithmetic.maximum(counts, arithmetic.one_like(counts))
-        )
+        return rounding.truncate_div(total, arithmetic.maximum(counts, arithmetic.one_like(counts)))
     return guarded.div_no_nan(total, _counts(ids, _rank(data, ids), count, data.dtype))
 
 
