@@ -132,7 +132,7 @@ class Straight:
 class Expansion:
     """What `expand` and `requires` rules are written with: `t.exp(x)` applies that primitive.
 
-    A Python number beside a value takes its dtype.
+    A Python number beside values takes the dtype of the last of them.
     """
 
     __slots__ = ("_node", "_straight")
@@ -145,7 +145,7 @@ class Expansion:
 
     def apply(self, prim: Primitive, *operands: Any, **params: Any) -> Any:
         """The result of a primitive."""
-        dtype = next((x.dtype for x in operands if isinstance(x, Value)), None)
+        dtype = next((x.dtype for x in reversed(operands) if isinstance(x, Value)), None)
         inputs = [x if isinstance(x, Value) else self._number(x, dtype) for x in operands]
         return self._straight.apply(prim, inputs, params, self._node)
 
