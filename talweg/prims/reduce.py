@@ -431,6 +431,7 @@ def _arg_extreme(name, kernel, text):
         "infer": infer,
         "numpy": numpy,
         "no_gradient": CHOICE,
+        "expand": expand,
         "batch": batch,
         "memory": "reduce",
         "samples": (Sample([4], axis=0, dtype_=int64), Sample([2, 3], axis=1, dtype_=int32)),
