@@ -1,0 +1,71 @@
+"""Elementary functions as LLVM IR for vectors: what machine code calls where LLVM has none.
+
+LLVM's own `llvm.exp` and the like become one call of the C library for each number.  These
+functions have no branches and no tables, and are inlined into the loops that use them.  They follow
+NumPy (C's Annex F) in NaNs, infinities, signed zeros, overflow and underflow, and are right to the
+number of ulps (units of the last place of the true value) in `BOUNDS`, checked by
+tests/execute/test_vector_math*.py and tools/ulps.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from talweg.core.dtypes import DType
+from talweg.execute.llvm import vector_math_error as errors
+from talweg.execute.llvm import vector_math_exponential as exponential
+from talweg.execute.llvm import vector_math_hyperbolic as hyperbolic
+from talweg.execute.llvm import vector_math_logarithm as logarithm
+from talweg.execute.llvm import vector_math_power as power
+from talweg.execute.llvm import vector_math_trigonometry as trigonometry
+from talweg.execute.llvm.vector_math_builder import Block, Value
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "exp": exponential.exp,
+    "expm1": exponential.expm1,
+    "sigmoid": exponential.sigmoid,
+    "log": logarithm.log,
+    "log1p": logarithm.log1p,
+    "softplus": logarithm.softplus,
+    "sin": trigonometry.sin,
+    "cos": trigonometry.cos,
+    "tan": trigonometry.tan,
+    "tanh": hyperbolic.tanh,
+    "erf": errors.erf,
+    "erfc": errors.erfc,
+    "pow": power.pow,
+}
+BINARY = frozenset(("atan2", "pow"))
+ATTRIBUTES = "alwaysinline nounwind willreturn memory(none)"
+
+# largest errors in ulps: float32, float64
+BOUNDS: dict[str, tuple[float, float]] = {}
+
+
+class Library:
+    """The functions that one module asks for."""
+
+    def __init__(self) -> None:
+        self._definitions: dict[str, str] = {}
+
+    def symbol(self, name: str, dtype: DType, lanes: int) -> str:
+        """The symbol of a function of `lanes` numbers at once (1: scalars); it is then in `text`.
+
+        Raises KeyError for a function that is not here (LLVM has an instruction for it), and for
+        dtypes other than float32 and float64.
+        """
+        if dtype.name not in ("float32", "float64"):
+            raise KeyError(f"no vector function {name} for {dtype.name}")
+        symbol = f"talweg_{name}_{dtype.name}x{lanes}"
+        if symbol not in self._definitions:
+            block = Block(dtype, lanes)
+            names = ("%x", "%y") if name in BINARY else ("%x",)
+            operands = [Value(block, operand, block.number) for operand in names]
+            result = FUNCTIONS[name](block, *operands)
+            self._definitions |= block.definitions
+            self._definitions[symbol] = block.function(symbol, operands, result, ATTRIBUTES)
+        return symbol
+
+    def text(self) -> str:
+        """The definitions of all functions asked for, each once."""
+        return "\n".join(self._definitions.values())

@@ -1,0 +1,84 @@
+"""exp, expm1, the logistic function: x = n ln 2 + r with a whole n, and a polynomial of r.
+
+The reduction is that of Cody and Waite ("Software Manual for the Elementary Functions", 1980), with
+ln 2 in two parts and FMA; polynomials are minimax ones, of tools/minimax.py.
+"""
+
+from __future__ import annotations
+
+from talweg.execute.llvm.vector_math_builder import Block, Value
+
+LOG2E = 1.4426950408889634
+LN2 = {"float32": (0.6931471824645996, -1.9046542121259336e-09),
+       "float64": (0.6931471805599453, 2.3190468138462996e-17)}  # fmt: skip
+# (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2; relative to exp: 2^-28.2, 2^-57.9
+TAIL = {
+    "float32": (4.9999994e-01, 1.6666515e-01, 4.1668084e-02, 8.369352e-03, 1.3840492e-03),
+    "float64": (
+        0.5000000000000011, 0.16666666666666435, 0.041666666666525735, 0.008333333333475659,
+        0.0013888888944889714, 0.00019841269556115427, 2.480149170453541e-05,
+        2.7557534408930823e-06, 2.763077444076773e-07, 2.5018906228659532e-08,
+    ),
+}  # fmt: skip
+
+
+def reduced(f: Block, x: Value, offset: int) -> tuple[Value, Value]:
+    """(i, r): x = n ln 2 + r, |r| <= ln 2 / 2, and i an integer whose low bits are n + offset.
+
+    Adding 1.5 2^mantissa to a number rounds it to a whole one, which is then in the low bits.
+    """
+    magic = 1.5 * 2.0**f.mantissa + offset
+    shifted = f.fma(x, LOG2E, magic)
+    n = shifted - magic
+    high, low = LN2[f.dtype.name]
+    return f.bits(shifted), f.fma(n, -low, f.fma(n, -high, x))
+
+
+def expm1_reduced(f: Block, r: Value) -> Value:
+    """exp(r) - 1 for |r| <= ln 2 / 2."""
+    return f.fma(r * r, f.polynomial(r, TAIL[f.dtype.name]), r)
+
+
+def power_of_two(f: Block, i: Value) -> Value:
+    """2^n from the integer n + bias (in the low bits)."""
+    return f.of_bits(i << f.mantissa)
+
+
+def in_halves(f: Block, value: Value, i: Value) -> Value:
+    """value 2^n from the integer n + 2 bias: two products, that over- and underflow rightly."""
+    half = (i >> 1) << f.mantissa
+    return value * f.of_bits(half) * f.of_bits((i << f.mantissa) - half)
+
+
+def exp(f: Block, x: Value) -> Value:
+    """2^n exp(r)."""
+    low, high = (-104.0, 89.0) if f.single else (-746.0, 710.0)
+    i, r = reduced(f, f.at_least(f.at_most(x, high), low), 2 * f.bias)
+    return in_halves(f, f.polynomial(r, (1.0, 1.0, *TAIL[f.dtype.name])), i)
+
+
+def expm1(f: Block, x: Value) -> Value:
+    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n-1); x itself where x^2 / 2 is not seen."""
+    low, high = (-20.0, 89.0) if f.single else (-40.0, 710.0)
+    i, r = reduced(f, f.at_least(f.at_most(x, high), low), f.bias - 1)
+    half = power_of_two(f, i)
+    value = f.fma(half, expm1_reduced(f, r), half - 0.5)
+    return f.select(f.abs(x) < 2.0 ** -(f.mantissa + 2), x, value + value)
+
+
+def sigmoid(f: Block, x: Value) -> Value:
+    """1 / (1 + exp(-x)), numerator and denominator scaled so that exp does not overflow.
+
+    The denominator is the sum of 1 + 2^n and 2^n (exp(r) - 1).  A step of Newton's makes up for the
+    roundings of both sums and of the division, which would be 1.5 ulps.
+    """
+    low, high, shift = (-104.0, 20.0, 64) if f.single else (-746.0, 40.0, 512)
+    i, r = reduced(f, -f.at_least(f.at_most(x, high), low), f.bias - shift)
+    scale, one = power_of_two(f, i), 2.0**-shift
+    first = scale + one
+    rest = f.fma(scale, expm1_reduced(f, r), one - (first - scale))
+    both = first + rest
+    lost = rest - (both - first)
+    value = one / both
+    missing = f.fma(-value, lost, f.fma(-value, both, one))
+    return f.fma(value, missing * 2.0**shift, value)
