@@ -272,6 +272,11 @@ FITS = [
         "log2", "float64", root(lambda s: 2 * mpmath.atanh(s) / s / LN2), 4,
         0, mpf("0.1716") ** 2, root(lambda s: s / (2 * mpmath.atanh(s)) * LN2),
     ),
+    Fit(  # (log2((1 + s) / (1 - s)) / s - c0 - c1 s^2) / s^4
+        "log2-tail", "float64",
+        root(lambda s: 2 / LN2 * (mpmath.atanh(s) / s - 1 - s * s / 3) / s**4), 7,
+        0, mpf("0.1716") ** 2, lambda z: z * z * LN2 / 2,
+    ),
     Fit("exp2", "float64", lambda r: 2**r, 7, -0.5, 0.5, lambda r: 1 / 2**r),
 ]  # fmt: skip
 

@@ -1,18 +1,29 @@
-"""pow: 2^(y log2|x|), with the sign and the special cases of C's function.
+"""pow: 2^(y log2|x|), with the sign and the special cases of C's function (Annex F).
 
-float32 is computed with float64 numbers, two half vectors for one, which costs less than pairs of
-float32 numbers would and is right to 0.51 ulp.
+The logarithm must be right to ten bits more than the result, since its error is multiplied by up to
+1075.  For float32 all is computed with float64 numbers, two half vectors for one: less work than
+pairs of float32 numbers, and right to 0.51 ulp.  For float64 the logarithm is a pair of numbers, of
+which the second one is what the first one lacks (Dekker, "A Floating-Point Technique for Extending
+the Available Precision", 1971; with FMA for exact products).
 """
 
 from __future__ import annotations
 
 from talweg.execute.llvm.vector_math_builder import Block, Value
+from talweg.execute.llvm.vector_math_exponential import LN2, TAIL, in_halves
 from talweg.execute.llvm.vector_math_logarithm import split
 
 # log2((1 + s) / (1 - s)) / s by s^2, |s| <= 0.1716; 2^-37.8
 LOG2 = (
     2.8853900817900997, 0.9617966733241928, 0.577083588644974, 0.41167248357567077,
     0.34073468833322484,
+)  # fmt: skip
+# The same: two coefficients as pairs, and the others; 2^-73.4
+LOG2_FIRST = (2.8853900817779268, 4.0710547481862066e-17)  # 2 / ln 2
+LOG2_SECOND = (0.9617966939259756, 5.0577616648125907e-17)  # 2 / (3 ln 2)
+LOG2_TAIL = (
+    0.5770780163555851, 0.4121985831113459, 0.3205988979127146, 0.2623081986691776,
+    0.22195226943982996, 0.19240136248108405, 0.16845061173541367, 0.17282544816173523,
 )  # fmt: skip
 # 2^r, |r| <= 1/2; 2^-32.3
 EXP2 = (
@@ -21,8 +32,8 @@ EXP2 = (
 )  # fmt: skip
 
 
-def _magnitude_single(f: Block, size: Value, y: Value) -> Value:
-    """size^y for 0 < size < infinity, finite y."""
+def _power_single(f: Block, size: Value, y: Value) -> Value:
+    """size^y in float32, for 0 < size < infinity."""
     wide = f.widened()
     e, m, _ = split(wide, wide.take(size))
     s = (m - 1.0) / (m + 1.0)
@@ -34,12 +45,61 @@ def _magnitude_single(f: Block, size: Value, y: Value) -> Value:
     return f.take(wide.of_bits(wide.bits(value) + (wide.bits(shifted) << wide.mantissa)))
 
 
+def _quotient(f: Block, m: Value) -> tuple[Value, Value]:
+    """s = (m - 1) / (m + 1) as a pair."""
+    below = m + 1.0
+    inverse = 1.0 / below
+    s = (m - 1.0) * inverse
+    left = f.fma(-s, m - (below - 1.0), f.fma(-s, below, m - 1.0))
+    return s, left * inverse
+
+
+def _log2_pair(f: Block, x: Value) -> tuple[Value, Value]:
+    """log2(x) as a pair, right to about 2^-66 of it: e + s (c0 + z (c1 + z^2 P(z))), z = s^2."""
+    e, m, _ = split(f, x, x < f.smallest)
+    s, s_rest = _quotient(f, m)
+    z = s * s
+    z_rest = f.fma(s, s, -z) + (s + s) * s_rest
+    # c1 + z P(z)
+    step = f.fma(z, f.polynomial(z, LOG2_TAIL), LOG2_SECOND[1])
+    inner = LOG2_SECOND[0] + step
+    inner_rest = LOG2_SECOND[0] - inner + step
+    # c0 + z (c1 + ...)
+    product = z * inner
+    product_rest = f.fma(z_rest, inner, f.fma(z, inner_rest, f.fma(z, inner, -product)))
+    outer = LOG2_FIRST[0] + product
+    outer_rest = LOG2_FIRST[0] - outer + product + (product_rest + LOG2_FIRST[1])
+    # times s, and e + that
+    last = s * outer
+    last_rest = f.fma(s_rest, outer, f.fma(s, outer_rest, f.fma(s, outer, -last)))
+    whole = e + last
+    whole_rest = e - whole + last + last_rest
+    high = whole + whole_rest
+    return high, whole - high + whole_rest
+
+
+def _power_double(f: Block, size: Value, y: Value) -> Value:
+    """size^y in float64, for 0 < size < infinity."""
+    high, low = _log2_pair(f, size)
+    y = f.at_least(f.at_most(y, 2.0**900), -(2.0**900))
+    product = y * high
+    rest = f.fma(y, low, f.fma(y, high, -product))
+    limit = 1100.0
+    rest = f.select(f.abs(product) < limit, rest, 0.0)
+    product = f.at_least(f.at_most(product, limit), -limit)
+    magic = 1.5 * 2.0**f.mantissa + 2 * f.bias
+    shifted = product + magic
+    r = product - (shifted - magic) + rest
+    value = f.polynomial(r * LN2["float64"][0], (1.0, 1.0, *TAIL["float64"]))
+    return in_halves(f, value, f.bits(shifted))
+
+
 def pow(f: Block, x: Value, y: Value) -> Value:
     """x^y; where |x| is 0 or infinite |x| or its inverse, by the sign of y; 1^y = x^0 = 1."""
     infinity = float("inf")
     size = f.abs(x)
-    finite = f.at_least(f.at_most(y, f.largest), -f.largest)
-    value = _magnitude_single(f, size, finite)
+    finite = f.at_least(f.at_most(y, f.largest), -f.largest)  # so that 1^infinity is 1
+    value = (_power_single if f.single else _power_double)(f, size, finite)
     # at 0 and infinity: |x|^y for y > 0, |x|^-1 to that for y < 0
     end = size.equals(0.0) | size.equals(infinity)
     zero = size.equals(0.0) ^ (y < 0.0)
