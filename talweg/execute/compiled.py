@@ -47,14 +47,21 @@ class Compiled:
         states = self.lowered.states
         self._read = [variable for variable, _, written in states if not written]
         self._written = [variable for variable, _, written in states if written]
-        self._shapes = [(variable, buffer.shape) for variable, buffer, _ in states]
+        self._shapes = [aval.dims for aval in avals]
+        self._enter = self.executable.enter
         self._guard = self.lowered.guard
         self._plain = not states and not self._streams
 
-    def __call__(self, program: Program, arguments: list, state: Any) -> list:
-        """The outputs; `state` is changed by what is written."""
+    def __call__(self, program: Program, arguments: list, state: Any) -> list | None:
+        """The outputs, None for arguments of other shapes; `state` is changed by what is written."""
         if self._plain:
-            outputs = self.executable(arguments, [])
+            outputs = self._enter(arguments, [])
+            if type(outputs) is not list:
+                if self._shapes != [array.shape for array in arguments]:
+                    return None
+                outputs = self.executable(arguments, [])
+        elif self._shapes != [array.shape for array in arguments]:
+            return None
         else:
             inputs = arguments + [state[variable] for variable in self._read]
             if self._streams:

@@ -49,22 +49,29 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
 class Tier:
     """How a program is run, for each combination of shapes."""
 
-    __slots__ = ("calls", "compiling", "seconds", "versions", "worth")
+    __slots__ = ("calls", "compiling", "last", "seconds", "versions", "worth")
 
     def __init__(self, steps: int):
         self.versions: dict[tuple, Any] = {}
+        self.last: Any = None  # the version that ran last
         self.calls, self.seconds = 0, 0.0
         self.worth = WORTH * (SECONDS + SECONDS_A_STEP * steps)
         self.compiling = threading.Lock()
 
     def run(self, program: Program, arguments: list, state: Any) -> list:
         """The outputs, by the executor that is due."""
+        last = self.last
+        if last is not None:
+            outputs = last(program, arguments, state)
+            if outputs is not None:
+                return outputs
         try:
             key = tuple([array.shape for array in arguments])
         except AttributeError:  # lists and histories
             return interpret.run(program, arguments, state)
         version = self.versions.get(key)
         if version is not None and version is not REFUSED:
+            self.last = version
             return version(program, arguments, state)
         mode = settings.executor.get()
         if version is None and mode != "interpret" and self._due(mode):
@@ -93,6 +100,8 @@ class Tier:
                 self.versions.pop(next(iter(self.versions)))
             version = compiled(program, arguments, state)
             self.versions[key] = version
+            if version is not REFUSED:
+                self.last = version
             return version
         finally:
             self.compiling.release()
