@@ -98,13 +98,23 @@ class Tier:
         try:
             if len(self.versions) >= VERSIONS:
                 self.versions.pop(next(iter(self.versions)))
-            version = compiled(program, arguments, state)
+            version = self._version(program, arguments, state)
             self.versions[key] = version
             if version is not REFUSED:
                 self.last = version
             return version
         finally:
             self.compiling.release()
+
+    def _version(self, program: Program, arguments: list, state: Any) -> Any:
+        """The compiled program; where the compiler fails by a fault of its own, the interpreter."""
+        if settings.executor.get() == "llvm":
+            return compiled(program, arguments, state)
+        try:
+            return compiled(program, arguments, state)
+        except Exception as error:  # noqa: BLE001 -- the program is right, and can be run
+            program.notes.append(f"interpreted: the compiler failed: {error!r}")
+            return REFUSED
 
 
 def compiled(program: Program, arguments: list, state: Any) -> Any:
@@ -134,6 +144,7 @@ def _count_of_one() -> int:
 
 
 UNSHARED = _count_of_one()  # `sys.getrefcount` of what one container and one local name refer to
+
 
 def is_writable(array: Any) -> bool:
     """Whether an array has memory of its own, in row-major order, that may be written."""

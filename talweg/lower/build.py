@@ -22,7 +22,7 @@ from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat, unflatten
 from talweg.lower.loops import Buffer, Expr, Host, If, Kernel, LoopProgram, Store, const, load
 from talweg.lower.nests import NestBuilder, general_loops, guarded, plain_loops
-from talweg.lower.pull import Pull
+from talweg.lower.pull import Pull, is_plain
 from talweg.lower.stored import Storage
 from talweg.lower.views import base_of
 from talweg.passes.straight import Equation, Straight, Value
@@ -95,13 +95,15 @@ class _Builder:
     def build(self) -> Lowered:
         """Everything."""
         self.state = {variable: buffer for variable, buffer, _ in self.lowered.states}
-        finals = place_finals(self.grouping, self.copies)
+        plain = [copy for copy in self.copies if is_plain(copy[1].dtype)]
+        finals = place_finals(self.grouping, plain)
         blocks: list[Any] = []
         count = len(self.grouping.units) - len(finals)
         last = [self._unit(nest) for nest in reversed(finals)][::-1]
         for unit in reversed(self.grouping.units[:count]):
             blocks += [block for block in reversed(self._blocks(unit)) if block is not None]
         blocks.reverse()
+        last += self._host_copies()
         if last and self.guard is not None:
             blocks += self._guarded(last)
         else:
@@ -109,6 +111,15 @@ class _Builder:
         self.program.blocks = blocks
         self.lowered.reasons = [(repr(value), text) for value, text in self.grouping.reasons]
         return self.lowered
+
+    def _host_copies(self) -> list:
+        """Copies of what loops have no numbers for."""
+        found = [copy for copy in self.copies if not is_plain(copy[1].dtype)]
+        for variable, before, after in self.straight.states:
+            if after is not before and not is_plain(after.dtype):
+                found.append((after, self.state[variable]))
+        return [Host("copy", partial(np.reshape, shape=buffer.shape), [self.buffer_of(v)], [buffer])
+                for v, buffer in found]  # fmt: skip
 
     def _guarded(self, last: list) -> list:
         """The last nests, run only if all went well."""
@@ -238,9 +249,18 @@ class _Builder:
         if any(buffer.shape != dims for buffer, dims in zip(inputs, shapes)):
             function = partial(_reshaped, function, shapes)
         outputs = [self.buffer_of(x) for x in equation.outputs]
+        if any(x.dims != buffer.shape for x, buffer in zip(equation.outputs, outputs)):
+            function = partial(_results_reshaped, function, [b.shape for b in outputs])
         found = Host(equation.prim.name, function, inputs, outputs)
         found.node = equation.node
         return found
+
+
+def _results_reshaped(function: Any, shapes: list, *arrays: Any) -> Any:
+    results = function(*arrays)
+    if type(results) is tuple:
+        return tuple([np.reshape(x, shape) for x, shape in zip(results, shapes)])
+    return np.reshape(results, shapes[0])
 
 
 def is_load(expr: Expr, buffer: Buffer, place: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.lower.group import Grouping, Nest
+from talweg.lower.pull import is_plain
 from talweg.lower.views import base_of
 from talweg.passes.straight import Value
 
@@ -18,7 +19,7 @@ def place_finals(grouping: Grouping, copies: list[tuple[Value, Any]]) -> list[Ne
     """The final nests in order; `copies` are (value, buffer) of results that need a copy."""
     straight = grouping.straight
     writes = [(after, variable, before) for variable, before, after in straight.states
-              if after is not before]  # fmt: skip
+              if after is not before and is_plain(after.dtype)]  # fmt: skip
     while True:
         count = len(grouping.units)
         for value, target in copies:

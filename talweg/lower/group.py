@@ -320,7 +320,7 @@ class _Trial:
         base = base_of(value)
         place = flat(index, value.dims)
         if base in nest.levels:
-            fold = is_fold_value(base)
+            fold = is_fold_value(base) and not nest.final
             if place != nest.place(base, fold):
                 raise RefusedError(f"{base} is read at other places than its own")
             self.reads.add(base)

@@ -33,12 +33,20 @@ class NotStraightError(Exception):
     """Why a program cannot be made straight: sizes that depend on values, say."""
 
 
+KINDS = frozenset(
+    ("bool", "bfloat16", "float16", "float32", "float64", "int8", "int16", "int32", "int64",
+     "uint8", "uint16", "uint32", "uint64", "complex64", "complex128")
+)  # fmt: skip
+
+
 class Value:
     """An array the program has at some time: sizes, dtype, and `content` if it is a constant."""
 
     __slots__ = ("content", "dims", "dtype", "maker")
 
     def __init__(self, dims: tuple, dtype: DType, content: Any = None):
+        if dtype.name not in KINDS:
+            raise NotStraightError(f"values of dtype {dtype.name} are not compiled")
         self.dims, self.dtype, self.content = dims, dtype, content
         self.maker: Equation | None = None
 
