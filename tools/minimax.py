@@ -253,6 +253,12 @@ FITS = [
     ),
     odd("tan", "float32", mpmath.tan, 6, 0.7855),
     odd("tan", "float64", mpmath.tan, 13, 0.7855),
+    odd("atan", "float32", mpmath.atan, 8, 1),
+    odd("atan", "float64", mpmath.atan, 19, 1),
+    odd("asin", "float32", mpmath.asin, 4, 0.5),
+    odd("asin", "float64", mpmath.asin, 11, 0.5),
+    odd("sinh", "float32", mpmath.sinh, 3, 1),
+    odd("sinh", "float64", mpmath.sinh, 6, 1),
     Fit(  # erf(x) / x - 1
         "erf", "float64", root(lambda x: mpmath.erf(x) / x - 1), 12, 0, 1,
         root(lambda x: x / mpmath.erf(x)),

@@ -15,6 +15,7 @@ from talweg.core.dtypes import DType
 from talweg.execute.llvm import vector_math_error as errors
 from talweg.execute.llvm import vector_math_exponential as exponential
 from talweg.execute.llvm import vector_math_hyperbolic as hyperbolic
+from talweg.execute.llvm import vector_math_inverse as inverse
 from talweg.execute.llvm import vector_math_logarithm as logarithm
 from talweg.execute.llvm import vector_math_power as power
 from talweg.execute.llvm import vector_math_trigonometry as trigonometry
@@ -30,7 +31,16 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sin": trigonometry.sin,
     "cos": trigonometry.cos,
     "tan": trigonometry.tan,
+    "asin": inverse.asin,
+    "acos": inverse.acos,
+    "atan": inverse.atan,
+    "atan2": inverse.atan2,
+    "sinh": hyperbolic.sinh,
+    "cosh": hyperbolic.cosh,
     "tanh": hyperbolic.tanh,
+    "asinh": hyperbolic.asinh,
+    "acosh": hyperbolic.acosh,
+    "atanh": hyperbolic.atanh,
     "erf": errors.erf,
     "erfc": errors.erfc,
     "pow": power.pow,

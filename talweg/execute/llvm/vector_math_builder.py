@@ -240,6 +240,17 @@ class Block:
             value = self.fma(value, x, coefficient)
         return value
 
+    def two_sum(self, x: Operand, y: Operand) -> tuple[Value, Value]:
+        """x + y rounded, and what is lost by that (Knuth's algorithm)."""
+        x, y = self.constant(x), self.constant(y)
+        total = x + y
+        second = total - x
+        return total, (x - (total - second)) + (y - second)
+
+    def ones(self, mask: Value) -> Value:
+        """1 where the mask is true, 0 elsewhere."""
+        return self.select(mask, self.constant(1.0), 0.0)
+
     def mended(self, mask: Value, function: str, x: Value, usual: Value) -> Value:
         """`usual`, but where the mask (which is so hardly ever) is true, function(x)."""
         flag = mask.name

@@ -94,13 +94,13 @@ def erfc(f: Block, x: Value) -> Value:
     near = f.fma(-x, f.polynomial(x * x, NEAR[f.dtype.name]), 1.0 - x)
     a = f.at_most(f.abs(x), limit)
     square = a * a
-    i, r = reduced(f, -square, 2 * f.bias)
-    w = expm1_reduced(f, r - f.fma(a, a, -square))
+    i, r = reduced(f, -square, 2 * f.bias, f.fma(-a, a, square))
+    w = expm1_reduced(f, r)
     below = f.at_least(a, start) + center
     inverse = 1.0 / below
     lost = f.fma(inverse, below, -1.0) + inverse * (a - (below - center))
-    part = inverse * (2.0 * center)
-    q = f.fma(part, lost, 1.0 - part)
+    q = f.fma(inverse, -2.0 * center, 1.0)
+    q = f.fma(inverse * (2.0 * center), lost, q)
     first, *others = coefficients
     step = q * f.polynomial(q, others)
     value = first + step

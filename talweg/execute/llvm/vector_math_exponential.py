@@ -22,8 +22,8 @@ TAIL = {
 }  # fmt: skip
 
 
-def reduced(f: Block, x: Value, offset: int) -> tuple[Value, Value]:
-    """(i, r): x = n ln 2 + r, |r| <= ln 2 / 2, and i an integer whose low bits are n + offset.
+def reduced(f: Block, x: Value, offset: int, rest: Value | None = None) -> tuple[Value, Value]:
+    """(i, r): x + rest = n ln 2 + r, |r| <= ln 2 / 2, and i an integer with low bits n + offset.
 
     Adding 1.5 2^mantissa to a number rounds it to a whole one, which is then in the low bits.
     """
@@ -31,7 +31,8 @@ def reduced(f: Block, x: Value, offset: int) -> tuple[Value, Value]:
     shifted = f.fma(x, LOG2E, magic)
     n = shifted - magic
     high, low = LN2[f.dtype.name]
-    return f.bits(shifted), f.fma(n, -low, f.fma(n, -high, x))
+    r = f.fma(n, -high, x)
+    return f.bits(shifted), f.fma(n, -low, r) if rest is None else r + f.fma(n, -low, rest)
 
 
 def expm1_reduced(f: Block, r: Value) -> Value:
@@ -50,11 +51,16 @@ def in_halves(f: Block, value: Value, i: Value) -> Value:
     return value * f.of_bits(half) * f.of_bits((i << f.mantissa) - half)
 
 
+def polynomial_exp(f: Block, r: Value) -> Value:
+    """exp(r) for |r| <= ln 2 / 2."""
+    return f.polynomial(r, (1.0, 1.0, *TAIL[f.dtype.name]))
+
+
 def exp(f: Block, x: Value) -> Value:
     """2^n exp(r)."""
     low, high = (-104.0, 89.0) if f.single else (-746.0, 710.0)
     i, r = reduced(f, f.at_least(f.at_most(x, high), low), 2 * f.bias)
-    return in_halves(f, f.polynomial(r, (1.0, 1.0, *TAIL[f.dtype.name])), i)
+    return in_halves(f, polynomial_exp(f, r), i)
 
 
 def expm1(f: Block, x: Value) -> Value:

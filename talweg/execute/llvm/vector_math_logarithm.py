@@ -6,7 +6,7 @@ fdlibm's e_log.c, f - (f^2 / 2 - s (f^2 / 2 + s^2 P(s^2))), where what is rounde
 
 from __future__ import annotations
 
-from talweg.execute.llvm.vector_math_builder import Block, Value
+from talweg.execute.llvm.vector_math_builder import Block, Operand, Value
 from talweg.execute.llvm.vector_math_exponential import LN2, exp
 
 ROOT_HALF = 0.7071067811865476
@@ -72,27 +72,28 @@ def log(f: Block, x: Value) -> Value:
     return _ends(f, x, log_of(f, e, m - 1.0), 0.0)
 
 
-def log1p_positive(f: Block, x: Value) -> Value:
-    """log(1 + x) for finite x > -1.
+def log_of_sum(f: Block, u: Value, lost: Value, add: Operand = 0.0) -> Value:
+    """log(u + lost) + add ln 2 for positive normal u, and `lost` of the size of its last bit.
 
-    u = 1 + x is rounded; what is lost, x - (u - 1), is exact while it matters, and is added to the
-    mantissa of u, times 2^-e (0 for the largest e, where it does not matter).
+    `lost` is added to the mantissa of u less 1, so that u near 1 loses nothing; it is multiplied by
+    2^-e before (for the largest e by 0).
     """
-    u = x + 1.0
-    lost = x - (u - 1.0)
     e, m, biased = split(f, u)
     twice = f.of_bits((2 * f.bias + 1 - biased) << f.mantissa)
-    return log_of(f, e, f.fma(lost * 0.5, twice, m - 1.0))
+    return log_of(f, e + add, f.fma(lost * 0.5, twice, m - 1.0))
 
 
 def log1p(f: Block, x: Value) -> Value:
-    """log(1 + x), also where 1 + x is rounded to 1; x itself where x^2 / 2 is not seen."""
-    value = _ends(f, x, log1p_positive(f, x), -1.0)
+    """log(u + (x - (u - 1))) with u = 1 + x; x itself where x^2 / 2 is not seen."""
+    u = x + 1.0
+    value = _ends(f, x, log_of_sum(f, u, x - (u - 1.0)), -1.0)
     return f.select(f.abs(x) < 2.0 ** -(f.mantissa + 2), x, value)
 
 
 def softplus(f: Block, x: Value) -> Value:
     """max(x, 0) + log1p(exp(-|x|))."""
     small = exp(f, -f.abs(x))
-    tail = f.select(small < 2.0 ** -(f.mantissa + 2), small, log1p_positive(f, small))
+    u = small + 1.0
+    tail = log_of_sum(f, u, small - (u - 1.0))
+    tail = f.select(small < 2.0 ** -(f.mantissa + 2), small, tail)
     return f.at_least(x, 0.0) + tail

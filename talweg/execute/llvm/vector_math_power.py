@@ -10,7 +10,7 @@ the Available Precision", 1971; with FMA for exact products).
 from __future__ import annotations
 
 from talweg.execute.llvm.vector_math_builder import Block, Value
-from talweg.execute.llvm.vector_math_exponential import LN2, TAIL, in_halves
+from talweg.execute.llvm.vector_math_exponential import LN2, in_halves, polynomial_exp
 from talweg.execute.llvm.vector_math_logarithm import split
 
 # log2((1 + s) / (1 - s)) / s by s^2, |s| <= 0.1716; 2^-37.8
@@ -90,8 +90,7 @@ def _power_double(f: Block, size: Value, y: Value) -> Value:
     magic = 1.5 * 2.0**f.mantissa + 2 * f.bias
     shifted = product + magic
     r = product - (shifted - magic) + rest
-    value = f.polynomial(r * LN2["float64"][0], (1.0, 1.0, *TAIL["float64"]))
-    return in_halves(f, value, f.bits(shifted))
+    return in_halves(f, polynomial_exp(f, r * LN2["float64"][0]), f.bits(shifted))
 
 
 def pow(f: Block, x: Value, y: Value) -> Value:
