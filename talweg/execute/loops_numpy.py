@@ -32,6 +32,7 @@ from talweg.lower.loops import (
     Kernel,
     LoopProgram,
     Pointer,
+    Repeat,
     Store,
     Tile,
     Update,
@@ -92,6 +93,7 @@ class _Machine:
     def __init__(self, memory: Memory, lanes: bool):
         self.memory, self.side_by_side = memory, lanes
         self.scratch = False  # whether the kernel that runs has scratch buffers
+        self.axes: dict[Axis, NDArray] = {}  # of the repeats around
 
     # -- blocks
 
@@ -101,6 +103,8 @@ class _Machine:
                 self.kernel(block)
             elif type(block) is Host:
                 self.host(block)
+            elif type(block) is Repeat:
+                self.repeat(block)
             elif type(block) is While:
                 self.blocks(block.test)
                 while self.flag(block.flag):
@@ -113,12 +117,21 @@ class _Machine:
             else:
                 raise InternalError(None, None, f"{type(block).__name__} is no block")
 
+    def repeat(self, block: Repeat) -> None:
+        for i in range(block.axis.extent):
+            if block.flag is not None and not self.flag(block.flag):
+                break
+            self.axes[block.axis] = np.full(1, i)
+            self.blocks(block.body)
+
     def flag(self, buffer: Any) -> bool:
         return bool(self.memory.read(buffer, np.zeros(1, np.int64))[0])
 
     def kernel(self, kernel: Kernel) -> None:
         self.scratch = self.memory.poison_scratch()
-        self.statements(kernel.body, _Frame(None, 1))
+        frame = _Frame(None, 1)
+        frame.axes.update(self.axes)
+        self.statements(kernel.body, frame)
 
     def host(self, host: Host) -> None:
         if host.function is None:

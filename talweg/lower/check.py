@@ -15,6 +15,7 @@ from typing import Any
 from talweg.core.dtypes import bool_, int32
 from talweg.lower.check_races import check_races
 from talweg.lower.check_scalars import check_expressions
+from talweg.lower.index import Axis
 from talweg.lower.loops import (
     KINDS,
     LOOPS,
@@ -26,6 +27,7 @@ from talweg.lower.loops import (
     Kernel,
     LoopProgram,
     Pointer,
+    Repeat,
     Store,
     Tile,
     Update,
@@ -75,6 +77,7 @@ class _Blocks:
 
     def __init__(self, known: set[Buffer]):
         self.known = known
+        self.axes: list[Axis] = []  # of the repeats around
 
     def run(self, blocks: list, full: set[Buffer]) -> set[Buffer]:
         """The buffers that hold something after the blocks; `full` did before."""
@@ -83,6 +86,8 @@ class _Blocks:
                 full = full | self.kernel(block, set(full))
             elif type(block) is Host:
                 full = full | self.host(block, full)
+            elif type(block) is Repeat:
+                full = self.repeat(block, full)
             elif type(block) is While:
                 full = self.run(block.test, full)
                 self._single(block.flag, bool_, "the flag of a while")
@@ -97,6 +102,19 @@ class _Blocks:
             else:
                 raise refuse("program", f"{type(block).__name__} is no block")
         return full
+
+    def repeat(self, block: Repeat, full: set[Buffer]) -> set[Buffer]:
+        """Check a repeat; the buffers that are full after it."""
+        place = f"repeat {block.axis.name} in {block.axis.extent}"
+        if type(block.axis.extent) is not int or block.axis.extent < 0 or block.axis in self.axes:
+            raise refuse(place, "it has no axis of its own, or no extent")
+        if block.flag is not None:
+            self._single(block.flag, bool_, "the flag of a repeat")
+            self.read(block.flag, full, "the flag of a repeat")
+        self.axes.append(block.axis)
+        after = self.run(block.body, full)
+        self.axes.pop()
+        return after if block.axis.extent and block.flag is None else full
 
     def _single(self, buffer: Buffer, dtype: Any, place: str) -> None:
         if buffer.size != 1 or buffer.dtype is not dtype:
@@ -139,8 +157,8 @@ class _Blocks:
         _check_parallel(kernel.body, place)
         full = {buffer for buffer in full if buffer.kind != "scratch"}
         self.order(kernel.body, full, place, set())
-        check_expressions(kernel)
-        check_races(kernel)
+        check_expressions(kernel, self.axes)
+        check_races(kernel, self.axes)
         return {buffer for buffer in full if buffer.kind != "scratch"}
 
     def _form(self, statement: Any, place: str) -> None:

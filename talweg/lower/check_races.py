@@ -7,6 +7,7 @@ computed from data, guarded loads, and statements within conditions are taken to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,11 @@ class _Access:
         self.writes = False
 
 
-def check_races(kernel: Kernel) -> None:
-    """InternalError where two iterations of a loop touch one element, and one of them writes."""
+def check_races(kernel: Kernel, axes: Sequence[Axis] = ()) -> None:
+    """InternalError where two iterations of a loop touch one element, and one of them writes.
+
+    `axes` are those of repeats around the kernel.
+    """
     place = f"kernel {kernel.name}"
     accesses: list[_Access] = []
     _collect(kernel.body, (), f"{place}: ", accesses)
@@ -51,7 +55,7 @@ def check_races(kernel: Kernel) -> None:
         if type(statement) is not For or statement.kind not in _SIDE_BY_SIDE:
             continue
         if statement.axis.extent > 1:
-            _check_loop(statement, [a for a in accesses if statement in a.loops])
+            _check_loop(statement, [a for a in accesses if statement in a.loops], axes)
             _check_tiles(statement, f"{place}: {brief(statement)}")
     _check_scratch(kernel.body, place)
 
@@ -81,7 +85,7 @@ def _collect_call(call: Call, loops: tuple, where: str, found: list[_Access]) ->
             found.append(access)
 
 
-def _check_loop(loop: For, accesses: list[_Access]) -> None:
+def _check_loop(loop: For, accesses: list[_Access], around: Sequence[Axis]) -> None:
     """Check the accesses within one loop."""
     by_root: dict[Buffer, list[_Access]] = {}
     for access in accesses:
@@ -98,16 +102,16 @@ def _check_loop(loop: For, accesses: list[_Access]) -> None:
         exact = [access for access in own if not elements(access.index)]
         if any(access.writes for access in exact):
             for outer in (0, -1):
-                _check_places(loop, exact, outer)
+                _check_places(loop, exact, outer, around)
 
 
-def _check_places(loop: For, accesses: list[_Access], outer: int) -> None:
+def _check_places(loop: For, accesses: list[_Access], outer: int, around: Sequence) -> None:
     """Check that no place is written by one iteration and used by another."""
     owner: dict[int, int] = {}  # place: the iteration that writes there
     for access in sorted(accesses, key=lambda access: not access.writes):
         if access.op is not None and loop.kind == "unroll":
             continue
-        places, turns = _places(loop, access, outer)
+        places, turns = _places(loop, access, outer, around)
         for place, turn in zip(places.tolist(), turns.tolist()):
             if access.writes:
                 other = owner.setdefault(place, turn)
@@ -119,10 +123,12 @@ def _check_places(loop: For, accesses: list[_Access], outer: int) -> None:
                 raise refuse(access.place, what)
 
 
-def _places(loop: For, access: _Access, outer: int) -> tuple[NDArray, NDArray]:
+def _places(
+    loop: For, access: _Access, outer: int, around: Sequence[Axis]
+) -> tuple[NDArray, NDArray]:
     """Bytes that an access starts at, and the loop's iteration for each."""
     depth = access.loops.index(loop)
-    fixed = [each.axis for each in access.loops[:depth]]
+    fixed = [*around, *[each.axis for each in access.loops[:depth]]]
     used = inner_axes(access.index)
     free = [each.axis for each in access.loops[depth:] if each.axis in used or each is loop]
     values = grid(free, _POINTS)

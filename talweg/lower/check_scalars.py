@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,11 @@ from talweg.lower.statements import bodies, brief, indices, refuse, roots
 _SIDE_BY_SIDE = frozenset(("vector", "unroll"))
 
 
-def check_expressions(kernel: Kernel) -> None:
-    """Check all expressions and indices of a kernel."""
-    _Checker(f"kernel {kernel.name}").body(kernel.body, False)
+def check_expressions(kernel: Kernel, axes: Sequence[Axis] = ()) -> None:
+    """Check all expressions and indices of a kernel; `axes` are those of repeats around it."""
+    checker = _Checker(f"kernel {kernel.name}")
+    checker.axes.update(dict.fromkeys(axes, "repeat"))
+    checker.body(kernel.body, False)
 
 
 class _Checker:

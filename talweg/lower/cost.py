@@ -23,6 +23,7 @@ from talweg.lower.loops import (
     Kernel,
     LoopProgram,
     Pointer,
+    Repeat,
     Store,
     Tile,
     Update,
@@ -62,7 +63,11 @@ NOTHING = Cost(0.0, 0, 0)
 
 
 def total(program: LoopProgram) -> Cost:
-    """The cost of a program: of a `while` one round, of an `if` its dearest body."""
+    """The cost of a program.
+
+    Of a `while`, and of a `repeat` that may end at any time, one round; of an `if` its dearest
+    body.
+    """
     return of_blocks(program.blocks)
 
 
@@ -74,6 +79,9 @@ def of_blocks(blocks: Iterable) -> Cost:
             found = found.plus(cost(block))
         elif type(block) is Host:
             found = found.plus(Cost(0.0, _nbytes(block.inputs), _nbytes(block.outputs)))
+        elif type(block) is Repeat:
+            times = block.axis.extent if block.flag is None else 1
+            found = found.plus(Cost(*[times * part for part in of_blocks(block.body)]))
         elif type(block) is While:
             found = found.plus(of_blocks(block.test)).plus(of_blocks(block.body))
         elif type(block) is If:

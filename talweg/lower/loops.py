@@ -2,9 +2,10 @@
 
 A `LoopProgram` has `Buffer`s (flat arrays of one dtype) and a body: a list of blocks that run one
 after the other.  A block is a `Kernel` (loops that read, compute and write), a `Host` call (the
-NumPy kernel of an operation, run by Python), or `While` and `If` over blocks.  Several threads run
-the same program: in a kernel each takes its share of the iterations of a `parallel` loop, and all
-wait for each other after every block.  A kernel without a parallel loop is run by one thread.
+NumPy kernel of an operation, run by Python), or `Repeat`, `While` and `If` over blocks.  Several
+threads run the same program: in a kernel each takes its share of the iterations of a `parallel`
+loop, and all wait for each other after every block.  A kernel without a parallel loop is run by one
+thread.
 
 In a kernel there are statements: `For` (a loop over an `Axis`), `Store`, `Tile` (numbers kept in
 registers), `Update` (of a tile), `Call` (a library routine), `When` (a condition).  Values are
@@ -340,6 +341,18 @@ class Host:
     def __init__(self, name: str, function: Any, inputs: Sequence, outputs: Sequence):
         self.name, self.function = name, function
         self.inputs, self.outputs, self.node = tuple(inputs), tuple(outputs), None
+
+
+class Repeat:
+    """Run `body` for each value of `axis`, in order; the axis can be used in all indices within.
+
+    With a `flag` (a bool buffer of one element): only while that holds, as found before each time.
+    """
+
+    __slots__ = ("axis", "body", "flag")
+
+    def __init__(self, axis: Axis, body: list, flag: Buffer | None = None):
+        self.axis, self.body, self.flag = axis, body, flag
 
 
 class While:

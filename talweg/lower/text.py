@@ -39,6 +39,7 @@ from talweg.lower.loops import (
     Kernel,
     LoopProgram,
     Pointer,
+    Repeat,
     Store,
     Tile,
     Update,
@@ -103,6 +104,17 @@ class _Writer:
         self.taken.add(found)
         return found
 
+    def enter(self, thing: Any) -> str:
+        """The name of an axis or tile, which is in scope from here on."""
+        name = plain(thing.name) if self.names else "i" if type(thing) is Axis else "r"
+        name = self._new_name(f"{name}_" if _SHARED.fullmatch(name) else name)
+        self.known[thing] = name
+        return name
+
+    def leave(self, thing: Any) -> None:
+        """An axis or tile is not in scope any more."""
+        self.taken.discard(self.known.pop(thing))
+
     def blocks(self, blocks: list, indent: str) -> None:
         inner = indent + "    "
         for block in blocks:
@@ -113,6 +125,12 @@ class _Writer:
                 inputs, outputs = self._list(block.inputs), self._list(block.outputs)
                 name = plain(block.name) if self.names else "h"
                 self.lines.append(f"{indent}host {name}({inputs}) -> {outputs}")
+            elif type(block) is Repeat:
+                name = self.enter(block.axis)
+                flag = f" while {self.known[block.flag]}" if block.flag is not None else ""
+                self.lines.append(f"{indent}repeat {name} in {block.axis.extent}{flag}:")
+                self.blocks(block.body, indent + "  ")
+                self.leave(block.axis)
             elif type(block) is While:
                 self.lines += [f"{indent}while {self.known[block.flag]}:", f"{indent}  test:"]
                 self.blocks(block.test, inner)
@@ -143,8 +161,8 @@ class _KernelWriter:
     """Writes one kernel: first what each statement and part is made of, then which have names."""
 
     def __init__(self, writer: _Writer):
-        self.new_name, self.taken, self.known = writer._new_name, writer.taken, writer.known
-        self.list_of, self.names = writer._list, writer.names
+        self.taken, self.known, self.list_of = writer.taken, writer.known, writer._list
+        self._enter, self._leave = writer.enter, writer.leave
         self.rows: list[tuple] = []  # indent, form, parts
         self.parts: list[_Part] = []  # operands first
         self.part_of: dict[int, _Part] = {}  # by expression, of lists that are being written
@@ -201,15 +219,6 @@ class _KernelWriter:
     def row(self, indent: str, form: str, parts: Sequence[_Part] = ()) -> None:
         """A line of text; the parts that are new in it have this row's number already."""
         self.rows.append((indent, form, parts))
-
-    def _enter(self, thing: Any) -> str:
-        name = plain(thing.name) if self.names else "i" if type(thing) is Axis else "r"
-        name = self.new_name(f"{name}_" if _SHARED.fullmatch(name) else name)
-        self.known[thing] = name
-        return name
-
-    def _leave(self, thing: Any) -> None:
-        self.taken.discard(self.known.pop(thing))
 
     def _name(self, thing: Any) -> str:
         found = self.known.get(thing)

@@ -22,6 +22,7 @@ from talweg.lower.loops import (
     Kernel,
     LoopProgram,
     Pointer,
+    Repeat,
     Store,
     Tile,
     Update,
@@ -31,8 +32,8 @@ from talweg.lower.loops import (
 from talweg.lower.scalars import SCALARS
 
 _WORDS = (
-    "program kernel host while test body if case for in tile when otherwise call reads writes "
-    "true false bits at else nan inf select"
+    "program kernel host repeat while test body if case for in tile when otherwise call reads "
+    "writes true false bits at else nan inf select"
 )
 KEYWORDS = frozenset(_WORDS.split()) | set(SCALARS) | set(LOOPS) | set(KINDS)
 _TOKEN = re.compile(
@@ -183,6 +184,8 @@ class _Reader:
                 found.append(self.kernel(tokens, comment, indent + 2))
             elif word == "host":
                 found.append(self.host(tokens))
+            elif word == "repeat":
+                found.append(self.repeat(tokens, indent + 2))
             elif word == "while":
                 flag = self.find(tokens, Buffer)
                 self.header("test", indent + 2)
@@ -198,6 +201,17 @@ class _Reader:
             else:
                 raise tokens.wrong("a block")
         return found
+
+    def repeat(self, tokens: _Tokens, indent: int) -> Repeat:
+        name = tokens.next()
+        tokens.expect("in")
+        axis = Axis(name, tokens.number())
+        flag = self.find(tokens, Buffer) if tokens.take("while") else None
+        known = dict(self.known)
+        self.known[name] = axis
+        body = self.blocks(indent)
+        self.known = known
+        return Repeat(axis, body, flag)
 
     def header(self, word: str, indent: int) -> None:
         tokens = _Tokens(self.line() if self.ahead(indent) else "")
