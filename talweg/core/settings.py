@@ -69,10 +69,11 @@ check = Setting(
     "check", boolean, False, "re-derive every result's shape and dtype after each kernel"
 )
 threads = Setting("threads", int, 0, "how many threads a compiled program uses; 0: all cores")
-cache = Setting(
-    "cache", str, "", "folder of compiled code; off: none; default: talweg in ~/.cache"
-)
+cache = Setting("cache", str, "", "folder of compiled code; off: none; default: talweg in ~/.cache")
 cache_megabytes = Setting("cache_megabytes", int, 256, "how much compiled code to keep on disk")
 executor = Setting(
-    "executor", str, "auto", "what runs graphs: interpret, llvm (compiled from the first call), auto"
+    "executor",
+    str,
+    "auto",
+    "what runs graphs: interpret, llvm (compiled from the first call), auto",
 )

@@ -1,0 +1,201 @@
+"""Object code on disk, so that a program is compiled once for a machine, not once for a process.
+
+A file for each entry, named by the hash of its key; keys say all that the content depends on.  A
+file begins with its own checksum: one that is damaged, cut short or foreign is as good as absent,
+and is written again.  Writing is to a file of another name, which then takes the entry's: readers,
+in other processes too, see a whole entry or none.  When files take more than `cache_megabytes`,
+those used longest ago go.  Nothing here raises: without a folder that can be written there is no
+cache, and compiling takes longer.
+
+The folder holds code that will be run: one that others may write to is not used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import threading
+import time
+
+from talweg.core import settings
+
+MAGIC = b"talweg 1\n"
+SUFFIX = ".object"
+TEMPORARY = ".writing"
+STALE = 3600.0  # seconds after which somebody's unfinished file is litter
+KEPT = 0.75  # how much of the bound is left by an eviction
+RECOUNT = 64  # entries written between counts of what is there: other processes write, too
+_DIGEST = 32
+
+_lock = threading.Lock()
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+)
+
+
+def default_folder() -> str:
+    """Where the cache is if the setting does not say."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "talweg")
+
+
+class Cache:
+    """The entries of one folder."""
+
+    def __init__(self, folder: str, limit: int):
+        self.folder, self.limit = folder, limit
+        self.readable = _trusted(folder)
+        self.writable = True  # until the first failure
+        self.total = self.written = 0  # bytes of all entries, about; how many we wrote
+
+    def path(self, key: bytes) -> str:
+        """The file of an entry."""
+        return os.path.join(self.folder, hashlib.sha256(key).hexdigest()[:40] + SUFFIX)
+
+    def get(self, key: bytes) -> bytes | None:
+        """An entry's content, None if there is none that is whole."""
+        if not self.readable:
+            return None
+        path = self.path(key)
+        try:
+            with open(path, "rb") as file:
+                found = file.read()
+        except OSError:
+            return None
+        content = _checked(found, key)
+        if content is not None:
+            with contextlib.suppress(OSError):
+                os.utime(path)
+        return content
+
+    def put(self, key: bytes, content: bytes) -> bool:
+        """Keep an entry; whether it was kept."""
+        if not self.writable or len(content) > self.limit // 2:
+            return False
+        if not self._make_folder():
+            self.writable = False
+            return False
+        whole = MAGIC + _digest(key, content) + content
+        try:
+            self._write(self.path(key), whole)
+        except OSError:
+            self.writable = False
+            return False
+        with _lock:
+            self._account(len(whole))
+        return True
+
+    def _make_folder(self) -> bool:
+        if not os.path.isdir(self.folder):
+            try:
+                os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            except OSError:
+                return False
+        self.readable = _trusted(self.folder)
+        return self.readable
+
+    def _write(self, path: str, whole: bytes) -> None:
+        descriptor, temporary = tempfile.mkstemp(TEMPORARY, dir=self.folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(whole)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+    def _account(self, written: int) -> None:
+        """Count what was written; make room if there is too much."""
+        self.total += written
+        if self.written % RECOUNT == 0:
+            self.total = sum(size for _, size, _ in self.entries())
+        self.written += 1
+        if self.total > self.limit:
+            self.total = self._evict()
+
+    def entries(self) -> list[tuple[float, int, str]]:
+        """(time of last use, bytes, path) of all entries; litter is swept up on the way."""
+        found = []
+        try:
+            with os.scandir(self.folder) as files:
+                for file in files:
+                    with contextlib.suppress(OSError):
+                        status = file.stat()
+                        if file.name.endswith(SUFFIX):
+                            found.append((status.st_mtime, status.st_size, file.path))
+                        elif file.name.endswith(TEMPORARY) and _is_stale(status.st_mtime):
+                            os.unlink(file.path)
+        except OSError:
+            pass
+        return found
+
+    def _evict(self) -> int:
+        """Delete what was used longest ago; the bytes that are left."""
+        entries = sorted(self.entries())
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in entries:
+            if total <= self.limit * KEPT:
+                break
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            total -= size
+        return total
+
+
+def _is_stale(written: float) -> bool:
+    return time.time() - written > STALE
+
+
+def _digest(key: bytes, content: bytes) -> bytes:
+    """The checksum of an entry; with the key, so that a renamed file does not pass for another."""
+    return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
+
+
+def _checked(found: bytes, key: bytes) -> bytes | None:
+    """The content of an entry's file, None if it is not what was written."""
+    start = len(MAGIC) + _DIGEST
+    if len(found) < start or not found.startswith(MAGIC):
+        return None
+    content = found[start:]
+    return content if found[len(MAGIC) : start] == _digest(key, content) else None
+
+
+def _trusted(folder: str) -> bool:
+    """Whether only this user (or root) can have written what is in a folder."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return False
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid in (os.getuid(), 0) and not status.st_mode & 0o022
+
+
+_caches: dict[tuple, Cache] = {}
+
+
+def current() -> Cache | None:
+    """The cache that the settings ask for; None if it is off."""
+    folder = settings.cache.get()
+    if folder.strip().lower() in ("off", "0", "no", "false"):
+        return None
+    place = (folder or default_folder(), settings.cache_megabytes.get())
+    found = _caches.get(place)
+    if found is None:
+        found = _caches[place] = Cache(os.path.expanduser(place[0]), place[1] << 20)
+    return found
+
+
+def get(key: bytes) -> bytes | None:
+    """An entry of the current cache."""
+    cache = current()
+    return None if cache is None else cache.get(key)
+
+
+def put(key: bytes, content: bytes) -> bool:
+    """Keep an entry in the current cache; whether it was kept."""
+    cache = current()
+    return cache is not None and cache.put(key, content)

@@ -1,0 +1,316 @@
+"""A loop program as machine code, with memory to run in.
+
+An `Executable` is called with the arrays of its inputs and states, writes states in place, and
+gives new arrays for its outputs.  What one run at a time needs, a table of the addresses of all
+buffers and the arena of temporaries, is a `Frame`; there is one more for each thread that runs the
+same executable at the same time.
+
+A call that is as it should be never comes to Python (`dispatch.py`).  Others do: arguments that are
+not plain arrays of the dtype are made so; a missing frame is made; a host call that raised is
+raised again, with what was written before it in the states.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from talweg.core.errors import InternalError, ResourceExhaustedError, compose
+from talweg.execute import cache
+from talweg.execute.llvm import dispatch, emit, jit, routines, vector_math
+from talweg.execute.llvm.frame import Frame
+from talweg.execute.llvm.threads import aligned, the_team, wanted
+from talweg.lower import cost, memory
+from talweg.lower.loops import Buffer, Call, For, If, Kernel, LoopProgram, When, While
+
+SMALL = 20_000.0  # operations and bytes up to which a program keeps the GIL: a few microseconds
+SHARED = 200_000.0  # from which on it is worth it to wake other threads
+
+_NO_STATES: list = []
+
+
+class Executable:
+    """A compiled program: `executable(inputs, states)` is the list of its outputs.
+
+    Inputs, states and outputs are in the order of the program's buffers, unless lists of buffers
+    say otherwise; a "state" that is only read may be of kind input.  `key`: a name for what the
+    program computes (its text), under which its code is kept on disk, so that it need not even be
+    emitted again.
+    """
+
+    def __init__(
+        self,
+        program: LoopProgram,
+        inputs: Sequence[Buffer] | None = None,
+        states: Sequence[Buffer] | None = None,
+        outputs: Sequence[Buffer] | None = None,
+        threads: int | None = None,
+        key: str | None = None,
+        native: bool = True,
+    ):
+        self.program = program
+        self.inputs = _of_kind(program, "input") if inputs is None else list(inputs)
+        self.states = _of_kind(program, "state") if states is None else list(states)
+        self.outputs = _of_kind(program, "output") if outputs is None else list(outputs)
+        self.calls = list(calls(program.blocks))
+        self.releases, self.threads = _effort(program, threads)
+        self.plan = memory.plan(program, self.threads)
+        self.code = compiled(program, self.calls, key)
+        self.layout = dispatch.Layout(program, self.inputs, self.states, self.outputs)
+        self.layout.set("release", int(self.releases))
+        self.constants = _constants(program)
+        self.frames: list[Frame] = []
+        self._lock = threading.Lock()
+        if self.calls:
+            the_team().control_blas(*routines.thread_functions())
+        self.native = native and dispatch.works()
+        self.enter: Any = dispatch.builtin(self.layout) if self.native else _decline
+        _executables.add(self)
+
+    def __call__(self, inputs: list, states: list = _NO_STATES) -> list:
+        """The outputs, new arrays."""
+        try:
+            result = self.enter(inputs, states)
+            if type(result) is list:
+                return result
+            if result is False:
+                self._raise()
+            return self._run_slowly(inputs, states)
+        except MemoryError:
+            raise _exhausted(self.program) from None
+
+    def _run_slowly(self, inputs: list, states: list) -> list:
+        """Run with whatever stood in the way put right."""
+        arrays = [_plain(x, buffer) for x, buffer in _pairs(inputs, self.inputs, "input")]
+        held, after = [], []
+        for x, buffer in _pairs(states, self.states, "state"):
+            array = _plain(x, buffer)
+            if buffer.kind == "state":
+                if type(x) is not np.ndarray or not x.flags.writeable:
+                    raise _wrong(buffer, x, "an array that can be written to")
+                if not np.may_share_memory(array, x) or not array.flags.writeable:
+                    after.append((x, array))
+                arrays = [a.copy() if np.may_share_memory(a, array) else a for a in arrays]
+            held.append(array)
+        try:
+            result = self._attempt(arrays, held)
+        finally:
+            for x, array in after:
+                x[...] = array
+        return result
+
+    def _attempt(self, inputs: list, states: list) -> list:
+        """Run with plain arrays; with a new frame if all are in use."""
+        for _ in range(3 if self.native else 0):
+            result = self.enter(inputs, states)
+            if type(result) is list:
+                return result
+            if result is False:
+                self._raise()
+            self._add_frame()
+        return self._run_from_python(inputs, states)
+
+    def _add_frame(self) -> Frame:
+        """One more frame; a MemoryError if there is not enough for its arena."""
+        the_team().ensure(self.threads)
+        frame = Frame(self.program, self.plan, self.constants, self.layout.places)
+        frame.set("run", self.code.addresses["run"])
+        frame.set("threads", self.threads)
+        frame.set("blas", bool(self.calls))
+        with self._lock:
+            if self.frames:
+                self.frames[-1].set("next", frame.address)
+            else:
+                self.layout.set("frames", frame.address)
+            self.frames.append(frame)
+        return frame
+
+    def _raise(self) -> None:
+        """Raise what a host call has raised in this thread."""
+        for frame in self.frames:
+            error = frame.take_error()
+            if error is not None:
+                try:
+                    raise error
+                finally:
+                    del error  # its traceback holds this frame: no circle
+        raise InternalError(None, None, "a host call failed, and left no error")
+
+    # -- without the native entry
+
+    def _run_from_python(self, inputs: list, states: list) -> list:
+        """What the native entry does."""
+        results = [np.empty(b.shape, b.dtype.numpy_dtype) for b in self.outputs]
+        frame = self._free_frame()
+        for buffers, arrays in ((self.inputs, inputs), (self.states, states)):
+            for buffer, array in zip(buffers, arrays):
+                frame.table[self.layout.places[buffer]] = array.ctypes.data
+        for buffer, array in zip(self.outputs, results):
+            frame.table[self.layout.places[buffer]] = array.ctypes.data
+        for place, whole, offset in self.layout.parts:
+            frame.table[place] = frame.table[whole] + offset
+        the_team().launch(frame.address)
+        if frame.get("failed"):
+            self._raise()
+        frame.set("busy", 0)
+        return results
+
+    def _free_frame(self) -> Frame:
+        """A frame that is not in use, and is now."""
+        while True:
+            with self._lock:
+                for frame in self.frames:
+                    if not frame.get("busy"):
+                        frame.set("busy", 1)
+                        frame.set("failed", 0)
+                        return frame
+            self._add_frame()
+
+    def forget_frames(self) -> None:
+        """In a forked child: have new frames, and so threads; what runs has kept its own."""
+        self._parents_frames, self.frames = self.frames, []
+        self.layout.set("frames", 0)
+        self._lock = threading.Lock()
+
+
+_executables: weakref.WeakSet[Executable] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for executable in list(_executables):
+        executable.forget_frames()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def compiled(program: LoopProgram, called: Iterable[Call], key: str | None = None) -> jit.Code:
+    """The code of a program, in memory."""
+    symbols = dict(routines.symbols(called))
+    for name in ("talweg_barrier", "talweg_host", "talweg_failed"):
+        symbols[name] = the_team().addresses[name]
+    kept_under = None if key is None else f"program\n{jit.fingerprint()}\n{key}".encode()
+    found = None if kept_under is None else cache.get(kept_under)
+    if found is None:
+        found = jit.object_file(module_text(program))
+        if kept_under is not None:
+            cache.put(kept_under, found)
+    return jit.Code(found, symbols)
+
+
+def module_text(program: LoopProgram) -> str:
+    """The LLVM IR of a program."""
+    return emit.emit(program, jit.vector_bytes(), vector_math.Library())
+
+
+def calls(blocks: Iterable) -> list[Call]:
+    """The calls of library routines."""
+    found: list[Call] = []
+    stack = list(blocks)
+    while stack:
+        part = stack.pop()
+        kind = type(part)
+        if kind is Call:
+            found.append(part)
+        elif kind in (Kernel, For):
+            stack += part.body
+        elif kind is When:
+            stack += [*part.body, *part.otherwise]
+        elif kind is While:
+            stack += [*part.test, *part.body]
+        elif kind is If:
+            stack += [block for body in part.bodies for block in body]
+    return found
+
+
+def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int]:
+    """Whether to let go of the GIL while it runs, and on how many threads to run it."""
+    work = cost.total(program)
+    effort = work.flops + work.bytes_moved
+    if any(type(block) is While for block in program.blocks):
+        effort = max(effort, SHARED)
+    if threads is None:
+        threads = wanted() if effort >= SHARED and _is_parallel(program.blocks) else 1
+    return threads > 1 or effort > SMALL, threads
+
+
+def _is_parallel(blocks: Iterable) -> bool:
+    """Whether there is a loop whose iterations threads can share."""
+    for block in blocks:
+        kind = type(block)
+        if kind is Kernel:
+            if any(type(part) is For and part.kind == "parallel" for part in block.body):
+                return True
+        elif kind is While:
+            if _is_parallel([*block.test, *block.body]):
+                return True
+        elif kind is If and any(map(_is_parallel, block.bodies)):
+            return True
+    return False
+
+
+def _of_kind(program: LoopProgram, kind: str) -> list[Buffer]:
+    return [b for b in program.buffers if b.kind == kind and b.part is None]
+
+
+def _constants(program: LoopProgram) -> dict[Buffer, NDArray]:
+    """The contents of constants, at addresses that vectors can be read from."""
+    found = {}
+    for buffer in program.buffers:
+        if buffer.kind == "constant" and buffer.part is None:
+            content = np.asarray(buffer.content, buffer.dtype.numpy_dtype, order="C")
+            if content.size != buffer.size:
+                raise _wrong(buffer, content, "the content of a constant")
+            if content.ctypes.data % memory.ALIGNMENT or not content.flags.c_contiguous:
+                place = aligned(buffer.nbytes)
+                place[...] = np.frombuffer(content.tobytes(), np.uint8)
+                content = place
+            found[buffer] = content
+    return found
+
+
+def _decline(inputs: list, states: list) -> None:
+    """What the native entry says to a call that Python has to make."""
+
+
+def _pairs(values: Iterable, buffers: list[Buffer], kind: str) -> list[tuple[Any, Buffer]]:
+    """Each value with its buffer."""
+    values = list(values)
+    if len(values) != len(buffers):
+        text = f"a compiled program was given {len(values)} {kind}s, and has {len(buffers)}"
+        raise InternalError(None, None, text)
+    return list(zip(values, buffers))
+
+
+def _plain(value: Any, buffer: Buffer) -> NDArray:
+    """A value as native code wants it; the value itself, if it is so already."""
+    dtype = buffer.dtype.numpy_dtype
+    array = value
+    if type(array) is not np.ndarray:
+        array = np.asarray(array, dtype if isinstance(value, (bool, int, float)) else None)
+    if array.dtype is not dtype:
+        if array.dtype != dtype and array.dtype.newbyteorder("=") != dtype:
+            raise _wrong(buffer, array, "an argument of a compiled program")
+        array = array.astype(dtype)
+    if array.shape != tuple(buffer.shape):
+        raise _wrong(buffer, array, "an argument of a compiled program")
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        array = array.copy(order="C")
+    return array
+
+
+def _wrong(buffer: Buffer, value: Any, what: str) -> InternalError:
+    found = f"{getattr(value, 'dtype', type(value).__name__)} {np.shape(value)}"
+    wanted_ = f"{buffer.dtype.name} {tuple(buffer.shape)}"
+    return InternalError(None, None, f"{buffer.name}, {what}: {found} instead of {wanted_}")
+
+
+def _exhausted(program: LoopProgram) -> ResourceExhaustedError:
+    text = compose("TW209", f"{program.name}: not enough memory for its results and temporaries")
+    return ResourceExhaustedError(None, None, text)

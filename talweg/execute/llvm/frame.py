@@ -1,0 +1,142 @@
+"""What one run of a program needs at a time: the addresses of its buffers, and its temporaries.
+
+Native code reads the fields (`team.FRAME`) and fills in the addresses of what a call is given;
+those of constants and of what lies in the arena are there from the start.  Host blocks come back to
+Python here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from talweg.core.errors import InternalError
+from talweg.execute.llvm import team
+from talweg.execute.llvm.dispatch import whole_of
+from talweg.execute.llvm.threads import aligned, the_team
+from talweg.lower.loops import Buffer, Host, If, LoopProgram, While
+from talweg.lower.memory import ALIGNMENT, Plan
+
+
+class Frame:
+    """The memory for one run; it must not go while one is on."""
+
+    def __init__(
+        self,
+        program: LoopProgram,
+        plan: Plan,
+        constants: Mapping[Buffer, NDArray],
+        places: Mapping[Buffer, int],
+    ):
+        self._fields = aligned(team.FRAME_BYTES).view(np.int64)
+        self.address = self._fields.ctypes.data
+        whole = np.empty(plan.nbytes + ALIGNMENT, np.uint8)
+        start = -whole.ctypes.data % ALIGNMENT
+        self.arena = whole[start : start + plan.nbytes]
+        self.table = np.zeros(len(program.buffers) + 1, np.int64)
+        self._held = np.zeros(len(program.buffers) + 1, np.int64)
+        self._place(program, constants)
+        self.hosts = HostCalls(program, self.table, places)
+        self.set("team", the_team().address)
+        self.set("buffers", self.table.ctypes.data)
+        self.set("held", self._held.ctypes.data)
+        self.set("host", id(self.hosts))
+
+    def get(self, name: str) -> int:
+        """One of the fields."""
+        return int(self._fields[team.FRAME[name] // 8])
+
+    def set(self, name: str, value: int) -> None:
+        """Set one of the fields."""
+        self._fields[team.FRAME[name] // 8] = value
+
+    def take_error(self) -> BaseException | None:
+        """What a host call has raised in this thread, if so; the frame is free again then."""
+        hosts = self.hosts
+        if hosts.error is None or hosts.thread != threading.get_ident():
+            return None
+        error, hosts.error = hosts.error, None
+        self.set("busy", 0)
+        return error
+
+    def _place(self, program: LoopProgram, constants: Mapping[Buffer, NDArray]) -> None:
+        """The addresses of what is not given to a call."""
+        start = self.arena.ctypes.data
+        for place, buffer in enumerate(program.buffers):
+            whole, offset = whole_of(buffer)
+            if whole.kind == "constant":
+                self.table[place] = constants[whole].ctypes.data + offset
+            elif whole.kind in ("temporary", "scratch"):
+                self.table[place] = start + whole.offset + offset
+
+
+class HostCalls:
+    """Runs host blocks by number, for one frame; what they raise is kept."""
+
+    def __init__(self, program: LoopProgram, table: NDArray, places: Mapping[Buffer, int]):
+        self.blocks = hosts(program.blocks)
+        self.table, self.places = table, places
+        self.error: BaseException | None = None
+        self.thread = 0
+
+    def __call__(self, number: int) -> bool:
+        """Run a block; whether it failed."""
+        block = self.blocks[number]
+        try:
+            self._run(block)
+        except BaseException as error:  # noqa: BLE001 -- raised again when the program has ended
+            if isinstance(error, Exception) and block.node is not None:
+                error.talweg_host = block  # type: ignore[attr-defined]
+            self.error, self.thread = error, threading.get_ident()
+            return True
+        return False
+
+    def _run(self, block: Host) -> None:
+        copies = _may_keep(block)
+        results = block.function(*[self._array(buffer, copies) for buffer in block.inputs])
+        if not isinstance(results, (tuple, list)):
+            results = (results,)
+        if len(results) != len(block.outputs):
+            raise InternalError(None, None, f"host call {block.name}: {len(results)} results")
+        for buffer, result in zip(block.outputs, results):
+            if np.shape(result) != tuple(buffer.shape):
+                found = f"{block.name} gave {np.shape(result)} instead of {tuple(buffer.shape)}"
+                raise InternalError(None, None, found)
+            target = self._array(buffer, False)
+            target.flags.writeable = True
+            target[...] = result
+
+    def _array(self, buffer: Buffer, copy: bool) -> NDArray:
+        """A buffer's elements: a read-only view of its memory, or a copy."""
+        if buffer.nbytes == 0:
+            return np.empty(buffer.shape, buffer.dtype.numpy_dtype)
+        address = int(self.table[self.places[buffer]])
+        held = (ctypes.c_char * buffer.nbytes).from_address(address)
+        array = np.frombuffer(held, buffer.dtype.numpy_dtype).reshape(buffer.shape)
+        if copy:
+            return array.copy()
+        array.flags.writeable = False
+        return array
+
+
+def _may_keep(block: Host) -> bool:
+    """Whether a function may keep what it is given: the user's may, NumPy kernels do not."""
+    return block.node is None or block.node.prim.effect == "host"
+
+
+def hosts(blocks: Iterable) -> list[Host]:
+    """The host blocks, in the order of their numbers."""
+    found: list[Host] = []
+    for block in blocks:
+        if type(block) is Host:
+            found.append(block)
+        elif type(block) is While:
+            found += hosts([*block.test, *block.body])
+        elif type(block) is If:
+            for body in block.bodies:
+                found += hosts(body)
+    return found

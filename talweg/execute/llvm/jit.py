@@ -1,0 +1,193 @@
+"""LLVM IR to machine code, and machine code into memory.
+
+`compile_text` optimises a module and gives an object file's bytes, which a cache may keep;
+`Code` is an object file linked into this process, whose functions have addresses until it dies.
+
+The small code model is asked for: constants are operands of instructions.  It wants the sections of
+an object near each other, which JITLink sees to (a block of memory for each object; calls to
+anything else go through a table).  An LLJIT never forgets the name of a library (10 kB each), so
+`_Linker` starts a new one after a while, and the old one goes with its last library.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from talweg.core.version import RELEASE
+from talweg.execute import cache
+
+LIBRARIES_FOR_EACH_LINKER = 64
+
+lock = threading.RLock()  # held while LLVM works, so that no fork comes between
+os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+class _Target:
+    """This machine, as LLVM sees it."""
+
+    def __init__(self) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.cpu = llvm.get_host_cpu_name()
+        self.features = llvm.get_host_cpu_features().flatten()
+        self.triple = llvm.get_process_triple()
+        self.machine = self.make()
+        self.data_layout = str(self.machine.target_data)
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = options.slp_vectorization = False
+        options.loop_interleaving = False  # loops are vectorised already, by whoever wrote them
+        self.passes = llvm.create_pass_builder(self.machine, options)  # each one leaks 1.5 kB
+
+    def make(self) -> llvm.TargetMachine:
+        """A target machine."""
+        return llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu, features=self.features, opt=2, reloc="pic", codemodel="small", jit=True
+        )
+
+
+_target: _Target | None = None
+
+
+def target() -> _Target:
+    """The one target; LLVM's parts for it are started when first asked for."""
+    global _target
+    with lock:
+        if _target is None:
+            _target = _Target()
+        return _target
+
+
+def vector_bytes() -> int:
+    """How wide vectors are to be: of AVX registers, those of AVX-512 too (some cores slow down)."""
+    return 32 if "+avx" in target().features.split(",") else 16
+
+
+def fingerprint() -> str:
+    """What object code depends on besides the module's text."""
+    found = target()
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{RELEASE} {llvmlite.__version__} {version} {found.triple} {found.cpu} {found.features}"
+
+
+def optimize(module: llvm.ModuleRef) -> None:
+    """Run the passes."""
+    builder = target().passes
+    passes = builder.getModulePassManager()
+    try:
+        passes.run(module, builder)
+    finally:  # llvmlite 0.50 leaves it to nobody: its class inherits the wrong `_dispose`
+        llvm.NewPassManager._dispose(passes)
+        passes.detach()
+
+
+def parse(text: str) -> llvm.ModuleRef:
+    """A module in a context of its own, for this machine."""
+    with lock:
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.triple = target().triple
+        module.data_layout = target().data_layout
+        return module
+
+
+def compile_text(text: str) -> bytes:
+    """The object file of a module."""
+    with lock:
+        module = parse(text)
+        optimize(module)
+        return target().machine.emit_object(module)
+
+
+def optimized(text: str) -> str:
+    """A module after the passes, to look at."""
+    with lock:
+        module = parse(text)
+        optimize(module)
+        return str(module)
+
+
+def assembly(text: str) -> str:
+    """The instructions of a module, to look at."""
+    with lock:
+        module = parse(text)
+        optimize(module)
+        return target().machine.emit_assembly(module)
+
+
+class _Linker:
+    """A linker for some libraries; it lives as long as the last of them."""
+
+    current: _Linker | None = None
+
+    def __init__(self) -> None:
+        machine = target().make()
+        self.jit = llvm.create_lljit_compiler(machine, use_jit_link=True)
+        self.count = 0
+
+    @staticmethod
+    def take() -> _Linker:
+        """A linker that can take one more library."""
+        found = _Linker.current
+        if found is None or found.count == LIBRARIES_FOR_EACH_LINKER:
+            found = _Linker.current = _Linker()
+        found.count += 1
+        return found
+
+
+class Code:
+    """An object file in memory.  Its functions are there until `close`, or until it is collected.
+
+    `symbols` are the addresses of what it calls, besides the functions of libc and libm.
+    """
+
+    def __init__(
+        self, object_file: bytes, symbols: Mapping[str, int], exports: Iterable[str] = ("run",)
+    ):
+        self._library: llvm.ResourceTracker | None = None
+        self.object_file = object_file
+        with lock:
+            self._linker = _Linker.take()
+            builder = llvm.JITLibraryBuilder().add_object_img(object_file).add_current_process()
+            for name, address in symbols.items():
+                builder.import_symbol(name, address)
+            for name in exports:
+                builder.export_symbol(name)
+            self._library = builder.link(self._linker.jit, f"talweg{self._linker.count}")
+        self.addresses = {name: self._library[name] for name in exports}
+
+    def close(self) -> None:
+        """Free the memory; nobody may be in it."""
+        library, self._library = self._library, None
+        if library is not None:
+            with lock:
+                library.close()
+
+    def __del__(self, shutting_down=llvm.common._is_shutting_down) -> None:
+        if not shutting_down():
+            self.close()
+
+
+def key(text: str) -> bytes:
+    """What the object code of a module is kept under."""
+    return f"module\n{fingerprint()}\n{text}".encode()
+
+
+def object_file(text: str) -> bytes:
+    """The object file of a module, from the cache if it is there."""
+    kept_under = key(text)
+    found = cache.get(kept_under)
+    if found is None:
+        found = compile_text(text)
+        cache.put(kept_under, found)
+    return found
+
+
+def compile_module(
+    text: str, symbols: Mapping[str, int] | None = None, exports: Iterable[str] = ("run",)
+) -> Code:
+    """A module's code in memory: `compile_module(text).addresses["run"]`."""
+    return Code(object_file(text), symbols or {}, tuple(exports))

@@ -1,0 +1,195 @@
+"""The worker threads that compiled programs share.
+
+There is one team for the process: this thread, whichever it is, and N-1 workers, daemon threads
+that stay in native code (`team.py`) without the GIL.  A program that finds the team busy runs on
+its caller's thread alone.  Workers start when the first program wants them; a forked child, which
+has none of its parent's threads, starts its own; they end before the interpreter does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+import time
+
+import numpy as np
+
+from talweg.core import settings
+from talweg.execute.llvm import jit, team
+
+SPINS = 2000  # how often a waiting thread looks before it sleeps: about 20 microseconds
+
+_lock = threading.Lock()
+
+
+def python_symbols(names: list[str]) -> dict[str, int]:
+    """The addresses of functions of the Python C API."""
+    return {
+        name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+        for name in names
+    }
+
+
+def aligned(nbytes: int) -> np.ndarray:
+    """Bytes, all zero, that begin at a cache line."""
+    whole = np.zeros(nbytes + team.CACHE_LINE, np.uint8)
+    start = -whole.ctypes.data % team.CACHE_LINE
+    return whole[start : start + nbytes]
+
+
+def available_cores() -> int:
+    """How many cores this process may use at a time."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        cores = os.cpu_count() or 1
+    return max(1, min(cores, _quota(), team.MAX_THREADS))
+
+
+def _quota() -> int:
+    """How many cores' time the control group grants; many where it says nothing."""
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            granted, period = file.read().split()
+        return team.MAX_THREADS if granted == "max" else -(-int(granted) // int(period))
+    except (OSError, ValueError):
+        return team.MAX_THREADS
+
+
+def wanted() -> int:
+    """How many threads a program may use."""
+    asked = settings.threads.get()
+    return min(asked, team.MAX_THREADS) if asked > 0 else available_cores()
+
+
+class Team:
+    """The team's memory, its native functions, and its threads."""
+
+    def __init__(self) -> None:
+        self.code = jit.compile_module(team.text(), python_symbols(team.PYTHON), team.EXPORTS)
+        self.memory = aligned(team.TEAM_BYTES)
+        self.address = self.memory.ctypes.data
+        self.addresses = self.code.addresses
+        self.threads: list[threading.Thread] = []
+        self.locks: list[int] = []
+        self.blas = 0, 0
+        number, pointer = ctypes.c_int64, ctypes.c_void_p
+        at = self.addresses
+        self._work = ctypes.CFUNCTYPE(None, pointer, number, ctypes.c_int32)(at["talweg_worker"])
+        self._take = ctypes.PYFUNCTYPE(ctypes.c_int32, pointer)(at["talweg_take"])
+        self._give = ctypes.PYFUNCTYPE(None, pointer)(at["talweg_give"])
+        self._end = ctypes.PYFUNCTYPE(None, pointer)(at["talweg_end"])
+        self.launch = ctypes.CFUNCTYPE(None, pointer)(at["talweg_launch"])
+        self.reset()
+
+    def field(self, name: str, kind: type = np.int32) -> np.ndarray:
+        """One of the numbers in the team's memory."""
+        offset = team.TEAM[name]
+        return self.memory[offset : offset + np.dtype(kind).itemsize].view(kind)
+
+    def reset(self) -> None:
+        """Forget all threads: there are none yet, or the fork has not brought them along."""
+        self.memory[...] = 0
+        self.field("spins")[0] = SPINS if available_cores() > 1 else 1
+        self.threads = []
+        self.locks = []
+        self._lock_for(0)
+        self.control_blas(*self.blas)
+
+    def _lock_for(self, thread: int) -> None:
+        """Give a thread the lock it sleeps on, held."""
+        if thread < len(self.locks):
+            return
+        lock = _allocate_lock()
+        _acquire_lock(lock, 1)
+        self.locks.append(lock)
+        start = team.SLOTS + thread * team.CACHE_LINE
+        slot = self.memory[start : start + team.CACHE_LINE]
+        slot.view(np.int64)[team.SLOT["lock"] // 8] = lock
+        for kind in ("barrier", "idle"):
+            slot.view(np.int32)[team.SLOT[kind] // 4] = self.field("spins")[0]
+
+    def control_blas(self, setter: int, getter: int) -> None:
+        """Have BLAS use one thread in programs that call it, by these functions of its library."""
+        self.blas = setter, getter
+        self.field("blas_get", np.int64)[0] = getter
+        self.field("blas_set", np.int64)[0] = setter
+
+    def ensure(self, threads: int) -> None:
+        """Have workers for `threads` threads, or more, unless the team is at work."""
+        if len(self.threads) + 1 >= threads:
+            return
+        with _lock:
+            if self._take(self.address):
+                try:
+                    seen = int(self.field("sequence")[0])
+                    while len(self.threads) + 1 < threads:
+                        self._start(seen)
+                finally:
+                    self._give(self.address)
+
+    def _start(self, seen: int) -> None:
+        index = len(self.threads) + 1
+        self._lock_for(index)
+        worker = threading.Thread(
+            target=self._work,
+            args=(self.address, index, seen),
+            name=f"talweg-{index}",
+            daemon=True,
+        )
+        worker.start()
+        self.threads.append(worker)
+        self.field("workers", np.int64)[0] = index
+
+    def stop(self, patience: float = 1.0) -> bool:
+        """End the workers; whether they did, which they do not while a program runs."""
+        end = time.monotonic() + patience
+        with _lock:
+            while not self._take(self.address):
+                if time.monotonic() > end:
+                    return False
+                time.sleep(0.001)
+            self._end(self.address)
+            for worker in self.threads:
+                worker.join(max(0.01, end - time.monotonic()))
+            ended = not any(worker.is_alive() for worker in self.threads)
+            if ended:
+                self.reset()
+            return ended
+
+
+_allocate_lock = ctypes.pythonapi.PyThread_allocate_lock
+_allocate_lock.restype = ctypes.c_void_p
+_acquire_lock = ctypes.pythonapi.PyThread_acquire_lock
+_acquire_lock.argtypes = [ctypes.c_void_p, ctypes.c_int]
+
+
+_team: Team | None = None
+
+
+def the_team() -> Team:
+    """The one team of the process."""
+    global _team
+    if _team is None:
+        with jit.lock:
+            if _team is None:
+                _team = Team()
+    return _team
+
+
+def _forked() -> None:
+    global _lock
+    _lock = threading.Lock()
+    if _team is not None:
+        _team.reset()
+
+
+def _at_exit() -> None:
+    if _team is not None:
+        _team.stop()
+
+
+os.register_at_fork(after_in_child=_forked)
+atexit.register(_at_exit)
