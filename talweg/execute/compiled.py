@@ -59,7 +59,7 @@ class Compiled:
             if type(outputs) is not list:
                 if self._shapes != [array.shape for array in arguments]:
                     return None
-                outputs = self.executable(arguments, [])
+                outputs = self.executable.settle(outputs, arguments, [])
         elif self._shapes != [array.shape for array in arguments]:
             return None
         else:

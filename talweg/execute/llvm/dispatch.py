@@ -23,7 +23,7 @@ CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags
 _NEW_FROM_DESCR = 94  # the place of PyArray_NewFromDescr in NumPy's table of functions
 _PYTHON = [
     *["PyLong_AsVoidPtr", "PyList_Size", "PyList_GetItem", "PyList_New", "PyList_SetItem"],
-    *["Py_IncRef", "Py_DecRef", "PyEval_SaveThread", "PyEval_RestoreThread"],
+    *["Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread"],
 ]
 _FASTCALL = 0x80
 

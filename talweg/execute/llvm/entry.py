@@ -5,8 +5,8 @@ is known of the program (`PROGRAM`), and whose arguments are a list of inputs an
 takes the first free frame (`team.FRAME`); checks that every argument is an ndarray of the dtype
 and shape that the program was made for, with its elements in row-major order; puts their addresses
 into the frame's table of buffers; makes the outputs; lets go of the GIL if the program is worth it,
-and launches it.  It gives None where something is not as it should be, False where a host call
-failed (the frame then stays in use, until Python has looked at it), and raises MemoryError.
+and launches it.  It gives None where something is not as it should be or there is not enough
+memory, False where a host call failed (the frame then stays in use, until Python has looked at it).
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ declare ptr @PyList_New(i64)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
+declare void @PyErr_Clear()
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare void @talweg_launch(ptr)
@@ -367,13 +368,16 @@ fill.states:
 compare:
   %overlap = call i1 @overlap(ptr %program, ptr %frame, i64 %inputs, i64 %states)
   br i1 %overlap, label %free.frame, label %outputs
+forget:
+  call void @PyErr_Clear()
+  br label %free.frame
 free.frame:
   store i64 0, ptr %busy.at, align 8
   br label %decline
 outputs:
   %result = call ptr @make_outputs(ptr %program, ptr %frame)
   %no.memory = icmp eq ptr %result, null
-  br i1 %no.memory, label %raise, label %start
+  br i1 %no.memory, label %forget, label %start
 start:
   call void @place_parts(ptr %program, ptr %frame)
   call void @hold(ptr %frame, i64 %all, i1 true)
@@ -405,8 +409,5 @@ decline:
   %none = call ptr @pointer(ptr %program, i64 $program.none$)
   call void @Py_IncRef(ptr %none)
   ret ptr %none
-raise:
-  store i64 0, ptr %busy.at, align 8
-  ret ptr null
 }
 """

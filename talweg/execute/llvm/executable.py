@@ -38,6 +38,9 @@ _NO_STATES: list = []
 class Executable:
     """A compiled program: `executable(inputs, states)` is the list of its outputs.
 
+    `enter` is the native function, for callers who cannot wait: it gives the outputs, or what
+    `settle` then makes them of.
+
     Inputs, states and outputs are in the order of the program's buffers, unless lists of buffers
     say otherwise; a "state" that is only read may be of kind input.  `key`: a name for what the
     program computes (its text), under which its code is kept on disk, so that it need not even be
@@ -75,12 +78,15 @@ class Executable:
 
     def __call__(self, inputs: list, states: list = _NO_STATES) -> list:
         """The outputs, new arrays."""
+        return self.settle(self.enter(inputs, states), inputs, states)
+
+    def settle(self, result: Any, inputs: list, states: list) -> list:
+        """The outputs, from what `enter` gave, which is not always that."""
+        if type(result) is list:
+            return result
+        if result is False:
+            self._raise()
         try:
-            result = self.enter(inputs, states)
-            if type(result) is list:
-                return result
-            if result is False:
-                self._raise()
             return self._run_slowly(inputs, states)
         except MemoryError:
             raise _exhausted(self.program) from None
@@ -107,16 +113,16 @@ class Executable:
 
     def _attempt(self, inputs: list, states: list) -> list:
         """Run with plain arrays; with a new frame if all are in use."""
-        for _ in range(3 if self.native else 0):
+        if self.native and all(frame.get("busy") for frame in self.frames):
+            self._add_frame()
             result = self.enter(inputs, states)
             if type(result) is list:
                 return result
             if result is False:
                 self._raise()
-            self._add_frame()
         return self._run_from_python(inputs, states)
 
-    def _add_frame(self) -> Frame:
+    def _add_frame(self) -> None:
         """One more frame; a MemoryError if there is not enough for its arena."""
         the_team().ensure(self.threads)
         frame = Frame(self.program, self.plan, self.constants, self.layout.places)
@@ -129,7 +135,6 @@ class Executable:
             else:
                 self.layout.set("frames", frame.address)
             self.frames.append(frame)
-        return frame
 
     def _raise(self) -> None:
         """Raise what a host call has raised in this thread."""
