@@ -10,24 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.execute.llvm.emit_facts import Finder
 from talweg.execute.llvm.emit_kernel import KernelEmitter
 from talweg.lower.loops import (
     Buffer,
-    Call,
     For,
     Host,
     If,
     Kernel,
     LoopProgram,
-    Pointer,
-    Store,
-    Tile,
-    Update,
-    When,
     While,
-    elements,
-    walk,
 )
 
 WAIT = """define internal void @talweg_wait(ptr %pool, i64 %thread, i64 %threads) #0 {
@@ -122,10 +113,10 @@ class ProgramEmitter:
         parallel = any(type(part) is For and part.kind == "parallel" for part in kernel.body)
         if parallel:
             self.wait()
-        buffers = buffers_of(kernel)
         name = f"kernel{len(self.functions)}"
         emitter = KernelEmitter(self.library, self.declared, self.vector_bytes)
-        self.functions.append(emitter.function(kernel, name, buffers))
+        text, buffers = emitter.function(kernel, name)
+        self.functions.append(text)
         number = self.fresh()
         if not parallel:
             self.line(f"br i1 %first, label %only{number}, label %done{number}")
@@ -207,45 +198,3 @@ class ProgramEmitter:
             self.wait()
             self.line(f"br label %after{number}")
         self.lines.append(f"after{number}:")
-
-
-def buffers_of(kernel: Kernel) -> list[Buffer]:
-    """The buffers a kernel touches, in the order in which they stand in it."""
-    found: dict[Buffer, None] = {}
-    finder = Finder()
-
-    def visit(statement: Any) -> None:
-        if type(statement) is For:
-            for part in statement.body:
-                visit(part)
-        elif type(statement) is When:
-            for part in [*statement.body, *statement.otherwise]:
-                visit(part)
-            expressions((statement.condition,))
-        elif type(statement) is Store:
-            found[statement.buffer] = None
-            expressions((statement.value,), (statement.index,))
-        elif type(statement) is Update:
-            expressions((statement.value,), statement.indices)
-        elif type(statement) is Tile:
-            expressions((statement.start,))
-        elif type(statement) is Call:
-            for argument in statement.arguments:
-                if type(argument) is Pointer:
-                    found[argument.buffer] = None
-                    expressions((), (argument.index,))
-                elif hasattr(argument, "op"):
-                    expressions((argument,))
-                elif hasattr(argument, "terms"):
-                    expressions((), (argument,))
-
-    def expressions(roots: tuple, indices: tuple = ()) -> None:
-        inner = [atom.value for index in indices for atom in elements(index)]
-        for expr in walk([*roots, *inner]):
-            if expr.op == "load":
-                found[expr.data[0]] = None
-
-    for statement in kernel.body:
-        visit(statement)
-    del finder
-    return list(found)

@@ -171,9 +171,7 @@ def _divide(code: Code, op: str, x: Value, y: Value, kind: str, signed: bool) ->
     if signed:
         minus = binary(code, "icmp eq", y, Value("-1"), kind)
         unsafe = binary(code, "or", absent, minus, "i1")
-    made = _divide_safe(
-        code, op, x, select(code, unsafe, Value("1"), y, kind), kind, signed
-    )
+    made = _divide_safe(code, op, x, select(code, unsafe, Value("1"), y, kind), kind, signed)
     if op == "remainder":  # by 1, instead of 0 or -1, is 0
         return made
     if signed:

@@ -1,23 +1,27 @@
-"""What is in statements: the buffers and tiles they touch, the lanes a vector loop should have."""
+"""What is in statements: the buffers and tiles they touch, their cost, the widest dtype."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from talweg.core.dtypes import DType
 from talweg.execute.llvm.emit_memory import root
-from talweg.lower.index import Axis, Index
+from talweg.lower.index import Axis, Index, axes_of
 from talweg.lower.loops import Call, Expr, For, Store, Tile, Update, When, elements, walk
+from talweg.lower.scalars import SCALARS
 
-IDEMPOTENT = ("maximum", "minimum", "and", "or")
+_COST = {name: scalar.cost for name, scalar in SCALARS.items()}
+_COST |= {"const": 0, "index": 0, "read": 0, "load": 1, "cast": 1, "bits": 0, "select": 1}
+_FREE = frozenset(("const", "index"))  # as wide as what they are used with
 
 
 class Facts:
     """Of a statement and all in it."""
 
     __slots__ = (
-        "axes", "effects", "exprs", "fast", "inner", "reads", "tiles_read", "twice", "updates",
-        "vectors", "writes",
+        "axes", "cost", "effects", "fast", "inner", "orders", "reads", "tiles_read", "twice",
+        "updates", "vectors", "writes",
     )  # fmt: skip
 
     def __init__(self):
@@ -26,28 +30,30 @@ class Facts:
         self.updates: dict[Tile, set] = {}  # with which operations (None: set)
         self.tiles_read: set[Tile] = set()
         self.axes: set[Axis] = set()  # by which tiles are indexed
-        self.fast: dict[Tile, tuple[int, For]] = {}  # dim along a vector loop
-        self.vectors = False  # vector loops
+        self.fast: dict[Tile, tuple[int, For]] = {}  # the dim along a vector loop
+        self.vectors = False  # vector loops are in it
         self.inner: set[Tile] = set()  # tiles declared
-        self.exprs: list[tuple[Expr, ...]] = []  # what is computed, with indices
-        self.twice = True  # running it twice does no harm
+        self.orders: list[list[Expr]] = []  # what is computed, operands first
+        self.twice = True  # storing twice does no harm
         self.effects = False  # stores or calls
+        self.cost = 0.0  # of one run of all statements, loops counted once
 
     def add(self, other: Facts) -> None:
         """Takes in those of a part."""
         self.writes |= other.writes
         self.reads |= other.reads
         for tile, ops in other.updates.items():
-            self.updates[tile] = self.updates.get(tile, set()) | ops
+            self.updates[tile] = self.updates[tile] | ops if tile in self.updates else ops
         self.tiles_read |= other.tiles_read
         self.axes |= other.axes
         for tile, place in other.fast.items():
             self.fast.setdefault(tile, place)
         self.vectors |= other.vectors
         self.inner |= other.inner
-        self.exprs += other.exprs
+        self.orders += other.orders
         self.twice &= other.twice
         self.effects |= other.effects
+        self.cost += other.cost
 
 
 class Finder:
@@ -55,6 +61,14 @@ class Finder:
 
     def __init__(self):
         self.known: dict[int, Facts] = {}
+        self.orders: dict[tuple, list[Expr]] = {}
+
+    def order(self, roots: tuple[Expr, ...]) -> list[Expr]:
+        """All expressions below `roots`, operands first."""
+        found = self.orders.get(roots)
+        if found is None:
+            found = self.orders[roots] = walk(roots)
+        return found
 
     def of(self, statement: Any) -> Facts:
         """The facts of a statement."""
@@ -74,7 +88,8 @@ class Finder:
     def _find(self, statement: Any, found: Facts) -> None:
         kind = type(statement)
         if kind is For:
-            found.add(self.of_list(statement.body))
+            for part in statement.body:
+                found.add(self.of(part))
             if statement.kind == "vector" and not found.vectors:
                 found.vectors = True
                 self._fast(statement, statement.body, found)
@@ -82,6 +97,7 @@ class Finder:
             owner = root(statement.buffer)
             found.writes.add(owner)
             found.effects = True
+            found.cost += 1
             if statement.op is not None:
                 found.reads.add(owner)
                 found.twice = False
@@ -91,7 +107,8 @@ class Finder:
             self._exprs(found, statement.start, ())
         elif kind is Update:
             found.updates[statement.tile] = {statement.op}
-            found.axes |= {axis for index in statement.indices for axis in index.axes()}
+            found.cost += 1
+            self._axes(found, statement.indices)
             self._exprs(found, statement.value, statement.indices)
         elif kind is When:
             found.add(self.of_list([*statement.body, *statement.otherwise]))
@@ -101,15 +118,21 @@ class Finder:
             found.reads |= {root(buffer) for buffer in statement.reads}
             found.effects, found.twice = True, False
 
+    def _axes(self, found: Facts, indices: tuple[Index, ...]) -> None:
+        for index in indices:
+            found.axes |= index.axes()
+
     def _exprs(self, found: Facts, value: Expr, indices: tuple[Index, ...]) -> None:
-        roots = (value, *[atom.value for index in indices for atom in elements(index)])
-        found.exprs.append(roots)
-        for expr in walk(roots):
-            if expr.op == "load":
+        order = self.order(roots_of(value, indices))
+        found.orders.append(order)
+        for expr in order:
+            op = expr.op
+            found.cost += _COST[op]
+            if op == "load":
                 found.reads.add(root(expr.data[0]))
-            elif expr.op == "read":
+            elif op == "read":
                 found.tiles_read.add(expr.data[0])
-                found.axes |= {axis for index in expr.data[1] for axis in index.axes()}
+                self._axes(found, expr.data[1])
 
     def _fast(self, loop: For, body: list, found: Facts) -> None:
         """Which dims of tiles run along this vector loop."""
@@ -122,6 +145,35 @@ class Finder:
                         found.fast[statement.tile] = (dim, loop)
 
 
+def roots_of(value: Expr, indices: tuple[Index, ...]) -> tuple[Expr, ...]:
+    """An expression, and those that stand in indices."""
+    found = (value,)
+    for index in indices:
+        for atom, _ in index.terms:
+            if type(atom) is not Axis:
+                return (value, *[atom.value for index in indices for atom in elements(index)])
+    return found
+
+
+def _along(index: Index, axis: Axis) -> bool:
+    """Whether an index depends on an axis."""
+    for atom, _ in index.terms:
+        if atom is axis or (type(atom) is not Axis and axis in axes_of(atom)):
+            return True
+    return False
+
+
+def _numbers_in(index: Index) -> list[Expr]:
+    """What stands in an index."""
+    if all([type(atom) is Axis for atom, _ in index.terms]):
+        return []
+    return walk([atom.value for atom in elements(index)])
+
+
+def _size(dtype: DType) -> int:
+    return 4 if dtype.name in ("float16", "bfloat16") else dtype.size
+
+
 def lanes(loop: For, facts: Facts, vector_bytes: int) -> int:
     """How many values of its axis a vector loop takes at once.
 
@@ -129,35 +181,39 @@ def lanes(loop: For, facts: Facts, vector_bytes: int) -> int:
     only compared or used to look something up do not count.
     """
     widest = 1
-    for roots in facts.exprs:
-        depends: dict[int, bool] = {}
-        for expr in walk(roots[:1]):
-            along = any(depends[id(child)] for child in expr.children())
-            for index in expr.indices():
-                along = along or loop.axis in index.axes()
-            along = along or (expr.op == "read" and expr.data[0] in facts.inner)
-            depends[id(expr)] = along
-        looked_up = {id(part) for expr in walk(roots[:1]) for part in _numbers_in(expr)}
-        for expr in walk(roots[:1]):
-            if not depends[id(expr)] or expr.op == "index" or id(expr) in looked_up:
-                continue
-            size = 4 if expr.dtype.name in ("float16", "bfloat16") else expr.dtype.size
-            widest = max(widest, size)
     for tile in facts.updates:
         if tile not in facts.inner:
-            size = 4 if tile.dtype.name in ("float16", "bfloat16") else tile.dtype.size
-            widest = max(widest, size)
+            widest = max(widest, _size(tile.dtype))
+    for order in facts.orders:
+        depends: dict[int, bool] = {}
+        looked_up = set()
+        for expr in order:
+            op = expr.op
+            along = False
+            for arg in expr.args:
+                along = along or depends[id(arg)]
+            if op == "load" or op == "index":
+                index = expr.data[1] if op == "load" else expr.data
+                along = along or _along(index, loop.axis)
+                for atom, _ in index.terms:
+                    if type(atom) is not Axis:
+                        looked_up |= {
+                            id(part) for one in elements(index) for part in walk([one.value])
+                        }
+            elif op == "read":
+                along = expr.data[0] in facts.inner
+                along = along or any(_along(index, loop.axis) for index in expr.data[1])
+            depends[id(expr)] = along
+        for expr in order:
+            if depends[id(expr)] and expr.op not in _FREE and id(expr) not in looked_up:
+                widest = max(widest, _size(expr.dtype))
     return vector_bytes // widest
 
 
-def _numbers_in(expr: Expr) -> list[Expr]:
-    """What stands in the indices of an expression."""
-    return [part for index in expr.indices() for part in walk([e.value for e in elements(index)])]
-
-
-def fingers(extent: int, width: int) -> list[tuple[int, int]]:
+def chunks(extent: int, width: int) -> list[tuple[int, int]]:
     """Where the vectors of an axis begin and how many lanes they have."""
-    found = [(first, width) for first in range(0, extent - extent % width, width)]
-    if extent % width:
-        found.append((extent - extent % width, extent % width))
+    whole = extent - extent % width
+    found = [(first, width) for first in range(0, whole, width)]
+    if whole != extent:
+        found.append((whole, extent - whole))
     return found

@@ -95,10 +95,10 @@ class Indices:
                     stride += factor
                 continue
             part = self.atom(atom, values, wrap or _bounded(index))
+            constant += factor * part.constant
             if part.vector is not None or part.offsets is not None:
                 varied.append((part, factor))
                 continue
-            constant += factor * part.constant
             if part.base is not None:
                 uniform.append((part.base, factor))
                 step = 1

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from talweg.execute.llvm.emit_code import Code, Scope, Value
-from talweg.execute.llvm.emit_facts import Facts, Finder
+from talweg.execute.llvm.emit_facts import Facts, Finder, roots_of
 from talweg.execute.llvm.emit_index import Along, Indices
 from talweg.execute.llvm.emit_memory import Memory, root
 from talweg.execute.llvm.emit_tiles import State, Tiles, everything
 from talweg.execute.llvm.emit_types import register, vector
 from talweg.execute.llvm.emit_values import Values
 from talweg.execute.llvm.emit_vector import VectorLoops
-from talweg.lower.index import Axis, Index
+from talweg.lower.index import Index
 from talweg.lower.loops import (
     Buffer,
     Call,
@@ -39,25 +39,26 @@ class KernelEmitter:
         self.indices = Indices(self.code)
         self.memory = Memory(self.code, self.indices)
         self.tiles = Tiles(self.code, self.indices, vector_bytes)
-        self.values = Values(self.code, self.indices, self.memory, library, self.tiles)
         self.finder = Finder()
+        order = self.finder.order
+        self.values = Values(self.code, self.indices, self.memory, library, self.tiles, order)
         self.vector_loops = VectorLoops(self, vector_bytes)
         self.declared = declared
 
-    def function(self, kernel: Kernel, name: str, buffers: list[Buffer]) -> str:
-        """The text of the function; `buffers` are its pointer parameters."""
+    def function(self, kernel: Kernel, name: str) -> tuple[str, list[Buffer]]:
+        """The text of the function, and the buffers it has pointers to as parameters."""
+        self.top(kernel.body)
+        buffers = list(self.memory.names)
         shared: dict[Buffer, int] = {}
         for buffer in buffers:
             shared[root(buffer)] = shared.get(root(buffer), 0) + 1
         parameters = ["i64 %thread", "i64 %threads", "ptr %pool"]
-        for number, buffer in enumerate(buffers):
-            self.memory.names[buffer] = f"%b{number}"
+        for buffer, text in self.memory.names.items():
             alias = "noalias " if shared[root(buffer)] == 1 else ""
-            parameters.append(f"ptr {alias}%b{number}")
-        self.top(kernel.body)
+            parameters.append(f"ptr {alias}{text}")
         lines = "\n".join(self.code.scopes[0].lines)
         head = f"define internal void @{name}({', '.join(parameters)}) #0 {{"
-        return f"{head}\nentry:\n{lines}\n  ret void\n}}\n"
+        return f"{head}\nentry:\n{lines}\n  ret void\n}}\n", buffers
 
     # ---------------------------------------------------------------- lists of statements
 
@@ -71,9 +72,7 @@ class KernelEmitter:
             parallel = type(statement) is For and statement.kind == "parallel"
             effects = self.finder.of(statement).effects
             if effects and pending:
-                self.code.line(
-                    "call void @talweg_wait(ptr %pool, i64 %thread, i64 %threads)"
-                )
+                self.code.line("call void @talweg_wait(ptr %pool, i64 %thread, i64 %threads)")
                 self.code.changed(self.finder.of_list(body).writes)
             pending = pending or effects
             rest = body[position + 1 :]
@@ -123,8 +122,7 @@ class KernelEmitter:
 
     def evaluate(self, value: Expr, indices: tuple[Index, ...]) -> tuple[Value, dict]:
         """The value, and all values (those in the indices, too) by id."""
-        roots = (value, *[atom.value for index in indices for atom in elements(index)])
-        values = self.values.evaluate(roots)
+        values = self.values.evaluate(roots_of(value, indices))
         return values[id(value)], values
 
     def tile(self, tile: Tile, rest: Sequence) -> None:
@@ -149,11 +147,10 @@ class KernelEmitter:
             axes[axis] = Along(None, 0)
             self.run(statement.body)
             return
-        if kind == "vector" and self.indices.lanes == 1:
-            inside = [self.finder.of(part).vectors for part in statement.body]
-            if not any(inside):
-                self.vector_loops.emit(statement)
-                return
+        innermost = kind == "vector" and not self.vector_loops.holds_vectors(statement)
+        if innermost and self.indices.lanes == 1:
+            self.vector_loops.emit(statement)
+            return
         needed = axis in self.finder.of(statement).axes
         if needed or (kind == "unroll" and axis.extent <= WRITTEN_OUT):
             for number in range(axis.extent):
@@ -190,11 +187,9 @@ class KernelEmitter:
         lines.append(f"loop{number}:")
         into, latch = f"%before{number}", f"%latch{number}"
         lines.append(f"  %i{number} = phi i64 [{start.text}, {into}], [%n{number}, {latch}]")
-        for phi, (state, offset, first), end in zip(phis, carried, ends):
+        for phi, (state, _, first), end in zip(phis, carried, ends):
             kind = vector(state.kind, first.lanes)
-            lines.append(
-                f"  {phi.text} = phi {kind} [{first.text}, {into}], [{end.text}, {latch}]"
-            )
+            lines.append(f"  {phi.text} = phi {kind} [{first.text}, {into}], [{end.text}, {latch}]")
         lines += scope.lines
         lines.append(f"  br label {latch}")
         lines.append(f"latch{number}:")
@@ -284,8 +279,10 @@ class KernelEmitter:
             return
         other = None
         if statement.otherwise:
+
             def other() -> None:
                 self.run(statement.otherwise)
+
         self.branch(condition, self.finder.of(statement), lambda: self.run(statement.body), other)
 
     def branch(
@@ -318,9 +315,7 @@ class KernelEmitter:
             for state, offset, piece in carried:
                 state.put(code, offset, piece)
         lines = outer.lines
-        lines.append(
-            f"  br i1 {condition.text}, label %then{number}, label %else{number}"
-        )
+        lines.append(f"  br i1 {condition.text}, label %then{number}, label %else{number}")
         for name, scope in arms:
             lines.append(f"{name}{number}:")
             lines += scope.lines
@@ -366,8 +361,3 @@ class KernelEmitter:
         """The values of what stands in indices."""
         roots = tuple([atom.value for index in indices for atom in elements(index)])
         return None, self.values.evaluate(roots) if roots else {}
-
-
-def axis_of(name: str, extent: int) -> Axis:
-    """An axis."""
-    return Axis(name, extent)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from talweg.core.dtypes import DType
 from talweg.execute.llvm import emit_arithmetic as arithmetic
 from talweg.execute.llvm.emit_code import Code, Value
 from talweg.execute.llvm.emit_index import BOUND, Indices, Place
-from talweg.execute.llvm.emit_types import is_signed, literal, memory, register, suffix, vector
+from talweg.execute.llvm.emit_types import is_signed, memory, register, suffix, vector
 from talweg.lower.index import Index
 from talweg.lower.loops import Buffer
 
@@ -25,12 +22,19 @@ class Memory:
 
     def __init__(self, code: Code, indices: Indices):
         self.code, self.indices = code, indices
-        self.names: dict[Buffer, str] = {}  # parameters that point to them
+        self.names: dict[Buffer, str] = {}  # parameters that point to them, as they are needed
+
+    def name(self, buffer: Buffer) -> str:
+        """The parameter that points to a buffer."""
+        found = self.names.get(buffer)
+        if found is None:
+            found = self.names[buffer] = f"%b{len(self.names)}"
+        return found
 
     def pointer(self, buffer: Buffer, base: Value | None, constant: int) -> Value:
         """The address of an element."""
         kind = memory(buffer.dtype)
-        found = Value(self.names[buffer])
+        found = Value(self.name(buffer))
         if base is not None:
             text = f"getelementptr {kind}, ptr {found.text}, i64 {base.text}"
             found = self.code.compute(text, 1, base.depth)
@@ -108,7 +112,7 @@ class Memory:
         element, size = memory(buffer.dtype), buffer.dtype.size
         types = vector(element, lanes)
         pointers = code.compute(
-            f"getelementptr {element}, ptr {self.names[buffer]}, {vector(kind, lanes)} {index.text}",
+            f"getelementptr {element}, ptr {self.name(buffer)}, {vector(kind, lanes)} {index.text}",
             lanes,
             index.depth,
         )
@@ -203,8 +207,3 @@ class Memory:
         text = code.spread(raw, value.lanes, memory(dtype))
         code.line(f"store {kind} {text}, ptr {pointer.text}, align {dtype.size}")
         code.changed((root(buffer),))
-
-
-def zero(dtype: DType) -> Value:
-    """The number 0."""
-    return Value(literal(0, dtype))

@@ -63,6 +63,9 @@ class State:
         self.pieces[offset] = value
 
 
+LOGICAL = {"add": "or", "maximum": "or", "or": "or", "mul": "and", "minimum": "and", "and": "and"}
+
+
 class Sum:
     """What vector loops combine into a tile: for each of its numbers `copies` vectors."""
 
@@ -81,6 +84,7 @@ class Tiles:
         self.states: dict[Tile, State] = {}
         self.sums: dict[Tile, Sum] = {}
         self.copy = 0  # the number of the vector within an iteration of the vector loop
+        self.mask: Value | None = None  # the lanes that sums collect; None: all
 
     def declare(self, tile: Tile, start: Value, fast: int | None, chunks: list) -> None:
         """A tile begins.
@@ -137,7 +141,7 @@ class Tiles:
         offset, stride = self.place(tile, indices, values)
         if lanes > 1 and stride == 0 and not state.lanewise:
             if op is not None:
-                self.collect(tile, offset, value, op)
+                self.collect(tile, offset, value)
                 return
             value = self.code.lane(value, lanes - 1, state.kind)
         width = lanes if stride else 1
@@ -159,9 +163,8 @@ class Tiles:
         """Vectors that collect, all with the identity of `op`."""
         kind = register(tile.dtype)
         if kind == "i1":
-            kind = f"i{8 * self.vector_bytes // lanes}"
+            kind, op = f"i{8 * self.vector_bytes // lanes}", LOGICAL[op]
         made = Sum(tile, op, lanes, copies, kind)
-        op = {"maximum": "or", "minimum": "and"}.get(op, op) if tile.dtype.is_bool else op
         start = Value(identity(op, kind, is_signed(tile.dtype)))
         start = self.code.spread_value(start, lanes, kind)
         for piece in range(self.states[tile].size * copies):
@@ -169,14 +172,18 @@ class Tiles:
         self.sums[tile] = made
         return made
 
-    def collect(self, tile: Tile, offset: int, value: Value, op: str) -> None:
+    def collect(self, tile: Tile, offset: int, value: Value) -> None:
         """Combines a vector into those that collect for element `offset`."""
         found = self.sums[tile]
+        op = found.op
         kind, code, lanes = found.state.kind, self.code, self.indices.lanes
         if tile.dtype.is_bool:
             value = code.spread_value(value, lanes, "i1")
             value = arithmetic.convert(code, "sext", value, "i1", kind)
         value = code.spread_value(value, lanes, kind)
+        if self.mask is not None:
+            start = Value(identity(op, kind, is_signed(tile.dtype)))
+            value = arithmetic.select(code, self.mask, value, start, kind)
         piece = offset * found.copies + self.copy % found.copies
         old = found.state.pieces[piece]
         if lanes < found.lanes:
@@ -195,10 +202,7 @@ class Tiles:
 
     def _combined(self, found: Sum, x: Value, y: Value) -> Value:
         signed = is_signed(found.tile.dtype)
-        op = found.op
-        if found.tile.dtype.is_bool:
-            op = {"maximum": "or", "minimum": "and", "add": "or", "mul": "and"}.get(op, op)
-        return arithmetic.combine(self.code, op, x, y, found.state.kind, signed)
+        return arithmetic.combine(self.code, found.op, x, y, found.state.kind, signed)
 
     def close_sum(self, found: Sum) -> None:
         """Folds what was collected into the tile."""

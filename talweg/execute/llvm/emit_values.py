@@ -21,7 +21,7 @@ from talweg.execute.llvm.emit_types import (
     register,
     vector,
 )
-from talweg.lower.loops import Expr, walk
+from talweg.lower.loops import Expr
 
 COMPARE = {
     "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
@@ -32,20 +32,19 @@ COMPARE = {
 class Values:
     """Evaluates expressions where the kernel's code stands."""
 
-    def __init__(self, code: Code, indices: Indices, memory: Memory, library: Any, tiles: Any):
+    def __init__(
+        self, code: Code, indices: Indices, memory: Memory, library: Any, tiles: Any, order: Any
+    ):
         self.code, self.indices, self.memory = code, indices, memory
         self.library, self.tiles = library, tiles
-        self.orders: dict[tuple, list[Expr]] = {}
+        self.order = order  # expressions below some, operands first
         self.known: dict[int, Value] = {}  # what was computed in the lists that are being run
         self.log: list[int] = []  # the keys of `known` in the order in which they came
 
     def evaluate(self, roots: tuple[Expr, ...]) -> dict[int, Value]:
         """The values of all expressions below `roots`, by id."""
-        order = self.orders.get(roots)
-        if order is None:
-            order = self.orders[roots] = walk(roots)
         known, log = self.known, self.log
-        for expr in order:
+        for expr in self.order(roots):
             key = id(expr)
             if key not in known:
                 method = _METHODS.get(expr.op)
@@ -89,7 +88,7 @@ class Values:
         index: Any = expr.data
         place = self.indices.place(index, values)
         low, top = index.smallest, index.largest
-        small = low is not None and top is not None and -BOUND <= low and top < BOUND
+        small = low is not None and top is not None and low >= -BOUND and top < BOUND
         kind = register(expr.dtype)
         if kind in SHORT:
             return self._index_float(place, small, kind)

@@ -1,21 +1,28 @@
 """Vector loops: how many lanes, how often, what to do with the rest.
 
-The axis is cut into vectors of `width` lanes; what is left over is one vector with fewer lanes or,
-if doing some values twice does no harm, a full one that overlaps the one before.  Few vectors are
-written out, more make a loop.
+The axis is cut into vectors of `width` lanes.  What is left over is a full vector that overlaps the
+one before, if doing some values twice does no harm, or else a vector of fewer lanes.  Few vectors
+are written out, more make a loop; long bodies are written once, and the last turn of the loop steps
+back so that it ends where the axis ends.
+
+What a vector loop combines into a number of a tile is collected lane by lane (`Sum`), in several
+vectors by turns if the loop has little else to do while an addition takes its time.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from talweg.execute.llvm import emit_arithmetic as arithmetic
 from talweg.execute.llvm.emit_code import Value
-from talweg.execute.llvm.emit_facts import IDEMPOTENT, Facts, fingers, lanes
-from talweg.execute.llvm.emit_index import Along
+from talweg.execute.llvm.emit_facts import Facts, chunks, lanes
+from talweg.execute.llvm.emit_index import Along, constants
 from talweg.execute.llvm.emit_tiles import Sum
 from talweg.lower.loops import COMBINE, For, Tile
 
-WRITTEN_OUT = 4  # vectors, or fewer if the body is long
+WRITTEN_OUT = 4  # vectors of a short body
+SHORT = 10  # the cost of a short body
+LONG = 14  # from this cost on a body is written once
 
 
 class VectorLoops:
@@ -35,13 +42,14 @@ class VectorLoops:
 
     def pieces(self, loop: For) -> list[tuple[int, int]]:
         """Where its vectors begin and their lanes, if written out."""
-        return fingers(loop.axis.extent, self.width(loop))
+        return chunks(loop.axis.extent, self.width(loop))
 
     # ---------------------------------------------------------------- sums
 
     def open_sums(self, loop: For, tiles: list[Tile]) -> list[Sum]:
         """Begins to collect lane by lane for those of `tiles` that all of `loop` adds to."""
-        facts = self.emitter.finder.of(loop)
+        emitter = self.emitter
+        facts = emitter.finder.of(loop)
         found = []
         for tile in tiles:
             ops = facts.updates.get(tile)
@@ -49,13 +57,11 @@ class VectorLoops:
                 continue
             (op,) = ops
             inner = self.summing(loop, tile)
-            if op not in COMBINE or not inner or tile in self.emitter.tiles.sums:
+            if op not in COMBINE or not inner or tile in emitter.tiles.sums:
                 continue
-            widths = {self.width(one) for one in inner}
-            if len(widths) == 1:
-                (width,) = widths
-                copies = self.copies(inner, tile)
-                found.append(self.emitter.tiles.open_sum(tile, op, width, copies))
+            if len({self.width(one) for one in inner}) == 1:
+                copies = min([self.copies(one, tile) for one in inner])
+                found.append(emitter.tiles.open_sum(tile, op, self.width(inner[0]), copies))
         return found
 
     def summing(self, loop: For, tile: Tile) -> list[For]:
@@ -63,22 +69,26 @@ class VectorLoops:
         facts = self.emitter.finder.of(loop)
         if tile not in facts.updates or loop.axis.extent <= 0:
             return []
-        if loop.kind == "vector" and not any(
-            self.emitter.finder.of(part).vectors for part in loop.body
-        ):
-            fast = facts.fast.get(tile)
-            return [loop] if fast is None and loop.axis.extent > 1 else []
+        if loop.kind == "vector" and not self.holds_vectors(loop):
+            return [loop] if tile not in facts.fast and loop.axis.extent > 1 else []
         inner = [part for part in loop.body if type(part) is For]
         return [one for part in inner for one in self.summing(part, tile)]
 
-    def copies(self, loops: list[For], tile: Tile) -> int:
+    def holds_vectors(self, loop: For) -> bool:
+        """Whether there are vector loops within."""
+        return any(self.emitter.finder.of(part).vectors for part in loop.body)
+
+    def copies(self, loop: For, tile: Tile) -> int:
         """How many vectors collect for each number of the tile, to hide their latency."""
         size = 1
         for extent in tile.dims:
             size *= extent
-        wanted = 4 if size == 1 else 2 if size <= 4 else 1
-        vectors = min([loop.axis.extent // self.width(loop) for loop in loops])
-        return max(1, min(wanted, vectors))
+        cost = self.emitter.finder.of(loop).cost
+        full = loop.axis.extent // self.width(loop)
+        if size > 4 or cost > LONG or full < 4:
+            return 1
+        most = 2 if size > 1 or cost > SHORT else 4
+        return min(range(most, 1, -1), key=lambda count: full % count)
 
     # ---------------------------------------------------------------- the loop
 
@@ -86,31 +96,22 @@ class VectorLoops:
         """A vector loop."""
         emitter = self.emitter
         facts: Facts = emitter.finder.of(loop)
-        tiles, width = emitter.tiles, self.width(loop)
+        tiles, width, extent = emitter.tiles, self.width(loop), loop.axis.extent
         outer = [tile for tile in facts.updates if tile not in facts.inner]
-        missing = [tile for tile in outer if tile not in tiles.sums]
-        opened = self.open_sums(loop, missing)
+        opened = self.open_sums(loop, [tile for tile in outer if tile not in tiles.sums])
         copies = max([tiles.sums[tile].copies for tile in outer if tile in tiles.sums] or [1])
-        extent = loop.axis.extent
-        chunks = fingers(extent, width)
-        full = extent // width
-        limit = WRITTEN_OUT if sum(map(len, facts.exprs)) < 32 else 1
-        if loop.axis in facts.axes or full <= max(limit, 1):
-            self.write_out(loop, chunks)
+        parts, full = chunks(extent, width), extent // width
+        again = facts.twice and not facts.writes & facts.reads
+        if loop.axis in facts.axes or full <= (WRITTEN_OUT if facts.cost <= SHORT else 1):
+            self.write_out(loop, parts, again and full > 0 and loop.axis not in facts.axes)
+        elif extent % width and again and facts.cost > LONG:
+            self.one_loop(loop, facts, width)
         else:
             main = full - full % copies
             self.main_loop(loop, facts, width, main // copies, copies)
-            left = chunks[main:]
-            if extent % width and self.repeatable(facts, outer):
-                left[-1] = (extent - width, width)
-            self.write_out(loop, left)
+            self.write_out(loop, parts[main:], again)
         for one in reversed(opened):
             tiles.close_sum(one)
-
-    def repeatable(self, facts: Facts, outer: list[Tile]) -> bool:
-        """Whether values of the axis may be done twice."""
-        harmless = all(facts.updates[tile] <= set(IDEMPOTENT) for tile in outer)
-        return facts.twice and harmless and not facts.writes & facts.reads
 
     def main_loop(self, loop: For, facts: Facts, width: int, trips: int, copies: int) -> None:
         """The loop over full vectors, `copies` at a time."""
@@ -127,12 +128,38 @@ class VectorLoops:
 
         emitter.counted(Value("0"), Value(str(trips * step)), step, facts, body)
 
-    def write_out(self, loop: For, chunks: list[tuple[int, int]]) -> None:
-        """Each of the vectors by itself."""
+    def one_loop(self, loop: For, facts: Facts, width: int) -> None:
+        """A loop over all of the axis, whose last turn steps back."""
+        emitter, extent = self.emitter, loop.axis.extent
+        indices, tiles, code = emitter.indices, emitter.tiles, emitter.code
+        summed = any(tile in tiles.sums for tile in facts.updates)
+
+        def body(counter: Value) -> None:
+            last = Value(str(extent - width))
+            start = arithmetic.intrinsic(code, "umin", [counter, last], "i64")
+            if summed:  # the lanes that are new
+                done = arithmetic.binary(code, "sub", counter, start, "i64")
+                done = arithmetic.convert(code, "trunc", done, "i64", "i32")
+                ramp = constants("i32", list(range(width)))
+                tiles.mask = arithmetic.binary(code, "icmp uge", ramp, done, "i32")
+            indices.axes[loop.axis] = Along(start, 0, 1, True)
+            indices.lanes, tiles.copy = width, 0
+            emitter.run(loop.body)
+            indices.lanes, tiles.mask = 1, None
+
+        emitter.counted(Value("0"), Value(str(extent)), width, facts, body)
+
+    def write_out(self, loop: For, parts: list[tuple[int, int]], again: bool) -> None:
+        """Each of the vectors by itself; the last may begin earlier if `again`."""
         emitter = self.emitter
         indices, tiles = emitter.indices, emitter.tiles
-        for copy, (first, width) in enumerate(chunks):
+        full = self.width(loop)
+        for copy, (first, width) in enumerate(parts):
+            if width < full and again:
+                flags = [int(lane >= full - width) for lane in range(full)]
+                tiles.mask = constants("i1", flags)
+                first, width = first + width - full, full
             indices.axes[loop.axis] = Along(None, first, 0, width > 1)
             indices.lanes, tiles.copy = width, copy
             emitter.run(loop.body)
-        indices.lanes = 1
+        indices.lanes, tiles.mask = 1, None
