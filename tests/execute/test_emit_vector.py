@@ -9,7 +9,18 @@ from talweg.core.dtypes import BY_NAME
 from talweg.execute.llvm.emit import emit
 from talweg.execute.llvm.vector_math import Library
 from talweg.lower.index import Axis, Index
-from talweg.lower.loops import For, Kernel, LoopProgram, Store, Tile, Update, const, load, within
+from talweg.lower.loops import (
+    Expr,
+    For,
+    Kernel,
+    LoopProgram,
+    Store,
+    Tile,
+    Update,
+    const,
+    load,
+    within,
+)
 from talweg.lower.text import parse
 from tests.execute.emitted import same
 
@@ -153,8 +164,6 @@ def product(rows: int, columns: int, depth: int, m: int, n: int) -> LoopProgram:
     r, c, k = Axis("r", rows), Axis("c", columns), Axis("k", depth)
     i, j, i2, j2 = Axis("i", m), Axis("j", n), Axis("i2", m), Axis("j2", n)
     acc = Tile("acc", dtype, (m, n))
-    from talweg.lower.loops import Expr
-
     left = load(x, (Index.of(r) * m + i) * depth + k)
     right = load(y, (Index.of(c) * depth + k) * n + j)
     update = Update(acc, (i, j), Expr("mul", (left, right), dtype), "add")
@@ -274,7 +283,8 @@ def test_guarded_gather_of_wild_numbers():
 kernel k:
   for r in 23 vector:
     t0 = rows[r]
-    y[r] = (x[{t0}*4 + 1] if logical_and(greater_equal(t0, 0:int64), less(t0, 9:int64)) else 7.0:float32)
+    t1 = logical_and(greater_equal(t0, 0:int64), less(t0, 9:int64))
+    y[r] = (x[{t0}*4 + 1] if t1 else 7.0:float32)
 """,
         {"rows": np.array([0, 1, -1, 2**62, -(2**63), 8, 9, 2**63 - 1, 5] * 2 + [3] * 5)},
         threads=(1,),
