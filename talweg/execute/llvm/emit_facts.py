@@ -1,4 +1,4 @@
-"""What is in statements: the buffers and tiles they touch, their cost, the widest dtype."""
+"""What is in statements: the buffers and tiles they touch, what a loop costs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Facts:
     """Of a statement and all in it."""
 
     __slots__ = (
-        "axes", "cost", "effects", "fast", "inner", "orders", "reads", "tiles_read", "twice",
+        "axes", "effects", "fast", "inner", "orders", "reads", "statements", "tiles_read", "twice",
         "updates", "vectors", "writes",
     )  # fmt: skip
 
@@ -36,7 +36,7 @@ class Facts:
         self.orders: list[list[Expr]] = []  # what is computed, operands first
         self.twice = True  # storing twice does no harm
         self.effects = False  # stores or calls
-        self.cost = 0.0  # of one run of all statements, loops counted once
+        self.statements = 0  # stores and updates
 
     def add(self, other: Facts) -> None:
         """Takes in those of a part."""
@@ -53,7 +53,7 @@ class Facts:
         self.orders += other.orders
         self.twice &= other.twice
         self.effects |= other.effects
-        self.cost += other.cost
+        self.statements += other.statements
 
 
 class Finder:
@@ -97,7 +97,7 @@ class Finder:
             owner = root(statement.buffer)
             found.writes.add(owner)
             found.effects = True
-            found.cost += 1
+            found.statements += 1
             if statement.op is not None:
                 found.reads.add(owner)
                 found.twice = False
@@ -107,7 +107,7 @@ class Finder:
             self._exprs(found, statement.start, ())
         elif kind is Update:
             found.updates[statement.tile] = {statement.op}
-            found.cost += 1
+            found.statements += 1
             self._axes(found, statement.indices)
             self._exprs(found, statement.value, statement.indices)
         elif kind is When:
@@ -127,7 +127,6 @@ class Finder:
         found.orders.append(order)
         for expr in order:
             op = expr.op
-            found.cost += _COST[op]
             if op == "load":
                 found.reads.add(root(expr.data[0]))
             elif op == "read":
@@ -174,13 +173,14 @@ def _size(dtype: DType) -> int:
     return 4 if dtype.name in ("float16", "bfloat16") else dtype.size
 
 
-def lanes(loop: For, facts: Facts, vector_bytes: int) -> int:
-    """How many values of its axis a vector loop takes at once.
+def shape(loop: For, facts: Facts, vector_bytes: int) -> tuple[int, float]:
+    """How many values of its axis a vector loop takes at once, and the cost of its body.
 
     As many as a vector has of the widest dtype among what depends on the axis; indices that are
-    only compared or used to look something up do not count.
+    only compared or used to look something up do not count.  The cost is without what does not
+    depend on the axis.
     """
-    widest = 1
+    widest, cost = 1, float(facts.statements)
     for tile in facts.updates:
         if tile not in facts.inner:
             widest = max(widest, _size(tile.dtype))
@@ -205,15 +205,17 @@ def lanes(loop: For, facts: Facts, vector_bytes: int) -> int:
                 along = along or any(_along(index, loop.axis) for index in expr.data[1])
             depends[id(expr)] = along
         for expr in order:
-            if depends[id(expr)] and expr.op not in _FREE and id(expr) not in looked_up:
-                widest = max(widest, _size(expr.dtype))
-    return vector_bytes // widest
+            if depends[id(expr)]:
+                cost += _COST[expr.op]
+                if expr.op not in _FREE and id(expr) not in looked_up:
+                    widest = max(widest, _size(expr.dtype))
+    return vector_bytes // widest, cost
 
 
-def chunks(extent: int, width: int) -> list[tuple[int, int]]:
-    """Where the vectors of an axis begin and how many lanes they have."""
+def chunks(extent: int, width: int, start: int = 0) -> list[tuple[int, int]]:
+    """Where the vectors of an axis begin, from number `start` on, and how many lanes they have."""
     whole = extent - extent % width
-    found = [(first, width) for first in range(0, whole, width)]
+    found = [(first, width) for first in range(start * width, whole, width)]
     if whole != extent:
         found.append((whole, extent - whole))
     return found

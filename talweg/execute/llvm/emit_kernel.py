@@ -28,6 +28,7 @@ from talweg.lower.loops import (
     elements,
 )
 
+MOST = 1 << 20  # iterations that 4096 threads can share with numbers of 32 bits
 WRITTEN_OUT = 64  # the longest unroll loop that is written out if no tile needs it
 
 
@@ -244,20 +245,34 @@ class KernelEmitter:
             return
         facts = self.finder.of(statement)
         code = self.code
-        low = code.compute(f"mul i64 %thread, {total}", 1, 0)
-        begin = code.compute(f"udiv i64 {low.text}, %threads", 1, 0)
-        high = code.compute(f"add i64 {low.text}, {total}", 1, 0)
-        end = code.compute(f"udiv i64 {high.text}, %threads", 1, 0)
+        begin, end = self.share(total)
         some = code.compute(f"icmp ult i64 {begin.text}, {end.text}", 1, 0)
 
-        def share() -> None:
+        def turns() -> None:
             def body(counter: Value) -> None:
                 self.split(nest, counter)
                 self.run(nest[-1].body)
 
             self.counted(begin, end, 1, facts, body)
 
-        self.branch(some, facts, share, certain=True)
+        self.branch(some, facts, turns, certain=True)
+
+    def share(self, total: int) -> tuple[Value, Value]:
+        """The first iteration of this thread, and the first after it, of `total`."""
+        code = self.code
+        few = total < MOST  # then 32 bits do for the product, and a division takes half the time
+        kind = "i32" if few else "i64"
+        names = []
+        for name in ("%thread", "%threads"):
+            text = f"trunc i64 {name} to i32"
+            names.append(code.compute(text, 1, 0).text if few else name)
+        low = code.compute(f"mul {kind} {names[0]}, {total}", 1, 0)
+        high = code.compute(f"add {kind} {low.text}, {total}", 1, 0)
+        ends = []
+        for product in (low, high):
+            end = code.compute(f"udiv {kind} {product.text}, {names[1]}", 1, 0)
+            ends.append(code.compute(f"zext i32 {end.text} to i64", 1, 0) if few else end)
+        return ends[0], ends[1]
 
     def split(self, nest: list[For], counter: Value) -> None:
         """The axes of nested loops from the number of the iteration."""

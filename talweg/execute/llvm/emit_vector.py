@@ -15,12 +15,13 @@ from typing import Any
 
 from talweg.execute.llvm import emit_arithmetic as arithmetic
 from talweg.execute.llvm.emit_code import Value
-from talweg.execute.llvm.emit_facts import Facts, chunks, lanes
+from talweg.execute.llvm.emit_facts import Facts, chunks, shape
 from talweg.execute.llvm.emit_index import Along, constants
 from talweg.execute.llvm.emit_tiles import Sum
 from talweg.lower.loops import COMBINE, For, Tile
 
 WRITTEN_OUT = 4  # vectors of a short body
+TINY = 4  # the cost of a load, a product and an update
 SHORT = 10  # the cost of a short body
 LONG = 14  # from this cost on a body is written once
 
@@ -30,15 +31,19 @@ class VectorLoops:
 
     def __init__(self, emitter: Any, vector_bytes: int):
         self.emitter, self.vector_bytes = emitter, vector_bytes
-        self.widths: dict[int, int] = {}
+        self.shapes: dict[int, tuple[int, float]] = {}
+
+    def shape(self, loop: For) -> tuple[int, float]:
+        """The lanes of a full vector, and the cost of one."""
+        found = self.shapes.get(id(loop))
+        if found is None:
+            facts = self.emitter.finder.of(loop)
+            found = self.shapes[id(loop)] = shape(loop, facts, self.vector_bytes)
+        return found
 
     def width(self, loop: For) -> int:
         """The lanes of a full vector."""
-        found = self.widths.get(id(loop))
-        if found is None:
-            facts = self.emitter.finder.of(loop)
-            found = self.widths[id(loop)] = lanes(loop, facts, self.vector_bytes)
-        return found
+        return self.shape(loop)[0]
 
     def pieces(self, loop: For) -> list[tuple[int, int]]:
         """Where its vectors begin and their lanes, if written out."""
@@ -83,11 +88,13 @@ class VectorLoops:
         size = 1
         for extent in tile.dims:
             size *= extent
-        cost = self.emitter.finder.of(loop).cost
-        full = loop.axis.extent // self.width(loop)
+        width, cost = self.shape(loop)
+        full = loop.axis.extent // width
         if size > 4 or cost > LONG or full < 4:
             return 1
         most = 2 if size > 1 or cost > SHORT else 4
+        if cost <= TINY and full >= 2 * most:
+            return most  # what is left over is little code
         return min(range(most, 1, -1), key=lambda count: full % count)
 
     # ---------------------------------------------------------------- the loop
@@ -96,20 +103,22 @@ class VectorLoops:
         """A vector loop."""
         emitter = self.emitter
         facts: Facts = emitter.finder.of(loop)
-        tiles, width, extent = emitter.tiles, self.width(loop), loop.axis.extent
+        tiles, extent = emitter.tiles, loop.axis.extent
+        width, cost = self.shape(loop)
         outer = [tile for tile in facts.updates if tile not in facts.inner]
         opened = self.open_sums(loop, [tile for tile in outer if tile not in tiles.sums])
         copies = max([tiles.sums[tile].copies for tile in outer if tile in tiles.sums] or [1])
-        parts, full = chunks(extent, width), extent // width
+        full = extent // width
         again = facts.twice and not facts.writes & facts.reads
-        if loop.axis in facts.axes or full <= (WRITTEN_OUT if facts.cost <= SHORT else 1):
+        if loop.axis in facts.axes or full <= (WRITTEN_OUT if cost <= SHORT else 1):
+            parts = chunks(extent, width)
             self.write_out(loop, parts, again and full > 0 and loop.axis not in facts.axes)
-        elif extent % width and again and facts.cost > LONG:
+        elif extent % width and again and cost > LONG:
             self.one_loop(loop, facts, width)
         else:
             main = full - full % copies
             self.main_loop(loop, facts, width, main // copies, copies)
-            self.write_out(loop, parts[main:], again)
+            self.write_out(loop, chunks(extent, width, main), again)
         for one in reversed(opened):
             tiles.close_sum(one)
 
