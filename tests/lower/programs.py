@@ -106,7 +106,8 @@ def build(source: Any, kernels: Any, control: bool, most: int) -> Case:
     for _ in range(source.number(1, most)):
         _block(maker, source, kernels, control)
     for buffer in maker.program.buffers:
-        if buffer.kind == "temporary" and source.chance(70) and not maker.is_control(buffer):
+        mine = buffer.kind == "temporary" and buffer.part is None and not maker.is_control(buffer)
+        if mine and source.chance(70):
             buffer.kind = "output"
     return Case(maker.program, maker.arrays)
 
