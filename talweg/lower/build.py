@@ -52,21 +52,32 @@ def build(straight: Straight, name: str = "program") -> Lowered:
 
 
 class _Builder:
-    def __init__(self, straight: Straight, name: str):
-        self.straight = straight
-        self.program = LoopProgram(name)
+    """Builds the blocks of a program; `outer` is the builder of the one around it, if any."""
+
+    def __init__(self, straight: Straight, name: str, outer: _Builder | None = None):
+        self.straight, self.outer = straight, outer
+        self.name = "" if outer is None else f"{name}_"  # what the names of kernels begin with
+        self.program = LoopProgram(name) if outer is None else outer.program
         self.lowered = Lowered(self.program)
         self.buffers: dict[Value, Buffer] = {}
         self.copies: list[tuple[Value, Buffer]] = []
+        self.state: dict[Any, Buffer] = {}
+        self.conflicts: dict[Any, dict[Value, bool]] = {}  # see finals.py
+        self.places: dict[Any, set[Value]] = {}
         guard = combined_guards(straight)
         if guard is not None:
             straight.outputs = [*straight.outputs, guard]
             self.lowered.guard = True
         self.guard = guard
         self.storage = Storage(straight)
-        self._interface()
+        if outer is None:
+            self._interface()
         self.grouping = Grouping(self.storage)
         self.current: Any = None
+
+    def inside(self, straight: Straight, name: str) -> _Builder:
+        """The builder of a body within this program, to which its buffers must be told."""
+        return _Builder(straight, name, self)
 
     def new(self, name: str, dtype: DType, shape: tuple, kind: str) -> Buffer:
         """A new buffer of the program."""
@@ -83,20 +94,31 @@ class _Builder:
             buffer = self.new("state", before.dtype, before.dims, "state" if written else "input")
             self.buffers[before] = buffer
             lowered.states.append((variable, buffer, written))
+            self.state[variable] = buffer
         for value in straight.outputs:
             base = base_of(value)
             buffer = self.new("output", value.dtype, value.dims, "output")
             lowered.outputs.append(buffer)
-            if base in self.buffers or base.content is not None:
-                self.copies.append((value, buffer))
-            else:
-                self.buffers[base] = buffer
+            self.result(value, buffer)
+
+    def result(self, value: Value, buffer: Buffer) -> None:
+        """See to it that a value is put into a buffer."""
+        base = base_of(value)
+        if base in self.buffers or base.content is not None:
+            self.copies.append((value, buffer))
+        else:
+            self.buffers[base] = buffer
 
     def build(self) -> Lowered:
         """Everything."""
-        self.state = {variable: buffer for variable, buffer, _ in self.lowered.states}
+        self.program.blocks = self.blocks()
+        self.lowered.reasons = [(repr(value), text) for value, text in self.grouping.reasons]
+        return self.lowered
+
+    def blocks(self) -> list:
+        """The blocks of all units."""
         plain = [copy for copy in self.copies if is_plain(copy[1].dtype)]
-        finals = place_finals(self.grouping, plain)
+        finals = place_finals(self.grouping, plain, self.conflicts, self.places)
         blocks: list[Any] = []
         count = len(self.grouping.units) - len(finals)
         last = [self._unit(nest) for nest in reversed(finals)][::-1]
@@ -108,9 +130,7 @@ class _Builder:
             blocks += self._guarded(last)
         else:
             blocks += last
-        self.program.blocks = blocks
-        self.lowered.reasons = [(repr(value), text) for value, text in self.grouping.reasons]
-        return self.lowered
+        return blocks
 
     def _host_copies(self) -> list:
         """Copies of what loops have no numbers for."""
@@ -141,14 +161,14 @@ class _Builder:
             buffer = self.buffers.get(value)
             if buffer is None:
                 return None
-            loops = general_loops(value.maker, buffer, Pull(self._resolve))
-            return Kernel(f"k{nest.number}", loops, (value.maker.prim.name,))  # type: ignore[union-attr]
+            loops = general_loops(value.maker, buffer, Pull(self.stored_at))
+            return Kernel(f"{self.name}k{nest.number}", loops, (value.maker.prim.name,))  # type: ignore[union-attr]
         if not nest.final and not any(value in self.buffers for value in nest.members):
             return None
         nest.targets = [(value, target if isinstance(target, Buffer) else self.state[target])
                         for value, target in nest.targets]  # fmt: skip
         made = NestBuilder(nest, self.elsewhere, self.buffers.get, self.new)
-        return made.build(f"k{nest.number}")
+        return made.build(f"{self.name}k{nest.number}")
 
     def elsewhere(self, base: Value) -> Buffer | None:
         """The buffer of a value made outside of the present unit; None if it is not stored."""
@@ -173,6 +193,8 @@ class _Builder:
 
     def constant(self, base: Value) -> Buffer:
         """The buffer of a constant."""
+        if self.outer is not None:
+            return self.outer.constant(base)
         buffer = self.buffers.get(base)
         if buffer is None:
             buffer = self.new("constant", base.dtype, base.dims, "constant")
@@ -181,7 +203,8 @@ class _Builder:
             self.buffers[base] = buffer
         return buffer
 
-    def _resolve(self, value: Value, index: tuple, guard: Any) -> Any:
+    def stored_at(self, value: Value, index: tuple, guard: Any) -> Any:
+        """The element of a value that is made outside of the present unit and stored, or None."""
         buffer = self.elsewhere(base_of(value))
         return None if buffer is None else guarded(buffer, flat(index, value.dims), guard)
 
@@ -190,7 +213,7 @@ class _Builder:
         equation = unit.equation
         way = BLOCKS.get(equation.prim.lowering.get("call", ""))
         if way is not None:
-            found = way(self, equation, f"k{unit.number}")
+            found = way(self, equation, f"{self.name}k{unit.number}")
             if found is not None:
                 return found
         host = self.host(equation)
@@ -206,7 +229,7 @@ class _Builder:
         raw = load(self.buffer_of(value), place)
         stores = self.results(value, unflatten(place, value.dims), raw)
         names = [member.maker.prim.name for member in unit.members[1:]]
-        return [Kernel(f"k{unit.number}", plain_loops(axes, stores), names)]
+        return [Kernel(f"{self.name}k{unit.number}", plain_loops(axes, stores), names)]
 
     def results(self, value: Value, index: tuple, expr: Expr) -> list:
         """The statements that take the element of a block's result at `index`, once it is final.
@@ -219,7 +242,7 @@ class _Builder:
         def resolve(other: Value, _: tuple, guard: Expr | None) -> Expr | None:
             base = base_of(other)
             found = made.get(base)
-            return self._resolve(other, _, guard) if found is None else found
+            return self.stored_at(other, _, guard) if found is None else found
 
         pull = Pull(resolve)
         stores: list[Any] = []

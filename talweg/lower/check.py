@@ -1,7 +1,8 @@
 """The rules of the loop language, checked: what an executor relies on, a program keeps.
 
 `check(program)` raises InternalError that names the kernel and the statement.  Only what is certain
-is refused: an index within a condition, or one computed from data, is taken to be right.
+is refused: an index within a condition, or one computed from data, is taken to be right; and so is
+a read of what only one body of an `If` has written, or a `Repeat` that perhaps did not run.
 
 * `check_scalars.py`: dtypes, indices within buffers, axes and tiles used where they are;
 * `check_races.py`: iterations that run side by side keep out of each other's way;
@@ -98,7 +99,7 @@ class _Blocks:
                 self.read(block.choice, full, "the choice of an if")
                 if not block.bodies:
                     raise refuse("if", "it has no bodies")
-                full = set.intersection(*[self.run(body, full) for body in block.bodies])
+                full = set.union(*[self.run(body, full) for body in block.bodies])
             else:
                 raise refuse("program", f"{type(block).__name__} is no block")
         return full
@@ -114,7 +115,7 @@ class _Blocks:
         self.axes.append(block.axis)
         after = self.run(block.body, full)
         self.axes.pop()
-        return after if block.axis.extent and block.flag is None else full
+        return after if block.axis.extent else full
 
     def _single(self, buffer: Buffer, dtype: Any, place: str) -> None:
         if buffer.size != 1 or buffer.dtype is not dtype:

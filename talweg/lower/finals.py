@@ -3,6 +3,10 @@
 They run after everything else, so that what reads a variable's value at the start finds it.  Among
 them, whoever reads a variable comes before whoever writes it; where that is impossible (two
 variables swapped, a variable's transpose added to it), the new value is computed beforehand.
+
+The bodies of loops are such programs, with carried values as variables.  Of these a target can be a
+part: `conflicts` says for each target which values are lost when it is written, and whether the own
+element of such a value may be read as it is written; `places` which values its place depends on.
 """
 
 from __future__ import annotations
@@ -10,52 +14,65 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.lower.group import Grouping, Nest
+from talweg.lower.loops import Buffer
 from talweg.lower.pull import is_plain
 from talweg.lower.views import base_of
 from talweg.passes.straight import Value
 
 
-def place_finals(grouping: Grouping, copies: list[tuple[Value, Any]]) -> list[Nest]:
+def place_finals(
+    grouping: Grouping,
+    copies: list[tuple[Value, Any]],
+    conflicts: dict[Any, dict[Value, bool]],
+    places: dict[Any, set[Value]],
+) -> list[Nest]:
     """The final nests in order; `copies` are (value, buffer) of results that need a copy."""
     straight = grouping.straight
-    writes = [(after, variable, before) for variable, before, after in straight.states
+    writes = [(after, variable) for variable, before, after in straight.states
               if after is not before and is_plain(after.dtype)]  # fmt: skip
+    lost = {variable: {before: True} for variable, before, _ in straight.states} | conflicts
     while True:
         count = len(grouping.units)
         for value, target in copies:
             grouping.add(base_of(value), final=True, target=target)
-        for after, variable, _ in writes:
-            grouping.add(base_of(after), final=True, target=variable)
+        for after, variable in writes:
+            reads = places.get(variable)
+            nest = grouping.add(base_of(after), final=variable if reads else True, target=variable)
+            nest.loads |= reads or set()
         finals = grouping.units[count:]
         del grouping.units[count:]
-        befores = {variable: before for _, variable, before in writes}
-        ordered, troubled = _ordered(finals, befores)
+        ordered, troubled = _ordered(finals, lost)
         if not troubled:
             for number, nest in enumerate(ordered):
                 nest.number = count + number
             grouping.units += ordered
             return ordered
+        renamed: dict[Value, Value] = {}
         for nest in troubled:
             for value, _ in nest.targets:
-                grouping.ensure(value)
+                if value in grouping.given:
+                    renamed[value] = grouping.copied(value)
+                else:
+                    grouping.ensure(value)
+        copies = [(renamed.get(base_of(value), value), target) for value, target in copies]
+        writes = [(renamed.get(base_of(value), value), target) for value, target in writes]
 
 
-def _ordered(finals: list[Nest], befores: dict) -> tuple[list[Nest], list[Nest]]:
-    """The nests, readers of a variable before its writer; and those for which that fails."""
-    writer: dict[Value, Nest] = {}
-    for nest in finals:
-        for _, target in nest.targets:
-            if target in befores:
-                writer[befores[target]] = nest
+def _ordered(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]]:
+    """The nests, readers of a value before its writer; and those for which that fails."""
     after: dict[Nest, set] = {nest: set() for nest in finals}  # who must have run before
+    for writer in finals:
+        for _, target in writer.targets:
+            values = {} if isinstance(target, Buffer) else lost[target]
+            for value, own in values.items():
+                for nest in finals:
+                    if value in nest.loads and nest is not writer:
+                        after[writer].add(nest)
+                if value in writer.loads and (not own or value in writer.elsewhere):
+                    return [], [writer]
     for nest in finals:
-        for before, other in writer.items():
-            if before not in nest.loads:
-                continue
-            if other is not nest:
-                after[other].add(nest)
-            elif before in nest.elsewhere:
-                return [], [nest]
+        if not _order_members(nest, lost):
+            return [], [nest]
     ordered: list[Nest] = []
     left = list(finals)
     while left:
@@ -65,3 +82,21 @@ def _ordered(finals: list[Nest], befores: dict) -> tuple[list[Nest], list[Nest]]
         ordered += ready
         left = [nest for nest in left if nest not in ready]
     return ordered, []
+
+
+def _order_members(nest: Nest, lost: dict) -> bool:
+    """Put the members of a nest that read a value before the one that writes it, if possible."""
+    after: dict[Value, set] = {value: set() for value in nest.members}
+    for writer, target in nest.targets:
+        for value in {} if isinstance(target, Buffer) else lost[target]:
+            readers = [x for x in nest.members if value in nest.own_loads.get(x, ())]
+            after[writer].update([reader for reader in readers if reader is not writer])
+    left, ordered = list(nest.members), []
+    while left:
+        ready = [value for value in left if not after[value].intersection(left)]
+        if not ready:
+            return False
+        ordered += ready
+        left = [value for value in left if value not in ready]
+    nest.members[:] = ordered
+    return True

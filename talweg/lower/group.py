@@ -19,6 +19,7 @@ import math
 from typing import Any
 
 from talweg.core.dtypes import DType
+from talweg.core.primitive import later
 from talweg.lower.index import Axis, Index, flat, unflatten
 from talweg.lower.loops import Expr
 from talweg.lower.pull import Pull, UnloweredError
@@ -82,14 +83,15 @@ def space_of(pattern: list) -> tuple | None:
 class Nest:
     """Loops over a space, and the values computed there."""
 
-    __slots__ = ("axes", "elsewhere", "final", "levels", "loads", "members", "number", "shapes",
-                 "space", "steps", "targets")  # fmt: skip
+    __slots__ = ("axes", "elsewhere", "final", "levels", "loads", "members", "number", "own_loads",
+                 "shapes", "space", "steps", "targets")  # fmt: skip
 
-    def __init__(self, number: int, space: tuple, final: bool = False):
+    def __init__(self, number: int, space: tuple, final: Any = False):
         self.number, self.space, self.final = number, space, final
         self.members: list[Value] = []
         self.levels: dict[Value, int] = {}
         self.loads: set[Value] = set()
+        self.own_loads: dict[Value, set[Value]] = {}  # by member
         self.elsewhere: set[Value] = set()  # loads at other places than the nest's own
         self.targets: list[tuple[Value, Any]] = []  # of final nests: value, buffer it goes to
         self.shapes: list[tuple] = []  # of the members, for the axes of the loops
@@ -199,8 +201,17 @@ class Grouping:
             self.storage.stored.add(base)
             self.add(base)
 
-    def add(self, value: Value, final: bool = False, target: Any = None) -> Nest:
-        """Find or make the nest of a stored value."""
+    def copied(self, value: Value) -> Value:
+        """A stored copy of a value that the program is given."""
+        equation = Equation(later("identity"), [value], {})
+        copy = Value(value.dims, value.dtype)
+        equation.outputs, copy.maker = (copy,), equation
+        self.storage.kind[equation] = "pull"
+        self.ensure(copy)
+        return copy
+
+    def add(self, value: Value, final: Any = False, target: Any = None) -> Nest:
+        """Find or make the nest of a stored value; final nests join those of equal `final`."""
         if not final and value in self.unit_of:
             return self.units[self.unit_of[value]]
         equation = value.maker
@@ -226,7 +237,7 @@ class Grouping:
             self.join(nest, value, space, fold is not None, target, alone=True)
         return nest
 
-    def _candidates(self, final: bool) -> list[Nest]:
+    def _candidates(self, final: Any) -> list[Nest]:
         found = [u for u in self.units[-CANDIDATES * 2 :]
                  if u.space[0] != "general" and u.final == final
                  and (type(u) is Nest or u.finishes)]  # fmt: skip
@@ -256,6 +267,9 @@ class Grouping:
             nest.members.append(value)
         nest.levels[value] = trial.level
         nest.loads |= trial.loads
+        nest.own_loads[value] = trial.loads.union(
+            *[nest.own_loads.get(x, set()) for x in trial.reads]
+        )
         nest.elsewhere |= trial.elsewhere
         nest.steps += steps
         if target is None:

@@ -10,7 +10,7 @@ with the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -82,7 +82,9 @@ class Equation:
 class Straight:
     """Values in, equations, values out; `states` are (variable, value before, value after)."""
 
-    __slots__ = ("equations", "guards", "inputs", "known", "outputs", "states", "streams")
+    __slots__ = (
+        "bounds", "equations", "guards", "inputs", "known", "outputs", "states", "streams",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.inputs: list[Value] = []
@@ -92,6 +94,25 @@ class Straight:
         self.streams: list[tuple] = []  # (operation, seeds, blocks) of the last inputs
         self.known: dict[tuple, Any] = {}  # results of equal equations: each is made once
         self.guards: list[Value] = []  # all true, or the program fails: the interpreter says why
+        self.bounds: dict[Value, tuple[int, int]] = {}  # what integers are known to be between
+
+    def numbers(self, value: Value) -> Any:
+        """The numbers that an integer is in the trips of a loop around, if they are known."""
+        content = value.content
+        return content.reshape(-1) if content is not None and content.size == 1 else None
+
+    def limits(self, value: Value) -> tuple[int, int] | None:
+        """The smallest and largest number that an integer can be, if they are known."""
+        numbers = self.numbers(value)
+        if numbers is not None:
+            return int(numbers.min()), int(numbers.max())
+        found, maker = self.bounds.get(value), value.maker
+        if found is None and maker is not None and maker.prim.name in ("add", "sub"):
+            first, second = [self.limits(x) for x in maker.inputs]
+            if first is not None and second is not None:
+                low, high = second if maker.prim.name == "add" else (-second[1], -second[0])
+                found = first[0] + low, first[1] + high
+        return found
 
     def forget(self) -> None:
         """Take the values and equations, which refer to each other, apart."""
@@ -240,6 +261,8 @@ def specialize(program: Program, arguments: Sequence[Aval], states: dict) -> Str
     straight.outputs = [maker.plain(slot) for slot in program.outputs]
     for variable, value in before.items():
         after = program.writes.get(variable)
+        if after is not None and maker.plain(after).dims != value.dims:
+            raise NotStraightError("a variable gets another shape")
         straight.states.append((variable, value, value if after is None else maker.plain(after)))
     return straight
 
@@ -297,6 +320,9 @@ class _Specializer:
         special = _SPECIAL.get(prim.name)
         if special is not None:
             return special(inputs, params)
+        way = WAYS.get(prim.name)
+        if way is not None:
+            return way(self, step, params)
         if not all(type(x) is Value for x in inputs) or any(x.dtype is variant for x in inputs):
             raise NotStraightError(f"{prim.name} works on lists or histories")
         return self.straight.apply(prim, inputs, params, step.node)
@@ -331,8 +357,10 @@ class _Specializer:
 
     def _body(self, step: Step, params: dict) -> None:
         """A call is put in place; branches and loops stay what they are."""
-        if step.prim.name not in ("call", "again"):
-            raise NotStraightError(f"{step.prim.name} is not compiled")
+        way = WAYS.get(step.prim.name)
+        if way is not None:
+            self.values[step.out] = way(self, step, params)
+            return
         body = params["body"]
         inner = ()
         if step.prim.name == "call":
@@ -389,6 +417,8 @@ def _history_of(inputs: list, params: dict) -> Any:
 def _size_value(inputs: list, params: dict) -> Any:
     return constant(np.asarray(params["size"], params["dtype"].numpy_dtype))
 
+
+WAYS: dict[str, Callable[[_Specializer, Step, dict], Any]] = {}  # lists, loops: see control.py
 
 _SPECIAL = {
     "item": _item,

@@ -126,6 +126,29 @@ while b7:
     kernel c:
       b7[0] = false
 """,
+    "what one branch writes is read: nobody knows when": """
+kernel k:
+  n8[0] = 1:int32
+if n8:
+  case 0:
+    kernel a:
+      b7[0] = true
+  case 1:
+    kernel b:
+      n8[0] = 2:int32
+kernel l:
+  r3[0] = float32(b7[0])
+""",
+    "a repeat that perhaps does not run": """
+kernel k:
+  b7[0] = false
+repeat i in 6 while b7:
+  kernel l:
+    t4[i] = 1.0:float32
+kernel m:
+  for i in 6:
+    r3[i] = t4[i]
+""",
     "statements beside a parallel loop": """
 kernel k:
   tile a: float32[] = 1.0:float32
@@ -261,13 +284,13 @@ kernel l:
   r3[0] = t4[0]
 """,
     "n8 is read before it was written": "if n8:\n  case 0:\n",
-    "b7 is read before it was written: one branch": """
+    "b7 is read before it was written: no branch": """
 kernel k:
   n8[0] = 1:int32
 if n8:
   case 0:
     kernel a:
-      b7[0] = true
+      n8[0] = 0:int32
   case 1:
     kernel b:
       n8[0] = 2:int32

@@ -1,0 +1,92 @@
+"""Operations that only straight programs have: rows of stacks, and numbers that follow from a trip.
+
+A stack is an array of which each row is an element of a list, or what one trip of a loop kept.
+`with_row` gives a changed copy; where nothing else reads the old one, lowering writes in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.dtypes import DType
+
+
+class Loop:
+    """A loop with at most `trips` trips; `trip` is the number of the present one as an index.
+
+    Lowering sets it.
+    """
+
+    __slots__ = ("trip", "trips")
+
+    def __init__(self, trips: int):
+        self.trips = trips
+        self.trip: Any = None
+
+    def __repr__(self) -> str:
+        return f"<loop of {self.trips}>"
+
+
+class Construct:
+    """What stands in place of a primitive in equations of straight programs only.
+
+    `lowering` is as in declarations; `infer` and `numpy` likewise, where there are any.
+    """
+
+    __slots__ = (
+        "effect",
+        "elementwise",
+        "infer",
+        "lowering",
+        "memory",
+        "multiple",
+        "name",
+        "numpy",
+    )
+
+    def __init__(self, name: str, lowering: dict, multiple: bool = False, effect: Any = None):
+        self.name, self.lowering, self.multiple, self.effect = name, lowering, multiple, effect
+        self.memory, self.elementwise = "none", False
+        self.infer: Callable[..., Any] | None = None
+        self.numpy: Callable[..., Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<construct {self.name}>"
+
+
+def _row_at(s: Any, index: tuple, x: Any, i: Any) -> Any:
+    return x(s.element(i()), *index)
+
+
+def _with_row_at(s: Any, index: tuple, x: Any, i: Any, y: Any) -> Any:
+    here = s.element(i())
+    first, *rest = index
+    if first == here:
+        return y(*rest)
+    return s.select(s.equal(s.index(first), s.index(here)), y(*rest), x(*index))
+
+
+def _put(x: Any, i: Any, y: Any) -> Any:
+    result = np.array(x)
+    result[i] = y
+    return result
+
+
+def _round_at(s: Any, index: tuple, *, loop: Loop, start: int, step: int, dtype: DType) -> Any:
+    return s.index(loop.trip * step + start, dtype)
+
+
+row = Construct("row", {"loops": _row_at})  # x[i]
+row.infer = lambda x, i: Aval(x.dims[1:], x.dtype)
+row.numpy = lambda x, i: x[i]
+
+with_row = Construct("with_row", {"loops": _with_row_at})  # x with y as row i
+with_row.infer = lambda x, i, y: x
+with_row.numpy = _put
+
+round_number = Construct("round_number", {"loops": _round_at})  # start + step * trip
+round_number.infer = lambda *, loop, start, step, dtype: Aval((), dtype)

@@ -1,0 +1,268 @@
+"""Branches while a program is made straight: one equation `choose`, with a program for each body.
+
+A branch whose number is known is put in place.  Of small ones without effects all bodies are put in
+place, and their results selected.  The history of a branch is a result of that body alone; no other
+body reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.primitive import later
+from talweg.graph.node import Node
+from talweg.kernels.variants import History, List
+from talweg.passes.functionalize import program_of
+from talweg.passes.inside import VIEWS, Inner, acts
+from talweg.passes.rows import Construct, with_row
+from talweg.passes.straight import Equation, Straight, Value, constant
+from talweg.passes.straight_lists import Lists, Same, Sparse, as_stack, leaves, mapped
+from talweg.passes.straight_loops import body_values, coerced, join
+
+SMALL = 24  # equations of a body that is run whether it is chosen or not
+LARGEST = 1 << 14  # elements that it may compute
+
+choose = Construct("choose", {"call": "choose"}, multiple=True)
+acting_choose = Construct("choose", {"call": "choose"}, multiple=True, effect="host")
+
+
+class Choice:
+    """The bodies of a branch; the parameter `body` of the equation.
+
+    The equation's inputs are the number of the body, then those of all bodies, one after the other.
+    `results` are, for each output, the value in each body, None where it has none.
+    """
+
+    __slots__ = ("bodies", "results")
+
+    def __init__(self, bodies: list[Inner], results: list[list[Value | None]]):
+        self.bodies, self.results = bodies, results
+
+
+def add_choice(outer: Straight, index: Value, body: Choice, node: Any) -> tuple[Value, ...]:
+    """The equation of a branch, at the end of a program; its results."""
+    inputs = [inner.twins[x] for inner in body.bodies for x in inner.inputs]
+    kind = acting_choose if any(map(acts, body.bodies)) else choose
+    equation = Equation(kind, [index, *inputs], {"body": body}, node)  # type: ignore[arg-type]
+    firsts = [next(x for x in row if x is not None) for row in body.results]
+    equation.outputs = tuple([Value(x.dims, x.dtype) for x in firsts])
+    for value in equation.outputs:
+        value.maker = equation
+    outer.equations.append(equation)
+    return equation.outputs
+
+
+def branch(maker: Any, step: Any, params: dict) -> tuple:
+    """A branch made straight: its results, history last."""
+    return BranchMaker(maker, step, params).make()
+
+
+class Body:
+    """What one body gives: results, values kept, variables after it."""
+
+    def __init__(self, parent: BranchMaker, body: Any, straight: Straight):
+        self.straight = straight
+        self.lists = Lists(straight, parent.node)
+        self.kept_nodes = parent.kept_of(body)
+        program = program_of(body, self.kept_nodes, parent.step.everything)
+        operands = [self._here(tree) for tree in parent.operands]
+        states = {v: self._here(tree) for v, tree in parent.states.items()}
+        found, written = body_values(parent.maker, straight, program, operands, states)
+        count = len(body.outputs)
+        self.results, self.kept = found[:count], found[count:]
+        self.results += [written.get(v, states[v]) for v in parent.written]
+
+    def _here(self, tree: Any) -> Any:
+        inner = self.straight
+        if not isinstance(inner, Inner):
+            return tree
+
+        def brought(leaf: Any) -> Any:
+            return Same(inner.bring_in(leaf.value)) if type(leaf) is Same else inner.bring_in(leaf)
+
+        return mapped(brought, tree)
+
+
+class BranchMaker:
+    """Makes one branch straight."""
+
+    def __init__(self, maker: Any, step: Any, params: dict):
+        self.maker, self.outer, self.node, self.step = maker, maker.straight, step.node, step
+        self.index, *operands = [maker.values.get(slot) for slot in step.inputs]
+        self.lists = Lists(self.outer, self.node)
+        self.operands = [self.lists.settled(x) if type(x) is Sparse else x for x in operands]
+        self.bodies = params["bodies"]
+        states = [s for s in step.states if type(s[0]) is not Node]
+        self.states = {v: maker.values[before] for v, before, _ in states}
+        self.after = {v: after for v, before, after in states if after != before}
+        self.written = list(self.after)
+
+    def kept_of(self, body: Any) -> tuple:
+        """The inner nodes of a body that somebody asks for."""
+        if self.step.everything:
+            return body.everything()
+        return body.requested() if self.step.remembers else ()
+
+    def make(self) -> tuple:
+        """The results."""
+        number = self.lists.number(self.index)
+        if number is not None:
+            number = number if 0 <= number < len(self.bodies) else -1
+            return self.in_place(self.bodies[number])
+        bodies = [Body(self, body, Inner(self.outer)) for body in self.bodies]
+        if all(map(_is_small, bodies)):
+            return self.selected()
+        return self.chosen(bodies)
+
+    def in_place(self, body: Any) -> tuple:
+        """The results of the one body that runs."""
+        found = Body(self, body, self.outer)
+        return self._finished(found.results, dict(zip(found.kept_nodes, found.kept)))
+
+    def _finished(self, results: list, kept: dict) -> tuple:
+        count = len(results) - len(self.written)
+        for variable, value in zip(self.written, results[count:]):
+            self.maker.values[self.after[variable]] = value
+        return (*results[:count], History(1, kept))
+
+    def _forms(self, bodies: list[Body]) -> list:
+        """What each result consists of, whatever body it comes from."""
+        found = []
+        for trees in zip(*[body.results for body in bodies]):
+            known = None
+            for body, tree in zip(bodies, trees):
+                if type(tree) is List:
+                    tree = as_stack(body.lists, tree)
+                known = join(body.lists, known, tree)
+            found.append(known)
+        return found
+
+    def selected(self) -> tuple:
+        """The results where all bodies run."""
+        bodies = [Body(self, body, self.outer) for body in self.bodies]
+        results = []
+        for number, wanted in enumerate(self._forms(bodies)):
+            trees = [coerced(self.lists, body.results[number], wanted) for body in bodies]
+            columns = zip(*[leaves(tree) for tree in trees])
+            made = iter([self._select([_plain(x) for x in column]) for column in columns])
+            results.append(mapped(lambda _, made=made: next(made), wanted))
+        kept: dict = {}
+        for body in bodies:
+            kept.update(zip(body.kept_nodes, body.kept))
+        return self._finished(results, kept)
+
+    def _select(self, values: list[Value]) -> Value:
+        """The value of the body that is chosen."""
+        apply, index = self.lists.apply, self.index
+        found = values[-1]
+        for number, value in reversed(list(enumerate(values[:-1]))):
+            if value is not found:
+                here = constant(np.asarray(number, index.dtype.numpy_dtype))
+                found = self._one(apply(later("equal"), index, here), value, found)
+        return found
+
+    def _one(self, holds: Value, x: Value, y: Value) -> Value:
+        apply = self.lists.apply
+        changed = _rows_changed(x, y)
+        if changed is None:
+            return apply(later("select"), holds, x, y)
+        rows, index, first, second = changed
+        first = self.lists.row(rows, index) if first is None else first
+        second = self.lists.row(rows, index) if second is None else second
+        return apply(with_row, rows, index, apply(later("select"), holds, first, second))
+
+    def chosen(self, bodies: list[Body]) -> tuple:
+        """The results where one body runs."""
+        inners = [body.straight for body in bodies]
+        rows: list[list] = []
+        places = []
+        for number, wanted in enumerate(self._forms(bodies)):
+            trees = [coerced(body.lists, body.results[number], wanted) for body in bodies]
+            column = [[_plain(x) for x in leaves(tree)] for tree in trees]
+            start = len(rows)
+            rows += [list(row) for row in zip(*column)]
+            places.append((wanted, start))
+        kept = []
+        for number, body in enumerate(bodies):
+            for node, tree in zip(body.kept_nodes, body.kept):
+                tree = body.lists.settled(tree) if type(tree) is Sparse else tree
+                start = len(rows)
+                for leaf in leaves(tree):
+                    rows.append([_plain(leaf) if i == number else None for i in range(len(bodies))])
+                kept.append((node, tree, start))
+        guard = self._guards(inners, rows)
+        found = add_choice(self.outer, self.index, Choice(inners, rows), self.node)  # type: ignore[arg-type]
+        if guard is not None:
+            self.outer.guards.append(found[guard])
+        results = [_filled(tree, found, start) for tree, start in places]
+        return self._finished(results, {n: _filled(tree, found, s) for n, tree, s in kept})
+
+    def _guards(self, inners: list, rows: list) -> int | None:
+        """What the bodies require, as one more result; its place."""
+        if not any(inner.guards for inner in inners):
+            return None
+        column = []
+        for inner in inners:
+            total = constant(np.True_)
+            for guard in inner.guards:
+                axes = tuple(range(len(guard.dims)))
+                if axes:
+                    params = {"axes": axes, "keepdims": False}
+                    guard = inner.apply(later("reduce_all"), [guard], params)
+                total = inner.apply(later("logical_and"), [total, guard], {})
+            inner.guards = []
+            column.append(total)
+        rows.append(column)
+        return len(rows) - 1
+
+
+def _filled(tree: Any, found: tuple, start: int) -> Any:
+    """A tree with results, from number `start`, as its arrays."""
+    values = iter(found[start:])
+
+    def fill(leaf: Any) -> Any:
+        value = next(values)
+        return Same(value) if type(leaf) is Same else value
+
+    return mapped(fill, tree)
+
+
+def _plain(leaf: Any) -> Value:
+    return leaf.value if type(leaf) is Same else leaf
+
+
+def _is_small(body: Body) -> bool:
+    """Whether a body costs so little that it may run in vain."""
+    straight = body.straight
+    if straight.guards or len(straight.equations) > SMALL:
+        return False
+    total = 0
+    for equation in straight.equations:
+        prim = equation.prim
+        if prim.effect is not None or prim.multiple:
+            return False
+        if not prim.elementwise and prim.name not in VIEWS and prim is not with_row:
+            return False
+        if prim is not with_row:
+            total += equation.output.size
+    return total <= LARGEST
+
+
+def _rows_changed(x: Value, y: Value) -> tuple | None:
+    """(rows, index, row of x, row of y) where two arrays differ from a third in one row at most.
+
+    A row is None where it is not changed.
+    """
+
+    def parts(value: Value) -> tuple:
+        maker = value.maker
+        if maker is None or maker.prim is not with_row:
+            return value, None, None
+        return maker.inputs
+
+    (a, i, first), (b, j, second) = parts(x), parts(y)
+    if a is not b or (i is None and j is None) or (i is not None and j is not None and i is not j):
+        return None
+    return a, j if i is None else i, first, second

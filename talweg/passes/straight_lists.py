@@ -1,0 +1,645 @@
+"""Lists and histories while a program is made straight: they exist only then.
+
+What a list is made of depends on how it came about:
+
+* `kernels.variants.List`: an element by number, each a value of its own (written outside of loops);
+* `Stack`: one array, of which each row is an element; `rows` is None if no element was written, and
+  a row that was not written is zero;
+* `Sparse`: cotangents with elements at computed places, zero elsewhere;
+* None: a zero of any kind.
+
+Elements are arrays, or lists and histories again; of those `rows` has the same form, with arrays
+that have one more axis in front (`Same`: an array that is equal in all rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import int32, variant
+from talweg.core.primitive import later
+from talweg.kernels.variants import History, List
+from talweg.passes.rows import row, with_row
+from talweg.passes.straight import Expansion, NotStraightError, Straight, Value, constant
+
+
+class Stack:
+    """A list whose elements are the rows of arrays.
+
+    `loose`: it has as many elements as somebody asks for, all others zero (a cotangent).
+    `growing`: a loop that is being run makes it longer, up to `size`.
+    """
+
+    __slots__ = ("growing", "loose", "rows", "size")
+
+    def __init__(self, size: int, rows: Any, loose: bool = False, growing: bool = False):
+        self.size, self.rows, self.loose, self.growing = size, rows, loose, growing
+
+    def __repr__(self) -> str:
+        return f"Stack({self.size}, {self.rows!r})"
+
+
+class Sparse:
+    """A sum of lists with one element each: (index, element) pairs."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: list):
+        self.entries = entries
+
+
+class Same:
+    """An array that is the same in all rows."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value):
+        self.value = value
+
+
+def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    """A tree with `function` of each array (`Value` or `Same`) in its place."""
+    if tree is None:
+        return None
+    if type(tree) is Stack:
+        rows = mapped(function, tree.rows)
+        return Stack(tree.size, rows, tree.loose, tree.growing)
+    if type(tree) is History:
+        values = {node: mapped(function, part) for node, part in tree.values.items()}
+        return History(tree.trips, values)
+    if type(tree) is List:
+        return List.of([mapped(function, part) for part in tree.values()])
+    if type(tree) is Sparse:
+        raise NotStraightError("a sum of single elements of a list")
+    return function(tree)
+
+
+def leaves(tree: Any) -> list:
+    """The arrays of a tree, in order."""
+    found: list = []
+    mapped(found.append, tree)
+    return found
+
+
+def form(tree: Any) -> Any:
+    """What two trees have in common that differ in their arrays only."""
+    if tree is None:
+        return None
+    if type(tree) is Stack:
+        return ("stack", tree.size, tree.loose, tree.growing, form(tree.rows))
+    if type(tree) is History:
+        trips = tree.trips if type(tree.trips) is int else "some"
+        return ("history", trips, *[(node, form(part)) for node, part in tree.values.items()])
+    if type(tree) is List:
+        return ("list", *map(form, tree.values()))
+    if type(tree) is Same:
+        return ("same", form(tree.value))
+    if type(tree) is Sparse:
+        return ("sparse", len(tree.entries))
+    return (tree.dims, tree.dtype)
+
+
+def template(tree: Any) -> Any:
+    """A tree of which only the form counts, with whole arrays as the rows of stacks."""
+    if type(tree) is History:
+        return History(tree.trips, {node: template(x) for node, x in tree.values.items()})
+    if type(tree) is not Stack or tree.rows is None:
+        return tree
+    size = tree.size
+
+    def whole(rows: Any) -> Value:
+        value = rows.value if type(rows) is Same else rows
+        dims = value.dims if type(rows) is Same else value.dims[1:]
+        return Value((size, *dims), value.dtype)
+
+    return Stack(size, mapped(whole, tree.rows), tree.loose, tree.growing)
+
+
+def as_stack(t: Lists, values: Any) -> Stack:
+    """A list of single elements as a stack."""
+    if type(values) is Stack:
+        return values
+    parts = values.values()
+    present = [part for part in parts if part is not None]
+    if not present:
+        return Stack(len(parts), None)
+    if len({form(part) for part in present}) > 1:
+        raise NotStraightError("the elements of a list differ")
+    zero = mapped(t.zero_like, present[0])
+    columns = [leaves(zero if part is None else part) for part in parts]
+    joined = iter([t.stacked(list(column)) for column in zip(*columns)])
+    return Stack(len(parts), mapped(lambda _: next(joined), present[0]))
+
+
+class Lists:
+    """Operations on lists and histories, for one node of a program."""
+
+    def __init__(self, straight: Straight, node: Any):
+        self.straight, self.node = straight, node
+
+    # -- arrays
+
+    def apply(self, prim: Any, *inputs: Value, **params: Any) -> Any:
+        """The result of an operation on arrays."""
+        return self.straight.apply(prim, inputs, params, self.node)
+
+    def zero(self, dims: Any, dtype: Any) -> Value:
+        """Zeros."""
+        if dims is None or not all(type(size) is int for size in dims):
+            raise NotStraightError("the shape of an absent element is not known")
+        return Value(tuple(dims), dtype, np.zeros((), dtype.numpy_dtype))
+
+    def zero_like(self, x: Any) -> Any:
+        """Zeros in the place of an array of a tree."""
+        return Same(self.zero_like(x.value)) if type(x) is Same else self.zero(x.dims, x.dtype)
+
+    def stacked(self, values: list) -> Any:
+        """Arrays as the rows of one."""
+        if all(value is values[0] for value in values) or type(values[0]) is Same:
+            return Same(values[0].value if type(values[0]) is Same else values[0])
+        if all(x.content is not None for x in values):
+            return constant(np.stack([np.broadcast_to(x.content, x.dims) for x in values]))
+        return self.apply(later("stack"), *values, axis=0)
+
+    def whole(self, rows: Any, size: int) -> Value:
+        """The array of all rows."""
+        if type(rows) is not Same:
+            return rows
+        value = rows.value
+        return self.apply(later("broadcast_to"), value, shape=(size, *value.dims))
+
+    def row(self, rows: Any, index: Value) -> Value:
+        """One row."""
+        if type(rows) is Same:
+            return rows.value
+        if rows.content is not None and rows.content.size == 1:
+            return self.zero(rows.dims[1:], rows.dtype) if not rows.content else self._part(rows)
+        while rows.maker is not None and rows.maker.prim is with_row:
+            older, place, value = rows.maker.inputs
+            if self.equal(place, index):
+                return value
+            if not self.apart(place, index):
+                break
+            rows = older
+        return self.apply(row, rows, index)
+
+    def _part(self, rows: Value) -> Value:
+        return Value(rows.dims[1:], rows.dtype, rows.content.reshape(()))
+
+    def put_row(self, rows: Any, size: int, index: Value, value: Any) -> Value:
+        """An array with another row."""
+        value = value.value if type(value) is Same else value
+        rows = self.whole(rows, size)
+        maker = rows.maker
+        if maker is not None and maker.prim is with_row and self.equal(maker.inputs[1], index):
+            rows = maker.inputs[0]
+        return self.apply(with_row, rows, index, value)
+
+    def add(self, x: Any, y: Any) -> Any:
+        """The sum of two arrays of trees."""
+        if type(x) is Same and type(y) is Same:
+            return Same(self.add(x.value, y.value))
+        if type(x) is Same or type(y) is Same:
+            size = (y if type(x) is Same else x).dims[0]
+            x, y = self.whole(x, size), self.whole(y, size)
+        for one, other in ((x, y), (y, x)):
+            if is_zero(one):
+                return other
+        return self.apply(later("add"), x, y)
+
+    # -- indices
+
+    def number(self, index: Value) -> int | None:
+        """An index that is known."""
+        content = index.content
+        return None if content is None else int(content.reshape(-1)[0])
+
+    def equal(self, i: Value, j: Value) -> bool:
+        """Whether two indices are certainly equal."""
+        a, b = self.straight.numbers(i), self.straight.numbers(j)
+        return i is j or (a is not None and b is not None and bool(np.all(a == b)))
+
+    def apart(self, i: Value, j: Value) -> bool:
+        """Whether two indices are certainly not equal."""
+        a, b = self.straight.numbers(i), self.straight.numbers(j)
+        return a is not None and b is not None and not np.any(a == b)
+
+    def limits(self, index: Value) -> tuple[int, int] | None:
+        """The smallest and the largest value of an index."""
+        return self.straight.limits(index)
+
+    def require(self, index: Value, size: int) -> None:
+        """The program fails where an index is not below `size`."""
+        limits = self.limits(index)
+        if limits is None:
+            Expansion(self.straight, self.node).require_below(index, size)
+        elif limits[0] < 0 or limits[1] >= size:
+            raise NotStraightError("an element outside of a list")
+
+    # -- lists
+
+    def get(self, values: Any, index: Value, zero: Callable[[], Any]) -> Any:
+        """Element `index`; `zero` makes what stands for one that was not written."""
+        if values is None:
+            return zero()
+        number = self.number(index)
+        if type(values) is Sparse:
+            return self._get_sparse(values, index, zero)
+        if type(values) is List:
+            if number is not None:
+                found = values.get(number)
+                return zero() if found is None else found
+            parts = values.values()
+            if parts and parts[0] is not None and all(part is parts[0] for part in parts):
+                return parts[0]
+            values = as_stack(self, values)
+        if values.rows is None:
+            return zero()
+        if number is not None and number >= values.size:
+            return zero()
+        return mapped(lambda rows: self.row(rows, index), values.rows)
+
+    def _get_sparse(self, values: Sparse, index: Value, zero: Callable[[], Any]) -> Any:
+        found = None
+        for place, part in values.entries:
+            if self.equal(place, index):
+                found = self.total(found, part)
+            elif not self.apart(place, index):
+                raise NotStraightError("an element of a sum of single elements")
+        return zero() if found is None else found
+
+    def put(self, values: Any, index: Value, x: Any, limited: bool) -> Any:
+        """The list with x as element `index`."""
+        number = self.number(index)
+        if type(values) is List or values is None:
+            if number is not None:
+                return (List.sparse() if values is None else values).put(number, x)
+            if values is None:
+                return Sparse([(index, x)])
+            values = as_stack(self, values)
+        if type(values) is Sparse:
+            cleared = self.clear(values, index)
+            return Sparse([*cleared.entries, (index, x)])
+        return self._put_row(values, index, x, limited)
+
+    def _put_row(self, values: Stack, index: Value, x: Any, limited: bool) -> Stack:
+        size, growing = values.size, values.growing
+        if not limited:
+            limits = self.limits(index)
+            if limits is None and not values.loose:
+                raise NotStraightError("a list grows to a length that depends on values")
+            if limits is not None and limits[1] >= size:
+                growing = growing or (not values.loose and limits[0] != limits[1])
+                size = limits[1] + 1
+        rows = self.rows_for(values, size, x)
+        pairs = iter(leaves(x))
+        rows = mapped(lambda own: self.put_row(own, size, index, next(pairs)), rows)
+        return Stack(size, rows, values.loose, growing)
+
+    def rows_for(self, values: Stack, size: int, x: Any) -> Any:
+        """The rows of a list that is to have `size` elements like x."""
+        if values.rows is None:
+            return mapped(lambda part: self._zero_rows(part, size), x)
+        if form(mapped(lambda rows: self._zero_row(rows), values.rows)) != form(x):
+            raise NotStraightError("the elements of a list differ")
+        return values.rows if size == values.size else self.resized(values, size).rows
+
+    def _zero_rows(self, part: Any, size: int) -> Value:
+        part = part.value if type(part) is Same else part
+        return self.zero((size, *part.dims), part.dtype)
+
+    def _zero_row(self, rows: Any) -> Value:
+        if type(rows) is Same:
+            return rows.value
+        return self.zero(rows.dims[1:], rows.dtype)
+
+    def resized(self, values: Stack, size: int) -> Stack:
+        """A stack with more elements, which are zero."""
+        more = size - values.size
+
+        def longer(rows: Any) -> Value:
+            whole = self.whole(rows, values.size)
+            if is_zero(whole):
+                return self.zero((size, *whole.dims[1:]), whole.dtype)
+            rest = self.zero((more, *whole.dims[1:]), whole.dtype)
+            return self.apply(later("concat"), whole, rest, axis=0)
+
+        rows = values.rows if not more else mapped(longer, values.rows)
+        return Stack(size, rows, values.loose, values.growing)
+
+    def clear(self, values: Any, index: Value) -> Any:
+        """The list without element `index`."""
+        if values is None:
+            return None
+        number = self.number(index)
+        if type(values) is List and number is not None:
+            return values.put(number, None) if values.get(number) is not None else values
+        if type(values) is Sparse:
+            kept = [(place, x) for place, x in values.entries if not self.equal(place, index)]
+            if not all(self.apart(place, index) for place, _ in kept):
+                raise NotStraightError("an element of a sum of single elements")
+            return Sparse(kept)
+        values = as_stack(self, values)
+        if values.rows is None:
+            return values
+        rows = mapped(lambda own: self._cleared(own, values.size, index), values.rows)
+        return Stack(values.size, rows, values.loose, values.growing)
+
+    def _cleared(self, rows: Any, size: int, index: Value) -> Value:
+        return self.put_row(rows, size, index, self._zero_row(rows))
+
+    # -- sums
+
+    def total(self, a: Any, b: Any) -> Any:
+        """The sum of two trees."""
+        if a is None or b is None:
+            return b if a is None else a
+        if type(a) is History:
+            values = dict(a.values)
+            for key, value in b.values.items():
+                values[key] = self.total(values.get(key), value)
+            return History(a.trips, values)
+        if type(a) in (List, Stack, Sparse):
+            return self._total_lists(a, b)
+        return self.add(a, b)
+
+    def _total_lists(self, a: Any, b: Any) -> Any:
+        if type(a) is Sparse or type(b) is Sparse:
+            if type(a) is type(b):
+                return Sparse([*a.entries, *b.entries])
+            return self._add_entries(b, a) if type(a) is Sparse else self._add_entries(a, b)
+        if type(a) is List and type(b) is List:
+            size = max(len(a), len(b))
+            found = [self.total(a.get(place), b.get(place)) for place in range(size)]
+            return List.of(found)
+        a, b = as_stack(self, a), as_stack(self, b)
+        if a.rows is None or b.rows is None:
+            return b if a.rows is None else a
+        size = max(a.size, b.size)
+        a, b = self.resized(a, size), self.resized(b, size)
+        others = iter(leaves(b.rows))
+        rows = mapped(lambda own: self.add(own, next(others)), a.rows)
+        return Stack(size, rows, a.loose and b.loose)
+
+    def _add_entries(self, values: Any, more: Sparse) -> Any:
+        """A list with elements added to some of its own."""
+        for index, x in more.entries:
+            own = self.get(values, index, lambda: None)
+            values = self.put(values, index, self.total(own, x), limited=False)
+        return values
+
+    def settled(self, values: Sparse, size: int | None = None) -> Stack:
+        """A sum of single elements as a stack, of a size that holds them all."""
+        if size is None:
+            limits = [self.limits(index) for index, _ in values.entries]
+            if None in limits:
+                raise NotStraightError("a list grows to a length that depends on values")
+            size = max([high + 1 for _, high in limits], default=0)  # type: ignore[misc]
+        return self._add_entries(Stack(size, None, loose=True), values)
+
+    def array(self, values: Any, dims: Any, dtype: Any) -> Value:
+        """All elements as one array; `dims` are those of an element, as far as they are known."""
+        if type(values) is List:
+            values = as_stack(self, values)
+        if values.growing:
+            raise NotStraightError("a list is used while a loop makes it longer")
+        if values.rows is None:
+            if dims is None or not all(type(size) is int for size in dims):
+                if values.size:
+                    raise NotStraightError("a list without written elements")
+                dims = [size if type(size) is int else 0 for size in dims or ()]
+            return self.zero((values.size, *dims), dtype)
+        if len(leaves(values.rows)) != 1 or type(values.rows) not in (Value, Same):
+            raise NotStraightError("a list of lists as an array")
+        return self.whole(values.rows, values.size)
+
+
+def is_zero(x: Value) -> bool:
+    """Whether an array is certainly zero."""
+    return x.content is not None and x.content.size == 1 and not x.content.reshape(-1)[0]
+
+
+def _absent(t: Lists, inputs: list, like: int, params: dict) -> Any:
+    """What stands for an element that is not there: zeros, None for a list."""
+    if params["dtype"] is variant:
+        return None
+    if len(inputs) > like:
+        return t.zero(inputs[like].dims, params["dtype"])
+    return t.zero(params["dims"], params["dtype"])
+
+
+# -- the primitives of prims/lists.py, prims/list_parts.py and prims/control.py
+
+
+def _list_new(t: Lists, inputs: list, params: dict) -> Any:
+    size = t.number(inputs[0])
+    if size is None or size < 0:
+        raise NotStraightError("the length of a list depends on values")
+    return List.absent(size)
+
+
+def _list_size(t: Lists, inputs: list, params: dict) -> Value:
+    (values,) = inputs
+    if type(values) not in (List, Stack) or getattr(values, "growing", False):
+        raise NotStraightError("the length of a list is not known")
+    return constant(np.int32(len(values) if type(values) is List else values.size))
+
+
+def _list_get(t: Lists, inputs: list, params: dict) -> Any:
+    values, index = inputs
+    if type(values) in (List, Stack):
+        t.require(index, len(values) if type(values) is List else values.size)
+    return t.get(values, index, lambda: _absent(t, inputs, 2, params))
+
+
+def _list_take(t: Lists, inputs: list, params: dict) -> Any:
+    return t.get(inputs[0], inputs[1], lambda: _absent(t, inputs, 2, params))
+
+
+def _list_set(t: Lists, inputs: list, params: dict) -> Any:
+    values, index, x = inputs
+    if params["limited"]:
+        t.require(index, len(values) if type(values) is List else values.size)
+    number = t.number(index)
+    if number is not None and number < 0:
+        raise NotStraightError("an element outside of a list")
+    return t.put(values, index, x, params["limited"])
+
+
+def _list_clear(t: Lists, inputs: list, params: dict) -> Any:
+    values, index = inputs
+    if index.dims == ():
+        return t.clear(values, index)
+    for place in _known_places(index):
+        values = t.clear(values, constant(np.int32(place)))
+    return values
+
+
+def _known_places(indices: Value) -> list:
+    if indices.content is None:
+        raise NotStraightError("places in a list depend on values")
+    return np.broadcast_to(indices.content, indices.dims).reshape(-1).tolist()
+
+
+def _list_stack(t: Lists, inputs: list, params: dict) -> Value:
+    return t.array(inputs[0], params["dims"], params["dtype"])
+
+
+def _list_stack_like(t: Lists, inputs: list, params: dict) -> Value:
+    values, x = inputs
+    size = x.dims[0]
+    if type(values) is Sparse:
+        values = t.settled(values, size)
+    values = as_stack(t, List.of([])) if values is None else as_stack(t, values)
+    if values.rows is None:
+        return t.zero(x.dims, x.dtype)
+    found = t.array(Stack(values.size, values.rows), x.dims[1:], x.dtype)
+    if values.size > size:
+        ends = {"end": (size, *x.dims[1:]), "strides": (1,) * len(x.dims)}
+        return t.apply(later("strided_slice"), found, begin=(0,) * len(x.dims), **ends)
+    return found if values.size == size else t.resized(Stack(values.size, found), size).rows
+
+
+def _list_from(t: Lists, inputs: list, params: dict) -> Stack:
+    (x,) = inputs
+    return Stack(x.dims[0], x)
+
+
+def _slice(t: Lists, x: Value, begin: int, end: int) -> Value:
+    rest = x.dims[1:]
+    bounds = {"begin": (begin, *[0] * len(rest)), "end": (end, *rest)}
+    return t.apply(later("strided_slice"), x, **bounds, strides=(1,) * len(x.dims))
+
+
+def _list_scatter(t: Lists, inputs: list, params: dict) -> Any:
+    values, indices, x = inputs
+    for number, place in enumerate(_known_places(indices)):
+        own = t.row(x, constant(np.int32(number)))
+        values = _list_set(t, [values, constant(np.int32(place)), own], params)
+    return values
+
+
+def _list_gather_like(t: Lists, inputs: list, params: dict) -> Value:
+    values, indices, x = inputs
+    places = _known_places(indices)
+    last = {place: number for number, place in enumerate(places)}
+    zero = t.zero(x.dims[1:], x.dtype)
+    found = [t.get(values, constant(np.int32(place)), lambda: zero) if last[place] == number
+             else zero for number, place in enumerate(places)]  # fmt: skip
+    return t.whole(t.stacked(found), len(found)) if found else t.zero(x.dims, x.dtype)
+
+
+def _parts_of(t: Lists, values: Any, dims: Any, dtype: Any) -> list:
+    """The elements of a list, each an array."""
+    if type(values) is Stack:
+        if values.growing or values.rows is None:
+            raise NotStraightError("the elements of a list are not known")
+        return [t.row(values.rows, constant(np.int32(i))) for i in range(values.size)]
+    return [t.zero(dims, dtype) if x is None else x for x in values.values()]
+
+
+def _list_lengths(t: Lists, inputs: list, params: dict) -> Value:
+    (values,) = inputs
+    if type(values) is Stack and type(values.rows) is Value:
+        return constant(np.full(values.size, values.rows.dims[1], np.int64))
+    if type(values) is not List:
+        raise NotStraightError("the elements of a list are not known")
+    return constant(np.array([0 if x is None else x.dims[0] for x in values.values()], np.int64))
+
+
+def _list_concat(t: Lists, inputs: list, params: dict) -> Value:
+    (values,) = inputs
+    if type(values) is Stack and type(values.rows) is Value and not values.growing:
+        rows = values.rows
+        if len(rows.dims) < 2:
+            raise NotStraightError("scalars are no parts")
+        shape = (rows.dims[0] * rows.dims[1], *rows.dims[2:])
+        return t.apply(later("reshape"), rows, shape=shape)
+    parts = _parts_of(t, values, params["dims"], params["dtype"])
+    if not parts or len({x.dims[1:] for x in parts}) > 1 or not all(x.dims for x in parts):
+        raise NotStraightError("the elements of a list differ")
+    return t.apply(later("concat"), *parts, axis=0)
+
+
+def _list_split(t: Lists, inputs: list, params: dict) -> List:
+    x, lengths = inputs
+    sizes = _known_places(lengths)
+    if sum(sizes) != x.dims[0]:
+        raise NotStraightError("the lengths do not fill the array")
+    ends = np.cumsum(sizes).tolist()
+    return List.of([_slice(t, x, end - size, end) for end, size in zip(ends, sizes)])
+
+
+def _list_concat_like(t: Lists, inputs: list, params: dict) -> Value:
+    values, lengths, x = inputs
+    parts = []
+    for number, size in enumerate(_known_places(lengths)):
+        zero = t.zero((size, *x.dims[1:]), x.dtype)
+        parts.append(t.get(values, constant(np.int32(number)), lambda zero=zero: zero))
+    return t.apply(later("concat"), *parts, axis=0)
+
+
+def _variant_zero(t: Lists, inputs: list, params: dict) -> Any:
+    return None
+
+
+def _variant_sum(t: Lists, inputs: list, params: dict) -> Any:
+    return t.total(*inputs)
+
+
+def _history_part(t: Lists, inputs: list, params: dict) -> Any:
+    found = None if inputs[0] is None else inputs[0].values.get(params["inner"])
+    return _absent(t, inputs, 1, params) if found is None else found
+
+
+def _history_map(t: Lists, inputs: list, params: dict) -> Any:
+    (history,) = inputs
+    if history is None:
+        return None
+    own = history.values
+    values = {node: own[part] for node, part in params["tangents"].pairs if part in own}
+    return History(history.trips, values)
+
+
+def _history_unmap(t: Lists, inputs: list, params: dict) -> Any:
+    (history,) = inputs
+    if history is None:
+        return None
+    values: dict = {}
+    for node, part in params["tangents"].pairs:
+        if node in history.values:
+            values[part] = t.total(values.get(part), history.values[node])
+    return History(history.trips, values)
+
+
+def _trips(t: Lists, inputs: list, params: dict) -> Value:
+    trips = inputs[0].trips
+    return trips if type(trips) is Value else constant(int32.numpy_dtype.type(trips))
+
+
+LISTS: dict[str, Callable[[Lists, list, dict], Any]] = {
+    "list_new": _list_new,
+    "list_size": _list_size,
+    "list_get": _list_get,
+    "list_take": _list_take,
+    "list_set": _list_set,
+    "list_clear": _list_clear,
+    "list_stack": _list_stack,
+    "list_stack_like": _list_stack_like,
+    "list_from": _list_from,
+    "list_scatter": _list_scatter,
+    "list_gather_like": _list_gather_like,
+    "list_lengths": _list_lengths,
+    "list_concat": _list_concat,
+    "list_split": _list_split,
+    "list_concat_like": _list_concat_like,
+    "variant_zero": _variant_zero,
+    "variant_sum": _variant_sum,
+    "history_part": _history_part,
+    "history_map": _history_map,
+    "history_unmap": _history_unmap,
+    "trips": _trips,
+}
