@@ -330,6 +330,16 @@ def test_an_expression_has_the_value_of_its_first_use():
     assert text.count("call <8 x float> @talweg_exp") == 1
 
 
+def test_equal_kernels_are_one_function():
+    text = "program p\n  x: input float32[64]\n"
+    for number in range(5):
+        text += f"  y{number}: output float32[64]\n"
+    for number in range(5):
+        text += f"kernel k{number}:\n  for i in 64 vector:\n    y{number}[i] = exp(x[i])\n"
+    same(text, threads=(1,), tolerance=1e-6)
+    assert emit(parse(text), 32, Library()).count("define internal void @kernel") == 1
+
+
 def test_chains_of_a_thousand_functions():
     """No recursion on expressions."""
     made = LoopProgram("p")

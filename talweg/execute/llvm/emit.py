@@ -3,7 +3,8 @@
     void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool)
 
 All threads run it at once.  Each kernel is a function of its own with a `noalias` parameter for
-each buffer, which tells LLVM that stores to one leave loads of the others as they are.
+each buffer, which tells LLVM that stores to one leave loads of the others as they are.  Kernels that
+do the same with other buffers (those of equal layers, say) are one function.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class ProgramEmitter:
     def __init__(self, program: LoopProgram, vector_bytes: int, library: Any):
         self.program, self.vector_bytes, self.library = program, vector_bytes, library
         self.numbers = {buffer: number for number, buffer in enumerate(program.buffers)}
-        self.functions: list[str] = []
+        self.functions: dict[str, str] = {}  # the name of each text, without its name
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}
         self.count = self.hosts = 0
@@ -64,7 +65,7 @@ class ProgramEmitter:
             "declare i32 @talweg_host(ptr, i64)",
             "declare i32 @talweg_failed(ptr)",
             *self.declared.values(),
-            *self.functions,
+            *[f"define internal void @{name}{text}" for text, name in self.functions.items()],
             WAIT,
             f"{head}\nentry:\n  %first = icmp eq i64 %thread, 0\n{body}\n  ret void\n}}",
             "attributes #0 = { noinline nounwind }",
@@ -113,10 +114,9 @@ class ProgramEmitter:
         parallel = any(type(part) is For and part.kind == "parallel" for part in kernel.body)
         if parallel:
             self.wait()
-        name = f"kernel{len(self.functions)}"
         emitter = KernelEmitter(self.library, self.declared, self.vector_bytes)
-        text, buffers = emitter.function(kernel, name)
-        self.functions.append(text)
+        text, buffers = emitter.function(kernel)
+        name = self.functions.setdefault(text, f"kernel{len(self.functions)}")
         number = self.fresh()
         if not parallel:
             self.line(f"br i1 %first, label %only{number}, label %done{number}")

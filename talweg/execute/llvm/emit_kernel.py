@@ -46,8 +46,8 @@ class KernelEmitter:
         self.vector_loops = VectorLoops(self, vector_bytes)
         self.declared = declared
 
-    def function(self, kernel: Kernel, name: str) -> tuple[str, list[Buffer]]:
-        """The text of the function, and the buffers it has pointers to as parameters."""
+    def function(self, kernel: Kernel) -> tuple[str, list[Buffer]]:
+        """The function's text after its name, and the buffers it has pointers to as parameters."""
         self.top(kernel.body)
         buffers = list(self.memory.names)
         shared: dict[Buffer, int] = {}
@@ -58,7 +58,7 @@ class KernelEmitter:
             alias = "noalias " if shared[root(buffer)] == 1 else ""
             parameters.append(f"ptr {alias}{text}")
         lines = "\n".join(self.code.scopes[0].lines)
-        head = f"define internal void @{name}({', '.join(parameters)}) #0 {{"
+        head = f"({', '.join(parameters)}) #0 {{"
         return f"{head}\nentry:\n{lines}\n  ret void\n}}\n", buffers
 
     # ---------------------------------------------------------------- lists of statements
