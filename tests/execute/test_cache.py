@@ -1,0 +1,185 @@
+"""Object code on disk: whole entries or none, bounded, and never in the way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from talweg.core import settings
+from talweg.execute import cache
+from talweg.execute.cache import Cache
+from talweg.execute.llvm import jit
+
+MODULE = "define i32 @run() {\n  ret i32 41\n}\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An empty cache that the settings name."""
+    place = tmp_path / "cache"
+    with settings.cache(str(place)):
+        yield place
+
+
+def test_entries_come_back(tmp_path):
+    kept = Cache(str(tmp_path / "new" / "folder"), 1 << 20)
+    assert kept.get(b"key") is None
+    assert kept.put(b"key", b"content")
+    assert kept.get(b"key") == b"content"
+    assert kept.get(b"another") is None
+    assert Cache(kept.folder, 1 << 20).get(b"key") == b"content"
+    assert kept.put(b"key", b"") and kept.get(b"key") == b""
+
+
+def test_damaged_entries_are_absent_and_written_again(tmp_path):
+    kept = Cache(str(tmp_path), 1 << 20)
+    kept.put(b"key", b"content" * 20)
+    path = kept.path(b"key")
+    with open(path, "rb") as file:
+        whole = file.read()
+    damaged = [whole[:n] for n in (0, 5, 20, 45, len(whole) - 1)] + [whole + b"x", b"foreign" * 30]
+    damaged += [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in range(0, len(whole), 7)]
+    for text in damaged:
+        with open(path, "wb") as file:
+            file.write(text)
+        assert kept.get(b"key") is None
+    assert kept.put(b"key", b"content") and kept.get(b"key") == b"content"
+
+
+def test_an_entry_under_the_name_of_another_is_absent(tmp_path):
+    kept = Cache(str(tmp_path), 1 << 20)
+    kept.put(b"one", b"content")
+    os.rename(kept.path(b"one"), kept.path(b"two"))
+    assert kept.get(b"two") is None
+
+
+def test_those_used_longest_ago_go(tmp_path):
+    kept = Cache(str(tmp_path), 100_000)
+    for i in range(20):
+        kept.put(b"%d" % i, bytes(10_000))
+        os.utime(kept.path(b"%d" % i), (1000 + i, 1000 + i))
+        assert sum(size for _, size, _ in kept.entries()) <= 110_000
+        kept.get(b"0")  # used again
+    assert kept.get(b"0") and kept.get(b"19")
+    assert kept.get(b"1") is None
+
+
+def test_other_files_stay_and_litter_goes(tmp_path):
+    kept = Cache(str(tmp_path), 1000)
+    (tmp_path / "mine.txt").write_text("text")
+    old, new = tmp_path / ("old" + cache.TEMPORARY), tmp_path / ("new" + cache.TEMPORARY)
+    for path in (old, new):
+        path.write_text("half")
+    os.utime(old, (1, 1))
+    for i in range(30):
+        kept.put(b"%d" % i, bytes(100))
+    assert (tmp_path / "mine.txt").read_text() == "text"
+    assert new.exists() and not old.exists()
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
+    kept = Cache(str(tmp_path), 1 << 20)
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    assert not kept.put(b"key", b"content")
+    assert kept.get(b"key") is None and not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    assert not kept.put(b"key", b"content")  # it is off for this process
+
+
+def test_a_folder_that_cannot_be_made_is_no_error(tmp_path, folder):
+    (tmp_path / "file").write_text("not a folder")
+    with settings.cache(str(tmp_path / "file" / "cache")):
+        assert jit.object_file(MODULE) == jit.object_file(MODULE)
+        assert not cache.put(b"key", b"content") and cache.get(b"key") is None
+
+
+def test_a_folder_others_may_write_to_is_not_used(tmp_path):
+    kept = Cache(str(tmp_path), 1 << 20)
+    kept.put(b"key", b"content")
+    os.chmod(tmp_path, 0o777)
+    other = Cache(str(tmp_path), 1 << 20)
+    assert other.get(b"key") is None and not other.put(b"key", b"content")
+
+
+def test_what_is_too_large_is_not_kept(tmp_path):
+    kept = Cache(str(tmp_path), 1000)
+    assert not kept.put(b"key", bytes(600)) and kept.put(b"key", bytes(400))
+
+
+def test_it_can_be_off(folder):
+    with settings.cache("off"):
+        assert cache.current() is None
+        assert not cache.put(b"key", b"content") and cache.get(b"key") is None
+        assert jit.object_file(MODULE)
+    assert not folder.exists()
+
+
+def test_the_default_folder(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert cache.default_folder() == "/somewhere/talweg"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert cache.default_folder() == "/home/me/.cache/talweg"
+
+
+def test_a_hit_parses_optimizes_and_generates_nothing(folder, monkeypatch):
+    first = jit.compile_module(MODULE)
+    for name in ("parse", "optimize", "compile_text"):
+        monkeypatch.setattr(jit, name, None)
+    second = jit.compile_module(MODULE)
+    assert first.addresses["run"] != second.addresses["run"]
+    assert call(second) == 41
+
+
+def test_a_damaged_object_is_compiled_again(folder):
+    jit.compile_module(MODULE)
+    (entry,) = [path for path in folder.iterdir() if path.name.endswith(cache.SUFFIX)]
+    entry.write_bytes(entry.read_bytes()[:-1])
+    assert call(jit.compile_module(MODULE)) == 41
+    assert cache.get(jit.key(MODULE)) is not None
+
+
+def test_other_processors_have_other_entries(folder, monkeypatch):
+    jit.compile_module(MODULE)
+    monkeypatch.setattr(jit.target(), "cpu", "another")
+    assert cache.get(jit.key(MODULE)) is None
+
+
+def call(code: jit.Code) -> int:
+    import ctypes
+
+    return ctypes.CFUNCTYPE(ctypes.c_int32)(code.addresses["run"])()
+
+
+WORKER = """
+import sys
+from talweg.execute.cache import Cache
+kept = Cache(sys.argv[1], 400_000)
+for round in range(60):
+    for i in range(12):
+        content = bytes([i]) * (1000 * (i + 1))
+        found = kept.get(b"%d" % i)
+        assert found is None or found == content, i
+        if found is None or round % 3 == i % 3:
+            assert kept.put(b"%d" % i, content)
+"""
+
+
+def test_several_processes_at_once(tmp_path):
+    start = time.monotonic()
+    command = [sys.executable, "-c", WORKER, str(tmp_path / "shared")]
+    workers = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
+    for worker in workers:
+        _, errors = worker.communicate(timeout=60)
+        assert worker.returncode == 0, errors.decode()
+    names = os.listdir(tmp_path / "shared")
+    assert names and all(name.endswith(cache.SUFFIX) for name in names)
+    assert time.monotonic() - start < 60

@@ -1,0 +1,158 @@
+"""Modules become code in memory, from several threads at once, and go when their owner does."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import platform
+import resource
+import sys
+import threading
+
+import pytest
+
+from talweg.core import settings
+from talweg.execute.llvm import jit
+
+ADD = """
+define i32 @run(i32 %x) {{
+  %y = add i32 %x, {number}
+  ret i32 %y
+}}
+"""
+LOOP = """
+define void @run(ptr %x) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  %at = getelementptr float, ptr %x, i64 %i
+  %v = load <8 x float>, ptr %at, align 4
+  %w = fmul <8 x float> %v, splat (float {number}.0)
+  store <8 x float> %w, ptr %at, align 4
+  %next = add i64 %i, 8
+  %more = icmp ult i64 %next, 1024
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_cache():
+    with settings.cache("off"):
+        yield
+
+
+def call(code: jit.Code, *arguments: int) -> int:
+    kinds = [ctypes.c_int32] * len(arguments)
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)(code.addresses["run"])(*arguments)
+
+
+def test_it_runs():
+    assert call(jit.compile_module(ADD.format(number=3)), 4) == 7
+
+
+def test_symbols_and_functions_of_the_c_library():
+    seen = []
+    callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(lambda x: seen.append(x) or x * 2)
+    text = """
+declare i32 @ours(i32)
+declare double @fmod(double, double)
+define i32 @run(i32 %x) {
+  %y = call i32 @ours(i32 %x)
+  %z = sitofp i32 %y to double
+  %w = call double @fmod(double %z, double 10.0)
+  %v = fptosi double %w to i32
+  ret i32 %v
+}"""
+    code = jit.compile_module(text, {"ours": ctypes.cast(callback, ctypes.c_void_p).value or 0})
+    assert call(code, 17) == 4 and seen == [17]
+
+
+def test_what_is_not_there_is_an_error(capfd):
+    text = "declare void @nowhere()\ndefine void @run() {\n  call void @nowhere()\n  ret void\n}"
+    with pytest.raises(RuntimeError):
+        jit.compile_module(text)
+    assert "nowhere" in capfd.readouterr().err
+    with pytest.raises(RuntimeError):
+        jit.compile_module("define void @run() {\n  nonsense\n}")
+
+
+def test_one_module_does_not_see_another():
+    codes = [jit.compile_module(ADD.format(number=n)) for n in range(5)]
+    assert [call(code, 10) for code in codes] == [10, 11, 12, 13, 14]
+
+
+def test_several_exports():
+    text = "define i32 @one() {\n  ret i32 1\n}\ndefine i32 @two() {\n  ret i32 2\n}"
+    code = jit.compile_module(text, exports=("one", "two"))
+    results = [ctypes.CFUNCTYPE(ctypes.c_int32)(code.addresses[n])() for n in ("one", "two")]
+    assert results == [1, 2]
+
+
+def test_constants_are_near_the_code():
+    found = jit.assembly(LOOP.format(number=7))
+    assert "movabs" not in found
+    assert "%rip" in found or platform.machine() != "x86_64"
+
+
+def test_the_loop_vectorizer_is_off():
+    text = LOOP.format(number=7).replace("<8 x float>", "float").replace("splat (float 7.0)", "7.0")
+    assert "x float>" not in jit.optimized(text.replace("i64 %i, 8", "i64 %i, 1"))
+
+
+def test_threads_may_compile_at_the_same_time():
+    failures = []
+
+    def work(start: int) -> None:
+        for number in range(start, start + 12):
+            code = jit.compile_module(ADD.format(number=number))
+            if call(code, 1) != number + 1:
+                failures.append(number)
+
+    threads = [threading.Thread(target=work, args=(100 * i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def most_memory() -> int:
+    """The most kilobytes of memory that were in use at any time."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most // 1024 if sys.platform == "darwin" else most
+
+
+def test_compiling_again_and_again_leaves_no_memory_behind():
+    def compile_some(count: int) -> None:
+        for number in range(count):
+            jit.compile_module(ADD.format(number=number))
+        gc.collect()
+
+    compile_some(130)  # two linkers have come and gone
+    before = most_memory()
+    compile_some(260)
+    assert most_memory() - before < 390  # a kilobyte and a half for each
+
+
+def test_code_loaded_again_and_again_leaves_no_memory_behind():
+    made = jit.compile_text(LOOP.format(number=2))
+    kept = jit.Code(made, {})
+    for _ in range(300):
+        jit.Code(made, {})
+    before = most_memory()
+    for _ in range(1500):
+        jit.Code(made, {})
+    assert most_memory() - before < 1024
+    array = (ctypes.c_float * 1024)(*([1.5] * 1024))
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(kept.addresses["run"])(ctypes.addressof(array))
+    assert array[0] == array[1023] == 3.0
+
+
+def test_closing_twice_is_harmless():
+    code = jit.compile_module(ADD.format(number=1))
+    code.close()
+    code.close()
