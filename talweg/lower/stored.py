@@ -7,6 +7,8 @@ store once: cost by cost, use by use, in units of one multiplication an element.
 
 from __future__ import annotations
 
+import math
+
 from talweg.lower.pull import can_pull
 from talweg.lower.scalars import SCALARS
 from talweg.lower.views import SHARED, base_of, operands_of
@@ -90,9 +92,20 @@ class Storage:
             if self.kind[user] == "fold":
                 demand += value.size
             else:
-                demand += max([x.size for x in user.outputs])
+                demand += max([times(value, x) for x in user.outputs])
         again = demand - value.size
         return total * again > STORE_COST * value.size + 32
+
+
+def times(value: Value, result: Value) -> int:
+    """How often an element of `value` is computed, all in all, where `result` needs it.
+
+    Once for each element of the result; but once for a row, if it is the same for the whole row.
+    """
+    dims = result.dims
+    if dims and (value.dims == dims[:-1] or (value.dims and value.dims[-1] == 1)):
+        return math.prod(dims[:-1])
+    return result.size
 
 
 def _kind(equation: Equation) -> str:

@@ -135,6 +135,10 @@ class Straight:
             found = expand(Expansion(self, node), *inputs, **params)
             if found is not NotImplemented:
                 return found
+        if params.get("keepdims") and "fold" in prim.lowering:  # equal to the one without
+            some = self.apply(prim, inputs, {**params, "keepdims": False}, node)
+            dims = prim.infer(Aval(inputs[0].dims, inputs[0].dtype), **params).dims
+            return self.apply(later("reshape"), [some], {"shape": dims}, node)
         key = (prim, *inputs, *params.items()) if prim.effect is None else None
         found = self.known.get(key)
         if found is not None:
@@ -223,7 +227,11 @@ def _folded(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
         (x,) = inputs
         zero = Value(x.dims, x.dtype, np.zeros((), x.dtype.numpy_dtype))
         return zero if x.dtype.is_numeric or x.dtype.is_bool else None
-    if not inputs or any(x.content is None or x.content.shape != x.dims for x in inputs):
+    if not inputs or any(x.content is None for x in inputs):
+        return None
+    if all(x.content.ndim == 0 for x in inputs) and (prim.elementwise or prim.name in _SPREAD):
+        return _filled(prim, inputs, params)
+    if any(x.content.shape != x.dims for x in inputs):
         return None
     arrays = [x.content for x in inputs]
     if max([array.size for array in arrays]) > FOLDED or prim.memory == "host":
@@ -238,6 +246,21 @@ def _folded(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
     except OpError:  # the interpreter will raise it
         return None
     return Value(result.shape, known.dtype, result)
+
+
+_SPREAD = frozenset(("broadcast_to", "reshape", "transpose"))
+
+
+def _filled(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
+    """A result of which all elements are one number."""
+    known = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
+    if known.dims is None or not all(type(size) is int for size in known.dims):
+        return None
+    if not prim.elementwise:
+        return Value(known.dims, known.dtype, inputs[0].content)
+    with np.errstate(all="ignore"):
+        number = np.asarray(prim.numpy(*[x.content for x in inputs], **params))
+    return Value(known.dims, known.dtype, number.astype(known.dtype.numpy_dtype))
 
 
 def specialize(program: Program, arguments: Sequence[Aval], states: dict) -> Straight:
@@ -288,7 +311,14 @@ class _Specializer:
         for step in self.program.steps:
             params = step.params
             if step.dynamic:
-                params = {key: self._filled(value) for key, value in params.items()}
+                try:
+                    params = {key: self._filled(value) for key, value in params.items()}
+                except NotStraightError:
+                    moving = MOVING.get(step.prim.name)
+                    if moving is None:
+                        raise
+                    self.values[step.out] = moving(self, step)
+                    continue
             if step.kind == "body":
                 self._body(step, params)
             elif step.kind == "stream":
@@ -419,6 +449,7 @@ def _size_value(inputs: list, params: dict) -> Any:
 
 
 WAYS: dict[str, Callable[[_Specializer, Step, dict], Any]] = {}  # lists, loops: see control.py
+MOVING: dict[str, Callable[[_Specializer, Step], Any]] = {}  # where sizes depend on values
 
 _SPECIAL = {
     "item": _item,

@@ -14,6 +14,7 @@ from talweg.core.dtypes import FLOATING, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.core.shapes import known_first
+from talweg.prims.indexing import gather
 from talweg.prims.layout import batch_to_front, reshape
 from talweg.prims.nn import below_maximum, log_softmax, shifted, softmax, softmax_array, total
 from talweg.prims.reduce import narrowed, reduce_sum, sum_like, widened
@@ -145,6 +146,7 @@ def _is_class(t, labels, logits):
     """Whether an element of the logits is that of the label's class, for `expand` rules."""
     classes = logits.dims[-1]
     t.require_below(labels, classes)
+    labels = t.cast(labels, dtype=int32)  # as wide as the logits: as many in a vector
     return t.apply(one_hot, labels, depth=classes, axis=len(labels.dims), dtype=bool_)
 
 
@@ -189,10 +191,11 @@ class sparse_softmax_cross_entropy:
 
     def expand(t, labels, logits):
         axes = (len(logits.dims) - 1,)
-        x = below_maximum(t, widened(t, logits), -1)
-        sums = t.reduce_sum(t.exp(x), axes=axes, keepdims=False)
-        chosen = t.select(_is_class(t, labels, logits), x, t.zeros_of(x))
-        chosen = t.reduce_sum(chosen, axes=axes, keepdims=False)
+        x, axis = widened(t, logits), axes[0]
+        top = t.reduce_max(x, axes=axes, keepdims=True)
+        sums = t.reduce_sum(t.exp(t.sub(x, top)), axes=axes, keepdims=False)
+        chosen = t.apply(gather, x, labels, axis=axis, batch_dims=axis)
+        chosen = t.sub(chosen, t.reshape(top, shape=labels.dims))
         return narrowed(t, t.sub(t.log(sums), chosen), logits.dtype)
 
     memory = "reduce"

@@ -223,7 +223,7 @@ class softmax:
     def expand(t, x, *, axis):
         e = t.exp(below_maximum(t, widened(t, x), axis))
         sums = t.reduce_sum(e, axes=(axis % len(x.dims),), keepdims=True)
-        return narrowed(t, t.div(e, sums), x.dtype)
+        return narrowed(t, t.mul(e, t.reciprocal(sums)), x.dtype)  # sums are 1 or more
 
     memory = "reduce"
     samples = SOFTMAX_SAMPLES
