@@ -3,8 +3,8 @@
     void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool)
 
 All threads run it at once.  Each kernel is a function of its own with a `noalias` parameter for
-each buffer, which tells LLVM that stores to one leave loads of the others as they are.  Kernels that
-do the same with other buffers (those of equal layers, say) are one function.
+each buffer, which tells LLVM that stores to one leave loads of the others as they are.  Kernels
+that do the same with other buffers (those of equal layers, say) are one function.
 """
 
 from __future__ import annotations

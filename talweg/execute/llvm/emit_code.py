@@ -63,6 +63,18 @@ class Code:
             found = scope.memo[text] = Value(name, lanes, depth)
         return found
 
+    def recall(self, key: Any, depth: int) -> Value | None:
+        """What `keep` was told for a key that is made of values from `depth`."""
+        found = self.scopes[depth].memo.get(key)
+        if found is None and depth < self.floor:
+            found = self.scopes[self.floor].memo.get(key)
+        return found
+
+    def keep(self, key: Any, value: Value) -> Value:
+        """Remembers a value as long as it is there."""
+        self.scopes[value.depth].memo[key] = value
+        return value
+
     def load(self, text: str, lanes: int, depth: int, root: Any) -> Value:
         """The value of an instruction that reads the buffer `root`."""
         scopes = self.scopes

@@ -35,7 +35,6 @@ class Place(NamedTuple):
     offsets: tuple[int, ...] | None = None
     vector: Value | None = None  # of i64, or of i32 where `narrow`
     narrow: bool = False
-    step: int = 0  # base and constant are multiples of it (0: anything goes)
 
     @property
     def uniform(self) -> bool:
@@ -59,12 +58,6 @@ class Indices:
             return value
         return self.code.compute(f"mul i64 {value.text}, {factor}", 1, value.depth)
 
-    def plus(self, x: Value | None, y: Value | None) -> Value | None:
-        """x + y; None is zero."""
-        if x is None or y is None:
-            return y if x is None else x
-        return self.code.compute(f"add i64 {x.text}, {y.text}", 1, max(x.depth, y.depth))
-
     def total(self, place: Place) -> Value:
         """The part that all lanes share, as one i64."""
         if place.base is None:
@@ -81,17 +74,17 @@ class Indices:
 
         `values` has the values of the expressions in its elements, by id.
         """
-        constant, stride, step = index.constant, 0, 0
+        constant, stride = index.constant, 0
         uniform: list[tuple[Value, int]] = []
         varied: list[tuple[Any, int]] = []  # offsets per lane, or vectors
+        axes = self.axes
         for atom, factor in index.terms:
             if type(atom) is Axis:
-                along = self.axes[atom]
-                constant += factor * along.constant
-                if along.value is not None:
-                    uniform.append((along.value, factor))
-                    step = _common(step, factor * along.step)
-                if along.lanes:
+                value, number, _, lanes = axes[atom]
+                constant += factor * number
+                if value is not None:
+                    uniform.append((value, factor))
+                if lanes:
                     stride += factor
                 continue
             part = self.atom(atom, values, wrap or _bounded(index))
@@ -101,16 +94,27 @@ class Indices:
                 continue
             if part.base is not None:
                 uniform.append((part.base, factor))
-                step = 1
             stride += factor * part.stride
-        uniform.sort(key=lambda term: term[0].depth)
-        base = None
-        for value, factor in uniform:
-            base = self.plus(base, self.scaled(value, factor))
-        if self.lanes == 1:
-            stride = 0
-        place = Place(base, constant, stride, step=_common(step, constant))
+        base = self._sum(uniform) if uniform else None
+        place = Place(base, constant, stride if self.lanes > 1 else 0)
         return self._vary(place, varied) if varied else place
+
+    def _sum(self, terms: list[tuple[Value, int]]) -> Value:
+        """The sum of products, those of outer loops first."""
+        code = self.code
+        if len(terms) == 1:
+            return self.scaled(*terms[0])
+        key = tuple(terms)
+        found = code.recall(key, max([term[0].depth for term in terms]))
+        if found is not None:
+            return found
+        terms.sort(key=lambda term: term[0].depth)
+        total = self.scaled(*terms[0])
+        for value, factor in terms[1:]:
+            part = self.scaled(value, factor)
+            text = f"add i64 {total.text}, {part.text}"
+            total = code.compute(text, 1, max(total.depth, part.depth))
+        return code.keep(key, total)
 
     def _vary(self, place: Place, varied: list) -> Place:
         """Adds what differs from lane to lane."""
@@ -201,7 +205,7 @@ class Indices:
         floor = atom.index.smallest is None or atom.index.smallest < 0
         if inner.uniform:
             return Place(self.divided(self.total(inner), divisor, quotient, floor, "i64"))
-        if inner.stride == 1 and divisor % self.lanes == 0 and inner.step % self.lanes == 0:
+        if inner.stride == 1 and divisor % self.lanes == 0 and self._aligned(atom.index):
             part = self.divided(self.total(inner), divisor, quotient, floor, "i64")
             return Place(part, stride=0 if quotient else 1)
         small = _bounded(atom.index)
@@ -209,6 +213,18 @@ class Indices:
         kind = "i32" if small else "i64"
         part = self.divided(whole, divisor, quotient, floor, kind)
         return Place(vector=part, narrow=small)
+
+    def _aligned(self, index: Index) -> bool:
+        """Whether an index is a multiple of the number of lanes in lane 0."""
+        constant, lanes = index.constant, self.lanes
+        for atom, factor in index.terms:
+            if type(atom) is not Axis:
+                return False
+            along = self.axes[atom]
+            constant += factor * along.constant
+            if along.value is not None and factor * along.step % lanes:
+                return False
+        return constant % lanes == 0
 
     def divided(self, value: Value, divisor: int, quotient: bool, floor: bool, kind: str) -> Value:
         """value // divisor or value % divisor, rounded down (by a constant)."""
@@ -261,7 +277,7 @@ class Indices:
 def arranged(place: Place, offsets: list[int]) -> Place:
     """`place` with offsets of lanes: as constant or stride where they are that."""
     first = offsets[0]
-    place = place._replace(constant=place.constant + first, step=1)
+    place = place._replace(constant=place.constant + first)
     offsets = [offset - first for offset in offsets]
     stride = offsets[1] if len(offsets) > 1 else 0
     if all(offset == lane * stride for lane, offset in enumerate(offsets)):
@@ -273,13 +289,6 @@ def constants(kind: str, values: list[int]) -> Value:
     """A constant vector."""
     text = ", ".join([f"{kind} {value}" for value in values])
     return Value(f"<{text}>", len(values))
-
-
-def _common(x: int, y: int) -> int:
-    """A number that divides both; 0 is divided by all."""
-    while y:
-        x, y = y, x % y
-    return abs(x)
 
 
 def _bounded(index: Index) -> bool:

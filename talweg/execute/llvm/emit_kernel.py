@@ -109,9 +109,8 @@ class KernelEmitter:
             value, values = self.evaluate(statement.value, (statement.index,))
             self.memory.store(statement.buffer, statement.index, values, value, statement.op)
         elif kind is Update:
-            value, values = self.evaluate(statement.value, statement.indices)
-            tile, indices = statement.tile, statement.indices
-            self.tiles.update(tile, indices, values, value, statement.op)
+            value, _ = self.evaluate(statement.value, statement.indices)
+            self.tiles.update(statement.tile, statement.indices, value, statement.op)
         elif kind is Tile:
             self.tile(statement, rest)
         elif kind is When:

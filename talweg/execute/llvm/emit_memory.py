@@ -5,7 +5,7 @@ from __future__ import annotations
 from talweg.execute.llvm import emit_arithmetic as arithmetic
 from talweg.execute.llvm.emit_code import Code, Value
 from talweg.execute.llvm.emit_index import BOUND, Indices, Place
-from talweg.execute.llvm.emit_types import is_signed, memory, register, suffix, vector
+from talweg.execute.llvm.emit_types import SIZE, is_signed, memory, register, suffix, vector
 from talweg.lower.index import Index
 from talweg.lower.loops import Buffer
 
@@ -33,6 +33,10 @@ class Memory:
 
     def pointer(self, buffer: Buffer, base: Value | None, constant: int) -> Value:
         """The address of an element."""
+        key, depth = (buffer, base, constant), 0 if base is None else base.depth
+        found = self.code.recall(key, depth)
+        if found is not None:
+            return found
         kind = memory(buffer.dtype)
         found = Value(self.name(buffer))
         if base is not None:
@@ -41,7 +45,7 @@ class Memory:
         if constant:
             text = f"getelementptr {kind}, ptr {found.text}, i64 {constant}"
             found = self.code.compute(text, 1, found.depth)
-        return found
+        return self.code.keep(key, found)
 
     def at(self, buffer: Buffer, index: Value) -> Value:
         """The address of the element with that number."""
@@ -85,8 +89,8 @@ class Memory:
         return self.code.gathered(parts, kind)
 
     def _plain(self, buffer: Buffer, pointer: Value, lanes: int) -> Value:
-        kind = vector(memory(buffer.dtype), lanes)
-        text = f"load {kind}, ptr {pointer.text}, align {buffer.dtype.size}"
+        kind = memory(buffer.dtype)
+        text = f"load {vector(kind, lanes)}, ptr {pointer.text}, align {SIZE[kind]}"
         return self.code.load(text, lanes, pointer.depth, root(buffer))
 
     def _every_second(self, buffer: Buffer, place: Place, lanes: int, kind: str) -> Value:

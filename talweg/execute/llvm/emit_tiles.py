@@ -14,9 +14,12 @@ from typing import Any
 
 from talweg.execute.llvm import emit_arithmetic as arithmetic
 from talweg.execute.llvm.emit_code import Code, Value
-from talweg.execute.llvm.emit_index import Indices
+from talweg.execute.llvm.emit_index import Along, Indices
 from talweg.execute.llvm.emit_types import identity, is_signed, register
+from talweg.lower.index import Axis
 from talweg.lower.loops import Tile
+
+NOWHERE = Along(Value("undef"))
 
 
 class State:
@@ -111,22 +114,25 @@ class Tiles:
                     state.pieces[row + first] = piece
         self.states[tile] = state
 
-    def place(self, tile: Tile, indices: tuple, values: dict) -> tuple[int, int]:
+    def place(self, tile: Tile, indices: tuple) -> tuple[int, int]:
         """(first element, stride by lane)."""
-        state = self.states[tile]
         offset = stride = 0
-        for index, step in zip(indices, state.strides):
-            found = self.indices.place(index, values)
-            if found.base is not None or found.vector is not None or found.offsets is not None:
-                raise NotImplementedError(f"{tile}[{indices}]: not a fixed place in registers")
-            offset += step * found.constant
-            stride += step * found.stride
+        axes, strides = self.indices.axes, self.states[tile].strides
+        for index, step in zip(indices, strides):
+            offset += step * index.constant
+            for atom, factor in index.terms:
+                along = axes[atom] if type(atom) is Axis else NOWHERE
+                if along.value is not None:
+                    raise NotImplementedError(f"{tile}[{index}] has no fixed place in registers")
+                offset += step * factor * along.constant
+                if along.lanes:
+                    stride += step * factor
         return offset, stride
 
-    def read(self, tile: Tile, indices: tuple, values: dict) -> Value:
+    def read(self, tile: Tile, indices: tuple) -> Value:
         """Numbers of a tile as they are now."""
         state = self.states[tile]
-        offset, stride = self.place(tile, indices, values)
+        offset, stride = self.place(tile, indices)
         if state.lanewise or stride == 0:
             return state.get(self.code, offset, 1)
         lanes = self.indices.lanes
@@ -135,10 +141,10 @@ class Tiles:
         found = [state.element(self.code, offset + stride * lane) for lane in range(lanes)]
         return self.code.gathered(found, state.kind)
 
-    def update(self, tile: Tile, indices: tuple, values: dict, value: Value, op: str | None):
+    def update(self, tile: Tile, indices: tuple, value: Value, op: str | None):
         """Writes numbers of a tile, combined by `op` with what they were."""
         state, lanes = self.states[tile], self.indices.lanes
-        offset, stride = self.place(tile, indices, values)
+        offset, stride = self.place(tile, indices)
         if lanes > 1 and stride == 0 and not state.lanewise:
             if op is not None:
                 self.collect(tile, offset, value)
@@ -146,7 +152,7 @@ class Tiles:
             value = self.code.lane(value, lanes - 1, state.kind)
         width = lanes if stride else 1
         if op is not None:
-            old = self.read(tile, indices, values)
+            old = self.read(tile, indices)
             signed = is_signed(tile.dtype)
             value = arithmetic.combine(self.code, op, old, value, state.kind, signed)
         if stride in (0, 1):

@@ -24,6 +24,9 @@ BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "float": 
 SHORT = {"float": "f32", "double": "f64", "half": "f16"}  # in the names of intrinsics
 
 
+SIZE = {"half": 2, "float": 4, "double": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
+
+
 def register(dtype: DType) -> str:
     """The type of a value of this dtype in an expression."""
     return REGISTER[dtype.name]

@@ -81,7 +81,7 @@ class Values:
     def read(self, expr: Expr, values: dict) -> Value:
         """A number of a tile."""
         tile, indices = expr.data
-        return self.tiles.read(tile, indices, values)
+        return self.tiles.read(tile, indices)
 
     def index(self, expr: Expr, values: dict) -> Value:
         """An index as a number."""
