@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from talweg.execute.llvm.emit_ahead import is_streamed, rows_ahead
 from talweg.execute.llvm.emit_code import Code, Scope, Value
 from talweg.execute.llvm.emit_facts import Facts, Finder, roots_of
 from talweg.execute.llvm.emit_index import Along, Indices
@@ -13,7 +14,7 @@ from talweg.execute.llvm.emit_tiles import State, Tiles, everything
 from talweg.execute.llvm.emit_types import register, vector
 from talweg.execute.llvm.emit_values import Values
 from talweg.execute.llvm.emit_vector import VectorLoops
-from talweg.lower.index import Index
+from talweg.lower.index import Axis, Index
 from talweg.lower.loops import (
     Buffer,
     Call,
@@ -45,6 +46,7 @@ class KernelEmitter:
         self.values = Values(self.code, self.indices, self.memory, library, self.tiles, order)
         self.vector_loops = VectorLoops(self, vector_bytes)
         self.declared = declared
+        self.rows: list[Axis] = []  # of the loops around, one turn after the other
 
     def function(self, kernel: Kernel) -> tuple[str, list[Buffer]]:
         """The function's text after its name, and the buffers it has pointers to as parameters."""
@@ -91,6 +93,9 @@ class KernelEmitter:
         mark = len(self.values.log)
         for position, statement in enumerate(body):
             sums = []
+            if type(statement) is For and statement.kind == "vector" and self.rows:
+                ahead = rows_ahead(list(body), statement, self.rows[-1])
+                self.vector_loops.ahead[id(statement)] = ahead
             if type(statement) is For and declared and self.indices.lanes == 1:
                 sums = self.vector_loops.open_sums(statement, declared)
             self.statement(statement, body[position + 1 :])
@@ -106,8 +111,10 @@ class KernelEmitter:
         if kind is For:
             self.loop(statement)
         elif kind is Store:
-            value, values = self.evaluate(statement.value, (statement.index,))
-            self.memory.store(statement.buffer, statement.index, values, value, statement.op)
+            buffer, index = statement.buffer, statement.index
+            value, values = self.evaluate(statement.value, (index,))
+            streamed = is_streamed(buffer, index, self.vector_loops.loop, self.indices.lanes)
+            self.memory.store(buffer, index, values, value, statement.op, streamed)
         elif kind is Update:
             value, _ = self.evaluate(statement.value, statement.indices)
             self.tiles.update(statement.tile, statement.indices, value, statement.op)
@@ -160,7 +167,9 @@ class KernelEmitter:
 
         def body(counter: Value) -> None:
             axes[axis] = Along(counter)
+            self.rows.append(axis)
             self.run(statement.body)
+            self.rows.pop()
 
         self.counted(Value("0"), Value(str(axis.extent)), 1, self.finder.of(statement), body)
 
@@ -250,7 +259,9 @@ class KernelEmitter:
         def turns() -> None:
             def body(counter: Value) -> None:
                 self.split(nest, counter)
+                self.rows.append(nest[-1].axis)
                 self.run(nest[-1].body)
+                self.rows.pop()
 
             self.counted(begin, end, 1, facts, body)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from talweg.execute.llvm import emit_arithmetic as arithmetic
+from talweg.execute.llvm.emit_ahead import ALIGNED
+from talweg.execute.llvm.emit_casts import from_memory, to_memory
 from talweg.execute.llvm.emit_code import Code, Value
 from talweg.execute.llvm.emit_index import BOUND, Indices, Place
 from talweg.execute.llvm.emit_types import SIZE, is_signed, memory, register, suffix, vector
@@ -66,7 +68,7 @@ class Memory:
                 return self._guarded(buffer, index, values, guard, other)
         place = self.indices.place(index, values, buffer.size < BOUND)
         raw = self._raw(buffer, place)
-        return arithmetic.from_memory(self.code, raw, buffer.dtype)
+        return from_memory(self.code, raw, buffer.dtype)
 
     def _raw(self, buffer: Buffer, place: Place) -> Value:
         """What is in memory at a place."""
@@ -147,7 +149,7 @@ class Memory:
             raw = self._gather(buffer, Place(vector=index_, narrow=False), None)
         else:
             raw = self._gather(buffer, place, guard)
-        found = arithmetic.from_memory(code, raw, dtype)
+        found = from_memory(code, raw, dtype)
         return arithmetic.select(code, guard, found, other, register(dtype))
 
     def _masked(self, buffer: Buffer, place: Place, guard: Value, other: Value) -> Value:
@@ -166,8 +168,20 @@ class Memory:
 
     # ---------------------------------------------------------------- stores
 
+    def ask_for(self, buffer: Buffer, index: Index) -> None:
+        """Says that an element will be read before long."""
+        place = self.indices.place(index, {}, buffer.size < BOUND)
+        pointer = self.pointer(buffer, place.base, place.constant)
+        self.code.line(f"call void @llvm.prefetch.p0(ptr {pointer.text}, i32 0, i32 3, i32 1)")
+
     def store(
-        self, buffer: Buffer, index: Index, values: dict, value: Value, op: str | None
+        self,
+        buffer: Buffer,
+        index: Index,
+        values: dict,
+        value: Value,
+        op: str | None,
+        streamed: bool = False,
     ) -> None:
         """Writes a value (or one for each lane), combined by `op` with what is there."""
         place = self.indices.place(index, values, buffer.size < BOUND)
@@ -181,7 +195,8 @@ class Memory:
                 return
         value = self.code.spread_value(value, lanes, kind)
         if place.stride == 1 and place.vector is None and place.offsets is None:
-            self._put(buffer, self.pointer(buffer, place.base, place.constant), value, op)
+            pointer = self.pointer(buffer, place.base, place.constant)
+            self._put(buffer, pointer, value, op, streamed and op is None)
             return
         for lane, pointer in enumerate(self._pointers(buffer, place)):
             self._put(buffer, pointer, self.code.lane(value, lane, kind), op)
@@ -200,14 +215,17 @@ class Memory:
             found.append(self.at(buffer, self.indices.converted(one, kind, "i64", False)))
         return found
 
-    def _put(self, buffer: Buffer, pointer: Value, value: Value, op: str | None) -> None:
+    def _put(
+        self, buffer: Buffer, pointer: Value, value: Value, op: str | None, streamed: bool = False
+    ) -> None:
         code, dtype = self.code, buffer.dtype
         if op is not None:
             raw = self._plain(buffer, pointer, value.lanes)
-            old = arithmetic.from_memory(code, raw, dtype)
+            old = from_memory(code, raw, dtype)
             value = arithmetic.combine(code, op, old, value, register(dtype), is_signed(dtype))
-        raw = arithmetic.to_memory(code, value, dtype)
+        raw = to_memory(code, value, dtype)
         kind = vector(memory(dtype), raw.lanes)
         text = code.spread(raw, value.lanes, memory(dtype))
-        code.line(f"store {kind} {text}, ptr {pointer.text}, align {dtype.size}")
+        how = f"align {ALIGNED}, !nontemporal !{{i32 1}}" if streamed else f"align {dtype.size}"
+        code.line(f"store {kind} {text}, ptr {pointer.text}, {how}")
         code.changed((root(buffer),))

@@ -32,6 +32,8 @@ class VectorLoops:
     def __init__(self, emitter: Any, vector_bytes: int):
         self.emitter, self.vector_bytes = emitter, vector_bytes
         self.shapes: dict[int, tuple[int, float]] = {}
+        self.ahead: dict[int, list] = {}  # what a loop asks for before it is read
+        self.loop: For | None = None  # the one that is being emitted
 
     def shape(self, loop: For) -> tuple[int, float]:
         """The lanes of a full vector, and the cost of one."""
@@ -103,6 +105,7 @@ class VectorLoops:
         """A vector loop."""
         emitter = self.emitter
         facts: Facts = emitter.finder.of(loop)
+        self.loop = loop
         tiles, extent = emitter.tiles, loop.axis.extent
         width, cost = self.shape(loop)
         outer = [tile for tile in facts.updates if tile not in facts.inner]
@@ -121,6 +124,7 @@ class VectorLoops:
             self.write_out(loop, chunks(extent, width, main), again)
         for one in reversed(opened):
             tiles.close_sum(one)
+        self.loop = None
 
     def main_loop(self, loop: For, facts: Facts, width: int, trips: int, copies: int) -> None:
         """The loop over full vectors, `copies` at a time."""
@@ -133,6 +137,8 @@ class VectorLoops:
                 indices.axes[loop.axis] = Along(counter, copy * width, step, True)
                 indices.lanes, tiles.copy = width, copy
                 emitter.run(loop.body)
+                for buffer, index in self.ahead.get(id(loop), ()):
+                    emitter.memory.ask_for(buffer, index)
             indices.lanes = 1
 
         emitter.counted(Value("0"), Value(str(trips * step)), step, facts, body)
