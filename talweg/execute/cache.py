@@ -30,9 +30,6 @@ RECOUNT = 64  # entries written between counts of what is there: other processes
 _DIGEST = 32
 
 _lock = threading.Lock()
-os.register_at_fork(
-    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-)
 
 
 def default_folder() -> str:
@@ -199,3 +196,11 @@ def put(key: bytes, content: bytes) -> bool:
     """Keep an entry in the current cache; whether it was kept."""
     cache = current()
     return cache is not None and cache.put(key, content)
+
+
+def _forked() -> None:
+    global _lock
+    _lock = threading.Lock()  # whoever held it is not in the child
+
+
+os.register_at_fork(after_in_child=_forked)

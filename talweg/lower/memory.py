@@ -15,7 +15,7 @@ smallest gap that is free for its whole life.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,6 @@ from talweg.lower.loops import (
     Buffer,
     Call,
     Expr,
-    For,
     Host,
     If,
     Kernel,
@@ -33,13 +32,12 @@ from talweg.lower.loops import (
     Pointer,
     Repeat,
     Store,
-    Tile,
-    Update,
     When,
     While,
     elements,
     walk,
 )
+from talweg.lower.statements import bodies, root_of, roots
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
@@ -71,13 +69,6 @@ class Use(NamedTuple):
 def rounded(nbytes: int) -> int:
     """The bytes that a buffer takes in the arena."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
-
-
-def root(buffer: Buffer) -> Buffer:
-    """The buffer in whose memory one lies."""
-    while buffer.part is not None:
-        buffer = buffer.part
-    return buffer
 
 
 def plan(program: LoopProgram, threads: int = 1) -> Plan:
@@ -179,7 +170,7 @@ class _Walker:
         self.position += 1
         here = self.position
         if type(block) is Host:
-            reads, makes = set(map(root, block.inputs)), set(map(root, block.outputs))
+            reads, makes = set(map(root_of, block.inputs)), set(map(root_of, block.outputs))
             writes = makes
         else:
             assert type(block) is Kernel
@@ -196,7 +187,7 @@ class _Walker:
         found = self.list(blocks)
         self.position += 1
         if flag is not None:
-            self.read_by_all.add(root(flag))
+            self.read_by_all.add(root_of(flag))
         end = self.position
         return {
             buffer: Use(*(use[:2] if use.settled else (begin, end)), begin, end, False, use.settled)
@@ -206,7 +197,7 @@ class _Walker:
     def if_(self, block: If) -> dict[Buffer, Use]:
         self.position += 1
         begin = self.position
-        self.read_by_all.add(root(block.choice))
+        self.read_by_all.add(root_of(block.choice))
         bodies = [self.list(body) for body in block.bodies]
         self.position += 1
         end = self.position
@@ -221,63 +212,43 @@ class _Walker:
 
 
 def accesses(
-    kernel: Kernel, axes: Sequence[Axis] = ()
+    kernel: Kernel, axes: Iterable[Axis] = ()
 ) -> tuple[set[Buffer], set[Buffer], set[Buffer]]:
     """The buffers that a kernel reads, writes, and writes under no condition; no parts.
 
     What depends on the axis of a repeat around the kernel, or on data, is a part that is written.
     """
     rounds = set(axes)
-
-    def is_part(index: Index) -> bool:
-        return bool(elements(index)) or (bool(rounds) and not rounds.isdisjoint(index.axes()))
-
     reads: set[Buffer] = set()
     writes: set[Buffer] = set()
     makes: set[Buffer] = set()
-    roots: list[Expr] = []
-
-    def visit(statements: Iterable, certain: bool) -> None:
-        for statement in statements:
-            kind = type(statement)
-            if kind is For:
-                visit(statement.body, certain)
-            elif kind is Store:
-                roots.append(statement.value)
-                roots.extend(element.value for element in elements(statement.index))
-                (writes if statement.op is None else reads).add(root(statement.buffer))
-                writes.add(root(statement.buffer))
-                if certain and not is_part(statement.index):
-                    makes.add(root(statement.buffer))
-            elif kind is Update:
-                roots.append(statement.value)
-                roots.extend(e.value for index in statement.indices for e in elements(index))
-            elif kind is Tile:
-                roots.append(statement.start)
-            elif kind is When:
-                roots.append(statement.condition)
-                visit(statement.body, False)
-                visit(statement.otherwise, False)
-            elif kind is Call:
-                visit_call(statement, certain)
-
-    def visit_call(call: Call, certain: bool) -> None:
-        reads.update(map(root, call.reads))
-        writes.update(map(root, call.writes))
-        pointers = [a for a in call.arguments if isinstance(a, Pointer)]
-        parts = {root(a.buffer) for a in pointers if is_part(a.index)}
+    needed: list[Expr] = []
+    stack = [(statement, True) for statement in kernel.body]
+    while stack:
+        statement, certain = stack.pop()
+        within = certain and type(statement) is not When
+        stack += [(inner, within) for body in bodies(statement) for inner in body]
+        needed += roots(statement)
+        targets: dict[Buffer, bool] = {}
+        if type(statement) is Store:
+            targets[root_of(statement.buffer)] = _is_part(statement.index, rounds)
+            if statement.op is not None:
+                reads.add(root_of(statement.buffer))
+        elif type(statement) is Call:
+            reads.update(map(root_of, statement.reads))
+            targets = dict.fromkeys(map(root_of, statement.writes), False)
+            for argument in statement.arguments:
+                if type(argument) is Pointer and root_of(argument.buffer) in targets:
+                    targets[root_of(argument.buffer)] |= _is_part(argument.index, rounds)
+        writes.update(targets)
         if certain:
-            makes.update(set(map(root, call.writes)) - parts)
-        for argument in call.arguments:
-            if isinstance(argument, Expr):
-                roots.append(argument)
-            else:
-                index = argument.index if isinstance(argument, Pointer) else argument
-                roots.extend(element.value for element in elements(index))
-
-    visit(kernel.body, True)
-    del visit, visit_call  # they refer to each other: no circle is left
-    for expr in walk(roots):
+            makes.update([buffer for buffer, is_part in targets.items() if not is_part])
+    for expr in walk(needed):
         if expr.op == "load":
-            reads.add(root(expr.data[0]))
+            reads.add(root_of(expr.data[0]))
     return reads, writes, makes
+
+
+def _is_part(index: Index, rounds: set[Axis]) -> bool:
+    """Whether an index says which part of a buffer it is that a round writes."""
+    return bool(elements(index)) or not rounds.isdisjoint(index.axes())

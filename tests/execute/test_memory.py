@@ -21,6 +21,7 @@ from talweg.lower.loops import (
     Kernel,
     LoopProgram,
     Pointer,
+    Repeat,
     Store,
     When,
     While,
@@ -203,6 +204,21 @@ def test_what_a_kernel_reads_and_writes_is_carried():
     program.blocks = loop(program, [grow, fill(b), fill(y, b)])
     memory.plan(program)
     assert not overlap(a, b)
+
+
+def test_what_rounds_write_part_by_part_is_carried():
+    program = LoopProgram("parts")
+    a, b = [program.buffer("t", int32, (30,)) for _ in range(2)]
+    y, z = [program.buffer("y", int32, (30,), "output") for _ in range(2)]
+    turn, axis = Axis("r", 3), Axis("i", 10)
+    place = Index.of(turn) * 10 + axis
+    part = Kernel("part", [For(axis, [Store(a, place, number(place, int32))])])
+    program.blocks = [Repeat(turn, [fill(b), fill(y, b), part, fill(z, a)])]
+    memory.plan(program)
+    assert not overlap(a, b)
+    part.body = [For(axis, [Store(a, axis, number(place, int32))])]
+    memory.plan(program)
+    assert overlap(a, b)
 
 
 def test_flags_and_choices_are_alone():

@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from talweg.core.errors import InternalError, ResourceExhaustedError, compose
 from talweg.execute import cache
 from talweg.execute.llvm import dispatch, emit, jit, routines, vector_math
-from talweg.execute.llvm.frame import Frame
+from talweg.execute.llvm.frame import Frame, inner_lists
 from talweg.execute.llvm.threads import aligned, the_team, wanted
 from talweg.lower import cost, memory
-from talweg.lower.loops import Buffer, Call, For, If, Kernel, LoopProgram, When, While
+from talweg.lower.loops import Buffer, Call, For, Kernel, LoopProgram, While
+from talweg.lower.statements import all_statements
 
 SMALL = 20_000.0  # operations and bytes up to which a program keeps the GIL: a few microseconds
 SHARED = 200_000.0  # from which on it is worth it to wake other threads
@@ -217,20 +218,11 @@ def module_text(program: LoopProgram) -> str:
 def calls(blocks: Iterable) -> list[Call]:
     """The calls of library routines."""
     found: list[Call] = []
-    stack = list(blocks)
-    while stack:
-        part = stack.pop()
-        kind = type(part)
-        if kind is Call:
-            found.append(part)
-        elif kind in (Kernel, For):
-            stack += part.body
-        elif kind is When:
-            stack += [*part.body, *part.otherwise]
-        elif kind is While:
-            stack += [*part.test, *part.body]
-        elif kind is If:
-            stack += [block for body in part.bodies for block in body]
+    for block in blocks:
+        if type(block) is Kernel:
+            found += [part for part in all_statements(block.body) if type(part) is Call]
+        for inner in inner_lists(block):
+            found += calls(inner)
     return found
 
 
@@ -238,7 +230,7 @@ def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int]:
     """Whether to let go of the GIL while it runs, and on how many threads to run it."""
     work = cost.total(program)
     effort = work.flops + work.bytes_moved
-    if any(type(block) is While for block in program.blocks):
+    if any(type(block) is While for block in program.blocks):  # who knows how often
         effort = max(effort, SHARED)
     if threads is None:
         threads = wanted() if effort >= SHARED and _is_parallel(program.blocks) else 1
@@ -248,14 +240,10 @@ def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int]:
 def _is_parallel(blocks: Iterable) -> bool:
     """Whether there is a loop whose iterations threads can share."""
     for block in blocks:
-        kind = type(block)
-        if kind is Kernel:
+        if type(block) is Kernel:
             if any(type(part) is For and part.kind == "parallel" for part in block.body):
                 return True
-        elif kind is While:
-            if _is_parallel([*block.test, *block.body]):
-                return True
-        elif kind is If and any(map(_is_parallel, block.bodies)):
+        elif any(map(_is_parallel, inner_lists(block))):
             return True
     return False
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from talweg.core.errors import InternalError
 from talweg.execute.llvm import team
 from talweg.execute.llvm.dispatch import whole_of
 from talweg.execute.llvm.threads import aligned, the_team
-from talweg.lower.loops import Buffer, Host, If, LoopProgram, While
+from talweg.lower.loops import Buffer, Host, If, LoopProgram, Repeat, While
 from talweg.lower.memory import ALIGNMENT, Plan
 
 
@@ -128,15 +129,22 @@ def _may_keep(block: Host) -> bool:
     return block.node is None or block.node.prim.effect == "host"
 
 
+def inner_lists(block: Any) -> list[list]:
+    """The lists of blocks in a block, in the order in which host blocks in them are counted."""
+    kind = type(block)
+    if kind is While:
+        return [block.test, block.body]
+    if kind is Repeat:
+        return [block.body]
+    return block.bodies if kind is If else []
+
+
 def hosts(blocks: Iterable) -> list[Host]:
     """The host blocks, in the order of their numbers."""
     found: list[Host] = []
     for block in blocks:
         if type(block) is Host:
             found.append(block)
-        elif type(block) is While:
-            found += hosts([*block.test, *block.body])
-        elif type(block) is If:
-            for body in block.bodies:
-                found += hosts(body)
+        for inner in inner_lists(block):
+            found += hosts(inner)
     return found

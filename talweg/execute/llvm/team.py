@@ -21,6 +21,7 @@ need no GIL, and are the system's best on each system.
 * `talweg_barrier(frame, thread, threads)`: the last one to come starts a new phase;
 * `talweg_worker(team, index, seen)`: wait for jobs and take part in them, until there is none;
 * `talweg_take`, `talweg_give`: hold the team, so that no job begins; `talweg_end`: the workers end;
+* `talweg_spin(times)`: look so often, to know how long it takes;
 * `talweg_host(frame, number)`: call Python; `talweg_failed(frame)`: whether such a call failed.
 """
 
@@ -38,7 +39,6 @@ TEAM = {  # name -> offset in bytes; what is written often has a line for itself
     "frame": 64,  # ptr: the job; null means that the workers shall end
     "threads": 72,  # i64: how many threads take part
     "workers": 80,  # i64: how many workers there are
-    "spins": 88,  # i32: how often to look at most before going to sleep
     "sequence": 128,  # i32: number of the job
     "arrived": 192,  # i32: threads at the barrier
     "phase": 256,  # i32: barriers passed
@@ -53,8 +53,8 @@ TEAM = {  # name -> offset in bytes; what is written often has a line for itself
 SLOT = {
     "asleep": 0,  # i32
     "lock": 8,
-    "barrier": 16,  # i32: how often to look at a barrier; i32: how often that was in vain
-    "idle": 24,  # the same for a worker without a job
+    "barrier": 16,  # three i32: how often to look at a barrier; how often in vain; the most
+    "idle": 32,  # the same for a worker without a job
 }
 FEWEST_SPINS = 50
 TRY_AFRESH = 64  # after so many waits in vain
@@ -79,7 +79,7 @@ PYTHON = [
 ]
 EXPORTS = [
     *["talweg_launch", "talweg_barrier", "talweg_worker", "talweg_take", "talweg_give"],
-    *["talweg_end", "talweg_host", "talweg_failed"],
+    *["talweg_end", "talweg_spin", "talweg_host", "talweg_failed"],
 ]
 
 
@@ -149,7 +149,7 @@ again:
   %more = icmp ult i32 %count.next, %limit
   br i1 %more, label %spin, label %miss
 success:
-  %most.at = getelementptr i8, ptr %team, i64 $team.spins$
+  %most.at = getelementptr i8, ptr %learned, i64 8
   %most = load i32, ptr %most.at, align 4
   %double = shl i32 %limit, 1
   %longer = call i32 @llvm.umin.i32(i32 %double, i32 %most)
@@ -162,7 +162,7 @@ miss:
   store i32 %misses, ptr %misses.at, align 4
   %round = urem i32 %misses, $AFRESH
   %afresh = icmp eq i32 %round, 0
-  %top.at = getelementptr i8, ptr %team, i64 $team.spins$
+  %top.at = getelementptr i8, ptr %learned, i64 8
   %top = load i32, ptr %top.at, align 4
   %half = lshr i32 %limit, 1
   %shorter = call i32 @llvm.umax.i32(i32 %half, i32 $FEWEST)
@@ -427,6 +427,19 @@ define void @talweg_end(ptr %team) {
   %workers = load i64, ptr %workers.at, align 8
   %all = add i64 %workers, 1
   call void @wake_others(ptr %team, i64 0, i64 %all)
+  ret void
+}
+
+define void @talweg_spin(i32 %times) {
+entry:
+  br label %loop
+loop:
+  %i = phi i32 [0, %entry], [%next, %loop]
+  $PAUSE
+  %next = add i32 %i, 1
+  %more = icmp ult i32 %next, %times
+  br i1 %more, label %loop, label %done
+done:
   ret void
 }
 

@@ -13,13 +13,17 @@ import ctypes
 import os
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from talweg.core import settings
 from talweg.execute.llvm import jit, team
 
-SPINS = 2000  # how often a waiting thread looks before it sleeps: about 20 microseconds
+PATIENCE = {  # microseconds for which a waiting thread looks at most, before it sleeps
+    "barrier": 40,  # waking up takes about as long
+    "idle": 160,  # as long as Python may need between two steps
+}
 
 _lock = threading.Lock()
 
@@ -64,6 +68,16 @@ def wanted() -> int:
     return min(asked, team.MAX_THREADS) if asked > 0 else available_cores()
 
 
+def _spins_in_a_microsecond(spin: Callable[[int], None]) -> float:
+    """How often a thread looks in a microsecond."""
+    least = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        spin(200)
+        least = min(least, time.perf_counter() - start)
+    return 200 / (least * 1e6)
+
+
 class Team:
     """The team's memory, its native functions, and its threads."""
 
@@ -73,6 +87,7 @@ class Team:
         self.address = self.memory.ctypes.data
         self.addresses = self.code.addresses
         self.threads: list[threading.Thread] = []
+        self.closed = False
         self.locks: list[int] = []
         self.blas = 0, 0
         number, pointer = ctypes.c_int64, ctypes.c_void_p
@@ -80,6 +95,8 @@ class Team:
         self._work = ctypes.CFUNCTYPE(None, pointer, number, ctypes.c_int32)(at["talweg_worker"])
         self._take = ctypes.PYFUNCTYPE(ctypes.c_int32, pointer)(at["talweg_take"])
         self._give = ctypes.PYFUNCTYPE(None, pointer)(at["talweg_give"])
+        spin = ctypes.CFUNCTYPE(None, ctypes.c_int32)(at["talweg_spin"])
+        self._spins = _spins_in_a_microsecond(spin) if available_cores() > 1 else 0.0
         self._end = ctypes.PYFUNCTYPE(None, pointer)(at["talweg_end"])
         self.launch = ctypes.CFUNCTYPE(None, pointer)(at["talweg_launch"])
         self.reset()
@@ -92,7 +109,6 @@ class Team:
     def reset(self) -> None:
         """Forget all threads: there are none yet, or the fork has not brought them along."""
         self.memory[...] = 0
-        self.field("spins")[0] = SPINS if available_cores() > 1 else 1
         self.threads = []
         self.locks = []
         self._lock_for(0)
@@ -108,8 +124,10 @@ class Team:
         start = team.SLOTS + thread * team.CACHE_LINE
         slot = self.memory[start : start + team.CACHE_LINE]
         slot.view(np.int64)[team.SLOT["lock"] // 8] = lock
-        for kind in ("barrier", "idle"):
-            slot.view(np.int32)[team.SLOT[kind] // 4] = self.field("spins")[0]
+        for kind, patience in PATIENCE.items():
+            most = max(1, int(patience * self._spins))
+            place = team.SLOT[kind] // 4
+            slot.view(np.int32)[place : place + 3] = most, 0, most
 
     def control_blas(self, setter: int, getter: int) -> None:
         """Have BLAS use one thread in programs that call it, by these functions of its library."""
@@ -118,8 +136,8 @@ class Team:
         self.field("blas_set", np.int64)[0] = setter
 
     def ensure(self, threads: int) -> None:
-        """Have workers for `threads` threads, or more, unless the team is at work."""
-        if len(self.threads) + 1 >= threads:
+        """Have workers for `threads` threads, or more; as many as there can be."""
+        if len(self.threads) + 1 >= threads or self.closed:
             return
         with _lock:
             if self._take(self.address):
@@ -127,6 +145,8 @@ class Team:
                     seen = int(self.field("sequence")[0])
                     while len(self.threads) + 1 < threads:
                         self._start(seen)
+                except RuntimeError:  # the system has no more threads
+                    pass
                 finally:
                     self._give(self.address)
 
@@ -173,7 +193,7 @@ def the_team() -> Team:
     """The one team of the process."""
     global _team
     if _team is None:
-        with jit.lock:
+        with _lock:
             if _team is None:
                 _team = Team()
     return _team
@@ -188,6 +208,7 @@ def _forked() -> None:
 
 def _at_exit() -> None:
     if _team is not None:
+        _team.closed = True
         _team.stop()
 
 
