@@ -10,7 +10,6 @@ from talweg.core.dtypes import DType
 from talweg.execute.llvm.emit_code import Code, Value
 from talweg.execute.llvm.emit_types import (
     BITS,
-    MEMORY,
     SHORT,
     floating,
     is_signed,
@@ -181,6 +180,9 @@ def _divide(code: Code, op: str, x: Value, y: Value, kind: str, signed: bool) ->
 
 
 def _divide_safe(code: Code, op: str, x: Value, y: Value, kind: str, signed: bool) -> Value:
+    """Division by what is not 0, nor -1 if the result might overflow."""
+    if max(x.lanes, y.lanes) > 1 and BITS[kind] < 64 and y.text[0] == "%":
+        return _divide_floats(code, op, x, y, kind, signed)
     if not signed:
         return binary(code, "udiv" if op == "floor_div" else "urem", x, y, kind)
     zero = Value("0")
@@ -194,104 +196,20 @@ def _divide_safe(code: Code, op: str, x: Value, y: Value, kind: str, signed: boo
     return binary(code, "add", part, convert(code, "sext", down, "i1", kind), kind)
 
 
-# -------------------------------------------------------------------- dtypes
+def _divide_floats(code: Code, op: str, x: Value, y: Value, kind: str, signed: bool) -> Value:
+    """Integer division by way of floats, since vectors have no other.
 
-
-def cast(code: Code, x: Value, source: DType, target: DType) -> Value:
-    """C conversion; float to integer saturates and gives 0 for NaN."""
-    if source is target:
-        return x
-    before, after = register(source), register(target)
-    if target.is_bool:
-        word = "fcmp une" if before in SHORT else "icmp ne"
-        return binary(code, word, x, Value(floating(0.0) if before in SHORT else "0"), before)
-    if target.name in ("float16", "bfloat16"):
-        if before == "double":
-            x = _to_odd(code, x)
-        elif before not in SHORT:
-            x = _from_integer(code, x, source, "float")
-        return from_memory(code, to_memory(code, x, target), target)
-    if before in SHORT:
-        if after in SHORT:
-            if before == after:
-                return x
-            word = "fpext" if after == "double" else "fptrunc"
-            return convert(code, word, x, before, after)
-        return _saturated(code, x, before, after, is_signed(target))
-    if after in SHORT:
-        return _from_integer(code, x, source, after)
-    if before == after:
-        return x
-    word = "trunc" if BITS[before] > BITS[after] else "sext" if is_signed(source) else "zext"
-    return convert(code, word, x, before, after)
-
-
-def _from_integer(code: Code, x: Value, source: DType, after: str) -> Value:
-    word = "sitofp" if is_signed(source) else "uitofp"
-    return convert(code, word, x, register(source), after)
-
-
-def _saturated(code: Code, x: Value, before: str, after: str, signed: bool) -> Value:
-    lanes = x.lanes
-    name = f"llvm.fpto{'s' if signed else 'u'}i.sat.{suffix(after, lanes)}.{suffix(before, lanes)}"
-    text = f"call {vector(after, lanes)} @{name}({vector(before, lanes)} {x.text})"
-    return code.compute(text, lanes, x.depth)
-
-
-def _to_odd(code: Code, x: Value) -> Value:
-    """float64 to float32, inexact results made odd, so that rounding once more rounds right."""
-    short = convert(code, "fptrunc", x, "double", "float")
-    back = convert(code, "fpext", short, "float", "double")
-    bits = convert(code, "bitcast", short, "float", "i32")
-    inexact = binary(code, "fcmp one", back, x, "double")
-    even = binary(code, "icmp eq", binary(code, "and", bits, Value("1"), "i32"), Value("0"), "i32")
-    sizes = [intrinsic(code, "fabs", [y], "double") for y in (back, x)]
-    above = binary(code, "fcmp ogt", *sizes, "double")
-    step = select(code, above, Value("-1"), Value("1"), "i32")
-    if step.lanes < x.lanes:
-        step = code.spread_value(step, x.lanes, "i32")
-    moved = binary(code, "add", bits, step, "i32")
-    change = binary(code, "and", inexact, even, "i1")
-    return convert(code, "bitcast", select(code, change, moved, bits, "i32"), "i32", "float")
-
-
-def from_memory(code: Code, x: Value, dtype: DType) -> Value:
-    """An element as loaded, as the value of an expression."""
-    name = dtype.name
-    if name == "bool":
-        return binary(code, "icmp ne", x, Value("0"), "i8")
-    if name == "float16":
-        return convert(code, "fpext", x, "half", "float")
-    if name == "bfloat16":
-        wide = convert(code, "zext", x, "i16", "i32")
-        return convert(
-            code, "bitcast", binary(code, "shl", wide, Value("16"), "i32"), "i32", "float"
-        )
-    return x
-
-
-def to_memory(code: Code, x: Value, dtype: DType) -> Value:
-    """The value of an expression as it is stored."""
-    name = dtype.name
-    if name == "bool":
-        if x.text in ("true", "false"):
-            return Value("1" if x.text == "true" else "0")
-        return convert(code, "zext", x, "i1", "i8")
-    if name == "float16":
-        return convert(code, "fptrunc", x, "float", "half")
-    if name == "bfloat16":
-        bits = convert(code, "bitcast", x, "float", "i32")
-        high = binary(code, "lshr", bits, Value("16"), "i32")
-        last = binary(code, "and", high, Value("1"), "i32")
-        more = binary(code, "add", last, Value("32767"), "i32")
-        rounded = binary(code, "lshr", binary(code, "add", bits, more, "i32"), Value("16"), "i32")
-        quiet = binary(code, "or", high, Value("64"), "i32")
-        absent = binary(code, "fcmp uno", x, x, "float")
-        return convert(code, "trunc", select(code, absent, quiet, rounded, "i32"), "i32", "i16")
-    return x
-
-
-def bitcast(code: Code, x: Value, source: DType, target: DType) -> Value:
-    """A stored element as one of another dtype of that size."""
-    before, after = MEMORY[source.name], MEMORY[target.name]
-    return x if before == after else convert(code, "bitcast", x, before, after)
+    x / y is not nearer than 1 / |y| to a whole number unless it is one, and the rounding error is
+    below 2^(bits - digits) / |y|: so rounding down gives the true quotient.
+    """
+    wide = "double" if BITS[kind] == 32 else "float"
+    word = "si" if signed else "ui"
+    floats = [convert(code, word + "tofp", value, kind, wide) for value in (x, y)]
+    quotient = intrinsic(code, "floor", [binary(code, "fdiv", *floats, wide)], wide)
+    middle = kind if BITS[kind] == 32 else "i32"
+    made = convert(code, "fptosi" if BITS[kind] < 32 else f"fpto{word}", quotient, wide, middle)
+    if middle != kind:
+        made = convert(code, "trunc", made, middle, kind)
+    if op == "floor_div":
+        return made
+    return binary(code, "sub", x, binary(code, "mul", made, y, kind), kind)

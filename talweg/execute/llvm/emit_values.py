@@ -11,6 +11,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType, float32, float64
 from talweg.execute.llvm import emit_arithmetic as arithmetic
+from talweg.execute.llvm import emit_casts as casts
 from talweg.execute.llvm.emit_code import Code, Value
 from talweg.execute.llvm.emit_index import BOUND, Indices, Place
 from talweg.execute.llvm.emit_memory import Memory
@@ -112,14 +113,14 @@ class Values:
     def cast(self, expr: Expr, values: dict) -> Value:
         """Another dtype, the same number."""
         (x,) = expr.args
-        return arithmetic.cast(self.code, values[id(x)], x.dtype, expr.dtype)
+        return casts.cast(self.code, values[id(x)], x.dtype, expr.dtype)
 
     def bits(self, expr: Expr, values: dict) -> Value:
         """Another dtype, the same bits."""
         (x,) = expr.args
-        stored = arithmetic.to_memory(self.code, values[id(x)], x.dtype)
-        return arithmetic.from_memory(
-            self.code, arithmetic.bitcast(self.code, stored, x.dtype, expr.dtype), expr.dtype
+        stored = casts.to_memory(self.code, values[id(x)], x.dtype)
+        return casts.from_memory(
+            self.code, casts.bitcast(self.code, stored, x.dtype, expr.dtype), expr.dtype
         )
 
     def select(self, expr: Expr, values: dict) -> Value:
