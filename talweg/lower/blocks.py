@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from talweg.lower.blocks_control import choose, repeat
+from talweg.lower.blocks_scatter import scatter
 from talweg.lower.products import matmul
 
 BLOCKS: dict[str, Callable[..., list | None]] = {
     "matmul": matmul,
     "repeat": repeat,
     "choose": choose,
+    "scatter": scatter,
 }

@@ -217,9 +217,9 @@ class _Builder:
             if found is not None:
                 return found
         host = self.host(equation)
-        return [host, *self._finished(unit)]
+        return [host, *self.finished(unit)]
 
-    def _finished(self, unit: Block) -> list:
+    def finished(self, unit: Block) -> list:
         """What is computed from the result of a host call."""
         if len(unit.members) == len(unit.equation.outputs):
             return []

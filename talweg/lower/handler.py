@@ -8,12 +8,30 @@ are called with indices, `x(i, j)`, and say what the element of the result at gi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from talweg.core.dtypes import DType, bool_, int32, int64
 from talweg.lower.index import Element, Index, flat
 from talweg.lower.loops import Expr, binary, const, number, within
 from talweg.lower.scalars import SCALARS
+
+
+class Scatter(NamedTuple):
+    """What a `scatter` rule gives: updates combined into places that data names.
+
+    For each index of an array of shape `over`, `at(index)` is (the place in the result, the
+    update, the condition under which there is one, or None); indices in a place are axes of the
+    updates, or computed from data and held within their limits.  `op` combines: one of
+    `loops.COMBINE`, "fmax" or "fmin", which pass NaN over, or None (the last update stays).  The
+    result begins with `start`: a number, or a function of the index; if `mark` is a number, places
+    with updates begin with that.
+    """
+
+    over: tuple
+    at: Callable[[tuple], tuple]
+    op: str | None = "add"
+    start: Any = 0
+    mark: Any = None
 
 
 class ScalarHandler:
@@ -111,6 +129,10 @@ class ScalarHandler:
     def within(self, index: Index, low: int, high: int) -> Expr | None:
         """low <= index < high; None if that is certain."""
         return within(index, low, high)
+
+    def scatter(self, over: tuple, at: Callable[[tuple], tuple], **options: Any) -> Scatter:
+        """The answer of a `scatter` rule."""
+        return Scatter(over, at, **options)
 
     def all(self, *conditions: Expr | None) -> Expr | None:
         """Whether all conditions hold; None if all are certain."""
