@@ -30,11 +30,11 @@ def scatter(builder: Any, equation: Equation, name: str) -> list | None:
         return None
     if not value.size:
         return []
-    pull = Pull(builder.resolve)
+    pull = Pull(builder.stored_at)
     operands = [Operand(pull, x) for x in equation.inputs]
     plan = equation.prim.lowering["scatter"](s, *operands, **equation.params)
     kernel = Kernel(
-        name, _Loops(plan, value, builder.memory_of(value)).body(), [equation.prim.name]
+        name, _Loops(plan, value, builder.buffer_of(value)).body(), [equation.prim.name]
     )
     kernel.node = equation.node
     return [kernel, *builder.finished(builder.current)]
@@ -69,7 +69,8 @@ class _Loops:
             passes.insert(0, [Store(self.z, flat(self.place, self.value.dims), mark)])
         columns, blocks, values = self._columns([*fill, *[x for part in passes for x in part]])
         fill = substitute(fill, values)
-        made = nested([*rows, *columns], fill, "vector")
+        joined, one = merged_axes([*rows, *columns], fill)
+        made = nested(joined, substitute(fill, one), "vector")
         for part in passes:
             inside = nested(columns, substitute(part, values), "vector")
             if self.condition is not None:

@@ -65,9 +65,9 @@ class ScalarHandler:
             return x if condition.data else y
         return Expr("select", (condition, x, y), x.dtype)
 
-    def number(self, value: Any, like: Expr) -> Expr:
-        """A number of the dtype of an expression."""
-        return const(value, like.dtype)
+    def number(self, value: Any, like: Any) -> Expr:
+        """A number of a dtype, or of that of an expression."""
+        return const(value, like if type(like) is DType else like.dtype)
 
     def index(self, index: Any, dtype: DType = int64) -> Expr:
         """An index as a number."""

@@ -37,6 +37,17 @@ class bincount:
             raise invalid("TW207", "bincount: arr holds negative numbers", "numbers >= 0")
         return allocated("bincount", np.bincount, x[x < size], None, size)[:size]
 
+    def requires(t, x, *, size):
+        t.require(t.greater_equal(x, 0))
+
+    def scatter(s, x, *, size):
+        def at(index):
+            n = x(*index)
+            return (s.clamped(n, size),), s.number(1, int64), s.less(n, size)
+
+        return s.scatter(x.dims, at)
+
+    call = "scatter"
     no_gradient = COUNTS
     batch = LOOP
     memory = "scatter"
@@ -105,6 +116,16 @@ class partition_sizes:
         check_range("dynamic_partition", x, count)
         return np.bincount(x, minlength=count)
 
+    def requires(t, x, *, count):
+        t.require_below(x, count)
+
+    def scatter(s, x, *, count):
+        def at(index):
+            return (s.clamped(x(*index), count),), s.number(1, int64), None
+
+        return s.scatter(x.dims, at)
+
+    call = "scatter"
     no_gradient = COUNTS
     batch = LOOP
     memory = "scatter"

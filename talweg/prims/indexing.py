@@ -14,7 +14,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import primitive
 from talweg.core.dims import Dim, below, differ, dims_differ, is_symbolic, same
-from talweg.core.dtypes import as_dtype, int16, int32, int64
+from talweg.core.dtypes import as_dtype, float32, int16, int32, int64
 from talweg.core.errors import NeedsStaticError, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.core.value import OPERATIONS, IndexedSlices
@@ -182,6 +182,22 @@ class scatter_rows:
     def transpose_g(h, g, i, *, axis, batch_dims, rows):
         return gather(h, i, axis=axis, batch_dims=batch_dims)
 
+    def requires(t, g, i, *, axis, batch_dims, rows):
+        t.require_below(i, rows)
+
+    def expand(t, g, i, **params):
+        return in_float32(t, "scatter_rows", (g, i), 0, params)
+
+    def scatter(s, g, i, *, axis, batch_dims, rows):
+        stop = axis + len(i.dims) - batch_dims
+
+        def at(index):
+            row = s.clamped(i(*index[:batch_dims], *index[axis:stop]), rows)
+            return (*index[:axis], row, *index[stop:]), g(*index), None
+
+        return s.scatter(g.dims, at, op=sum_of(g), start=s.zero(g).data)
+
+    call = "scatter"
     no_gradient = {"i": POSITIONS}
     batch = _along(lambda: scatter_rows)
     memory = "scatter"
@@ -192,6 +208,20 @@ class scatter_rows:
         Sample([0], np.zeros(0, np.int32), axis=0, batch_dims=0, rows=3),
     )
     rejects = (Reject([1], np.array([3]), axis=0, batch_dims=0, rows=3, code="TW206"),)
+
+
+def sum_of(x):
+    """What adds elements of x: truth values by `or`, for `scatter` rules."""
+    return "or" if x.dtype.is_bool else "add"
+
+
+def in_float32(t, name, operands, place, params):
+    """A sum (product) of 16-bit floats computed in float32, for `expand` rules."""
+    x = operands[place]
+    if not (x.dtype.is_floating and x.dtype.size == 2):
+        return NotImplemented
+    wide = [t.cast(v, dtype=float32) if v.dtype is x.dtype else v for v in operands]
+    return t.cast(t.apply(later(name), *wide, **params), dtype=x.dtype)
 
 
 def slices(g, i, x, dtype):
@@ -405,6 +435,17 @@ def scatter_into(name, kind, whole, i, updates):
     return result.reshape(whole.shape)
 
 
+def nd_updates(s, i, u, dims):
+    """`Scatter.at` for updates u [..., r] of the places i [..., depth] in an array of `dims`."""
+    depth, lead = i.dims[-1], len(i.dims) - 1
+
+    def at(index):
+        places = [s.clamped(i(*index[:lead], k), size) for k, size in enumerate(dims[:depth])]
+        return (*places, *index[lead:]), u(*index), None
+
+    return at
+
+
 @primitive
 class scatter_nd:
     """z = zeros of `shape`, with z[i[k], r] += u[k, r]; the transpose of `gather_nd`."""
@@ -423,6 +464,16 @@ class scatter_nd:
     def transpose_u(g, i, u, *, shape):
         return gather_nd(g, i, sparse=False)
 
+    def requires(t, i, u, *, shape):
+        require_places(t, i, shape)
+
+    def expand(t, i, u, *, shape):
+        return in_float32(t, "scatter_nd", (i, u), 1, {"shape": shape})
+
+    def scatter(s, i, u, *, shape):
+        return s.scatter(u.dims, nd_updates(s, i, u, shape), op=sum_of(u), start=s.zero(u).data)
+
+    call = "scatter"
     no_gradient = {"i": POSITIONS}
 
     def batch(size, batched, i, u, *, shape):

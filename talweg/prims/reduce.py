@@ -416,8 +416,7 @@ def _arg_extreme(name, kernel, text):
             x = t.cast(x, dtype=int32)
         low, size = name == "argmax", x.dims[axis]
         if x.dtype.is_floating:
-            worst = t.add(t.zeros_of(x), -math.inf if low else math.inf)
-            x = t.select(t.is_nan(x), worst, x)
+            x = t.select(t.is_nan(x), -math.inf if low else math.inf, x)
         best = (t.reduce_max if low else t.reduce_min)(x, axes=(axis,), keepdims=True)
         place = t.counting(size, int32 if size <= int32.max else int64)
         place = t.reshape(place, shape=(size, *(1,) * (len(x.dims) - axis - 1)))

@@ -20,8 +20,12 @@ from talweg.prims.indexing import (
     POSITIONS,
     check_updates,
     gather_nd,
+    in_float32,
     nd_places,
+    nd_updates,
+    require_places,
     scatter_into,
+    sum_of,
 )
 from talweg.prims.layout import batch_to_front, broadcast_to, reshape
 from talweg.prims.sequences import counting
@@ -51,6 +55,18 @@ def _scatter(kind, text, **rules):
         check_updates(name, x.dims, i, u)
         return x
 
+    def requires(t, x, i, u):
+        require_places(t, i, x.dims)
+
+    def expand(t, x, i, u):
+        if kind != "add":
+            return NotImplemented
+        return in_float32(t, name, (x, i, u), 0, {})
+
+    def scatter(s, x, i, u):
+        op = sum_of(x) if kind == "add" else {"update": None}.get(kind, f"f{kind}")
+        return s.scatter(u.dims, nd_updates(s, i, u, x.dims), op=op, start=x)
+
     fields = {
         "__doc__": text,
         "tf_type": f"TensorScatter{kind.title()}",
@@ -58,6 +74,10 @@ def _scatter(kind, text, **rules):
         "infer": infer,
         "numpy": lambda x, i, u: scatter_into(name, kind, np.asarray(x), i, u),
         "no_gradient": {"i": POSITIONS},
+        "requires": requires,
+        "expand": expand,
+        "scatter": scatter,
+        "call": "scatter",
         "batch": _batch_scatter(lambda: SCATTERS[kind]),
         "memory": "scatter",
         "samples": (

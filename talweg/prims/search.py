@@ -186,6 +186,8 @@ class in_top_k:
         return inside & np.isfinite(x).all(1) & (larger < k)
 
     def expand(t, x, i, *, k):
+        if not x.dtype.is_floating:
+            return NotImplemented
         columns = x.dims[1]
         inside = t.logical_and(t.greater_equal(i, 0), t.less(i, columns))
         own = t.apply(one_hot, i, depth=columns, axis=1, dtype=bool_)

@@ -19,6 +19,7 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.prims.arithmetic import cast, equal, greater_equal, logical_and, select, zeros_of
 from talweg.prims.complex import conj
+from talweg.prims.indexing import in_float32
 from talweg.prims.layout import broadcast_to, concat, reshape, reverse, strided_slice, transpose
 from talweg.prims.scan import linear_recurrence, shifted
 
@@ -95,6 +96,33 @@ def _reduced(name, ufunc, start):
         return result.astype(dtype, copy=False)
 
     return kernel
+
+
+def _compiled(name, op, start, mark=None):
+    """The rules by which a segment reduction is compiled; start and mark as in `Scatter`."""
+
+    def requires(t, x, ids, *, count):
+        if count <= ids.dtype.max:
+            t.require(t.less(ids, count))
+
+    def expand(t, x, ids, *, count):
+        if op not in ("add", "mul"):
+            return NotImplemented
+        return in_float32(t, name, (x, ids), 0, {"count": count})
+
+    def scatter(s, x, ids, *, count):
+        rank = len(ids.dims)
+
+        def at(index):
+            row = ids(*index[:rank])
+            place = (s.clamped(row, count), *index[rank:])
+            return place, x(*index), s.greater_equal(row, 0)
+
+        dtype = x.dtype
+        marked = mark if dtype.is_floating else None
+        return s.scatter(x.dims, at, op=op, start=start(dtype.numpy_dtype), mark=marked)
+
+    return {"requires": requires, "expand": expand, "scatter": scatter, "call": "scatter"}
 
 
 def _batch(name):
@@ -175,6 +203,7 @@ class segment_sum:
     tf_type = "UnsortedSegmentSum"
     infer = _infer("segment_sum", NUMERIC)
     numpy = _reduced("segment_sum", np.add, lambda dtype: 0)
+    requires, expand, scatter, call = _compiled("segment_sum", "add", lambda dtype: 0).values()
     no_gradient = {"ids": IDS}
 
     def transpose_x(g, x, ids, *, count):
@@ -256,7 +285,9 @@ def _extreme(name, ufunc, text):
     def jvp(t, y, x, ids, *, count):
         return segment_sum(weights(y, x, ids, count) * t[0], ids, count=count)
 
+    op, mark = ("maximum", -np.inf) if name == "segment_max" else ("minimum", np.inf)
     fields = {
+        **_compiled(name, op, lambda dtype: _worst(dtype, name), mark),
         "__doc__": text,
         "tf_type": f"UnsortedSegment{name[8:].title()}",
         "operands": "x ids",
@@ -366,6 +397,7 @@ class segment_prod:
     tf_type = "UnsortedSegmentProd"
     infer = _infer("segment_prod", NUMERIC)
     numpy = _reduced("segment_prod", np.multiply, lambda dtype: 1)
+    requires, expand, scatter, call = _compiled("segment_prod", "mul", lambda dtype: 1).values()
     no_gradient = {"ids": IDS}
 
     def vjp(g, y, x, ids, *, count):
