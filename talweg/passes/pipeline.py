@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from talweg.passes.simplify import simplify
 from talweg.passes.split import split
 from talweg.passes.straight import Straight
 
-PASSES: dict[str, Callable[[Straight], None]] = {"split": split}
+PASSES: dict[str, Callable[[Straight], None]] = {
+    "simplify": simplify,
+    "split": split,
+}
 
 
 def optimize(straight: Straight) -> None:

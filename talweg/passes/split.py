@@ -28,9 +28,7 @@ def split(straight: Straight) -> None:
             renamed[equation.output] = _in_parts(straight, equation, *parts)
         else:
             straight.equations.append(equation)
-    straight.outputs = [renamed.get(x, x) for x in straight.outputs]
-    straight.guards = [renamed.get(x, x) for x in straight.guards]
-    straight.states = [(v, b, renamed.get(a, a)) for v, b, a in straight.states]
+    straight.rename(renamed)
 
 
 def _parts(equation: Equation) -> tuple | None:

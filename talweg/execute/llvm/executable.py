@@ -12,10 +12,12 @@ raised again, with what was written before it in the states.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -201,13 +203,22 @@ def compiled(program: LoopProgram, called: Iterable[Call], key: str | None = Non
     symbols = dict(routines.symbols(called))
     for name in ("talweg_barrier", "talweg_host", "talweg_failed"):
         symbols[name] = the_team().addresses[name]
-    kept_under = None if key is None else f"program\n{jit.fingerprint()}\n{key}".encode()
+    kept_under = (
+        None if key is None else f"program\n{jit.fingerprint()}\n{generator()}\n{key}".encode()
+    )
     found = None if kept_under is None else cache.get(kept_under)
     if found is None:
         found = jit.object_file(module_text(program))
         if kept_under is not None:
             cache.put(kept_under, found)
     return jit.Code(found, symbols)
+
+
+@functools.cache
+def generator() -> str:
+    """Which code generator this is: another one may make other code of the same program."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return " ".join([f"{file.name}:{file.stat().st_mtime_ns}" for file in files])
 
 
 def module_text(program: LoopProgram) -> str:
