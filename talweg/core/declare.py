@@ -52,8 +52,8 @@ ELEMENTWISE = "elementwise"
 #   expand    (t, x, ..., **params) -> results, composed of other primitives (`passes/straight.py`)
 #   requires  (t, x, ..., **params): calls t.require(condition); where it does not hold, the program
 #             fails and the interpreter, which runs the kernel, says why
-#   call      the name of a way in `lower/blocks.py`, which may read further rules (scatter, step)
-LOWERINGS = ("call", "xla", "loops", "fold", "scalar", "expand", "requires", "scatter", "step")
+#   call      the name of a way in `lower/blocks.py`, which may read further rules (scan, scatter)
+LOWERINGS = ("call", "xla", "loops", "fold", "scalar", "expand", "requires", "scan", "scatter")
 
 _PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "kinks", "accepts", "effect",
                  "tf_type", "tf_name")  # fmt: skip

@@ -34,6 +34,20 @@ class Scatter(NamedTuple):
     mark: Any = None
 
 
+class Scan(NamedTuple):
+    """What a `scan` rule gives: a number carried along an axis, `start` at first.
+
+    `step(carried, number, *elements)` is what is carried on from an element (the axis's `number`th
+    from where the scan begins).  Results are what is carried on, or, if `exclusive`, what came.
+    """
+
+    axis: int
+    step: Callable[..., Expr]
+    start: Any = 0
+    exclusive: bool = False
+    reverse: bool = False
+
+
 class ScalarHandler:
     """Builds scalar expressions; one for all rules."""
 
@@ -97,6 +111,10 @@ class ScalarHandler:
         """0, or False, in the dtype of an operand."""
         return const(False if like.dtype.is_bool else 0, like.dtype)
 
+    def first(self, index: Any) -> Expr:
+        """Whether an index is 0."""
+        return self.is_(index, 0) or const(True, bool_)
+
     def is_(self, index: Any, value: int) -> Expr | None:
         """Whether an index has a value; None if that is certain."""
         return self.within(Index.of(index), value, value + 1)
@@ -133,6 +151,10 @@ class ScalarHandler:
     def scatter(self, over: tuple, at: Callable[[tuple], tuple], **options: Any) -> Scatter:
         """The answer of a `scatter` rule."""
         return Scatter(over, at, **options)
+
+    def scan(self, axis: int, step: Callable[..., Expr], **options: Any) -> Scan:
+        """The answer of a `scan` rule."""
+        return Scan(axis, step, **options)
 
     def all(self, *conditions: Expr | None) -> Expr | None:
         """Whether all conditions hold; None if all are certain."""

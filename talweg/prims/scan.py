@@ -7,6 +7,8 @@ again, so they are exact where elements are zero, and to any order.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from talweg.core.aval import Aval
@@ -65,6 +67,18 @@ def _kernel(ufunc, start):
         return (np.flip(result, axis) if reverse else result).astype(dtype, copy=False)
 
     return kernel
+
+
+def _compiled(step, start):
+    """The rule by which a scan is compiled; `step(s, carried, x)` is what is carried on."""
+
+    def scan(s, x, *, axis, exclusive, reverse):
+        def forward(carried, _, element):
+            return step(s, carried, element)
+
+        return s.scan(axis, forward, start=start, exclusive=exclusive, reverse=reverse)
+
+    return scan
 
 
 def _along(axis, rank, bounds):
@@ -137,6 +151,13 @@ class linear_recurrence:
         a, b = (batch_to_front(size, x, own) for x, own in zip((a, b), batched))
         return linear_recurrence(a, b, axis=axis + 1)
 
+    def scan(s, a, b, *, axis):
+        def step(carried, number, factor, term):
+            return s.select(s.first(number), term, term + factor * carried)
+
+        return s.scan(axis, step)
+
+    call = "scan"
     memory = "scan"
     samples = (
         Sample([5], [5], axis=0),
@@ -162,6 +183,8 @@ class cumsum:
     def transpose_x(g, x, *, axis, exclusive, reverse):
         return cumsum(g, axis=axis, exclusive=exclusive, reverse=not reverse)
 
+    scan = _compiled(lambda s, carried, x: carried + x, 0)
+    call = "scan"
     batch = _batch("cumsum")
     memory = "scan"
     samples = SAMPLES
@@ -209,6 +232,8 @@ class cumprod:
     numpy = _kernel(np.multiply, 1)
     vjp = _facing(_cumprod_vjp)
     jvp = _facing(_cumprod_jvp)
+    scan = _compiled(lambda s, carried, x: carried * x, 1)
+    call = "scan"
     batch = _batch("cumprod")
     memory = "scan"
     samples = (*SAMPLES, Sample(np.float32([2, 0, 3, 0, 5]), **FORWARD))
@@ -239,6 +264,12 @@ def _logsumexp_jvp(t, y, x, axis, exclusive):
     return shifted(t, axis, 1) if exclusive else t
 
 
+def _add_logarithms(s, x, y):
+    """ln(eˣ + eʸ)."""
+    apart = s.maximum(x, y) + s.log1p(s.exp(-s.abs(x - y)))
+    return s.select(s.equal(x, y), x + math.log(2), apart)
+
+
 @primitive
 class cumulative_logsumexp:
     """yᵢ = ln Σⱼ≤ᵢ eˣⱼ along an axis, without overflow; -inf for an empty sum."""
@@ -248,6 +279,8 @@ class cumulative_logsumexp:
     numpy = _kernel(np.logaddexp, -np.inf)
     vjp = _facing(_logsumexp_vjp)
     jvp = _facing(_logsumexp_jvp)
+    scan = _compiled(_add_logarithms, -np.inf)
+    call = "scan"
     batch = _batch("cumulative_logsumexp")
     memory = "scan"
     # The first result of an exclusive scan is -inf, of which no finite difference can be taken.
