@@ -200,3 +200,25 @@ def test_select_by_scalar_and_by_lane():
         value = Expr("select", (condition, load(x, i), const(2.5, dtype)), dtype)
         made.blocks.append(Kernel("k", [For(i, [Store(output, i, value)], "vector")]))
     same(made)
+
+
+@pytest.mark.parametrize("name", ["floor_div", "remainder"])
+def test_division_of_vectors(name: str):
+    """All pairs of 8-bit numbers; wider ones at random and next to multiples of the divisor."""
+    made, given = LoopProgram("p"), {}
+    random = np.random.default_rng(0)
+    for one in INTEGERS[:6]:
+        dtype = BY_NAME[one]
+        info = np.iinfo(dtype.numpy_dtype)
+        if dtype.size == 1:
+            every = np.arange(info.min, info.max + 1)
+            x, y = [part.reshape(-1) for part in np.meshgrid(every, every, indexing="ij")]
+        else:
+            y = random.integers(info.min, info.max, 4000, endpoint=True)
+            y[::2] = random.integers(max(info.min, -300), 300, 2000)
+            x = random.integers(info.min, info.max, 4000, endpoint=True)
+            near = x // np.where(y == 0, 1, y) * y + random.integers(-1, 2, 4000)
+            x[::3] = np.clip(near, info.min, info.max)[::3]
+        x = np.where((x == info.min) & (y == -1), 5, x)  # NumPy's result there is not defined
+        add(made, [x, y], given, function(name, dtype), dtype, dtype)
+    same(made, given, threads=(1,))
