@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -23,7 +24,7 @@ from talweg.execute import cache
 
 LIBRARIES_FOR_EACH_LINKER = 64
 
-lock = threading.RLock()  # held while LLVM works, so that no fork comes between
+lock = threading.RLock()  # held while LLVM works: llvmlite's own would stay taken in a child
 os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
@@ -87,35 +88,37 @@ def optimize(module: llvm.ModuleRef) -> None:
 
 def parse(text: str) -> llvm.ModuleRef:
     """A module in a context of its own, for this machine."""
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.triple = target().triple
+    module.data_layout = target().data_layout
+    return module
+
+
+def _made_of(text: str, make: Callable[[llvm.ModuleRef], Any]) -> Any:
+    """What `make` makes of the optimized module, which is gone when the lock is free again."""
+
+    def work() -> Any:
+        module = parse(text)
+        optimize(module)
+        return make(module)
+
     with lock:
-        module = llvm.parse_assembly(text, llvm.create_context())
-        module.triple = target().triple
-        module.data_layout = target().data_layout
-        return module
+        return work()
 
 
 def compile_text(text: str) -> bytes:
     """The object file of a module."""
-    with lock:
-        module = parse(text)
-        optimize(module)
-        return target().machine.emit_object(module)
+    return _made_of(text, target().machine.emit_object)
 
 
 def optimized(text: str) -> str:
     """A module after the passes, to look at."""
-    with lock:
-        module = parse(text)
-        optimize(module)
-        return str(module)
+    return _made_of(text, str)
 
 
 def assembly(text: str) -> str:
     """The instructions of a module, to look at."""
-    with lock:
-        module = parse(text)
-        optimize(module)
-        return target().machine.emit_assembly(module)
+    return _made_of(text, target().machine.emit_assembly)
 
 
 class _Linker:
@@ -148,6 +151,7 @@ class Code:
         self, object_file: bytes, symbols: Mapping[str, int], exports: Iterable[str] = ("run",)
     ):
         self._library: llvm.ResourceTracker | None = None
+        self._linker: _Linker | None = None
         self.object_file = object_file
         with lock:
             self._linker = _Linker.take()
@@ -161,10 +165,10 @@ class Code:
 
     def close(self) -> None:
         """Free the memory; nobody may be in it."""
-        library, self._library = self._library, None
-        if library is not None:
-            with lock:
-                library.close()
+        with lock:
+            if self._library is not None:
+                self._library.close()
+            self._library = self._linker = None
 
     def __del__(self, shutting_down=llvm.common._is_shutting_down) -> None:
         if not shutting_down():
