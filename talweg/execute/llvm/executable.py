@@ -18,7 +18,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,14 @@ from talweg.execute.llvm import dispatch, emit, jit, routines, vector_math
 from talweg.execute.llvm.frame import Frame, inner_lists
 from talweg.execute.llvm.threads import aligned, the_team, wanted
 from talweg.lower import cost, memory
-from talweg.lower.loops import Buffer, Call, For, Kernel, LoopProgram, While
+from talweg.lower.loops import Buffer, Call, For, Kernel, LoopProgram, Repeat, While
 from talweg.lower.statements import all_statements
 
-SMALL = 20_000.0  # operations and bytes up to which a program keeps the GIL: a few microseconds
-SHARED = 200_000.0  # from which on it is worth it to wake other threads
+# What is worth it, in operations and bytes, of which a core does about 20 in a nanosecond.
+SMALL = 40_000.0  # a program that is done before somebody else could use the GIL
+BARRIER = 20_000.0  # what a barrier costs
+WAKING = 300_000.0  # what it costs to wake the other threads
+ROUNDS = 100  # how often a loop goes round of which nobody knows
 
 _NO_STATES: list = []
 
@@ -239,24 +242,39 @@ def calls(blocks: Iterable) -> list[Call]:
 
 def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int]:
     """Whether to let go of the GIL while it runs, and on how many threads to run it."""
-    work = cost.total(program)
-    effort = work.flops + work.bytes_moved
-    if any(type(block) is While for block in program.blocks):  # who knows how often
-        effort = max(effort, SHARED)
+    work = _work(program.blocks)
     if threads is None:
-        threads = wanted() if effort >= SHARED and _is_parallel(program.blocks) else 1
-    return threads > 1 or effort > SMALL, threads
+        most = wanted()
+        saved = work.shared * (1 - 1 / most) - work.barriers * BARRIER
+        threads = most if saved > WAKING else 1
+    return threads > 1 or work.total > SMALL, threads
 
 
-def _is_parallel(blocks: Iterable) -> bool:
-    """Whether there is a loop whose iterations threads can share."""
+class _Work(NamedTuple):
+    """Operations and bytes: all, those in loops that threads can share; barriers between."""
+
+    total: float = 0.0
+    shared: float = 0.0
+    barriers: float = 0.0
+
+
+def _work(blocks: Iterable) -> _Work:
+    """How much there is to do."""
+    total = shared = barriers = 0.0
     for block in blocks:
         if type(block) is Kernel:
-            if any(type(part) is For and part.kind == "parallel" for part in block.body):
-                return True
-        elif any(map(_is_parallel, inner_lists(block))):
-            return True
-    return False
+            found = cost.cost(block)
+            effort = found.flops + found.bytes_moved
+            is_shared = any(type(part) is For and part.kind == "parallel" for part in block.body)
+            each, rounds = _Work(effort, effort * is_shared, 1.0), 1
+        else:
+            each = _work([inner for found in inner_lists(block) for inner in found])
+            rounds = ROUNDS if type(block) is While else 1
+            rounds = block.axis.extent if type(block) is Repeat else rounds
+        total += rounds * each.total
+        shared += rounds * each.shared
+        barriers += rounds * each.barriers
+    return _Work(total, shared, barriers)
 
 
 def _of_kind(program: LoopProgram, kind: str) -> list[Buffer]:
