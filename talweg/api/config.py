@@ -6,6 +6,7 @@ from collections import namedtuple
 from typing import Any
 
 from talweg.api.export import export
+from talweg.core import settings as flags
 from talweg.core.errors import type_error, value_error
 from talweg.trace import function
 
@@ -214,11 +215,14 @@ def _thread_accessors(kind: str) -> None:
         if not isinstance(num_threads, int):
             raise type_error("TW104", f"num_threads must be an int, got {num_threads!r}")
         settings.threads[kind] = num_threads
+        if kind == "intra_op":
+            flags.threads.set(max(0, num_threads))
 
     get.__name__ = f"get_{kind}_parallelism_threads"
     get.__doc__ = f"The number of {kind.replace('_', '-')} threads asked for; 0 if none was."
     set_.__name__ = f"set_{kind}_parallelism_threads"
-    set_.__doc__ = f"Ask for a number of {kind.replace('_', '-')} threads; it is kept, not used."
+    used = "programs compiled from now on use it" if kind == "intra_op" else "it is kept, not used"
+    set_.__doc__ = f"Ask for a number of {kind.replace('_', '-')} threads; {used}."
     export(f"config.threading.{get.__name__}")(get)
     export(f"config.threading.{set_.__name__}")(set_)
 

@@ -14,6 +14,7 @@ import time
 import numpy as np
 import pytest
 
+import talweg as tf
 from talweg.core import settings
 from talweg.core.dtypes import int32
 from talweg.execute.llvm import jit, team, threads
@@ -157,6 +158,15 @@ def test_how_many():
         assert threads.wanted() == team.MAX_THREADS
     with settings.threads(0):
         assert 1 <= threads.wanted() <= (os.cpu_count() or 1)
+
+
+def test_tensorflows_name_for_it():
+    with settings.threads(0):
+        tf.config.threading.set_intra_op_parallelism_threads(5)
+        assert tf.config.threading.get_intra_op_parallelism_threads() == 5
+        assert threads.wanted() == 5
+        tf.config.threading.set_intra_op_parallelism_threads(0)
+        assert threads.wanted() == threads.available_cores()
 
 
 def test_an_interrupt_comes_after_the_step():
