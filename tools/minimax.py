@@ -273,7 +273,7 @@ FITS = [
     ),
     tail("erf", "float64", 3, 11, 1, 6, False),
     tail("erfc", "float32", 2.4453125, 8, 0.75, 10.1, True),
-    tail("erfc", "float64", 3.189453125, 19, 1, 27.3, True),
+    tail("erfc", "float64", 3.078125, 20, 0.8, 27.3, True),
     Fit(  # log2((1 + s) / (1 - s)) = s P(s^2), for powers of float32
         "log2", "float64", root(lambda s: 2 * mpmath.atanh(s) / s / LN2), 4,
         0, mpf("0.1716") ** 2, root(lambda s: s / (2 * mpmath.atanh(s)) * LN2),

@@ -82,9 +82,9 @@ def sigmoid(f: Block, x: Value) -> Value:
     i, r = reduced(f, -f.at_least(f.at_most(x, high), low), f.bias - shift)
     scale, one = power_of_two(f, i), 2.0**-shift
     first = scale + one
-    rest = f.fma(scale, expm1_reduced(f, r), one - (first - scale))
+    rest = scale * expm1_reduced(f, r)
     both = first + rest
-    lost = rest - (both - first)
+    lost = rest - (both - first) + (one - (first - scale))
     value = one / both
     missing = f.fma(-value, lost, f.fma(-value, both, one))
     return f.fma(value, missing * 2.0**shift, value)

@@ -91,9 +91,8 @@ def log1p(f: Block, x: Value) -> Value:
 
 
 def softplus(f: Block, x: Value) -> Value:
-    """max(x, 0) + log1p(exp(-|x|))."""
+    """max(x, 0) + log(1 + exp(-|x|)), where 1 + exp(-|x|) <= 2 needs no splitting."""
     small = exp(f, -f.abs(x))
-    u = small + 1.0
-    tail = log_of_sum(f, u, small - (u - 1.0))
-    tail = f.select(small < 2.0 ** -(f.mantissa + 2), small, tail)
-    return f.at_least(x, 0.0) + tail
+    half = small > 0.41421356237309503
+    reduced = f.select(half, f.fma(small, 0.5, -0.5), small)
+    return f.at_least(x, 0.0) + log_of(f, f.ones(half), reduced)

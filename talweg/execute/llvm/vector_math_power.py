@@ -10,7 +10,7 @@ the Available Precision", 1971; with FMA for exact products).
 from __future__ import annotations
 
 from talweg.execute.llvm.vector_math_builder import Block, Value
-from talweg.execute.llvm.vector_math_exponential import LN2, in_halves, polynomial_exp
+from talweg.execute.llvm.vector_math_exponential import LN2, TAIL, in_halves
 from talweg.execute.llvm.vector_math_logarithm import split
 
 # log2((1 + s) / (1 - s)) / s by s^2, |s| <= 0.1716; 2^-37.8
@@ -89,8 +89,19 @@ def _power_double(f: Block, size: Value, y: Value) -> Value:
     product = f.at_least(f.at_most(product, limit), -limit)
     magic = 1.5 * 2.0**f.mantissa + 2 * f.bias
     shifted = product + magic
-    r = product - (shifted - magic) + rest
-    return in_halves(f, polynomial_exp(f, r * LN2["float64"][0]), f.bits(shifted))
+    exact = product - (shifted - magic)
+    r = exact + rest
+    return in_halves(f, _exp2_pair(f, r, exact - r + rest), f.bits(shifted))
+
+
+def _exp2_pair(f: Block, r: Value, rest: Value) -> Value:
+    """2^(r + rest) for |r| <= 1/2, right to 0.6 ulps, so that exact powers come out exact."""
+    high, low = LN2["float64"]
+    t = r * high
+    t_rest = f.fma(r, low, f.fma(rest, high, f.fma(r, high, -t)))
+    total = t + 1.0
+    tail = f.fma(t * t, f.polynomial(t, TAIL["float64"]), t_rest)
+    return total + (1.0 - total + t + tail)
 
 
 def pow(f: Block, x: Value, y: Value) -> Value:
