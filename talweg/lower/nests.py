@@ -228,10 +228,10 @@ def _by_lane(statement: Any, lane: Axis) -> Any:
 
 
 def block_of(size: int, sums: int) -> int:
-    """How many columns are summed at once: all, or the largest fitting divisor."""
+    """How many columns are summed at once: all, or the largest fitting divisor; at least 1."""
     most = BLOCK if sums < 2 else BLOCK // 2
     if size <= 2 * most:
-        return size
+        return max(1, size)
     for width in range(most, 7, -1):
         if size % width == 0 and width % 8 == 0:
             return width
