@@ -47,9 +47,10 @@ class _Loops:
         self.plan, self.value, self.z = plan, value, z
         axes = [Axis(f"i{k}", size) for k, size in enumerate(plan.over)]
         self.place, self.item, self.condition = plan.at(tuple(map(Index.of, axes)))
+        axes = [axis for axis in axes if axis.extent != 1]
         along = [axis for axis in axes if Index.of(axis) in self.place]
         self.rows = [axis for axis in axes if axis not in along]
-        last = max([axes.index(axis) for axis in self.rows if axis.extent != 1], default=-1)
+        last = max([axes.index(axis) for axis in self.rows], default=-1)
         self.outer = [axis for axis in along if axes.index(axis) < last]
         self.inner = [axis for axis in along if axes.index(axis) > last]
 

@@ -403,7 +403,7 @@ def _arg_extreme(name, kernel, text):
         return Aval(x.dims[:axis] + x.dims[axis + 1 :], dtype)
 
     def numpy(x, *, axis, dtype):
-        if x.dtype.kind not in "iub" and np.isnan(np.maximum.reduce(x, None)):
+        if x.size and x.dtype.kind not in "iub" and np.isnan(np.maximum.reduce(x, None)):
             worst = limit(x.dtype, "reduce_max" if name == "argmax" else "reduce_min")
             x = np.where(np.isnan(x), x.dtype.type(worst), x)
         return kernel(x, axis).astype(dtype.numpy_dtype)
@@ -433,7 +433,7 @@ def _arg_extreme(name, kernel, text):
         "expand": expand,
         "batch": batch,
         "memory": "reduce",
-        "samples": (Sample([4], axis=0, dtype_=int64), Sample([2, 3], axis=1, dtype_=int32)),
+        "samples": tuple([Sample(n, axis=len(n) - 1, dtype_=int64) for n in ([4], [2, 3], [0, 3])]),
         "rejects": (Reject([0], axis=0, dtype_=int64, code="TW209"),),
     }
     return primitive(type(name, (), fields))
