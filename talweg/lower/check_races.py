@@ -57,7 +57,7 @@ def check_races(kernel: Kernel, axes: Sequence[Axis] = ()) -> None:
         if statement.axis.extent > 1:
             _check_loop(statement, [a for a in accesses if statement in a.loops], axes)
             _check_tiles(statement, f"{place}: {brief(statement)}")
-    _check_scratch(kernel.body, place)
+    _check_beside(kernel.body, place)
 
 
 def _collect(body: list, loops: tuple, place: str, found: list[_Access]) -> None:
@@ -175,12 +175,19 @@ def _depends(indices: tuple, axis: Axis) -> bool:
     return any(axis in index.axes() for index in indices)
 
 
-def _check_scratch(body: list, place: str) -> None:
-    """Beside parallel loops one thread works: its scratch is not that of the others."""
+def _check_beside(body: list, place: str) -> None:
+    """Beside parallel loops one thread stores, and all compute tiles: never both at once."""
     if not any(type(statement) is For and statement.kind == "parallel" for statement in body):
         return
-    for statement in all_statements([s for s in body if getattr(s, "kind", "") != "parallel"]):
-        for thing in written(statement):
-            if isinstance(thing, Buffer) and root_of(thing).kind == "scratch":
-                what = f"scratch {thing} is written beside parallel loops"
-                raise refuse(f"{place}: {brief(statement)}", what)
+    tiles = {statement for statement in body if type(statement) is Tile}
+    for statement in body:
+        if type(statement) is For and statement.kind == "parallel":
+            continue
+        things = [thing for inner in all_statements([statement]) for thing in written(inner)]
+        buffers = [thing for thing in things if isinstance(thing, Buffer)]
+        where = f"{place}: {brief(statement)}"
+        for buffer in buffers:
+            if root_of(buffer).kind == "scratch":
+                raise refuse(where, f"scratch {buffer} is written beside parallel loops")
+        if buffers and not tiles.isdisjoint(things):
+            raise refuse(where, "a tile is updated where only one thread works")

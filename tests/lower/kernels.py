@@ -430,6 +430,44 @@ def whole(maker: Maker) -> None:
     maker.made(target, total.exact)
 
 
+def lanewise(maker: Maker) -> None:
+    """Reductions in each lane of a vector loop, along a serial or unrolled axis."""
+    n, m = maker.few(), maker.extent()
+    v, r = maker.axis("v", m), maker.axis("r", n)
+    tile, value, total = reduction(maker, maker.at([r, v]), n)
+    update = Update(tile, (), value.expr, reduction_op(tile))
+    target = maker.new(tile.dtype, (m,))
+    body = [tile, For(r, [update], maker.kind("serial", "unroll")), Store(target, v, total.expr)]
+    maker.add([For(v, body, maker.kind("vector", "parallel", "serial"))], "lanewise")
+    maker.made(target, total.exact)
+
+
+def beside(maker: Maker) -> None:
+    """Parallel loops of one kernel, and statements between them that see what they wrote."""
+    n, m = maker.few(), maker.extent()
+    i, j, k, o = maker.axis("i", n), maker.axis("j", m), maker.axis("k", n), maker.axis("o", n * m)
+    first, last = maker.new(float32, (n, m)), maker.new(float32, (n, m))
+    total, one = maker.new(float32, ()), Tile("one", float32, (), const(0.0, float32))
+    value = maker.at([i, j]).any(float32, 1)
+    store = Store(first, Index.of(i) * m + j, value.expr)
+    body: list[Any] = [For(i, [For(j, [store], "vector")], "parallel")]
+    again = Tile("again", float32, (), load(first, 0))
+    if maker.choices.chance(50):
+        body.append(again)
+    body += [one, For(k, [Update(one, (), load(first, Index.of(k) * m), "maximum")])]
+    body.append(Store(total, 0, one.at()))
+    parts = [load(total, 0), load(first, Index(n * m - 1) - o)]
+    parts += [one.at()] if maker.choices.chance(50) else []
+    parts += [again.at()] if again in body else []
+    expr = parts[0]
+    for part in parts[1:]:
+        expr = make("sub", part, make("mul", expr, const(0.5, float32)))
+    body.append(For(o, [Store(last, o, expr)], "parallel"))
+    maker.add(body, "beside")
+    for buffer in (first, last, total):
+        maker.made(buffer, False)
+
+
 def part_of(maker: Maker) -> None:
     """A buffer made in two parts."""
     n, m = maker.few(), maker.extent()
@@ -467,5 +505,5 @@ def gemm(maker: Maker) -> None:
 KERNELS: dict[str, Callable[[Maker], None]] = {
     kernel.__name__: kernel
     for kernel in (elementwise, rows, columns, product, scatter, histogram, staged, conditional,
-                   in_place, reshaped, whole, part_of, gemm)
+                   in_place, reshaped, whole, lanewise, beside, part_of, gemm)
 }  # fmt: skip

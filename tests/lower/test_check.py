@@ -335,6 +335,15 @@ kernel k:
   for i in 6 parallel:
     r3[i] = s5[0]
 """,
+    "a tile is updated where only one thread works": """
+kernel k:
+  tile a: float32[] = 0.0:float32
+  for i in 8:
+    a[] add= x0[i]
+    w6[i] = a[]
+  for i in 6 parallel:
+    r3[i] = a[]
+""",
     "is scratch": "host f(x0) -> s5\n",
     "the flag of a while: w6": "while w6:\n  test:\n  body:\n",
 }  # fmt: skip

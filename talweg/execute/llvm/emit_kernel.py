@@ -47,6 +47,7 @@ class KernelEmitter:
         self.vector_loops = VectorLoops(self, vector_bytes)
         self.declared = declared
         self.rows: list[Axis] = []  # of the loops around, one turn after the other
+        self.waits = False  # threads wait for each other within the kernel
 
     def function(self, kernel: Kernel) -> tuple[str, list[Buffer]]:
         """The function's text after its name, and the buffers it has pointers to as parameters."""
@@ -57,7 +58,8 @@ class KernelEmitter:
             shared[root(buffer)] = shared.get(root(buffer), 0) + 1
         parameters = ["i64 %thread", "i64 %threads", "ptr %pool"]
         for buffer, text in self.memory.names.items():
-            alias = "noalias " if shared[root(buffer)] == 1 else ""
+            alone = shared[root(buffer)] == 1 and not self.waits  # others write while it waits
+            alias = "noalias " if alone else ""
             parameters.append(f"ptr {alias}{text}")
         lines = "\n".join(self.code.scopes[0].lines)
         head = f"({', '.join(parameters)}) #0 {{"
@@ -70,14 +72,18 @@ class KernelEmitter:
         if not any(type(statement) is For and statement.kind == "parallel" for statement in body):
             self.run(body)
             return
-        pending = False  # something was written that other threads may read
+        reads: set[Buffer] = set()  # since the threads last waited for each other
+        writes: set[Buffer] = set()
         for position, statement in enumerate(body):
             parallel = type(statement) is For and statement.kind == "parallel"
-            effects = self.finder.of(statement).effects
-            if effects and pending:
+            facts = self.finder.of(statement)
+            effects = facts.effects
+            if facts.writes & (reads | writes) or facts.reads & writes:
                 self.code.line("call void @talweg_wait(ptr %pool, i64 %thread, i64 %threads)")
                 self.code.changed(self.finder.of_list(body).writes)
-            pending = pending or effects
+                self.waits, reads, writes = True, set(), set()
+            reads |= shared_by_threads(facts.reads)
+            writes |= shared_by_threads(facts.writes)
             rest = body[position + 1 :]
             if parallel:
                 self.parallel(statement)
@@ -386,3 +392,8 @@ class KernelEmitter:
         """The values of what stands in indices."""
         roots = tuple([atom.value for index in indices for atom in elements(index)])
         return None, self.values.evaluate(roots) if roots else {}
+
+
+def shared_by_threads(buffers: set[Buffer]) -> set[Buffer]:
+    """Those of which not each thread has its own."""
+    return {buffer for buffer in buffers if buffer.kind != "scratch"}

@@ -1,0 +1,61 @@
+"""Random programs of several primitives: lowered, checked and run, against the NumPy kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+
+from talweg.execute import loops_numpy
+from talweg.lower.build import build
+from talweg.lower.check import check
+from talweg.lower.text import to_text
+from tests.lower.compositions import Composition, programs
+
+TOLERANCE = 1e-9
+
+
+def by_numpy(made: Composition, lowered) -> tuple[list, list]:
+    arrays = {buffer.name: array for buffer, array in zip(lowered.inputs, made.inputs)}
+    for (_, buffer, _), array in zip(lowered.states, made.before):
+        arrays[buffer.name] = array
+    found = loops_numpy.run(lowered.program, arrays)
+    outputs = [found[buffer.name].reshape(buffer.shape) for buffer in lowered.outputs]
+    states = [found.get(buffer.name, arrays[buffer.name]).reshape(buffer.shape)
+              for _, buffer, _ in lowered.states]  # fmt: skip
+    return outputs, states
+
+
+def by_machine(made: Composition, lowered) -> tuple[list, list]:
+    from talweg.execute.llvm.executable import Executable
+
+    written = [number for number, (_, _, written) in enumerate(lowered.states) if written]
+    read = [number for number, (_, _, written) in enumerate(lowered.states) if not written]
+    states = [np.array(array) for array in made.before]
+    inputs = [*made.inputs, *[states[number] for number in read]]
+    executable = Executable(lowered.program, threads=1)
+    outputs = executable(inputs, [states[number] for number in written])
+    return outputs, states
+
+
+def agree(made: Composition, run) -> None:
+    lowered = build(made.straight)
+    check(lowered.program)
+    outputs, states = run(made, lowered)
+    if lowered.guard:
+        assert outputs.pop(), "a guard refuses"
+    text = f"{made!r}\n{to_text(lowered.program)}"
+    for found, wanted in zip([*outputs, *states], [*made.outputs, *made.after], strict=True):
+        assert found.shape == wanted.shape and found.dtype == wanted.dtype, text
+        np.testing.assert_allclose(found, wanted, TOLERANCE, TOLERANCE, err_msg=text)
+
+
+@given(made=programs())
+@settings(max_examples=150)
+def test_compositions_by_numpy(made):
+    agree(made, by_numpy)
+
+
+@given(made=programs())
+@settings(max_examples=30)
+def test_compositions_by_machine(made):
+    agree(made, by_machine)
