@@ -38,16 +38,17 @@ class _Target:
         self.features = llvm.get_host_cpu_features().flatten()
         self.triple = llvm.get_process_triple()
         self.machine = self.make()
+        self.quick_machine = self.make(opt=0)
         self.data_layout = str(self.machine.target_data)
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         options.loop_vectorization = options.slp_vectorization = False
         options.loop_interleaving = False  # loops are vectorised already, by whoever wrote them
         self.passes = llvm.create_pass_builder(self.machine, options)  # each one leaks 1.5 kB
 
-    def make(self) -> llvm.TargetMachine:
+    def make(self, opt: int = 2) -> llvm.TargetMachine:
         """A target machine."""
         return llvm.Target.from_triple(self.triple).create_target_machine(
-            cpu=self.cpu, features=self.features, opt=2, reloc="pic", codemodel="small", jit=True
+            cpu=self.cpu, features=self.features, opt=opt, reloc="pic", codemodel="small", jit=True
         )
 
 
@@ -75,10 +76,17 @@ def fingerprint() -> str:
     return f"{RELEASE} {llvmlite.__version__} {version} {found.triple} {found.cpu} {found.features}"
 
 
-def optimize(module: llvm.ModuleRef) -> None:
-    """Run the passes."""
+def optimize(module: llvm.ModuleRef, effort: int = 2) -> None:
+    """Run the passes; those that matter for code written by hand if `effort` is less than 2."""
     builder = target().passes
-    passes = builder.getModulePassManager()
+    if effort < 2:
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_global_dead_code_eliminate_pass()
+    else:
+        passes = builder.getModulePassManager()
     try:
         passes.run(module, builder)
     finally:  # llvmlite 0.50 leaves it to nobody: its class inherits the wrong `_dispose`
@@ -94,21 +102,22 @@ def parse(text: str) -> llvm.ModuleRef:
     return module
 
 
-def _made_of(text: str, make: Callable[[llvm.ModuleRef], Any]) -> Any:
+def _made_of(text: str, make: Callable[[llvm.ModuleRef], Any], effort: int = 2) -> Any:
     """What `make` makes of the optimized module, which is gone when the lock is free again."""
 
     def work() -> Any:
         module = parse(text)
-        optimize(module)
+        optimize(module, effort)
         return make(module)
 
     with lock:
         return work()
 
 
-def compile_text(text: str) -> bytes:
-    """The object file of a module."""
-    return _made_of(text, target().machine.emit_object)
+def compile_text(text: str, effort: int = 2) -> bytes:
+    """The object file of a module; `effort`: 2 for loops, 1 for code written by hand, 0 anyhow."""
+    machine = target().machine if effort else target().quick_machine
+    return _made_of(text, machine.emit_object, effort)
 
 
 def optimized(text: str) -> str:
@@ -180,18 +189,21 @@ def key(text: str) -> bytes:
     return f"module\n{fingerprint()}\n{text}".encode()
 
 
-def object_file(text: str) -> bytes:
+def object_file(text: str, effort: int = 2) -> bytes:
     """The object file of a module, from the cache if it is there."""
     kept_under = key(text)
     found = cache.get(kept_under)
     if found is None:
-        found = compile_text(text)
+        found = compile_text(text, effort)
         cache.put(kept_under, found)
     return found
 
 
 def compile_module(
-    text: str, symbols: Mapping[str, int] | None = None, exports: Iterable[str] = ("run",)
+    text: str,
+    symbols: Mapping[str, int] | None = None,
+    exports: Iterable[str] = ("run",),
+    effort: int = 2,
 ) -> Code:
     """A module's code in memory: `compile_module(text).addresses["run"]`."""
-    return Code(object_file(text), symbols or {}, tuple(exports))
+    return Code(object_file(text, effort), symbols or {}, tuple(exports))

@@ -51,13 +51,13 @@ def symbol(call: Call) -> str:
 @functools.cache
 def _wrappers() -> jit.Code:
     """The code of all wrappers; it stays."""
-    exports = [f"talweg_gemm_{dtype}" for dtype in _LETTERS]
+    exports = [*[f"talweg_gemm_{dtype}" for dtype in _LETTERS], "talweg_clock_int64"]
     needed = {
         f"talweg_blas_{letter}{name}": blas(letter + name)
         for letter, _ in _LETTERS.values()
         for name in ("gemm", "gemv")
     }
-    return jit.compile_module(text(), needed, exports)
+    return jit.compile_module(text(), needed, exports, effort=0)
 
 
 def blas(name: str) -> int:
@@ -94,8 +94,18 @@ def text() -> str:
     for dtype, (letter, kind) in _LETTERS.items():
         found = _GEMM.replace("$DTYPE", dtype).replace("$L", letter)
         parts.append(found.replace("$T", kind))
-    return "\n".join(parts)
+    return "\n".join([*parts, _CLOCK])
 
+
+_CLOCK = """
+declare i64 @llvm.readcyclecounter()
+
+define void @talweg_clock_int64(ptr %at) {
+  %now = call i64 @llvm.readcyclecounter()
+  store i64 %now, ptr %at
+  ret void
+}
+"""
 
 _GEMM = """
 declare void @talweg_blas_$Lgemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)

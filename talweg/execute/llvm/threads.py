@@ -82,7 +82,9 @@ class Team:
     """The team's memory, its native functions, and its threads."""
 
     def __init__(self) -> None:
-        self.code = jit.compile_module(team.text(), python_symbols(team.PYTHON), team.EXPORTS)
+        self.code = jit.compile_module(
+            team.text(), python_symbols(team.PYTHON), team.EXPORTS, effort=0
+        )
         self.memory = aligned(team.TEAM_BYTES)
         self.address = self.memory.ctypes.data
         self.addresses = self.code.addresses
