@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from talweg.lower.blocks_control import choose, repeat
+from talweg.lower.blocks_convolution import convolution
 from talweg.lower.blocks_scan import scan
 from talweg.lower.blocks_scatter import scatter
 from talweg.lower.products import matmul
@@ -19,4 +20,5 @@ BLOCKS: dict[str, Callable[..., list | None]] = {
     "choose": choose,
     "scan": scan,
     "scatter": scatter,
+    "convolution": convolution,
 }

@@ -18,13 +18,13 @@ QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 assert tf.nn.conv2d  # loads the declarations
 
 
-@settings(max_examples=12, **QUIET)
+@settings(max_examples=30, **QUIET)
 @given(convolutions(NAMES, most=4, channels=CHANNELS[:8]))
 def test_meaning(case):
     check_case(case)
 
 
-@settings(max_examples=25, **QUIET)
+@settings(max_examples=40, **QUIET)
 @given(convolutions(NAMES))
 def test_machine_code(case):
     check_case(case, threads=1)

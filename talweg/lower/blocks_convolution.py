@@ -1,0 +1,75 @@
+"""Convolutions and their gradients as loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.lower.blocks_convolution_copies import panels_of
+from talweg.lower.blocks_convolution_direct import Direct
+from talweg.lower.blocks_convolution_filters import FilterGradient
+from talweg.lower.blocks_convolution_windows import geometry_of
+from talweg.lower.index import Index, flat
+from talweg.lower.loops import Expr
+from talweg.lower.nests import guarded
+from talweg.passes.straight import Equation
+
+
+def convolution(builder: Any, equation: Equation, name: str) -> list | None:
+    """The blocks of one of the three primitives; None for what the NumPy kernel does."""
+    value = equation.output
+    if value.dtype.name not in ("float32", "float64") or not value.size:
+        return None
+    if any(not x.size for x in equation.inputs):
+        return None
+    way = _WAYS[equation.prim.name]
+    return way(builder, equation, name)
+
+
+def _forward(builder: Any, equation: Equation, name: str) -> list:
+    """z, tile by tile."""
+    x, w = equation.inputs
+    geometry = geometry_of(equation)
+    windows = geometry.forward()
+    filters = builder.buffer_of(w)
+
+    def weight(taps: tuple, channel: Index, group: Index, result: Index, guard: Any) -> Expr:
+        place = flat((*taps, channel, group * geometry.width + result), w.dims)
+        return guarded(filters, place, guard)
+
+    panels, copying = panels_of(builder, windows, len(w.dims) - 2, w.dtype, weight, name)
+    direct = Direct(builder, windows, builder.buffer_of(x), equation.output)
+    return [copying, direct.kernel(panels, name)]
+
+
+def _input_gradient(builder: Any, equation: Equation, name: str) -> list:
+    """x̄: windows over g, with the filters turned round, for each residue of the strides."""
+    g, w = equation.inputs
+    geometry = geometry_of(equation)
+    filters = builder.buffer_of(w)
+    blocks = []
+
+    def weight(taps: tuple, channel: Index, group: Index, result: Index, guard: Any) -> Expr:
+        place = flat((*taps, result, group * geometry.width + channel), w.dims)
+        return guarded(filters, place, guard)
+
+    for number, windows in enumerate(geometry.backward()):
+        own = name if number == 0 else f"{name}_{number}"
+        panels, copying = panels_of(builder, windows, len(w.dims) - 2, w.dtype, weight, own)
+        direct = Direct(builder, windows, builder.buffer_of(g), equation.output)
+        blocks += [copying] if windows.reduced else []  # without taps it is zero
+        blocks.append(direct.kernel(panels, own))
+    return blocks
+
+
+def _filter_gradient(builder: Any, equation: Equation, name: str) -> list:
+    """w̄: sums over places."""
+    x, g = [builder.buffer_of(value) for value in equation.inputs]
+    windows = geometry_of(equation).forward()
+    return FilterGradient(builder, windows, x, g, equation.output).kernels(name)
+
+
+_WAYS = {
+    "convolution": _forward,
+    "convolution_input_gradient": _input_gradient,
+    "convolution_filter_gradient": _filter_gradient,
+}

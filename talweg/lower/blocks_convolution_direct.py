@@ -1,0 +1,229 @@
+"""Convolutions as products of matrices that are never made: a tile of results in registers.
+
+A tile holds some neighbouring results of a row, for a panel of two vectors of filters: 6 x 16
+float32 numbers in 12 registers.  For every product it takes 2 loads of the panel and 6 of x, each
+of which is the same number in all lanes; what a window reads in one row of x is contiguous.  So
+nothing is copied but the filters, once, and images that need zeros round them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from talweg.lower.blocks_convolution_copies import VECTOR_BYTES, Panels, padded_copy
+from talweg.lower.blocks_convolution_windows import Windows, divisors, shares
+from talweg.lower.index import ZERO, Axis, Index, flat
+from talweg.lower.loops import Buffer, For, Kernel, Tile, Update, load
+from talweg.lower.nests import wrapped
+from talweg.passes.straight import Value
+
+TASKS = 8  # into which work is cut if it can be, so that threads can share it
+SCRATCH = 96 << 10  # bytes of an image's copy
+TALLEST = {1: 12, 2: 6, 3: 4}  # results of a tile, by the vectors of a panel
+UNROLLED = 36  # products of a result up to which there are no loops for them
+UNROLLED_TAPS = 12  # taps up to which there is no loop for them
+RUN = 4
+
+
+class Place:
+    """Where the windows of a block of rows are: in x, or in a copy with zeros round it."""
+
+    def __init__(self, builder: Any, windows: Windows, source: Buffer, value: Value):
+        self.builder, self.windows, self.source, self.value = builder, windows, source, value
+        self.rows = self.rows_of_block()
+        self.blocks = windows.lines[0].outs // self.rows
+        self.block: Any = Axis("b", self.blocks)
+        self.image: Any = Axis("n", windows.batch)
+        self.copy: Buffer | None = None
+        if windows.padded:
+            spans = [windows.lines[0].covered(self.rows)]
+            spans += [line.span for line in windows.lines[1:]]
+            shape = (*spans, windows.channels)
+            self.copy = builder.new("padded", value.dtype, shape, "scratch")
+
+    def rows_of_block(self) -> int:
+        """How many rows a task computes."""
+        windows, outs = self.windows, self.windows.lines[0].outs
+        first, *others = windows.lines
+        row = math.prod([line.span for line in others]) * windows.channels * self.value.dtype.size
+        best = 1
+        for rows in divisors(outs):
+            small = not windows.padded or first.covered(rows) * row <= SCRATCH
+            if small and (windows.batch * (outs // rows) >= TASKS or rows <= 4):
+                best = rows
+        return best
+
+    @property
+    def read(self) -> Buffer:
+        """What tiles read."""
+        return self.source if self.copy is None else self.copy
+
+    def copying(self) -> list:
+        """Makes the copy, if there is one."""
+        if self.copy is None:
+            return []
+        start = Index.of(self.image) * self._image_size()
+        block = Index.of(self.block)
+        channels = self.windows.channels
+        return padded_copy(
+            self.source, start, self.copy, self.windows, self.rows, block, channels, ZERO
+        )
+
+    def _image_size(self) -> int:
+        return math.prod([line.size for line in self.windows.lines]) * self.windows.channels
+
+    def place(self, rows: list, column: Index, taps: tuple) -> Index:
+        """Where a window has its first channel; rows[0] counts from the first of the block."""
+        lines = self.windows.lines
+        found = ZERO
+        for line, number, tap in zip(lines, [*rows, column], taps):
+            place = number * line.scale + tap * line.step
+            if self.copy is None:
+                if line is lines[0]:
+                    place = place + Index.of(self.block) * (self.rows * line.scale)
+                found = found * line.size + place + line.origin
+            else:
+                size = line.covered(self.rows) if line is lines[0] else line.span
+                found = found * size + place
+        found = found * self.windows.channels
+        if self.copy is None:
+            found = found + Index.of(self.image) * self._image_size()
+        return found
+
+
+class Direct(Place):
+    """Builds the kernel of one `Windows`."""
+
+    def kernel(self, panels: list[Panels], name: str) -> Kernel:
+        """The kernel, which reads filters from panels."""
+        axes, loops = [self.image, self.block], []
+        alone = self.windows.batch * self.blocks >= TASKS
+        bodies = [panels] if alone else [[one] for one in panels]
+        for some in bodies:
+            body: list[Any] = self.copying()
+            own = list(axes)
+            group = Axis("g", self.windows.groups)
+            inner: list[Any] = []
+            for one in some:
+                panel = Axis("p", one.count)
+                part = self._panel(one, Index.of(group), Index.of(panel))
+                if alone:
+                    part = wrapped([panel], part, "serial")
+                else:
+                    own.append(panel)
+                inner += part
+            body += wrapped([group], inner, "serial")
+            loops += wrapped(own, body, "parallel")
+        return Kernel(name, loops, (self.value.maker.prim.name,))
+
+    # -- rows
+
+    def _panel(self, panels: Panels, group: Index, panel: Index) -> list:
+        """All results of the block for one panel."""
+        lines = self.windows.lines
+        columns = lines[-1].outs
+        lanes = panels.width // (VECTOR_BYTES // self.value.dtype.size)
+        tallest = TALLEST.get(lanes, 12)
+        middle = [Axis(f"d{k}", line.outs) for k, line in enumerate(lines[:-1])]
+        middle[0] = Axis("d0", self.rows)
+        heights = middle[-1].extent
+        together = self._together(columns, heights, tallest)
+        outer = middle[:-1]
+        found: list[Any] = []
+        for first, count, rows in _runs(heights, together):
+            part = Axis("r", count)
+            at = [*map(Index.of, outer), Index.of(part) * rows + first]
+            body = self._row(panels, group, panel, at, rows, tallest)
+            found += wrapped([part], body, "serial")
+        return wrapped(outer, found, "serial")
+
+    def _together(self, columns: int, rows: int, tallest: int) -> int:
+        """How many rows are taken together so that tiles are tall."""
+        best, most = 1, 0.0
+        for count in range(1, min(rows, 2 * tallest // columns + 1) + 1):
+            heights = shares(count * columns, tallest)
+            slots = sum([max(height, -(-2 * tallest // 3)) for height in heights])
+            fill = count * columns / slots
+            if fill > most + 0.02:
+                best, most = count, fill
+        return best
+
+    def _row(
+        self, panels: Panels, group: Index, panel: Index, at: list, rows: int, tallest: int
+    ) -> list:
+        """The tiles of some rows."""
+        columns = self.windows.lines[-1].outs
+        heights = shares(rows * columns, tallest)
+        found: list[Any] = []
+        start = 0
+        if rows > 1:
+            for height in heights:
+                found += self._tile(panels, group, panel, at, Index(start), height)
+                start += height
+            return found
+        for height in dict.fromkeys(heights):
+            count = heights.count(height)
+            part = Axis("t", count)
+            first = Index.of(part) * height + start
+            body = self._tile(panels, group, panel, at, first, height)
+            found += wrapped([part], body, "serial")
+            start += count * height
+        return found
+
+    # -- tiles
+
+    def _tile(
+        self, panels: Panels, group: Index, panel: Index, at: list, first: Index, height: int
+    ) -> list:
+        """A tile: `height` results from column `first` of row `at` on."""
+        windows, width = self.windows, panels.width
+        m, n = Axis("m", height), Axis("n", width)
+        tile = Tile("z", self.value.dtype, (height, width))
+        if not windows.reduced:
+            return [tile, *self._results(panels, group, panel, at, first, tile)]
+        taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines)]
+        run, apart = windows.run
+        channel = Axis("j", run)
+        numbers = [*map(Index.of, taps[:apart]), *[ZERO] * (len(taps) - apart)]
+        others = flat(tuple(numbers[:apart]), tuple([line.taps for line in windows.lines[:apart]]))
+        k = Index.of(channel) * (windows.reduced // run) + others
+        place = self.place(*self._split(at, first + m), tuple(numbers))
+        place = place + group * windows.depth + channel
+        own = (group * panels.count + panel) * (windows.reduced * width)
+        product = load(self.read, place) * load(panels.buffer, own + k * width + n)
+        body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
+        few = windows.reduced // run <= UNROLLED_TAPS
+        body = wrapped(taps[:apart], body, "unroll" if few else "serial")
+        body = wrapped([channel], body, "unroll" if windows.reduced <= UNROLLED else "serial")
+        return [tile, *body, *self._results(panels, group, panel, at, first, tile)]
+
+    def _split(self, at: list, column: Index) -> tuple[list, Index]:
+        """Rows and column of a place that may be in a row after `at`."""
+        outs = self.windows.lines[-1].outs
+        row = column // outs
+        return [*at[:-1], at[-1] + row], column % outs
+
+    def _results(
+        self, panels: Panels, group: Index, panel: Index, at: list, first: Index, tile: Tile
+    ) -> list:
+        """What is done with the numbers of a tile."""
+        m, n = Axis("m", tile.dims[0]), Axis("n", panels.used)
+        rows, column = self._split(at, first + m)
+        rows[0] = rows[0] + Index.of(self.block) * self.rows
+        lines = self.windows.lines
+        places = [number * line.stride + line.first for number, line in zip([*rows, column], lines)]
+        places = places[len(places) - len(self.value.dims) + 2 :]
+        channel = group * self.windows.width + panel * panels.width + panels.first + n
+        index = (Index.of(self.image), *places, channel)
+        stores = self.builder.results(self.value, index, tile.at(m, n))
+        return [For(m, [For(n, stores, "vector")], "unroll")]
+
+
+def _runs(rows: int, together: int) -> list[tuple[int, int, int]]:
+    """(first row, how many, rows each) that make up all rows."""
+    count, rest = divmod(rows, together)
+    found = [(0, count, together)] if count else []
+    if rest:
+        found.append((count * together, 1, rest))
+    return found

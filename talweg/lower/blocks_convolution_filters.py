@@ -1,0 +1,268 @@
+"""Filter gradients of convolutions: sums over places, a tile of the filter in registers.
+
+    w̄[k, m] = Σ x[place + k] g[place, m]   over all images and places
+
+A tile holds 6 neighbouring k (channels of a tap) for a panel of two vectors of m.  Places are taken
+in blocks, whose part of x (layers of 16 channels) and of g (a panel) are copied so that they lie
+together: read where they are, every 256 bytes say, they would fill a few sets of the first cache.
+
+Images are dealt out in chunks to which belong sums of their own, so that threads do not
+meet; a last pass adds those up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from talweg.lower.blocks_convolution_copies import VECTOR_BYTES, padded_copy, widths, zeros
+from talweg.lower.blocks_convolution_direct import RUN, TALLEST, TASKS
+from talweg.lower.blocks_convolution_windows import Windows, divisors, shares
+from talweg.lower.index import Axis, Index, flat
+from talweg.lower.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, load
+from talweg.lower.nests import wrapped
+from talweg.passes.straight import Value
+
+CACHE = 28 << 10  # bytes of a block's copies that tiles read
+SUMS = 4 << 20  # bytes of all chunks' sums
+COPIED = 48  # products of a place from which on it is worth it to copy g
+LAYERS = (16, 24, 12, 20, 18, 8, 10, 14)  # channels that lie together, best first
+
+
+class Block(NamedTuple):
+    """What is copied at once: `images` images, `rows` rows of results of each."""
+
+    images: int
+    rows: int
+
+
+class FilterGradient:
+    """Builds the kernels."""
+
+    def __init__(self, builder: Any, windows: Windows, x: Buffer, g: Buffer, value: Value):
+        self.builder, self.windows, self.value = builder, windows, value
+        self.x, self.g = x, g
+        self.lanes = VECTOR_BYTES // value.dtype.size
+        fitting = [n for n in LAYERS if windows.depth % n == 0]
+        self.layer = windows.channels if windows.groups == 1 else windows.depth
+        if fitting and windows.depth > LAYERS[1]:
+            self.layer = fitting[0]
+        first = windows.lines[0]
+        rows = self._rows()
+        self.chunks = _chunks(windows.batch, first.outs // rows, self._most())
+        images = 1
+        if rows == first.outs:
+            own = windows.batch // self.chunks[0]
+            images = max([n for n in divisors(own) if n == 1 or self._bytes(rows, n) <= CACHE])
+        self.block = Block(images, rows)
+        self._axes()
+        spans = [first.covered(rows), *[line.span for line in windows.lines[1:]]]
+        self.spans = tuple(spans)
+        dtype = value.dtype
+        shape = (windows.channels // self.layer, images, *spans, self.layer)
+        self.copy: Buffer = builder.new("padded", dtype, shape, "scratch")
+        self.places = images * rows * math.prod([line.outs for line in windows.lines[1:]])
+        shape = (math.prod(self.chunks), *value.dims)
+        self.sums: Buffer = builder.new("sums", dtype, shape, "temporary")
+
+    def _bytes(self, rows: int, images: int) -> int:
+        """Of the copies that a tile reads."""
+        first, *others = self.windows.lines
+        span = first.covered(rows) * math.prod([line.span for line in others]) * self.layer
+        outs = rows * math.prod([line.outs for line in others]) * 2 * self.lanes
+        return (span + outs) * images * self.value.dtype.size
+
+    def _rows(self) -> int:
+        """As many as fit into the cache."""
+        outs = self.windows.lines[0].outs
+        return max([rows for rows in divisors(outs) if rows == 1 or self._bytes(rows, 1) <= CACHE])
+
+    def _most(self) -> int:
+        size = self.value.size * self.value.dtype.size
+        return max(1, min(2 * TASKS, SUMS // max(size, 1)))
+
+    def _axes(self) -> None:
+        """The loops over chunks, over blocks of a chunk, and over the images of a block."""
+        images, blocks = self.chunks
+        lines, batch = self.windows.lines, self.windows.batch
+        self.chunk, self.part = Axis("u", images), Axis("v", blocks)
+        own = batch // images // self.block.images
+        self.group_of_images = Axis("n", own)
+        self.step = Axis("b", lines[0].outs // self.block.rows // blocks)
+        first = (Index.of(self.chunk) * own + self.group_of_images) * self.block.images
+        self.first_image = first
+        self.row_block = Index.of(self.part) * self.step.extent + self.step
+        self.own_sums = Index.of(self.chunk) * blocks + self.part
+
+    def kernels(self, name: str) -> list[Kernel]:
+        """The kernel that sums, and the one that adds up the sums of all chunks."""
+        names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
+        return [Kernel(name, self._summing(), names), Kernel(f"{name}total", self._total(), names)]
+
+    def _total(self) -> list:
+        value = self.value
+        axes = [Axis(f"k{k}", size) for k, size in enumerate(value.dims)]
+        index = tuple(map(Index.of, axes))
+        place = flat(index, value.dims)
+        total: Expr | None = None
+        for chunk in range(math.prod(self.chunks)):
+            one = load(self.sums, place + chunk * value.size)
+            total = one if total is None else total + one
+        assert total is not None
+        body = wrapped(axes[-1:], self.builder.results(value, index, total), "vector")
+        return wrapped(axes[:-1], body, "parallel")
+
+    # -- loops over panels and blocks
+
+    def _summing(self) -> list:
+        """Chunks in parallel; panels, too, if chunks are few."""
+        windows = self.windows
+        panels = widths(windows.width, self.lanes)
+        alone = math.prod(self.chunks) >= TASKS
+        loops: list[Any] = []
+        for some in [panels] if alone else [[one] for one in panels]:
+            group = Axis("g", windows.groups)
+            body: list[Any] = self._copies_of_x()
+            before: list[Any] = []
+            if alone:
+                before = zeros(self.sums, self.own_sums * self.value.size, self.value.size)
+            inner: list[Any] = []
+            outer = [self.chunk, self.part]
+            for first, count, width in some:
+                panel = Axis("p", count)
+                used = min(width, windows.width - first)
+                channel = Index.of(group) * windows.width + Index.of(panel) * width + first
+                found = self._panel(Index.of(group), channel, used)
+                if alone:
+                    inner += wrapped([panel], found, "serial")
+                else:
+                    inner += found
+                    outer += [group, panel]
+                    before = self._cleared(channel, used)
+            body += wrapped([group], inner, "serial") if alone else inner
+            blocks = wrapped([self.group_of_images, self.step], body, "serial")
+            loops += wrapped(outer, before + blocks, "parallel")
+        return loops
+
+    def _cleared(self, channel: Index, width: int) -> list:
+        """Zeros in a panel of the chunk's sums."""
+        filters = self.value.dims[-1]
+        row = Axis("z", self.value.size // filters)
+        start = self.own_sums * self.value.size + Index.of(row) * filters + channel
+        return [For(row, zeros(self.sums, start, width))]
+
+    def _copies_of_x(self) -> list:
+        lines = self.windows.lines
+        image = Axis("i", self.block.images)
+        size = math.prod([line.size for line in lines]) * self.windows.channels
+        start = (self.first_image + image) * size
+        copied = padded_copy(self.x, start, self.copy, self.windows, self.block.rows,
+                             self.row_block, self.layer, Index.of(image))  # fmt: skip
+        return wrapped([image], copied, "serial")
+
+    def _copy_of_g(self, channel: Index, panel: Buffer) -> list:
+        """A panel of g, the places of the block one after the other."""
+        lines, filters, width = self.windows.lines, self.value.dims[-1], panel.shape[-1]
+        image, lane = Axis("i", self.block.images), Axis("l", width)
+        own = self.places // self.block.images
+        place = Axis("d", own)
+        outs = math.prod([line.outs for line in lines])
+        there = (self.first_image + image) * outs + self.row_block * own + place
+        here = Index.of(image) * own + place
+        store = Store(panel, here * width + lane, load(self.g, there * filters + channel + lane))
+        return wrapped([image, place], [For(lane, [store], "vector")], "serial")
+
+    # -- tiles
+
+    def _panel(self, group: Index, channel: Index, width: int) -> list:
+        """All tiles of a panel, for one block of places."""
+        windows = self.windows
+        found: list[Any] = []
+        panel = None
+        if windows.reduced >= COPIED:
+            panel = self.builder.new("panel", self.value.dtype, (self.places, width), "scratch")
+            found = self._copy_of_g(channel, panel)
+        taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines)]
+        layers = Axis("y", windows.depth // self.layer if self.layer < windows.depth else 1)
+        plain = windows.lines[-1].step == 1 and self.layer == windows.channels
+        run, merged = min(self.layer, windows.depth), 0  # taps that a tile runs over, too
+        while merged < len(taps) and (run < RUN or (plain and not merged)):
+            merged += 1
+            run *= taps[-merged].extent
+        outer = taps[: len(taps) - merged]
+        heights = shares(run, TALLEST.get(-(-width // self.lanes), 12))
+        straight = not merged or (plain and merged == 1)
+        start = 0
+        inner: list[Any] = []
+        for height in heights if not straight else dict.fromkeys(heights):
+            count = heights.count(height) if straight else 1
+            part = Axis("t", count)
+            first = Index.of(part) * height + start
+            body = self._tile(group, channel, width, panel, Index.of(layers), outer, first, height)
+            inner += wrapped([part], body, "serial")
+            start += count * height
+        return found + wrapped([layers, *outer], inner, "serial")
+
+    def _tile(
+        self, group: Index, channel: Index, width: int, panel: Buffer | None, layer: Index,
+        outer: list, first: Index, height: int,
+    ) -> list:  # fmt: skip
+        """A tile: `height` numbers from `first` on, of those that follow the taps `outer`."""
+        windows, value = self.windows, self.value
+        depth = min(self.layer, windows.depth)
+        m, n = Axis("m", height), Axis("n", width)
+        tile = Tile("w", value.dtype, (height, width))
+        k = first + m  # from here on the tap and the channel within a layer
+        sizes = tuple([line.taps for line in windows.lines])
+        taps = [*map(Index.of, outer), *_split(k // depth, sizes[len(outer) :])]
+        own = k % depth + layer * depth  # the channel within the group
+        outs = [self.block.rows, *[line.outs for line in windows.lines[1:]]]
+        places = [Axis("i", self.block.images), *[Axis(f"d{j}", n) for j, n in enumerate(outs)]]
+        at = tuple(map(Index.of, places))
+        product = load(self.copy, self._place(at, taps, group * windows.depth + own))
+        if panel is None:
+            product = product * load(self.g, self._place_of_g(at) * value.dims[-1] + channel + n)
+        else:
+            place = flat(at, tuple([axis.extent for axis in places]))
+            product = product * load(panel, place * width + n)
+        body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
+        body = wrapped(places, body, "serial")
+        row = flat((self.own_sums, *taps, own), (0, *sizes, windows.depth))
+        store = Store(self.sums, row * value.dims[-1] + channel + n, tile.at(m, n), "add")
+        return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
+
+    def _place_of_g(self, at: tuple) -> Index:
+        """The number of a place of the block among all places."""
+        outs = tuple([line.outs for line in self.windows.lines])
+        row = at[1] + self.row_block * self.block.rows
+        return flat((self.first_image + at[0], row, *at[2:]), (0, *outs))
+
+    def _place(self, at: tuple, taps: list, channel: Index) -> Index:
+        """Where a channel is in the copy, for a place of the block and a tap."""
+        number, within_layer = channel // self.layer, channel % self.layer
+        found = number * self.block.images + at[0]
+        for line, place, tap, span in zip(self.windows.lines, at[1:], taps, self.spans):
+            found = found * span + place * line.scale + tap * line.step
+        return found * self.layer + within_layer
+
+
+def _split(number: Index, sizes: tuple) -> list[Index]:
+    """The taps of the last axes from their number."""
+    found: list[Index] = []
+    for position, size in enumerate(reversed(sizes)):
+        last = position == len(sizes) - 1
+        found.append(number if last else number % size)
+        number = number // size
+    return found[::-1]
+
+
+def _chunks(images: int, blocks: int, most: int) -> tuple[int, int]:
+    """Among how many groups of images, and of blocks of rows, work is dealt out."""
+
+    def enough(number: int, already: int) -> int:
+        fitting = [n for n in divisors(number) if n * already <= most]
+        good = [n for n in fitting if n * already >= TASKS]
+        return good[0] if good else fitting[-1]
+
+    count = enough(images, 1)
+    return count, enough(blocks, count)
