@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from talweg.lower.index import Index, Quotient, Remainder
+from talweg.lower.index import Axis, Index, Quotient, Remainder
 from talweg.lower.loops import (
     Buffer,
     Call,
@@ -71,28 +71,29 @@ def total(program: LoopProgram) -> Cost:
     return of_blocks(program.blocks)
 
 
-def of_blocks(blocks: Iterable) -> Cost:
-    """The cost of blocks that run one after the other."""
+def of_blocks(blocks: Iterable, around: frozenset[Axis] = frozenset()) -> Cost:
+    """The cost of blocks that run one after the other, for one value of the axes around them."""
     found = NOTHING
     for block in blocks:
         if type(block) is Kernel:
-            found = found.plus(cost(block))
+            found = found.plus(cost(block, around))
         elif type(block) is Host:
             found = found.plus(Cost(0.0, _nbytes(block.inputs), _nbytes(block.outputs)))
         elif type(block) is Repeat:
             times = block.axis.extent if block.flag is None else 1
-            found = found.plus(Cost(*[times * part for part in of_blocks(block.body)]))
+            once = of_blocks(block.body, around | {block.axis})
+            found = found.plus(Cost(*[times * part for part in once]))
         elif type(block) is While:
-            found = found.plus(of_blocks(block.test)).plus(of_blocks(block.body))
+            found = found.plus(of_blocks(block.test, around)).plus(of_blocks(block.body, around))
         elif type(block) is If:
-            bodies = [of_blocks(body) for body in block.bodies]
+            bodies = [of_blocks(body, around) for body in block.bodies]
             found = found.plus(max(bodies, key=lambda each: each.flops + each.bytes_moved))
     return found
 
 
-def cost(kernel: Kernel) -> Cost:
-    """The cost of a kernel."""
-    counter = _Counter()
+def cost(kernel: Kernel, around: frozenset[Axis] = frozenset()) -> Cost:
+    """The cost of a kernel, for one value of the axes of repeats around it."""
+    counter = _Counter(around)
     counter.body(kernel.body, 1)
     return Cost(counter.flops, sum(counter.read.values()), sum(counter.written.values()))
 
@@ -102,7 +103,8 @@ def _nbytes(buffers: Iterable[Buffer]) -> int:
 
 
 class _Counter:
-    def __init__(self) -> None:
+    def __init__(self, around: frozenset[Axis]):
+        self.around = around
         self.flops = 0.0
         self.read: dict[Buffer, int] = {}  # bytes, by root
         self.written: dict[Buffer, int] = {}
@@ -211,7 +213,7 @@ class _Counter:
         key = (word, buffer, frozenset(index.terms))
         seen = self.reaches.get(key)
         if seen is None:
-            count = distinct(index, buffer.size)
+            count = distinct(index, buffer.size, self.around)
             self.reaches[key] = [index.constant, index.constant, count]
             more = count
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -72,13 +72,15 @@ def is_affine(index: Index) -> bool:
     return all(type(atom) is Axis for atom, _ in index.terms)
 
 
-def distinct(index: Index, size: int) -> int:
+def distinct(index: Index, size: int, fixed: Collection[Axis] = ()) -> int:
     """How many elements of a buffer of `size` an index reaches, over all values of its axes.
 
-    Exact where the terms are multiples of axes that do not overlap, or that leave no holes; an
-    upper bound otherwise.
+    Axes that are `fixed` keep one value.  Exact where the terms are multiples of axes that do not
+    overlap, or that leave no holes; an upper bound otherwise.
     """
-    most = math.prod([axis.extent for axis in index.axes()])
+    if fixed:
+        index = Index(0, tuple([term for term in index.terms if term[0] not in fixed]))
+    most = math.prod([axis.extent for axis in index.axes() if axis not in fixed])
     if is_affine(index):
         count, span = 1, 1  # elements, and from the first to the last of them
         terms: list[tuple[int, Any]] = [(abs(f), atom) for atom, f in index.terms if f]
