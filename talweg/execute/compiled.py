@@ -14,6 +14,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.execute import interpret
 from talweg.execute.llvm.executable import Executable
+from talweg.execute.llvm.threads import wanted
 from talweg.graph.node import Node
 from talweg.kernels import random_streams
 from talweg.kernels.random_bits import state_of_stream
@@ -32,7 +33,7 @@ class Compiled:
 
     def __init__(self, program: Program, avals: list[Aval], state: Any):
         straight = straightened(program, avals, state)
-        self.lowered: Lowered = build(straight)
+        self.lowered: Lowered = build(straight, threads=wanted())
         straight.forget()
         lowered = self.lowered
         read = [buffer for _, buffer, written in lowered.states if not written]
@@ -53,7 +54,7 @@ class Compiled:
         self._plain = not states and not self._streams
 
     def __call__(self, program: Program, arguments: list, state: Any) -> list | None:
-        """The outputs, None for arguments of other shapes; `state` is changed by what is written."""
+        """The outputs, None for arguments of other shapes; `state` gets what is written."""
         if self._plain:
             outputs = self._enter(arguments, [])
             if type(outputs) is not list:
@@ -78,6 +79,12 @@ class Compiled:
                 for operation, stream in streams.items():
                     state[operation] = stream
         return outputs
+
+    def operands(self, arguments: list, state: Any) -> tuple[list, list]:
+        """The inputs of the machine code, and the variables it would write, as they are."""
+        drawn = reserved(self._streams, state)[0] if self._streams else []
+        inputs = [*arguments, *drawn, *[state[variable] for variable in self._read]]
+        return inputs, [state[variable] for variable in self._written]
 
 
 def straightened(program: Program, avals: list[Aval], state: Any) -> Straight:

@@ -46,15 +46,18 @@ class Lowered:
         self.guard = False
 
 
-def build(straight: Straight, name: str = "program") -> Lowered:
-    """The loop program of a straight program."""
-    return _Builder(straight, name).build()
+def build(straight: Straight, name: str = "program", threads: int = 2) -> Lowered:
+    """The loop program of a straight program, for as many threads."""
+    builder = _Builder(straight, name)
+    builder.threads = threads
+    return builder.build()
 
 
 class _Builder:
     """Builds the blocks of a program; `outer` is the builder of the one around it, if any."""
 
     def __init__(self, straight: Straight, name: str, outer: _Builder | None = None):
+        self.threads = 1 if outer is None else outer.threads
         self.straight, self.outer = straight, outer
         self.name = "" if outer is None else f"{name}_"  # what the names of kernels begin with
         self.program = LoopProgram(name) if outer is None else outer.program
@@ -96,7 +99,6 @@ class _Builder:
             lowered.states.append((variable, buffer, written))
             self.state[variable] = buffer
         for value in straight.outputs:
-            base = base_of(value)
             buffer = self.new("output", value.dtype, value.dims, "output")
             lowered.outputs.append(buffer)
             self.result(value, buffer)

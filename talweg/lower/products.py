@@ -13,6 +13,7 @@ from talweg.lower.views import MatrixView, is_product, matrix_view
 from talweg.passes.straight import Equation, Value
 
 SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
+CACHED_BYTES = 1 << 18  # of a result that is still in cache when it is finished
 CACHED_ROWS = (128, 96, 64, 160, 80, 112, 48, 100, 72, 192, 50)
 
 
@@ -29,7 +30,9 @@ def matmul(builder: Any, equation: Equation, name: str) -> list | None:
         rows *= math.prod(value.dims[:-2])
         batch = []
     finishing = len(builder.current.members) > 1
-    parts = _parts(rows, rows * n * k, math.prod([a.extent for a in batch]), finishing)
+    alone = math.prod([axis.extent for axis in batch]) == 1 and rows * n * k >= SHARED_WORK
+    wide = n * value.dtype.size if finishing else 0
+    parts = _parts(rows, wide, builder.threads) if alone else 1
     part, height = Axis("p", parts), rows // parts
     row = Index.of(part) * height
     number = flat(tuple(map(Index.of, batch)), tuple([axis.extent for axis in batch]))
@@ -84,19 +87,17 @@ class _Operand:
         return self.view.start.replace(values)
 
 
-def _parts(rows: int, work: int, products: int, finishing: bool) -> int:
+def _parts(rows: int, row_bytes: int, threads: int) -> int:
     """Into how many equal parts the rows of a product go.
 
-    Few, since BLAS packs the other matrix for each; but if something is computed from the result,
-    so many that a part is still in cache then.
+    Few, since BLAS packs the other matrix for each: one for each thread.  But if something is
+    computed from a result that does not stay in cache (`row_bytes` a row), parts of it that do.
     """
-    if products > 1 or work < SHARED_WORK:
-        return 1
-    if finishing:
+    if rows * row_bytes > CACHED_BYTES:
         for part in CACHED_ROWS:
             if rows % part == 0 and rows > part:
                 return rows // part
-    for parts in (2, 4, 8, 3, 5, 6):
-        if rows % parts == 0 and rows // parts >= 16:
+    for parts in (threads, 2 * threads, 3 * threads, 4 * threads):
+        if threads > 1 and rows % parts == 0 and rows // parts >= 16:
             return parts
     return 1
