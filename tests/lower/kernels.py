@@ -7,154 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dtypes import BY_NAME, DType, bool_, float32, float64, int32
-from talweg.lower.index import Axis, Element, Index
+from talweg.core.dtypes import BY_NAME, DType, float32, float64, int32
+from talweg.lower.index import Element, Index
 from talweg.lower.loops import (
-    Buffer,
     Call,
     Expr,
     For,
-    If,
-    Kernel,
-    LoopProgram,
     Pointer,
     Store,
     Tile,
     Update,
     When,
-    While,
     const,
     load,
     number,
 )
 from tests.lower.expressions import Expressions, Number, Source, bounded, make
+from tests.lower.maker import Maker
 
-COMPUTED = ("float32", "float32", "float32", "float64", "int32", "int64", "uint8", "int8", "bool",
-            "float16", "bfloat16")  # fmt: skip
-SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 31, 40)
 START = {"add": 0, "mul": 1, "maximum": -(2**7), "minimum": 2**7 - 1, "and": True, "or": False}
-
-
-class Maker:
-    """A program that grows, and what may be read in it so far."""
-
-    def __init__(self, program: LoopProgram, choices: Any):
-        self.program, self.choices = program, choices
-        self.arrays: dict[str, Any] = {}
-        self.sources: list[Source] = []
-        self.blocks = program.blocks
-        self.control: set[Buffer] = set()  # counters, flags and choices
-        self.count = 0
-
-    def is_control(self, buffer: Buffer) -> bool:
-        """Whether a buffer decides what is run, or is never written."""
-        return buffer in self.control
-
-    def give(self, dtype: DType, shape: tuple, kind: str, values: Any) -> Buffer:
-        """A buffer with numbers from outside."""
-        buffer = self.program.buffer(kind[0], dtype, shape, kind)
-        if kind == "constant":
-            buffer.content = values
-        else:
-            self.arrays[buffer.name] = values
-        self.sources.append(Source(buffer, True))
-        return buffer
-
-    def new(self, dtype: DType, shape: tuple, kind: str = "temporary") -> Buffer:
-        """A buffer that a kernel is going to write."""
-        return self.program.buffer("t" if kind == "temporary" else "s", dtype, shape, kind)
-
-    def made(self, buffer: Buffer, exact: bool) -> None:
-        """A buffer is written, all of it."""
-        self.sources.append(Source(buffer, exact))
-
-    def axis(self, letter: str, extent: int) -> Axis:
-        """A new axis; names come again."""
-        self.count += 1
-        return Axis(f"{letter}{self.count % 4}", extent)
-
-    def kind(self, *kinds: str) -> str:
-        """A kind of loop."""
-        return self.choices.pick(kinds)
-
-    def extent(self) -> int:
-        """The extent of an inner loop."""
-        return self.choices.pick(SIZES)
-
-    def few(self) -> int:
-        """The extent of an outer loop."""
-        return self.choices.pick(SIZES[:8])
-
-    def dtype(self) -> DType:
-        """A dtype to compute."""
-        return BY_NAME[self.choices.pick(COMPUTED)]
-
-    def at(self, axes: list[Axis], outer: Expressions | None = None) -> Expressions:
-        """Expressions at a place, with what was made around it."""
-        found = Expressions(self.choices, self.sources, axes)
-        if outer is not None:
-            found.pool += outer.pool
-        return found
-
-    def value(self, here: Expressions, dtype: DType) -> Number:
-        """A number to store: exact where dtypes are so short that errors would grow."""
-        depth = self.choices.number(1, 4)
-        return here.any(dtype, depth, exact=dtype.is_floating and dtype.size < 4)
-
-    def add(self, body: list, name: str) -> None:
-        """A kernel."""
-        number = len(self.blocks)
-        reason = self.choices.pick(("", "it is large"))
-        self.blocks.append(Kernel(f"k{number}", body, [name, "exp"], reason))
-
-    def kernel(self, name: str) -> None:
-        """A kernel of a kind."""
-        KERNELS[name](self)
-
-    # -- control flow
-
-    def repeat(self, times: int, build: Callable[[], None]) -> None:
-        """A while loop that runs `times` times; what it makes is not read after it."""
-        first = len(self.program.buffers)
-        counter, flag = self.new(int32, ()), self.new(bool_, (1,))
-        self.control |= {counter, flag}
-        self.blocks.append(Kernel("start", [Store(counter, 0, const(0, int32))]))
-        test = make("less", load(counter, 0), const(times, int32))
-        outer, known = self.blocks, len(self.sources)
-        self.sources.append(Source(counter, True))
-        self.blocks = []
-        build()
-        step = make("add", load(counter, 0), const(1, int32))
-        self.blocks.append(Kernel("step", [Store(counter, 0, step)]))
-        body, self.blocks = self.blocks, outer
-        self.blocks.append(While([Kernel("test", [Store(flag, 0, test)])], flag, body))
-        del self.sources[known + 1 :]
-        if times == 0:  # what nobody writes is no result
-            self.control |= set(self.program.buffers[first:])
-
-    def choose(self, bodies: int) -> None:
-        """One of several kernels that make the same buffer."""
-        choice, n = self.new(int32, ()), self.extent()
-        self.control.add(choice)
-        row = self.at([]).integer(int32, 2).expr
-        self.blocks.append(
-            Kernel("choice", [Store(choice, 0, make("remainder", row, const(4, int32)))])
-        )
-        target, outer, made = self.new(float32, (n,)), self.blocks, []
-        for _ in range(bodies):
-            self.blocks = []
-            i = self.axis("i", n)
-            value = self.at([i]).any(float32, 2)
-            self.add(
-                [For(i, [Store(target, i, value.expr)], self.kind("vector", "parallel"))], "case"
-            )
-            made.append(self.blocks)
-        self.blocks = outer
-        self.blocks.append(If(choice, made))
-        self.made(target, False)
-
-
-# -- kinds of kernels
 
 
 def elementwise(maker: Maker) -> None:

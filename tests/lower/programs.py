@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 
 from talweg.core.dtypes import BY_NAME, DType
 from talweg.lower.loops import LoopProgram
-from tests.lower.kernels import KERNELS, Maker
+from tests.lower.kernels import KERNELS
+from tests.lower.maker import Maker
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 33)
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "uint8", "int8", "int16",
           "uint32", "uint64", "uint16", "bool")  # fmt: skip
+CONTROL = ("while", "repeat", "if")
 TOLERANCE = {"float64": 1e-6, "float32": 3e-3, "float16": 3e-2, "bfloat16": 1e-1}
 
 
@@ -83,17 +85,17 @@ class _Random:
 
 
 @st.composite
-def programs(draw, kernels=tuple(KERNELS), control=True, most=4):
-    """Cases with up to `most` blocks, of kernels of the kinds named."""
+def programs(draw, kernels=tuple(KERNELS), control=CONTROL, most=4):
+    """Cases with up to `most` blocks, of kernels of the kinds named, and control flow of those."""
     return build(_Drawn(draw), kernels, control, most)
 
 
-def random_case(seed: int, kernels=tuple(KERNELS), control=True, most=4) -> Case:
+def random_case(seed: int, kernels=tuple(KERNELS), control=CONTROL, most=4) -> Case:
     """The case of a seed."""
     return build(_Random(seed), kernels, control, most)
 
 
-def build(source: Any, kernels: Any, control: bool, most: int) -> Case:
+def build(source: Any, kernels: Any, control: Any, most: int) -> Case:
     """A case, from a source of choices."""
     maker = Maker(LoopProgram("case"), source)
     rng = np.random.default_rng(source.number(0, 2**20))
@@ -112,15 +114,22 @@ def build(source: Any, kernels: Any, control: bool, most: int) -> Case:
     return Case(maker.program, maker.arrays)
 
 
-def _block(maker: Maker, source: Any, kernels: Any, control: bool) -> None:
+def _block(maker: Maker, source: Any, kernels: Any, control: Any) -> None:
     """One more block, perhaps a loop or choice."""
-    kind = source.number(1, 10) if control else 1
-    if kind == 10:
-        maker.repeat(source.number(0, 3), lambda: maker.kernel(source.pick(kernels)))
-    elif kind == 9:
+
+    def one_or_two() -> None:
+        for _ in range(source.number(1, 2)):
+            KERNELS[source.pick(kernels)](maker)
+
+    kind = source.pick(control) if control and source.chance(30) else ""
+    if kind == "while":
+        maker.repeat(source.number(0, 3), one_or_two)
+    elif kind == "repeat":
+        maker.rounds(one_or_two)
+    elif kind == "if":
         maker.choose(source.number(1, 3))
     else:
-        maker.kernel(source.pick(kernels))
+        KERNELS[source.pick(kernels)](maker)
 
 
 def values_of(rng: Any, dtype: DType, shape: tuple, specials: bool = False) -> np.ndarray:
