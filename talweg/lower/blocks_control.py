@@ -16,7 +16,6 @@ from talweg.lower.index import Axis, Index, flat
 from talweg.lower.loops import Buffer, If, Kernel, Repeat, Store, load
 from talweg.lower.nests import plain_loops
 from talweg.lower.pull import Pull, UnloweredError, can_pull, is_plain
-from talweg.lower.views import base_of
 from talweg.lower.windows import Window, copied, resolved
 from talweg.passes.rows import row, with_row
 from talweg.passes.straight import Equation, Straight, Value

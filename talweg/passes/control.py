@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from talweg.passes.straight import WAYS
+from talweg.passes.straight import MOVING, WAYS
 from talweg.passes.straight_branches import branch
 from talweg.passes.straight_lists import LISTS, Lists
 from talweg.passes.straight_loops import loop
+from talweg.passes.straight_slices import SLICES
 
 
 def _on_lists(way: Callable[..., Any], maker: Any, step: Any, params: dict) -> Any:
@@ -19,3 +20,4 @@ def _on_lists(way: Callable[..., Any], maker: Any, step: Any, params: dict) -> A
 
 WAYS.update(branch=branch, loop=loop)
 WAYS.update({name: partial(_on_lists, way) for name, way in LISTS.items()})
+MOVING.update(SLICES)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from talweg.passes.rows import by_element
 from talweg.passes.straight import Equation, Value
 
 TRIED = 64  # trips run one by one before it is tried to guess the others
@@ -47,10 +48,12 @@ class _Run:
             item, ready = stack.pop()
             if ready:
                 self.equations.append(item)
-            elif item.content is not None:
+            elif type(item) is Value and item.content is not None:
                 self.vector = self.vector and not item.dims
             elif item in starts:
                 self.needed.add(item)
+            elif type(item) is not Value:
+                self.complete = False
             else:
                 self._enter(item.maker, stack, done)
 
@@ -60,7 +63,7 @@ class _Run:
         if maker is None or not _is_known(maker):
             self.complete = False
             return
-        self.vector = self.vector and maker.prim.elementwise
+        self.vector = self.vector and by_element(maker.prim)
         done.add(maker)
         stack.append((maker, True))
         stack += [(x, False) for x in maker.inputs]

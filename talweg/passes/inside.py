@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from talweg.core.aval import Aval
 from talweg.core.dtypes import int64
-from talweg.passes.rows import Loop, round_number, row
+from talweg.passes.rows import Loop, by_element, is_zero, round_number, row, with_row
 from talweg.passes.straight import Straight, Value, constant
 
 VIEWS = frozenset(("broadcast_to", "reshape", "transpose", "strided_slice", "ensure_dims", "row"))
@@ -107,7 +107,7 @@ class Inner(Straight):
         if self.loop is None:
             known = [self.numbers(x) for x in inputs if not x.dims]
             whole = inputs and len(known) == len(inputs)
-            if pure and prim.elementwise and whole and all(x is not None for x in known):
+            if pure and by_element(prim) and whole and all(x is not None for x in known):
                 outside = [self.twin(x) for x in inputs]
                 return self.bring_in(self.outer.apply(prim, outside, params, node))
             return super()._new(prim, inputs, params, node)
@@ -122,11 +122,14 @@ class Inner(Straight):
             if isinstance(outside, tuple):
                 return tuple(map(self.bring_in, outside))
             return self.bring_in(outside)
+        simple = self._simpler(prim, inputs, params, node)
+        if simple is not None:
+            return simple
         if prim is row:
             numbers = self._row_of_known(*inputs)
             if numbers is not None:
                 return self.by_trip(numbers, inputs[0].dtype)
-        if pure and prim.elementwise and inputs:
+        if pure and inputs and by_element(prim):
             numbers = self._computed(prim, inputs, params)
             if numbers is not None:
                 dtype = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params).dtype
@@ -136,6 +139,30 @@ class Inner(Straight):
                 self.known_numbers[found] = numbers
                 return found
         return super()._new(prim, inputs, params, node)
+
+    def _simpler(self, prim: Any, inputs: Sequence, params: dict, node: Any) -> Any:
+        """The same by means of rows.
+
+        One gathered row; the sum of x and an array that is zero but for a row: x with another row.
+        """
+        if prim.name == "gather":
+            x, index = inputs
+            limits = None if index.dims or len(x.dims) == 0 else self.limits(index)
+            if limits is not None and limits[0] >= 0 and limits[1] < x.dims[0]:
+                first = params["axis"] == 0 and params["batch_dims"] == 0
+                return self.apply(row, (x, index), {}, node) if first else None
+        if prim.name != "add":
+            return None
+        for x, y in (inputs, inputs[::-1]):
+            maker = y.maker
+            if maker is not None and maker.prim is with_row and x.dims == y.dims:
+                zero, index, value = maker.inputs
+                if is_zero(zero):
+                    own = self.apply(row, (x, index), {}, node)
+                    return self.apply(
+                        with_row, (x, index, self.apply(prim, (own, value), {}, node)), {}
+                    )
+        return None
 
     def _row_of_known(self, x: Value, index: Value) -> NDArray | None:
         """What the elements of a known vector are in all trips."""

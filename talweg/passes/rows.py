@@ -90,3 +90,13 @@ with_row.numpy = _put
 
 round_number = Construct("round_number", {"loops": _round_at})  # start + step * trip
 round_number.infer = lambda *, loop, start, step, dtype: Aval((), dtype)
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a value is certainly zero."""
+    return x.content is not None and x.content.size == 1 and not x.content.reshape(-1)[0]
+
+
+def by_element(prim: Any) -> bool:
+    """Whether a primitive acts on each element alone."""
+    return prim.elementwise or prim.name == "cast"

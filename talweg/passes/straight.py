@@ -107,12 +107,20 @@ class Straight:
         if numbers is not None:
             return int(numbers.min()), int(numbers.max())
         found, maker = self.bounds.get(value), value.maker
+        if found is None and maker is not None and maker.prim.name in _KEEP_LIMITS:
+            return self.limits(maker.inputs[0])
         if found is None and maker is not None and maker.prim.name in ("add", "sub"):
             first, second = [self.limits(x) for x in maker.inputs]
             if first is not None and second is not None:
                 low, high = second if maker.prim.name == "add" else (-second[1], -second[0])
                 found = first[0] + low, first[1] + high
         return found
+
+    def rename(self, renamed: dict[Value, Value]) -> None:
+        """Let results, guards and new values of variables be what has taken their place."""
+        self.outputs = [renamed.get(x, x) for x in self.outputs]
+        self.guards = [renamed.get(x, x) for x in self.guards]
+        self.states = [(v, b, renamed.get(a, a)) for v, b, a in self.states]
 
     def forget(self) -> None:
         """Take the values and equations, which refer to each other, apart."""
@@ -160,6 +168,9 @@ class Straight:
             value.maker = equation
         self.equations.append(equation)
         return equation.outputs if prim.multiple else equation.output
+
+
+_KEEP_LIMITS = frozenset(("row", "reshape", "cast"))
 
 
 class Expansion:
@@ -309,24 +320,28 @@ class _Specializer:
     def run(self) -> None:
         """All steps."""
         for step in self.program.steps:
-            params = step.params
-            if step.dynamic:
-                try:
-                    params = {key: self._filled(value) for key, value in params.items()}
-                except NotStraightError:
-                    moving = MOVING.get(step.prim.name)
-                    if moving is None:
-                        raise
-                    self.values[step.out] = moving(self, step)
-                    continue
-            if step.kind == "body":
-                self._body(step, params)
-            elif step.kind == "stream":
-                self._stream(step, params)
-            elif step.kind == "state":
-                self.values[step.out] = self._state(step, params)
-            else:
-                self.values[step.out] = self._plain(step, params)
+            self.step(step)
+
+    def step(self, step: Step) -> None:
+        """One step."""
+        params = step.params
+        if step.dynamic:
+            try:
+                params = {key: self._filled(value) for key, value in params.items()}
+            except NotStraightError:
+                moving = MOVING.get(step.prim.name)
+                if moving is None:
+                    raise
+                self.values[step.out] = moving(self, step)
+                return
+        if step.kind == "body":
+            self._body(step, params)
+        elif step.kind == "stream":
+            self._stream(step, params)
+        elif step.kind == "state":
+            self.values[step.out] = self._state(step, params)
+        else:
+            self.values[step.out] = self._plain(step, params)
 
     def _filled(self, value: Any) -> Any:
         if type(value) is Dim:

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.dtypes import bool_
 from talweg.core.primitive import later
 from talweg.graph.node import Node
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import program_of
 from talweg.passes.inside import VIEWS, Inner, acts
-from talweg.passes.rows import Construct, with_row
+from talweg.passes.rows import Construct, by_element, with_row
 from talweg.passes.straight import Equation, Straight, Value, constant
 from talweg.passes.straight_lists import Lists, Same, Sparse, as_stack, leaves, mapped
 from talweg.passes.straight_loops import body_values, coerced, join
@@ -63,7 +64,7 @@ class Body:
     """What one body gives: results, values kept, variables after it."""
 
     def __init__(self, parent: BranchMaker, body: Any, straight: Straight):
-        self.straight = straight
+        self.straight, self.apart = straight, straight is not parent.outer
         self.lists = Lists(straight, parent.node)
         self.kept_nodes = parent.kept_of(body)
         program = program_of(body, self.kept_nodes, parent.step.everything)
@@ -76,7 +77,7 @@ class Body:
 
     def _here(self, tree: Any) -> Any:
         inner = self.straight
-        if not isinstance(inner, Inner):
+        if not self.apart:
             return tree
 
         def brought(leaf: Any) -> Any:
@@ -155,16 +156,39 @@ class BranchMaker:
 
     def _select(self, values: list[Value]) -> Value:
         """The value of the body that is chosen."""
-        apply, index = self.lists.apply, self.index
         found = values[-1]
         for number, value in reversed(list(enumerate(values[:-1]))):
             if value is not found:
-                here = constant(np.asarray(number, index.dtype.numpy_dtype))
-                found = self._one(apply(later("equal"), index, here), value, found)
+                found = self._one(self._holds(number), value, found)
         return found
+
+    def _holds(self, number: int) -> Value:
+        """Whether the body of this number runs."""
+        apply, index = self.lists.apply, self.index
+        maker = index.maker
+        if maker is not None and maker.prim.name == "cast" and number in (0, 1):
+            (truth,) = maker.inputs
+            if truth.dtype is bool_:
+                return truth if number else self._not(truth)
+        return apply(later("equal"), index, constant(np.asarray(number, index.dtype.numpy_dtype)))
+
+    def _not(self, truth: Value) -> Value:
+        maker = truth.maker
+        if maker is not None and maker.prim.name == "logical_not":
+            return maker.inputs[0]
+        return self.lists.apply(later("logical_not"), truth)
 
     def _one(self, holds: Value, x: Value, y: Value) -> Value:
         apply = self.lists.apply
+        if x.dtype is bool_ and x.dims == y.dims == ():
+            if y.content is not None:
+                name = "logical_or" if y.content.reshape(-1)[0] else "logical_and"
+                holds = self._not(holds) if name == "logical_or" else holds
+                return apply(later(name), holds, x)
+            if x.content is not None:
+                name = "logical_or" if x.content.reshape(-1)[0] else "logical_and"
+                holds = holds if name == "logical_or" else self._not(holds)
+                return apply(later(name), holds, y)
         changed = _rows_changed(x, y)
         if changed is None:
             return apply(later("select"), holds, x, y)
@@ -188,16 +212,20 @@ class BranchMaker:
         for number, body in enumerate(bodies):
             for node, tree in zip(body.kept_nodes, body.kept):
                 tree = body.lists.settled(tree) if type(tree) is Sparse else tree
+                columns = [_known_outside(body.straight, _plain(leaf)) for leaf in leaves(tree)]
                 start = len(rows)
-                for leaf in leaves(tree):
-                    rows.append([_plain(leaf) if i == number else None for i in range(len(bodies))])
-                kept.append((node, tree, start))
+                for leaf, known in zip(leaves(tree), columns):
+                    if known is None:
+                        row = [_plain(leaf) if i == number else None for i in range(len(bodies))]
+                        rows.append(row)
+                kept.append((node, tree, start, columns))
         guard = self._guards(inners, rows)
         found = add_choice(self.outer, self.index, Choice(inners, rows), self.node)  # type: ignore[arg-type]
         if guard is not None:
             self.outer.guards.append(found[guard])
         results = [_filled(tree, found, start) for tree, start in places]
-        return self._finished(results, {n: _filled(tree, found, s) for n, tree, s in kept})
+        history = {node: _filled(tree, found, *rest) for node, tree, *rest in kept}
+        return self._finished(results, history)
 
     def _guards(self, inners: list, rows: list) -> int | None:
         """What the bodies require, as one more result; its place."""
@@ -218,12 +246,18 @@ class BranchMaker:
         return len(rows) - 1
 
 
-def _filled(tree: Any, found: tuple, start: int) -> Any:
-    """A tree with results, from number `start`, as its arrays."""
-    values = iter(found[start:])
+def _known_outside(inner: Any, value: Value) -> Value | None:
+    """The value outside that a value in a body is, if it is one."""
+    return value if value.content is not None else inner.twins.get(value)
+
+
+def _filled(tree: Any, found: tuple, start: int, known: Any = None) -> Any:
+    """A tree with results, from number `start`, as its arrays, but for those that are known."""
+    values, others = iter(found[start:]), iter(known or ())
 
     def fill(leaf: Any) -> Any:
-        value = next(values)
+        value = None if known is None else next(others)
+        value = next(values) if value is None else value
         return Same(value) if type(leaf) is Same else value
 
     return mapped(fill, tree)
@@ -243,7 +277,7 @@ def _is_small(body: Body) -> bool:
         prim = equation.prim
         if prim.effect is not None or prim.multiple:
             return False
-        if not prim.elementwise and prim.name not in VIEWS and prim is not with_row:
+        if not by_element(prim) and prim.name not in VIEWS and prim is not with_row:
             return False
         if prim is not with_row:
             total += equation.output.size

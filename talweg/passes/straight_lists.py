@@ -22,7 +22,7 @@ import numpy as np
 from talweg.core.dtypes import int32, variant
 from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
-from talweg.passes.rows import row, with_row
+from talweg.passes.rows import is_zero, row, with_row
 from talweg.passes.straight import Expansion, NotStraightError, Straight, Value, constant
 
 
@@ -69,7 +69,8 @@ def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
         return Stack(tree.size, rows, tree.loose, tree.growing)
     if type(tree) is History:
         values = {node: mapped(function, part) for node, part in tree.values.items()}
-        return History(tree.trips, values)
+        trips = tree.trips if type(tree.trips) is int else function(tree.trips)
+        return History(trips, values)
     if type(tree) is List:
         return List.of([mapped(function, part) for part in tree.values()])
     if type(tree) is Sparse:
@@ -91,7 +92,7 @@ def form(tree: Any) -> Any:
     if type(tree) is Stack:
         return ("stack", tree.size, tree.loose, tree.growing, form(tree.rows))
     if type(tree) is History:
-        trips = tree.trips if type(tree.trips) is int else "some"
+        trips = tree.trips if type(tree.trips) is int else form(tree.trips)
         return ("history", trips, *[(node, form(part)) for node, part in tree.values.items()])
     if type(tree) is List:
         return ("list", *map(form, tree.values()))
@@ -415,11 +416,6 @@ class Lists:
         if len(leaves(values.rows)) != 1 or type(values.rows) not in (Value, Same):
             raise NotStraightError("a list of lists as an array")
         return self.whole(values.rows, values.size)
-
-
-def is_zero(x: Value) -> bool:
-    """Whether an array is certainly zero."""
-    return x.content is not None and x.content.size == 1 and not x.content.reshape(-1)[0]
 
 
 def _absent(t: Lists, inputs: list, like: int, params: dict) -> Any:

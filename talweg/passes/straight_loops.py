@@ -86,16 +86,50 @@ def add_repeat(outer: Straight, body: Repeat, starts: list[Value], node: Any) ->
     return equation.outputs
 
 
+class Unknown:
+    """What a step gives that cannot be made straight as long as too little is known."""
+
+    values: dict = {}
+
+
+UNKNOWN: Any = Unknown()
+
+
+def _try_steps(part: Any) -> None:
+    """Run the steps of a body, as far as that is possible."""
+    values = part.values
+    for step in part.program.steps:
+        if not any(values.get(slot) is UNKNOWN for slot in step.inputs):
+            try:
+                part.step(step)
+                continue
+            except NotStraightError:
+                pass
+        values[step.out] = UNKNOWN if not step.prim.multiple else (UNKNOWN,) * 1000
+        values.update({after: UNKNOWN for _, before, after in step.states if after != before})
+
+
 def body_values(
-    maker: Any, straight: Straight, program: Program, operands: list, states: dict
+    maker: Any,
+    straight: Straight,
+    program: Program,
+    operands: list,
+    states: dict,
+    tolerant: bool = False,
 ) -> tuple[list, dict]:
-    """The results of a body's program put at the end of `straight`; variables after it."""
+    """The results of a body's program put at the end of `straight`; variables after it.
+
+    `tolerant`: what cannot be made straight yet is UNKNOWN.
+    """
     part = type(maker)(straight, program)
     part.values.update(zip(program.inputs, operands))
     for variable, slot in program.starts.items():
         if type(variable) is not Node:
             part.values[slot] = states[variable]
-    part.run()
+    if tolerant:
+        _try_steps(part)
+    else:
+        part.run()
     if straight.streams and isinstance(straight, Inner):
         raise NotStraightError("random numbers are drawn within a loop or branch")
     written = {v: part.values[slot] for v, slot in program.writes.items() if type(v) is not Node}
@@ -148,9 +182,9 @@ class LoopMaker:
 
     def make(self) -> tuple:
         """The results."""
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             trips = ENDLESS if self.found is None else self.found.trips
-            trial = Trial(self, trips)
+            trial = Trial(self, trips, tolerant=number == 0)
             settled = self._learn(trial)
             found = self.found
             if found is not None and found.exact and found.trips <= WRITTEN_OUT:
@@ -170,6 +204,9 @@ class LoopMaker:
         settled = True
         for number, (tree, after) in enumerate(zip(self.forms, trial.afters)):
             if number in self.fixed or number in self.places or number in self.lines:
+                continue
+            if after is UNKNOWN:
+                settled = False
                 continue
             if _unchanged(trial.befores[number], after) or _constant(self.starts[number], after):
                 self.fixed.add(number)
@@ -210,9 +247,9 @@ class LoopMaker:
         It counts down from there to 0, or up from 0.
         """
         maker, inner = going.maker, trial.inner
-        if maker is None or maker.prim.name != "greater":
+        if maker is None or maker.prim.name not in ("greater", "less"):
             return None
-        high, low = maker.inputs
+        high, low = maker.inputs if maker.prim.name == "greater" else maker.inputs[::-1]
         limits = inner.limits(high)
         if limits is not None and low in starts and not inner.changes(high):
             most = inner.apply(later("greater"), [_most(limits, high), low], {})
@@ -263,7 +300,7 @@ class LoopMaker:
 class Trial:
     """One run of condition and body with unknown values in place of the variables."""
 
-    def __init__(self, parent: LoopMaker, trips: int):
+    def __init__(self, parent: LoopMaker, trips: int, tolerant: bool):
         self.loop = Loop(trips)
         self.inner = inner = Inner(parent.outer, self.loop)
         self.lists = Lists(inner, parent.node)
@@ -273,14 +310,16 @@ class Trial:
         maker, count = parent.maker, parent.count
         operands = self.befores[:count] + self.others
         found, written = body_values(
-            maker, inner, parent.program, operands, self._states(parent, self.befores)
+            maker, inner, parent.program, operands, self._states(parent, self.befores), tolerant
         )
         self.kept = found[count:]
         befores = zip(parent.written, self.befores[count:])
         self.afters = found[:count] + [written.get(v[0], before) for v, before in befores]
         self.exact = parent.found is not None and parent.found.exact
         self.first = self._condition(parent, self.befores) if parent.found is None else None
-        self.going = None if self.exact else self._condition(parent, self.afters)
+        self.going = None
+        if not self.exact and not any(after is UNKNOWN for after in self.afters):
+            self.going = self._condition(parent, self.afters)
 
     def _condition(self, parent: LoopMaker, values: list) -> Value:
         """Whether there is a trip with these variables."""
@@ -426,7 +465,7 @@ class Finish:
         self.outer_lists = Lists(parent.outer, parent.node)
         self.carried: list[Carried] = []
         self.starts: list[Value] = []
-        self.number = None  # of the trips, where that is not known
+        self.limits: dict[int, tuple] = {}  # of results that are integers
 
     def carry(self, before: Value, after: Value, start: Value | None) -> int:
         """One more carried value; its place among the results."""
@@ -449,6 +488,7 @@ class Finish:
         found = add_repeat(parent.outer, body, self.starts, parent.node)
         if self.guard is not None:
             parent.outer.guards.append(found[self.guard])
+        parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
         number: Any = trial.loop.trips if trips is None else found[trips]
         if trips is not None and trial.loop.trips < ENDLESS:
             parent.outer.bounds[number] = (0, trial.loop.trips)
@@ -553,7 +593,11 @@ class Finish:
             raise NotStraightError("the history of a loop of unknown length")
         before = Value((trips, *value.dims), value.dtype)
         after = inner.apply(with_row, [before, inner.round(0, 1, int32), value], {})
-        return _Place(self.carry(before, after, None))
+        place = self.carry(before, after, None)
+        limits = inner.limits(value) if value.dtype.is_integer else None
+        if limits is not None:
+            self.limits[place] = limits
+        return _Place(place)
 
     def _stacks(self, tree: Any, found: tuple) -> Any:
         """The values of an inner node in all trips, as a list."""

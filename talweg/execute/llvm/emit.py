@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.execute.llvm.emit_kernel import KernelEmitter
+from talweg.lower.index import Axis
 from talweg.lower.loops import (
     Buffer,
     For,
@@ -19,6 +20,7 @@ from talweg.lower.loops import (
     If,
     Kernel,
     LoopProgram,
+    Repeat,
     While,
 )
 
@@ -50,6 +52,8 @@ class ProgramEmitter:
         self.numbers = {buffer: number for number, buffer in enumerate(program.buffers)}
         self.functions: dict[str, str] = {}  # the name of each text, without its name
         self.lines: list[str] = []
+        self.counters: list[str] = []  # of the repeats, made when @run begins
+        self.turns: dict[Axis, str] = {}  # of the repeats around
         self.declared: dict[str, str] = {}
         self.count = self.hosts = 0
         self.pending = False  # thread 0 has run something the others have not waited for
@@ -58,8 +62,9 @@ class ProgramEmitter:
         """The whole module."""
         self.blocks(self.program.blocks)
         self.wait()
-        body = "\n".join(self.lines)
-        head = "define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool) {"
+        body, counters = "\n".join(self.lines), "\n".join(self.counters)
+        head = "define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool) {\nentry:\n"
+        head += "  %first = icmp eq i64 %thread, 0"
         parts = [
             "declare void @talweg_barrier(ptr, i64, i64)",
             "declare i32 @talweg_host(ptr, i64)",
@@ -67,7 +72,7 @@ class ProgramEmitter:
             *self.declared.values(),
             *[f"define internal void @{name}{text}" for text, name in self.functions.items()],
             WAIT,
-            f"{head}\nentry:\n  %first = icmp eq i64 %thread, 0\n{body}\n  ret void\n}}",
+            f"{head}\n{counters}\n{body}\n  ret void\n}}",
             "attributes #0 = { noinline nounwind }",
             self.library.text() if self.library is not None else "",
         ]
@@ -100,8 +105,10 @@ class ProgramEmitter:
                 self.kernel(block)
             elif kind is Host:
                 self.host()
-            elif kind is While:
+            elif kind is Repeat:
                 self.repeat(block)
+            elif kind is While:
+                self.loop(block)
             elif kind is If:
                 self.choose(block)
             else:
@@ -115,13 +122,14 @@ class ProgramEmitter:
         if parallel:
             self.wait()
         emitter = KernelEmitter(self.library, self.declared, self.vector_bytes)
-        text, buffers = emitter.function(kernel)
+        text, buffers = emitter.function(kernel, list(self.turns))
         name = self.functions.setdefault(text, f"kernel{len(self.functions)}")
         number = self.fresh()
         if not parallel:
             self.line(f"br i1 %first, label %only{number}, label %done{number}")
             self.lines.append(f"only{number}:")
         arguments = ["i64 %thread", "i64 %threads", "ptr %pool"]
+        arguments += [f"i64 {turn}" for turn in self.turns.values()]
         arguments += [f"ptr {self.pointer(buffer)}" for buffer in buffers]
         self.line(f"call void @{name}({', '.join(arguments)})")
         if not parallel:
@@ -170,8 +178,40 @@ class ProgramEmitter:
         self.barrier()  # its memory may be written to next
         return f"%x{number}"
 
-    def repeat(self, block: While) -> None:
-        """A loop of blocks."""
+    def repeat(self, block: Repeat) -> None:
+        """A loop of blocks, of which every thread counts the turns."""
+        again = block.flag is None and leaves_pending(block.body)
+        if not again:
+            self.wait()
+        number = self.fresh()
+        counter, turn = f"%c{number}", f"%i{number}"
+        self.counters.append(f"  {counter} = alloca i64, align 8")
+        self.line(f"store i64 0, ptr {counter}, align 8")
+        self.line(f"br label %test{number}")
+        self.lines.append(f"test{number}:")
+        self.pending = again
+        self.line(f"{turn} = load i64, ptr {counter}, align 8")
+        self.line(f"%m{number} = icmp ult i64 {turn}, {block.axis.extent}")
+        self.line(f"br i1 %m{number}, label %next{number}, label %after{number}")
+        self.lines.append(f"next{number}:")
+        if block.flag is not None:
+            flag = self.value(block.flag, "i8")
+            self.line(f"%t{number} = icmp ne i8 {flag}, 0")
+            self.line(f"br i1 %t{number}, label %body{number}, label %after{number}")
+            self.lines.append(f"body{number}:")
+        self.turns[block.axis] = turn
+        self.blocks(block.body)
+        del self.turns[block.axis]
+        if not again:
+            self.wait()
+        self.line(f"%n{number} = add i64 {turn}, 1")
+        self.line(f"store i64 %n{number}, ptr {counter}, align 8")
+        self.line(f"br label %test{number}")
+        self.lines.append(f"after{number}:")
+        self.pending = again
+
+    def loop(self, block: While) -> None:
+        """A loop of blocks as long as a flag holds."""
         self.wait()
         number = self.fresh()
         self.line(f"br label %test{number}")
@@ -198,3 +238,15 @@ class ProgramEmitter:
             self.wait()
             self.line(f"br label %after{number}")
         self.lines.append(f"after{number}:")
+
+
+def leaves_pending(blocks: list) -> bool:
+    """Whether the others have not waited for thread 0 after the last of these blocks."""
+    if not blocks:
+        return False
+    last = blocks[-1]
+    if type(last) is Repeat:
+        return last.flag is None and leaves_pending(last.body)
+    if type(last) is Kernel:
+        return not any(type(part) is For and part.kind == "parallel" for part in last.body)
+    return False

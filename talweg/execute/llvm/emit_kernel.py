@@ -49,14 +49,20 @@ class KernelEmitter:
         self.rows: list[Axis] = []  # of the loops around, one turn after the other
         self.waits = False  # threads wait for each other within the kernel
 
-    def function(self, kernel: Kernel) -> tuple[str, list[Buffer]]:
-        """The function's text after its name, and the buffers it has pointers to as parameters."""
+    def function(self, kernel: Kernel, turns: Sequence[Axis] = ()) -> tuple[str, list[Buffer]]:
+        """The function's text after its name, and the buffers it has pointers to as parameters.
+
+        `turns` are the axes of the repeats around the kernel, parameters before these.
+        """
+        for number, axis in enumerate(turns):
+            self.indices.axes[axis] = Along(Value(f"%turn{number}"))
         self.top(kernel.body)
         buffers = list(self.memory.names)
         shared: dict[Buffer, int] = {}
         for buffer in buffers:
             shared[root(buffer)] = shared.get(root(buffer), 0) + 1
         parameters = ["i64 %thread", "i64 %threads", "ptr %pool"]
+        parameters += [f"i64 %turn{number}" for number in range(len(turns))]
         for buffer, text in self.memory.names.items():
             alone = shared[root(buffer)] == 1 and not self.waits  # others write while it waits
             alias = "noalias " if alone else ""

@@ -270,7 +270,8 @@ def _work(blocks: Iterable) -> _Work:
         else:
             each = _work([inner for found in inner_lists(block) for inner in found])
             rounds = ROUNDS if type(block) is While else 1
-            rounds = block.axis.extent if type(block) is Repeat else rounds
+            if type(block) is Repeat:
+                rounds = block.axis.extent if block.flag is None else min(block.axis.extent, ROUNDS)
         total += rounds * each.total
         shared += rounds * each.shared
         barriers += rounds * each.barriers

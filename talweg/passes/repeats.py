@@ -1,0 +1,513 @@
+"""Loops made better: what is not needed goes, what can be done for all trips at once leaves them.
+
+* What nobody needs: results, carried values, inputs (`pruned`, which goes into all bodies).
+* A row that no earlier trip has written holds what it did at first, often zero.  So the cotangent of
+  a list that a loop has read element by element becomes a stack whose rows are only written.
+* A sum over all trips of products of matrices is one product of stacks after the loop (gradients of
+  weights); likewise sums of rows of what is stacked for that.
+* A product of a row of a known stack and a known matrix is a row of one product before the loop.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from talweg.core.dtypes import int32
+from talweg.core.primitive import later
+from talweg.passes.inside import ACTS, Inner
+from talweg.passes.rows import is_zero, row, with_row
+from talweg.passes.simplify import simplify
+from talweg.passes.straight import Equation, Straight, Value
+from talweg.passes.straight_branches import Choice
+from talweg.passes.straight_loops import Carried, Repeat
+
+
+def improve_loops(straight: Straight) -> None:
+    """Rewrite all loops of a program in place."""
+    _improve(straight)
+    needed = {*straight.outputs, *straight.guards, *[after for _, _, after in straight.states]}
+    prune(straight, needed)
+
+
+def _improve(straight: Straight) -> None:
+    equations, straight.equations = straight.equations, []
+    straight.known = {}
+    renamed: dict[Value, Value] = {}
+    for equation in equations:
+        equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
+        body = equation.params.get("body")
+        if equation.prim.name == "choose":
+            _improve_bodies(body)  # type: ignore[arg-type]
+        if equation.prim.name != "repeat":
+            straight.equations.append(equation)
+            continue
+        rounds = Rounds(straight, equation)
+        rounds.before()
+        straight.equations.append(equation)
+        renamed.update(rounds.after())
+    straight.rename(renamed)
+
+
+def _improve_bodies(choice: Choice) -> None:
+    """Rewrite the loops in the bodies of a branch."""
+    for number, inner in enumerate(choice.bodies):
+        rows = [row for row in choice.results if row[number] is not None]
+        inner.outputs = [row[number] for row in rows]  # type: ignore[misc]
+        _improve(inner)
+        simplify(inner)
+        for row, value in zip(rows, inner.outputs):
+            row[number] = value
+        inner.outputs = []
+
+
+class Rounds:
+    """One loop that is rewritten; `outer` ends where it stands."""
+
+    def __init__(self, outer: Straight, equation: Equation):
+        self.outer, self.equation = outer, equation
+        self.body: Repeat = equation.params["body"]
+        self.inner: Inner = self.body.straight
+        count = len(self.inner.inputs)
+        self.starts = list(equation.inputs[count:])
+        self.outputs = list(equation.outputs)
+        self.inner.twins.update(zip(self.inner.inputs, equation.inputs))
+        self.inner.brought = {self.inner.twins[x]: x for x in self.inner.inputs}
+        self.exact = self.body.flag is None
+        self.trips = self.body.loop.trips
+        self.totals: list[Total] = []
+        self.stacks: dict[Value, tuple[int, NDArray]] = {}  # value -> carried stack of it, the rows
+
+    def before(self) -> None:
+        """Everything that does not come after the loop."""
+        _improve(self.inner)
+        self._simplify()
+        self._take_out_products()
+        self._read_starts()
+        if self.exact:
+            self._find_totals()
+        self._merge_stacks()
+        self._note_blanks()
+        self._sync()
+
+    def after(self) -> dict[Value, Value]:
+        """Apply what comes after the loop; results of the loop -> what they are now."""
+        found = {}
+        for total in self.totals:
+            found[total.output] = total.made(self)
+        found.update(self.merged)
+        return found
+
+    def _simplify(self) -> None:
+        """The algebra of `simplify.py` in the body."""
+        inner, carried = self.inner, self.body.carried
+        inner.outputs = [c.after for c in carried]
+        simplify(inner)
+        for c, after in zip(carried, inner.outputs):
+            c.after = after
+        inner.outputs = []
+
+    def _sync(self) -> None:
+        inner, equation = self.inner, self.equation
+        equation.inputs = (*[inner.twins[x] for x in inner.inputs], *self.starts)
+        equation.outputs = tuple(self.outputs)
+        for value in self.outputs:
+            value.maker = equation
+
+    def carry(self, before: Value, after: Value, start: Value, blank: bool) -> int:
+        """One more carried value; its place."""
+        self.body.carried.append(Carried(before, after, blank))
+        self.starts.append(start)
+        self.outputs.append(Value(before.dims, before.dtype))
+        return len(self.outputs) - 1
+
+    def drop(self, places: set[int]) -> None:
+        """Leave out carried values."""
+        keep = [i for i in range(len(self.outputs)) if i not in places]
+        self.body.carried[:] = [self.body.carried[i] for i in keep]
+        self.starts[:] = [self.starts[i] for i in keep]
+        self.outputs[:] = [self.outputs[i] for i in keep]
+
+    def uses(self) -> dict[Value, int]:
+        """How often each value is used in the body."""
+        found: dict[Value, int] = {}
+        for equation in self.inner.equations:
+            for x in equation.inputs:
+                found[x] = found.get(x, 0) + 1
+        for carried in self.body.carried:
+            found[carried.after] = found.get(carried.after, 0) + 1
+        return found
+
+    def rename(self, renamed: dict[Value, Value]) -> None:
+        """Put other values in the place of some, in the body."""
+
+        def last(value: Value) -> Value:
+            while value in renamed:
+                value = renamed[value]
+            return value
+
+        for equation in self.inner.equations:
+            equation.inputs = tuple(map(last, equation.inputs))
+        for carried in self.body.carried:
+            carried.after = last(carried.after)
+
+    # -- products before the loop
+
+    def _take_out_products(self) -> None:
+        inner, renamed = self.inner, {}
+        equations, inner.equations = inner.equations, []
+        for equation in equations:
+            equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
+            found = self._taken_out(equation) if equation.prim.name == "matmul" else None
+            if found is None:
+                inner.equations.append(equation)
+            else:
+                renamed[equation.output] = found
+        self.rename(renamed)
+
+    def _taken_out(self, equation: Equation) -> Value | None:
+        """The row of a product of all rows, for the product of one with what does not change."""
+        inner = self.inner
+        x, y = equation.inputs
+        source = _unshaped(x)
+        if len(x.dims) != 2 or inner.changes(y) or source.maker is None:
+            return None
+        if source.maker.prim is not row or inner.changes(source.maker.inputs[0]):
+            return None
+        stack, index = source.maker.inputs
+        if stack.dims[0] > 2 * self.trips or len(y.dims) != 2:
+            return None
+        rows, (height, width), columns = stack.dims[0], x.dims, y.dims[1]
+        apply = self.outer.apply
+        reshape = later("reshape")
+        flat = apply(reshape, [inner.twin(stack)], {"shape": (rows * height, width)})
+        product = apply(equation.prim, [flat, inner.twin(y)], equation.params, equation.node)
+        whole = apply(reshape, [product], {"shape": (rows, height, columns)})
+        return inner.apply(row, [inner.bring_in(whole), index], {}, equation.node)
+
+    # -- rows that no earlier trip has written
+
+    def _writes(self, carried: Carried, uses: dict) -> list[tuple[Value, Value]] | None:
+        """(index, row) of each row that a trip changes; None if it changes more, or is not used."""
+        found, value = [], carried.after
+        while value is not carried.before:
+            maker = value.maker
+            if maker is None or maker.prim is not with_row or uses.get(value, 0) != 1:
+                return None
+            found.append((maker.inputs[1], maker.inputs[2]))
+            value = maker.inputs[0]
+        return found[::-1]
+
+    def _read_starts(self) -> None:
+        uses, renamed = self.uses(), {}
+        for place, carried in enumerate(self.body.carried):
+            writes = self._writes(carried, uses)
+            first = self._first_written(carried, writes) if writes else None
+            if first is None:
+                continue
+            for equation in self.inner.equations:
+                if equation.prim is not row or equation.inputs[0] is not carried.before:
+                    continue
+                read = self.inner.numbers(equation.inputs[1])
+                if read is None or not self._is_fresh(first, read):
+                    continue
+                found = self._start_row(place, equation)
+                if found is not None:
+                    renamed[equation.output] = found
+        if renamed:
+            self.rename(renamed)
+            self._drop_zeros()
+
+    def _first_written(self, carried: Carried, writes: list) -> NDArray | None:
+        """For each row, the first trip that writes it."""
+        first = np.full(carried.before.dims[0], self.trips, np.int64)
+        for index, _ in writes:
+            numbers = self.inner.numbers(index)
+            if numbers is None or numbers.min() < 0 or numbers.max() >= len(first):
+                return None
+            np.minimum.at(first, np.broadcast_to(numbers, self.trips), np.arange(self.trips))
+        return first
+
+    def _is_fresh(self, first: NDArray, read: NDArray) -> bool:
+        if read.min() < 0 or read.max() >= len(first):
+            return False
+        return bool((first[np.broadcast_to(read, self.trips)] >= np.arange(self.trips)).all())
+
+    def _start_row(self, place: int, equation: Equation) -> Value | None:
+        """Let an equation read the row that a carried value has at first; zero if it is that."""
+        start, output = self.starts[place], equation.output
+        if is_zero(start):
+            return Value(output.dims, output.dtype, np.zeros((), output.dtype.numpy_dtype))
+        equation.inputs = (self.inner.bring_in(start), equation.inputs[1])
+        return None
+
+    def _drop_zeros(self) -> None:
+        """Sums with zero are the other operand."""
+        renamed: dict[Value, Value] = {}
+        for equation in self.inner.equations:
+            equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
+            if equation.prim.name == "add":
+                x, y = equation.inputs
+                for zero, other in ((x, y), (y, x)):
+                    if is_zero(zero) and other.dims == equation.output.dims:
+                        renamed[equation.output] = other
+                        break
+        self.rename(renamed)
+
+    # -- sums over all trips
+
+    def _find_totals(self) -> None:
+        uses, dropped = self.uses(), set()
+        sums = []
+        for place, carried in enumerate(list(self.body.carried)):
+            added = self._added(carried, uses)
+            if added is None:
+                continue
+            views, made = _views(added)
+            if made.maker is not None and made.maker.prim.name == "matmul":
+                total = self._product(place, made, views)
+                if total is not None:
+                    self.totals.append(total)
+                    dropped.add(place)
+            elif made.maker is not None and made.maker.prim.name == "reduce_sum":
+                sums.append((place, made, views))
+        for place, made, views in sums:
+            stack = self.stacks.get(made.maker.inputs[0])
+            if stack is not None:
+                operands = [(self.outputs[stack[0]], None)]
+                self.totals.append(Total(self, place, made.maker, operands, views))
+                dropped.add(place)
+        self.drop(dropped)
+
+    def _added(self, carried: Carried, uses: dict) -> Value | None:
+        """What each trip adds to a carried value that is not used otherwise."""
+        maker = carried.after.maker
+        if maker is None or maker.prim.name != "add" or uses.get(carried.after, 0) != 1:
+            return None
+        if uses.get(carried.before, 0) != 1 or carried.before not in maker.inputs:
+            return None
+        x, y = maker.inputs
+        other = y if x is carried.before else x
+        return other if other.dims == carried.before.dims and uses.get(other, 0) == 1 else None
+
+    def _product(self, place: int, made: Value, views: list) -> Total | None:
+        """The sum of products xᵀ g as one product of stacks."""
+        assert made.maker is not None
+        x, g = made.maker.inputs
+        if len(x.dims) != 2 or len(g.dims) != 2 or x.maker is None:
+            return None
+        if x.maker.prim.name != "transpose" or x.maker.params["perm"] != (1, 0):
+            return None
+        x = x.maker.inputs[0]
+        rows = self._rows_of(x), self._rows_of(g)
+        order = next((found[1] for found in rows if found is not None), None)
+        if order is None:
+            order = np.arange(self.trips)
+        first, least = order - order.min(), int(order.min())
+        operands = []
+        for value, known in zip((x, g), rows):
+            if known is not None and np.array_equal(known[1] - known[1].min(), first):
+                operands.append((known[0], int(known[1].min())))
+            else:
+                operands.append((self.outputs[self._stack(value, first)], None))
+        del least
+        return Total(self, place, made.maker, operands, views)
+
+    def _rows_of(self, value: Value) -> tuple[Value, NDArray] | None:
+        """(stack outside, rows) if the value in each trip is a row of its own, together a block."""
+        if value in self.stacks:
+            place, order = self.stacks[value]
+            return self.outputs[place], order
+        source = _unshaped(value)
+        if source.maker is None or source.maker.prim is not row:
+            return None
+        stack, index = source.maker.inputs
+        numbers = self.inner.numbers(index)
+        if numbers is None or self.inner.changes(stack) or len(numbers) != self.trips:
+            return None
+        if (
+            numbers.max() - numbers.min() != self.trips - 1
+            or len(set(numbers.tolist())) != self.trips
+        ):
+            return None
+        return self.inner.twin(stack), numbers  # type: ignore[return-value]
+
+    def _stack(self, value: Value, order: NDArray) -> int:
+        """A stack of a value in all trips, in this order of rows; its place among the results."""
+        before = Value((self.trips, *value.dims), value.dtype)
+        index = self.inner.by_trip(np.asarray(order, np.int32), int32)
+        after = self.inner.apply(with_row, [before, index, value], {})
+        start = Value(before.dims, before.dtype, np.zeros((), before.dtype.numpy_dtype))
+        place = self.carry(before, after, start, True)
+        self.stacks[value] = place, order
+        return place
+
+    # -- equal stacks, and stacks of which every row is written
+
+    def _merge_stacks(self) -> None:
+        uses, first, dropped = self.uses(), {}, set()
+        self.merged: dict[Value, Value] = {}
+        for place, carried in enumerate(self.body.carried):
+            writes = self._writes(carried, uses)
+            if not writes or uses.get(carried.before, 0) != 1 or not self._fills(carried, writes):
+                continue
+            key = (carried.before.dims, carried.before.dtype, *writes)
+            if key in first:
+                self.merged[self.outputs[place]] = self.outputs[first[key]]
+                dropped.add(place)
+            else:
+                first[key] = place
+        self.drop(dropped)
+
+    def _fills(self, carried: Carried, writes: list) -> bool:
+        """Whether all rows of a stack are written, whatever happens."""
+        first = self._first_written(carried, writes)
+        return self.exact and first is not None and bool((first < self.trips).all())
+
+    def _note_blanks(self) -> None:
+        uses = self.uses()
+        for place, carried in enumerate(self.body.carried):
+            writes = self._writes(carried, uses)
+            if writes and uses.get(carried.before, 0) == 1 and self._fills(carried, writes):
+                carried.blank = True
+                start = self.starts[place]
+                self.starts[place] = Value(
+                    start.dims, start.dtype, np.zeros((), start.dtype.numpy_dtype)
+                )
+
+
+class Total:
+    """A sum over all trips that is computed after the loop."""
+
+    def __init__(
+        self, rounds: Rounds, place: int, maker: Equation, operands: list, views: list
+    ):  # (stack, first row or None for all rows)
+        self.start, self.output = rounds.starts[place], rounds.outputs[place]
+        self.maker, self.operands, self.views = maker, operands, views
+
+    def made(self, rounds: Rounds) -> Value:
+        """The value after the loop."""
+        outer, maker = rounds.outer, self.maker
+        stacks = [self._block(outer, stack, first, rounds.trips) for stack, first in self.operands]
+        if maker.prim.name == "matmul":
+            (x, g) = maker.inputs
+            sizes = (x.dims[1], x.dims[0]), g.dims
+            flat = [self._flat(outer, s, dims) for s, dims in zip(stacks, sizes)]
+            turned = outer.apply(later("transpose"), [flat[0]], {"perm": (1, 0)})
+            found = outer.apply(maker.prim, [turned, flat[1]], maker.params, maker.node)
+        else:
+            axes = tuple([0, *[axis + 1 for axis in maker.params["axes"]]])
+            params = {"axes": axes, "keepdims": False}
+            found = outer.apply(maker.prim, stacks, params, maker.node)
+            dims = maker.output.dims
+            if found.dims != dims:
+                found = outer.apply(later("reshape"), [found], {"shape": dims})
+        for view in reversed(self.views):
+            found = outer.apply(view.prim, [found], view.params, view.node)
+        if is_zero(self.start):
+            return found
+        return outer.apply(later("add"), [self.start, found], {})
+
+    def _block(self, outer: Straight, stack: Value, first: int | None, trips: int) -> Value:
+        if first is None or stack.dims[0] == trips:
+            return stack
+        rest = stack.dims[1:]
+        bounds = {"begin": (first, *[0] * len(rest)), "end": (first + trips, *rest)}
+        return outer.apply(
+            later("strided_slice"), [stack], {**bounds, "strides": (1,) * len(stack.dims)}
+        )
+
+    def _flat(self, outer: Straight, stack: Value, dims: tuple) -> Value:
+        shape = (stack.size // math.prod(dims[1:]), dims[1])
+        return outer.apply(later("reshape"), [stack], {"shape": shape})
+
+
+def _unshaped(value: Value) -> Value:
+    """What a value is a reshape of."""
+    while value.maker is not None and value.maker.prim.name in ("reshape", "ensure_dims"):
+        value = value.maker.inputs[0]
+    return value
+
+
+def _views(value: Value) -> tuple[list[Equation], Value]:
+    """The transposes and reshapes on top of a value, the last first, and what is below them."""
+    found = []
+    while value.maker is not None and value.maker.prim.name in ("reshape", "transpose"):
+        found.append(value.maker)
+        value = value.maker.inputs[0]
+    return found, value
+
+
+# -- what nobody needs
+
+
+def prune(straight: Straight, needed: set[Value]) -> None:
+    """Leave out what nobody needs, in a program and in all bodies within; `needed` grows."""
+    kept = []
+    for equation in reversed(straight.equations):
+        acts = equation.prim.effect in ACTS
+        if not acts and not any(value in needed for value in equation.outputs):
+            continue
+        if equation.prim.name == "repeat":
+            _prune_repeat(equation, needed)
+        elif equation.prim.name == "choose":
+            _prune_choice(equation, needed)
+        needed.update(equation.inputs)
+        kept.append(equation)
+    straight.equations = kept[::-1]
+
+
+def _prune_repeat(equation: Equation, needed: set[Value]) -> None:
+    body: Repeat = equation.params["body"]
+    inner = body.straight
+    starts = equation.inputs[len(inner.inputs) :]
+    alive = {i for i, value in enumerate(equation.outputs) if value in needed}
+    alive |= {i for i, carried in enumerate(body.carried) if carried is body.flag}
+    while True:
+        wanted = {body.carried[i].after for i in alive}
+        reached = _reached(inner, wanted)
+        more = {i for i, c in enumerate(body.carried) if c.before in reached} - alive
+        if not more:
+            break
+        alive |= more
+    keep = sorted(alive) or [0]
+    body.carried[:] = [body.carried[i] for i in keep]
+    equation.outputs = tuple([equation.outputs[i] for i in keep])
+    wanted = {carried.after for carried in body.carried}
+    prune(inner, wanted)
+    used = {x for e in inner.equations for x in e.inputs} | {c.after for c in body.carried}
+    pairs = [(x, o) for x, o in zip(inner.inputs, equation.inputs) if x in used]
+    inner.inputs[:] = [x for x, _ in pairs]
+    equation.inputs = (*[outer for _, outer in pairs], *[starts[i] for i in keep])
+
+
+def _reached(inner: Straight, wanted: set[Value]) -> set[Value]:
+    """All values of a body that some need."""
+    found = set(wanted)
+    for equation in reversed(inner.equations):
+        if equation.prim.effect in ACTS or any(value in found for value in equation.outputs):
+            found.update(equation.inputs)
+    return found
+
+
+def _prune_choice(equation: Equation, needed: set[Value]) -> None:
+    choice = equation.params["body"]
+    keep = [i for i, value in enumerate(equation.outputs) if value in needed] or [0]
+    keep = keep if equation.outputs else []
+    choice.results[:] = [choice.results[i] for i in keep]
+    equation.outputs = tuple([equation.outputs[i] for i in keep])
+    index, *operands = equation.inputs
+    outer = iter(operands)
+    inputs = [index]
+    for number, inner in enumerate(choice.bodies):
+        own = [(x, next(outer)) for x in inner.inputs]
+        wanted = {row[number] for row in choice.results if row[number] is not None}
+        prune(inner, wanted)
+        used = {x for e in inner.equations for x in e.inputs}
+        used |= {row[number] for row in choice.results}
+        own = [(x, value) for x, value in own if x in used]
+        inner.inputs[:] = [x for x, _ in own]
+        inputs += [value for _, value in own]
+    equation.inputs = tuple(inputs)

@@ -1,0 +1,248 @@
+"""Slices that begin at a computed place, while a program is made straight.
+
+Their sizes are numbers all the same: `x[i]`, `x[i : i + 2]`, `tf.slice(x, [i, 0], [1, 4])`.  Where
+a slice is clipped at an end its size depends on values; the program then requires that it is not.
+A slice of one row is a `row`, which a loop can read where it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.dims import Atom, Dim, of_atom, substitute
+from talweg.core.dtypes import int64
+from talweg.core.primitive import later
+from talweg.passes.rows import Construct
+from talweg.passes.straight import Expansion, NotStraightError, Value, constant
+from talweg.passes.straight_lists import Lists
+
+
+def _sliced_at(s: Any, index: tuple, x: Any, *starts: Any, axes: tuple, dims: tuple) -> Any:
+    place = list(index)
+    for axis, start in zip(axes, starts):
+        place[axis] = place[axis] + s.element(start())
+    return x(*place)
+
+
+def _unsliced_at(
+    s: Any, index: tuple, g: Any, *starts: Any, axes: tuple, dims: tuple, shape: tuple
+) -> Any:
+    place, inside = list(index), None
+    for axis, start in zip(axes, starts):
+        place[axis] = place[axis] - s.element(start())
+        inside = s.all(inside, s.within(place[axis], 0, dims[axis]))
+    return g.where(inside, s.zero(g), *place)
+
+
+slice_at = Construct("slice_at", {"loops": _sliced_at})  # dims[axes] elements from the starts on
+slice_at.infer = lambda x, *starts, axes, dims: Aval(dims, x.dtype)
+
+unslice_at = Construct("unslice_at", {"loops": _unsliced_at})  # zeros with g from the starts on
+unslice_at.infer = lambda g, *starts, axes, dims, shape: Aval(shape, g.dtype)
+
+
+FUNCTIONS = {"floordiv": "floor_div", "mod": "mod", "max": "maximum", "min": "minimum"}
+
+
+class Part:
+    """What a key says of one axis: known bounds, or `start` and a number of elements.
+
+    `single`: the result has no such axis.
+    """
+
+    __slots__ = ("bounds", "count", "single", "start")
+
+    def __init__(self, bounds: tuple | None, start: Value | None, count: int, single: bool):
+        self.bounds, self.start, self.count, self.single = bounds, start, count, single
+
+
+class Sizes:
+    """The sizes in the parameters of a step: numbers, or computed values."""
+
+    def __init__(self, maker: Any, step: Any):
+        self.maker = maker
+        self.lists = Lists(maker.straight, step.node)
+        self.expansion = Expansion(maker.straight, step.node)
+
+    def known(self, size: Any) -> Any:
+        """A size with what is known put in."""
+        return substitute(size, self._atom)
+
+    def _atom(self, atom: Atom) -> Any:
+        slot, kind, place = self.maker.program.places[atom]
+        value = self.maker.plain(slot)
+        if kind == "size":
+            return value.dims[place]
+        if value.content is None:
+            return of_atom(atom)
+        return int(np.broadcast_to(value.content, value.dims).reshape(-1)[place])
+
+    def value(self, size: Any) -> Value:
+        """A size as an integer that is computed."""
+        apply = self.lists.apply
+        if type(size) is int:
+            return constant(np.int64(size))
+        total = constant(np.int64(size.constant))
+        for atoms, factor in size.terms:
+            product = constant(np.int64(factor))
+            for atom in atoms:
+                product = self._times(product, self._element(atom))
+            zero = total.content is not None and not total.content
+            total = product if zero else apply(later("add"), total, product)
+        return total
+
+    def _times(self, x: Value, y: Value) -> Value:
+        one = x.content is not None and int(x.content) == 1
+        return y if one else self.lists.apply(later("mul"), x, y)
+
+    def _element(self, atom: Atom) -> Value:
+        if atom.arguments:
+            name = FUNCTIONS.get(atom.kind)
+            if name is None:
+                raise NotStraightError("a size depends on a value")
+            operands = [self.value(self.known(argument)) for argument in atom.arguments]
+            return self.lists.apply(later(name), *operands)
+        slot, _, place = self.maker.program.places[atom]
+        value = self.maker.plain(slot)
+        if value.dims:
+            flat = self.lists.apply(later("reshape"), value, shape=(value.size,))
+            value = self.lists.row(flat, constant(np.int64(place)))
+        return self.lists.apply(later("cast"), value, dtype=int64)
+
+    def part(self, key: Any, size: int) -> Part:
+        """What a key says of an axis of this size."""
+        if type(key) is not tuple:
+            key = self.known(key)
+            if type(key) is int:
+                key = key % size
+                return Part((key, key + 1, 1), None, 1, True)
+            return Part(None, self._inside(self.value(key), size), 1, True)
+        start, stop, step = [x if x is None else self.known(x) for x in key]
+        if type(start) is not Dim and type(stop) is not Dim and type(step) is not Dim:
+            return Part(slice(start, stop, step).indices(size), None, 0, False)
+        if step not in (None, 1):
+            raise NotStraightError("a slice with steps that depend on values")
+        start, stop = 0 if start is None else start, size if stop is None else stop
+        return self.run(start, stop - start, size)
+
+    def run(self, start: Any, count: Any, size: int) -> Part:
+        """`count` elements of an axis, from `start` on."""
+        if type(count) is not int or not 0 <= count <= size:
+            raise NotStraightError("a size depends on a value")
+        if type(start) is int:
+            if not 0 <= start <= size - count:
+                raise NotStraightError("a slice that is clipped")
+            return Part((start, start + count, 1), None, count, False)
+        first = self.value(start)
+        self.lists.require(first, size - count + 1)
+        return Part(None, first, count, False)
+
+    def _inside(self, index: Value, size: int) -> Value:
+        """An index that may be negative."""
+        limits = self.lists.limits(index)
+        if limits is not None and (limits[0] >= 0 or limits[1] < 0):
+            index = self._shifted(index, size) if limits[1] < 0 else index
+            self.lists.require(index, size)
+            return index
+        self.expansion.require_below(self._shifted(index, size), 2 * size)
+        apply = self.lists.apply
+        negative = apply(later("less"), index, constant(np.int64(0)))
+        return apply(later("select"), negative, self._shifted(index, size), index)
+
+    def _shifted(self, index: Value, size: int) -> Value:
+        return self.lists.apply(later("add"), index, constant(np.int64(size)))
+
+
+def _fixed(parts: Sequence[Part], dims: Sequence[int]) -> dict:
+    """The bounds of the parts that are known; others whole."""
+    bounds = [(0, size, 1) if p.bounds is None else p.bounds for p, size in zip(parts, dims)]
+    begin, end, strides = zip(*bounds) if bounds else ((), (), ())
+    return {"begin": tuple(begin), "end": tuple(end), "strides": tuple(strides)}
+
+
+def _is_whole(bounds: dict, dims: Sequence[int]) -> bool:
+    full = (0,) * len(dims), tuple(dims), (1,) * len(dims)
+    return (bounds["begin"], bounds["end"], bounds["strides"]) == full
+
+
+def _count(bounds: tuple) -> int:
+    return len(range(*bounds))
+
+
+def _sizes(parts: Sequence[Part]) -> tuple:
+    return tuple([p.count if p.bounds is None else _count(p.bounds) for p in parts])
+
+
+def _sliced(t: Lists, x: Value, parts: list[Part]) -> Value:
+    """x[parts], axes of single elements left out."""
+    bounds = _fixed(parts, x.dims)
+    if not _is_whole(bounds, x.dims):
+        x = t.apply(later("strided_slice"), x, **bounds)
+    moving = [axis for axis, part in enumerate(parts) if part.start is not None]
+    starts = [parts[axis].start for axis in moving]
+    shape = tuple([n for n, part in zip(_sizes(parts), parts) if not part.single])
+    if moving == [0] and parts[0].single:
+        found = t.row(x, starts[0])  # type: ignore[arg-type]
+    elif moving:
+        found = t.apply(slice_at, x, *starts, axes=tuple(moving), dims=_sizes(parts))  # type: ignore[arg-type]
+    else:
+        found = x
+    return found if found.dims == shape else t.apply(later("reshape"), found, shape=shape)
+
+
+def _unsliced(t: Lists, g: Value, parts: list[Part], dims: tuple) -> Value:
+    """Zeros of `dims` with g at [parts]."""
+    moving = [axis for axis, part in enumerate(parts) if part.start is not None]
+    starts = [parts[axis].start for axis in moving]
+    sizes = _sizes(parts)
+    middle = tuple([size if part.start is not None else n
+                    for part, n, size in zip(parts, sizes, dims)])  # fmt: skip
+    if moving == [0] and parts[0].single:
+        g = t.apply(later("reshape"), g, shape=middle[1:])
+        found = t.put_row(t.zero(middle, g.dtype), middle[0], starts[0], g)  # type: ignore[arg-type]
+    else:
+        g = t.apply(later("reshape"), g, shape=sizes)
+        params = {"axes": tuple(moving), "dims": sizes, "shape": middle}
+        found = t.apply(unslice_at, g, *starts, **params)  # type: ignore[arg-type]
+    bounds = _fixed(parts, dims)
+    if _is_whole(bounds, dims):
+        return found
+    return t.apply(later("unslice"), found, **bounds, shape=dims)
+
+
+def _parts(sizes: Sizes, key: tuple, dims: tuple) -> list[Part]:
+    keys = [key[axis] if axis < len(key) else (None, None, None) for axis in range(len(dims))]
+    return [sizes.part(part, size) for part, size in zip(keys, dims)]
+
+
+def _slice_by(maker: Any, step: Any) -> Value:
+    x, sizes = maker.plain(step.inputs[0]), Sizes(maker, step)
+    return _sliced(sizes.lists, x, _parts(sizes, step.params["key"], x.dims))
+
+
+def _unslice_by(maker: Any, step: Any) -> Value:
+    g, sizes = maker.plain(step.inputs[0]), Sizes(maker, step)
+    dims = tuple([sizes.known(size) for size in step.params["shape"]])
+    if not all(type(size) is int for size in dims):
+        raise NotStraightError("a size depends on a value")
+    return _unsliced(sizes.lists, g, _parts(sizes, step.params["key"], dims), dims)
+
+
+def _block(maker: Any, step: Any) -> Value:
+    x, sizes = maker.plain(step.inputs[0]), Sizes(maker, step)
+    parts = []
+    for begin, count, size in zip(step.params["begin"], step.params["shape"], x.dims):
+        begin, count = sizes.known(begin), sizes.known(count)
+        parts.append(sizes.run(begin, size - begin if count == -1 else count, size))
+    return _sliced(sizes.lists, x, parts)
+
+
+SLICES: dict[str, Callable[[Any, Any], Value]] = {
+    "slice_by": _slice_by,
+    "unslice_by": _unslice_by,
+    "block": _block,
+}
