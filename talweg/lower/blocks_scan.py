@@ -49,7 +49,10 @@ class _Loops:
         if self.columns < 2 * WIDTH:
             return self.block(Axis("b", 1), self.columns, 0)
         loops = self.block(Axis("b", count), WIDTH, 0)
-        return loops + (self.block(Axis("b", 1), rest, count * WIDTH) if rest else [])
+        left = self.block(Axis("b", 1), rest, count * WIDTH) if rest else []
+        if left and not (type(left[0]) is For and left[0].kind == "parallel"):
+            left = [For(Axis("p", 1), left, "parallel")]
+        return loops + left
 
     def block(self, block: Axis, width: int, first: int) -> list:
         """Blocks of columns of one width."""
