@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from talweg.lower.blocks_control import choose, repeat
 from talweg.lower.blocks_convolution import convolution
+from talweg.lower.blocks_pooling import pooling
 from talweg.lower.blocks_scan import scan
 from talweg.lower.blocks_scatter import scatter
 from talweg.lower.products import matmul
@@ -21,4 +22,6 @@ BLOCKS: dict[str, Callable[..., list | None]] = {
     "scan": scan,
     "scatter": scatter,
     "convolution": convolution,
+    "pooling": pooling,
+    "max_pool_scatter": pooling,
 }

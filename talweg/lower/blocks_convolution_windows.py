@@ -113,7 +113,7 @@ class Geometry(NamedTuple):
         """
         choices = [[]]
         for axis in self._axes():
-            choices = [[*lines, line] for lines in choices for line in _residues(*axis)]
+            choices = [[*lines, line] for lines in choices for line in residues(*axis)]
         return [Windows(self.batch, _two(lines), self.groups, self.width, self.depth)
                 for lines in choices]  # fmt: skip
 
@@ -126,7 +126,7 @@ def _two(lines: list[Line]) -> tuple[Line, ...]:
     return tuple([ONE] * (2 - len(lines)) + lines)
 
 
-def _residues(size: int, outs: int, taps: int, stride: int, low: int, step: int) -> list[Line]:
+def residues(size: int, outs: int, taps: int, stride: int, low: int, step: int) -> list[Line]:
     """The windows over g of the places first, first + stride, ... for each `first`."""
     common = math.gcd(stride, step)
     apart = stride // common

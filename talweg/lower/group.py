@@ -29,7 +29,7 @@ from talweg.passes.straight import Equation, Value
 
 CANDIDATES = 8  # nests looked at for each value
 MOST_MEMBERS = 24
-FINISHING = frozenset(("matmul", "convolution", "max_pool_scatter"))
+FINISHING = frozenset(("matmul", "convolution", "pooling", "max_pool_scatter"))
 MOST_STEPS = 400  # expressions of a nest
 
 

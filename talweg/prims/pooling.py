@@ -96,6 +96,7 @@ class max_pool:
 
     batch = leading("max_pool")
     memory = "window"
+    call = "pooling"
     accepts = POOLED
     kinks = FIRST
     samples = _SAMPLES
@@ -132,6 +133,7 @@ class max_pool_gather:
     no_gradient = {"x": CHOSEN, "y": CHOSEN}
     batch = leading("max_pool_gather")
     memory = "window"
+    call = "pooling"
     accepts = POOLED
     samples = (
         Sample([2, 4, 5, 2], [2, 4, 5, 2], [2, 2, 2, 2], **_TILES),
@@ -164,6 +166,7 @@ class max_pool_scatter:
     no_gradient = {"x": CHOSEN, "y": CHOSEN}
     batch = leading("max_pool_scatter")
     memory = "window"
+    call = "max_pool_scatter"
     accepts = POOLED
     samples = (
         Sample([2, 2, 2, 2], [2, 4, 5, 2], [2, 2, 2, 2], **_TILES),
@@ -225,6 +228,7 @@ class avg_pool:
 
     batch = leading("avg_pool")
     memory = "window"
+    call = "pooling"
     accepts = FLOATING
     samples = _SAMPLES
     rejects = _REJECTS
@@ -250,6 +254,7 @@ class avg_pool_transpose:
 
     batch = leading("avg_pool_transpose")
     memory = "window"
+    call = "pooling"
     accepts = FLOATING
     samples = (
         Sample([2, 2, 2, 2], sizes=(4, 5), **_TILES),
@@ -277,6 +282,17 @@ class patches:
 
     def numpy(x, **params):
         return windows.patches(x, *_geometry(x.shape[1:-1], **params))
+
+    def loops(s, index, x, *, window, **params):
+        geometry = _geometry(x.dims[1:-1], window, **params)
+        tap, channel, at, inside = index[-1] // x.dims[-1], index[-1] % x.dims[-1], [], None
+        for axis in reversed(range(len(window))):
+            _, strides, pairs, steps = geometry
+            k = tap % window[axis] if axis else tap
+            place = index[1 + axis] * strides[axis] + k * steps[axis] - pairs[axis][0]
+            inside = s.all(inside, s.within(place, 0, x.dims[1 + axis]))
+            tap, at = tap // window[axis], [place, *at]
+        return x.where(inside, 0, index[0], *at, channel)
 
     def transpose_x(g, x, **params):
         return patches_transpose(g, sizes=x.dims[1:-1], **params)
@@ -313,6 +329,7 @@ class patches_transpose:
 
     batch = leading("patches_transpose")
     memory = "window"
+    call = "pooling"
     samples = (
         Sample([2, 2, 2, 8], sizes=(4, 5), **_TILES),
         Sample([1, 4, 2, 12], sizes=(4, 4), **_OVERLAPPING),
