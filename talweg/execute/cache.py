@@ -20,6 +20,7 @@ import threading
 import time
 
 from talweg.core import settings
+from talweg.execute import forks
 
 MAGIC = b"talweg 1\n"
 SUFFIX = ".object"
@@ -203,4 +204,4 @@ def _forked() -> None:
     _lock = threading.Lock()  # whoever held it is not in the child
 
 
-os.register_at_fork(after_in_child=_forked)
+forks.in_child(_forked)

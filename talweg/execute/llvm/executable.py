@@ -13,7 +13,6 @@ raised again, with what was written before it in the states.
 from __future__ import annotations
 
 import functools
-import os
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from talweg.core.errors import InternalError, ResourceExhaustedError, compose
-from talweg.execute import cache
+from talweg.execute import cache, forks
 from talweg.execute.llvm import dispatch, emit, jit, routines, vector_math
 from talweg.execute.llvm.frame import Frame, inner_lists
 from talweg.execute.llvm.threads import aligned, the_team, wanted
@@ -198,7 +197,7 @@ def _forked() -> None:
         executable.forget_frames()
 
 
-os.register_at_fork(after_in_child=_forked)
+forks.in_child(_forked)
 
 
 def compiled(program: LoopProgram, called: Iterable[Call], key: str | None = None) -> jit.Code:

@@ -11,7 +11,7 @@ anything else go through a table).  An LLJIT never forgets the name of a library
 
 from __future__ import annotations
 
-import os
+import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -20,12 +20,12 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from talweg.core.version import RELEASE
-from talweg.execute import cache
+from talweg.execute import cache, forks
 
 LIBRARIES_FOR_EACH_LINKER = 64
 
 lock = threading.RLock()  # held while LLVM works: llvmlite's own would stay taken in a child
-os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+forks.around(lock)
 
 
 class _Target:
@@ -69,6 +69,7 @@ def vector_bytes() -> int:
     return 32 if "+avx" in target().features.split(",") else 16
 
 
+@functools.cache
 def fingerprint() -> str:
     """What object code depends on besides the module's text."""
     found = target()

@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from talweg.core import settings
+from talweg.execute import forks
 from talweg.execute.llvm import jit, team
 
 PATIENCE = {  # microseconds for which a waiting thread looks at most, before it sleeps
@@ -214,5 +215,5 @@ def _at_exit() -> None:
         _team.stop()
 
 
-os.register_at_fork(after_in_child=_forked)
+forks.in_child(_forked)
 atexit.register(_at_exit)
