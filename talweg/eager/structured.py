@@ -64,11 +64,14 @@ class Variables:
 
     __getitem__ = get
 
-    def exclusive(self, handle: Any) -> Any:
-        """A variable's array, to be written in place; a copy if anybody else refers to it."""
+    def exclusive(self, handle: Any, known: int) -> Any:
+        """A variable's array, to be written in place; a copy if anybody else refers to it.
+
+        `known` references are the caller's.
+        """
         tensor = handle.variable._tensor
         array = tensor._array
-        alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED
+        alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED + known
         return array if alone and is_writable(array) else np.array(array, order="C")
 
     def __setitem__(self, handle: Any, array: Any) -> None:

@@ -6,6 +6,7 @@ somebody else refers to (a tensor, a view) is copied first.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,18 @@ from talweg.passes.straight import NotStraightError, Straight, specialize
 
 
 class Compiled:
-    """A program compiled for arguments of the shapes `avals`; called like an executor.
+    """A program compiled for arguments of these shapes; called like an executor.
 
-    `lowered` is the stage before machine code, for those who want to look.
+    Arguments that are variables' values, as those are that a function captures, are not passed
+    twice.  `lowered` is the stage before machine code, for those who want to look.
     """
 
-    def __init__(self, program: Program, avals: list[Aval], state: Any):
-        straight = straightened(program, avals, state)
+    def __init__(self, program: Program, arguments: list, state: Any):
+        avals = [Aval(array.shape, of_numpy(array.dtype)) for array in arguments]
+        self._same = values_of_variables(program, arguments, state)
+        straight = straightened(program, avals, state, self._same)
+        self._kept = [i for i in range(len(arguments)) if i not in self._same]
+        self._shared = Counter(self._same.values())
         self.lowered: Lowered = build(straight, threads=wanted())
         straight.forget()
         lowered = self.lowered
@@ -64,11 +70,16 @@ class Compiled:
         elif self._shapes != [array.shape for array in arguments]:
             return None
         else:
-            inputs = arguments + [state[variable] for variable in self._read]
+            for place, variable in self._same.items():
+                if arguments[place] is not state.get(variable):
+                    return None
+            inputs = [arguments[place] for place in self._kept]
             if self._streams:
                 drawn, streams = reserved(self._streams, state)
-                inputs[len(arguments) : len(arguments)] = drawn
-            arrays = [exclusive(state, variable) for variable in self._written]
+                inputs += drawn
+            inputs += [state[variable] for variable in self._read]
+            shared = self._shared
+            arrays = [exclusive(state, variable, shared[variable]) for variable in self._written]
             outputs = self.executable(inputs, arrays)
         if self._guard and not outputs.pop():
             return interpret.run(program, arguments, state)
@@ -83,11 +94,20 @@ class Compiled:
     def operands(self, arguments: list, state: Any) -> tuple[list, list]:
         """The inputs of the machine code, and the variables it would write, as they are."""
         drawn = reserved(self._streams, state)[0] if self._streams else []
-        inputs = [*arguments, *drawn, *[state[variable] for variable in self._read]]
+        kept = [arguments[place] for place in self._kept]
+        inputs = [*kept, *drawn, *[state[variable] for variable in self._read]]
         return inputs, [state[variable] for variable in self._written]
 
 
-def straightened(program: Program, avals: list[Aval], state: Any) -> Straight:
+def values_of_variables(program: Program, arguments: list, state: Any) -> dict[int, Any]:
+    """Which arguments are the present values of variables: position -> variable."""
+    variables = {id(state.get(variable)): variable for variable in program.starts
+                 if type(variable) is not Node}  # fmt: skip
+    return {place: variables[id(array)] for place, array in enumerate(arguments)
+            if id(array) in variables}  # fmt: skip
+
+
+def straightened(program: Program, avals: list[Aval], state: Any, same: dict) -> Straight:
     """The optimized straight program, for what variables are now."""
     states = {}
     for variable in program.starts:
@@ -97,7 +117,7 @@ def straightened(program: Program, avals: list[Aval], state: Any) -> Straight:
         if array is interpret.MISSING:
             raise NotStraightError(f"the variable {variable.name} has no value")
         states[variable] = Aval(array.shape, of_numpy(array.dtype))
-    straight = specialize(program, avals, states)
+    straight = specialize(program, avals, states, same)
     optimize(straight)
     return straight
 
@@ -114,9 +134,12 @@ def reserved(streams: list, state: Any) -> tuple[list, dict]:
     return arrays, after
 
 
-def exclusive(state: Any, variable: Any) -> np.ndarray:
-    """A variable's array, which may be written in place: its own if nobody else refers to it."""
+def exclusive(state: Any, variable: Any, known: int) -> np.ndarray:
+    """A variable's array, which may be written in place: its own if nobody else refers to it.
+
+    `known` references to it are the caller's.
+    """
     own = getattr(state, "exclusive", None)
     if own is not None:
-        return own(variable)
+        return own(variable, known)
     return np.array(state[variable])

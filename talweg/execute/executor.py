@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 
 from talweg.core import settings
-from talweg.core.aval import Aval
-from talweg.core.dtypes import of_numpy
 from talweg.execute import interpret
 from talweg.passes.functionalize import Program
 from talweg.passes.straight import NotStraightError
@@ -66,7 +64,7 @@ class Tier:
             if outputs is not None:
                 return outputs
         try:
-            key = tuple([array.shape for array in arguments])
+            key = (*[array.shape for array in arguments], *_aliases(program, arguments, state))
         except AttributeError:  # lists and histories
             return interpret.run(program, arguments, state)
         version = self.versions.get(key)
@@ -126,15 +124,18 @@ def compiled(program: Program, arguments: list, state: Any) -> Any:
     except ImportError:  # no llvmlite for this platform
         return REFUSED
     try:
-        return compiler.Compiled(program, [aval_of(array) for array in arguments], state)
+        return compiler.Compiled(program, arguments, state)
     except NotStraightError as error:
         program.notes.append(f"interpreted: {error}")
         return REFUSED
 
 
-def aval_of(array: Any) -> Aval:
-    """Shape and dtype of an argument."""
-    return Aval(array.shape, of_numpy(array.dtype))
+def _aliases(program: Program, arguments: list, state: Any) -> list:
+    """Which arguments are the values of variables."""
+    if not program.starts:
+        return []
+    own = {id(state.get(variable)) for variable in program.starts}
+    return [place for place, array in enumerate(arguments) if id(array) in own]
 
 
 def _count_of_one() -> int:

@@ -274,14 +274,15 @@ def _filled(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
     return Value(known.dims, known.dtype, number.astype(known.dtype.numpy_dtype))
 
 
-def specialize(program: Program, arguments: Sequence[Aval], states: dict) -> Straight:
-    """The straight program for arguments of these kinds; `states`: variable -> Aval."""
+def specialize(
+    program: Program, arguments: Sequence[Aval], states: dict, same: dict | None = None
+) -> Straight:
+    """The straight program for arguments of these kinds; `states`: variable -> Aval.
+
+    `same` tells which arguments are the values that variables have: they are no inputs then.
+    """
     straight = Straight()
     maker = _Specializer(straight, program)
-    for slot, aval in zip(program.inputs, arguments):
-        value = Value(aval.dims, aval.dtype)
-        maker.values[slot] = value
-        straight.inputs.append(value)
     before = {}
     for variable, slot in program.starts.items():
         if type(variable) is Node:  # a random stream
@@ -291,6 +292,12 @@ def specialize(program: Program, arguments: Sequence[Aval], states: dict) -> Str
             name = getattr(variable, "name", variable)
             raise NotStraightError(f"the variable {name} has no value")
         before[variable] = maker.values[slot] = Value(aval.dims, aval.dtype)
+    for place, (slot, aval) in enumerate(zip(program.inputs, arguments)):
+        if same and place in same:
+            maker.values[slot] = before[same[place]]
+            continue
+        value = maker.values[slot] = Value(aval.dims, aval.dtype)
+        straight.inputs.append(value)
     maker.run()
     straight.outputs = [maker.plain(slot) for slot in program.outputs]
     for variable, value in before.items():

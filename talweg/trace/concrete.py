@@ -204,6 +204,7 @@ class ConcreteFunction:
         arrays = [x._array for x in operands]
         body = self.body
         if not recorders:
+            del operands  # so that variables' values are only theirs, and can be written in place
             values = executor.run(program_of(body), arrays, STATE)
             return self._pack([EagerTensor(value) for value in values])
         kept, everything = self._kept(recorders)

@@ -351,10 +351,13 @@ class InteractiveSession(Session):
 class SessionState(dict):
     """The values of variables during a run; the session refers to them, too."""
 
-    def exclusive(self, variable: Any) -> Any:
-        """A variable's array, to be written in place; a copy if anybody else refers to it."""
+    def exclusive(self, variable: Any, known: int) -> Any:
+        """A variable's array, to be written in place; a copy if anybody else refers to it.
+
+        `known` references are the caller's.
+        """
         array = self[variable]
-        alone = getrefcount(array) <= executor.UNSHARED + 1
+        alone = getrefcount(array) <= executor.UNSHARED + 1 + known
         return array if alone and executor.is_writable(array) else np.array(array, order="C")
 
 
