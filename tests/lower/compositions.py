@@ -18,13 +18,13 @@ from talweg.core.primitive import REGISTRY
 from talweg.passes.straight import Straight, Value, constant
 from tests.declared import harness  # noqa: F401  (it loads all primitives)
 
-SIZES = (1, 2, 3, 4, 6)
+SIZES = (1, 2, 3, 4, 6, 17, 67, 150)
 BOUNDED = ("tanh", "sigmoid", "sin", "softsign", "relu6", "erf")
 UNARY = ("neg", "abs", "relu", "square", "sign", *BOUNDED)
 BINARY = ("add", "sub", "mul", "maximum", "minimum", "squared_difference", "div_no_nan")
 COMPARE = ("less", "greater_equal", "equal")
 REDUCE = ("reduce_sum", "reduce_max", "reduce_min", "reduce_mean", "reduce_prod", "logsumexp")
-MOST = 600  # elements of a value
+MOST = 4000  # elements of a value
 
 
 class Composition:
@@ -86,7 +86,7 @@ def programs(draw: Any, least: int = 3, most: int = 12) -> Composition:
     """A composition of 3 to 12 steps."""
     made = Composition()
     random = np.random.default_rng(draw(st.integers(0, 9)))
-    shape = st.lists(st.sampled_from(SIZES), max_size=3).map(tuple)
+    shape = st.lists(st.sampled_from(SIZES), max_size=3).map(_bounded)
     for _ in range(draw(st.integers(1, 2))):
         made.given(random.uniform(-1, 1, draw(shape)))
     for _ in range(draw(st.integers(0, 2))):
@@ -103,6 +103,13 @@ def programs(draw: Any, least: int = 3, most: int = 12) -> Composition:
         writes.append(draw(st.sampled_from([None, *fitting])))
     made.finish([*outputs, len(made.values) - 1], writes)
     return made
+
+
+def _bounded(dims: list) -> tuple:
+    """Of the sizes as many as do not make too many elements."""
+    while math.prod(dims) > MOST:
+        dims = dims[:-1]
+    return tuple(dims)
 
 
 def _one(draw: Any, made: Composition, rank: int = 0) -> int | None:

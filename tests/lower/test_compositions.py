@@ -9,6 +9,7 @@ from talweg.execute import loops_numpy
 from talweg.lower.build import build
 from talweg.lower.check import check
 from talweg.lower.text import to_text
+from talweg.passes.pipeline import optimize
 from tests.lower.compositions import Composition, programs
 
 TOLERANCE = 1e-9
@@ -38,6 +39,7 @@ def by_machine(made: Composition, lowered) -> tuple[list, list]:
 
 
 def agree(made: Composition, run) -> None:
+    optimize(made.straight)
     lowered = build(made.straight)
     check(lowered.program)
     outputs, states = run(made, lowered)
