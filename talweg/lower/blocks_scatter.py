@@ -33,18 +33,21 @@ def scatter(builder: Any, equation: Equation, name: str) -> list | None:
     pull = Pull(builder.stored_at)
     operands = [Operand(pull, x) for x in equation.inputs]
     plan = equation.prim.lowering["scatter"](s, *operands, **equation.params)
-    kernel = Kernel(
-        name, _Loops(plan, value, builder.buffer_of(value)).body(), [equation.prim.name]
-    )
+    if plan is None:
+        return None
+    there = builder.in_place.get(value)
+    z = builder.buffer_of(value) if there is None else there
+    body = _Loops(plan, value, z, builder.threads).body(fill=there is None)
+    kernel = Kernel(name, body, [equation.prim.name])
     kernel.node = equation.node
-    return [kernel, *builder.finished(builder.current)]
+    return [kernel, *([] if there else builder.finished(builder.current))]
 
 
 class _Loops:
     """The loops of one scatter into the buffer `z`."""
 
-    def __init__(self, plan: Scatter, value: Value, z: Buffer):
-        self.plan, self.value, self.z = plan, value, z
+    def __init__(self, plan: Scatter, value: Value, z: Buffer, threads: int):
+        self.plan, self.value, self.z, self.threads = plan, value, z, threads
         axes = [Axis(f"i{k}", size) for k, size in enumerate(plan.over)]
         self.place, self.item, self.condition = plan.at(tuple(map(Index.of, axes)))
         axes = [axis for axis in axes if axis.extent != 1]
@@ -54,7 +57,7 @@ class _Loops:
         self.outer = [axis for axis in along if axes.index(axis) < last]
         self.inner = [axis for axis in along if axes.index(axis) > last]
 
-    def body(self) -> list:
+    def body(self, fill: bool) -> list:
         """First the start values, then the updates, for a part of the places at a time."""
         free = {Index.of(axis) for axis in (*self.outer, *self.inner)}
         first = [i if i in free else Axis(f"f{k}", self.value.dims[k])
@@ -63,15 +66,17 @@ class _Loops:
         index = tuple(map(Index.of, first))
         start = self.plan.start
         filling = start(*index) if callable(start) else const(start, self.z.dtype)
-        fill = [Store(self.z, flat(index, self.value.dims), filling)]
+        begun = [Store(self.z, flat(index, self.value.dims), filling)] if fill else []
         passes = [self._update()]
         if self.plan.mark is not None:
             mark = const(self.plan.mark, self.z.dtype)
             passes.insert(0, [Store(self.z, flat(self.place, self.value.dims), mark)])
-        columns, blocks, values = self._columns([*fill, *[x for part in passes for x in part]])
-        fill = substitute(fill, values)
-        joined, one = merged_axes([*rows, *columns], fill)
-        made = nested(joined, substitute(fill, one), "vector")
+        columns, blocks, values = self._columns([*begun, *[x for part in passes for x in part]])
+        made = []
+        if begun:
+            begun = substitute(begun, values)
+            joined, one = merged_axes([*rows, *columns], begun)
+            made = nested(joined, substitute(begun, one), "vector")
         for part in passes:
             inside = nested(columns, substitute(part, values), "vector")
             if self.condition is not None:
@@ -94,7 +99,7 @@ class _Loops:
         if math.prod([axis.extent for axis in self.outer]) >= 8:
             return axes, [], values
         column = axes[-1]
-        for parts in (8, 4, 2):
+        for parts in range(self.threads, 1, -1):
             width, rest = divmod(column.extent, parts)
             if not rest and width >= NARROWEST:
                 block, lane = Axis("b", parts), Axis("c", width)

@@ -26,6 +26,7 @@ from talweg.lower.pull import Pull, is_plain
 from talweg.lower.stored import Storage
 from talweg.lower.views import base_of
 from talweg.passes.straight import Equation, Straight, Value
+from talweg.prims.state import ROW_RULES
 
 
 class Lowered:
@@ -72,6 +73,7 @@ class _Builder:
             straight.outputs = [*straight.outputs, guard]
             self.lowered.guard = True
         self.guard = guard
+        self.in_place: dict[Value, Buffer] = {}  # new values made where the old ones are
         self.storage = Storage(straight)
         if outer is None:
             self._interface()
@@ -98,6 +100,8 @@ class _Builder:
             self.buffers[before] = buffer
             lowered.states.append((variable, buffer, written))
             self.state[variable] = buffer
+            if is_scattered(straight, before, after):
+                self.in_place[after] = buffer
         for value in straight.outputs:
             buffer = self.new("output", value.dtype, value.dims, "output")
             lowered.outputs.append(buffer)
@@ -120,14 +124,16 @@ class _Builder:
     def blocks(self) -> list:
         """The blocks of all units."""
         plain = [copy for copy in self.copies if is_plain(copy[1].dtype)]
-        finals = place_finals(self.grouping, plain, self.conflicts, self.places)
+        finals = place_finals(self.grouping, plain, self.conflicts, self.places, set(self.in_place))
         blocks: list[Any] = []
+        updates = [self.grouping.units[self.grouping.unit_of[value]] for value in self.in_place]
+        scattered = [block for unit in updates for block in self._block(unit)]
         count = len(self.grouping.units) - len(finals)
         last = [self._unit(nest) for nest in reversed(finals)][::-1]
-        for unit in reversed(self.grouping.units[:count]):
+        for unit in reversed([u for u in self.grouping.units[:count] if u not in updates]):
             blocks += [block for block in reversed(self._blocks(unit)) if block is not None]
         blocks.reverse()
-        last += self._host_copies()
+        last += self._host_copies() + scattered
         if last and self.guard is not None:
             blocks += self._guarded(last)
         else:
@@ -286,6 +292,22 @@ def _results_reshaped(function: Any, shapes: list, *arrays: Any) -> Any:
     if type(results) is tuple:
         return tuple([np.reshape(x, shape) for x, shape in zip(results, shapes)])
     return np.reshape(results, shapes[0])
+
+
+def is_scattered(straight: Straight, before: Value, after: Value) -> bool:
+    """Whether a variable's new value is the old one with rows combined, and is for nothing else."""
+    maker = after.maker
+    if maker is None or maker.prim.name != "update_variable" or not is_plain(after.dtype):
+        return False
+    if maker.inputs[0] is not before or maker.params["rule"] not in ROW_RULES:
+        return False
+    places, rows = maker.inputs[1:]
+    if rows.dims not in ((*places.dims, *before.dims[1:]), ()):
+        return False
+    used = [x for equation in straight.equations for x in equation.inputs]
+    used += [base_of(x) for x in (*straight.outputs, *straight.guards)]
+    others = [new for _, old, new in straight.states if old is not before]
+    return not any(x is after for x in (*used, *others))
 
 
 def is_load(expr: Expr, buffer: Buffer, place: Any) -> bool:

@@ -25,11 +25,16 @@ def place_finals(
     copies: list[tuple[Value, Any]],
     conflicts: dict[Any, dict[Value, bool]],
     places: dict[Any, set[Value]],
+    elsewhere: set[Value],
 ) -> list[Nest]:
-    """The final nests in order; `copies` are (value, buffer) of results that need a copy."""
+    """The final nests in order; `copies` are (value, buffer) of results that need a copy.
+
+    New values that are in `elsewhere` are written by others.
+    """
     straight = grouping.straight
     writes = [(after, variable) for variable, before, after in straight.states
-              if after is not before and is_plain(after.dtype)]  # fmt: skip
+              if after is not before and is_plain(after.dtype) and after not in elsewhere
+              ]  # fmt: skip
     lost = {variable: {before: True} for variable, before, _ in straight.states} | conflicts
     while True:
         count = len(grouping.units)

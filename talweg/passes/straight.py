@@ -395,6 +395,9 @@ class _Specializer:
         dims = None if first is None else first.dims
         if dims is None:
             raise NotStraightError("the shape of a variable's new value is not known")
+        requires = step.prim.lowering.get("requires")
+        if requires is not None:
+            requires(Expansion(self.straight, step.node), first, *rest, **params)
         equation = Equation(step.prim, [first, *rest], params, step.node)
         equation.outputs = (Value(dims, first.dtype),)
         equation.output.maker = equation

@@ -347,3 +347,30 @@ class update_variable:
                 f"'{variable.name}' of shape {variable.shape}",
             )
         return UPDATES[rule](present, *values)
+
+    def requires(t, present, *values, variable, rule, strict=True, place=None):
+        if rule in ROW_RULES and len(values) == 2:
+            t.require_below(values[0], present.dims[0])
+
+    def scatter(s, present, *values, variable, rule, strict=True, place=None):
+        if rule not in ROW_RULES or place is not None:
+            return None
+        i, u = values
+        lead = len(i.dims)
+        if u.dims not in ((*i.dims, *present.dims[1:]), ()):
+            return None
+
+        def at(index):
+            row = s.clamped(i(*index[:lead]), present.dims[0])
+            update = u(*index) if u.dims else u()
+            return (row, *index[lead:]), -update if rule == "scatter_sub" else update, None
+
+        over = (*i.dims, *present.dims[1:])
+        return s.scatter(over, at, op=ROW_RULES[rule], start=present)
+
+    call = "scatter"
+
+
+# rules that combine rows: what a loop combines them with
+ROW_RULES = {"scatter_add": "add", "scatter_sub": "add", "scatter_update": None,
+              "scatter_mul": "mul"}  # fmt: skip

@@ -220,3 +220,44 @@ def test_short_programs_are_interpreted_until_it_pays():
         for _ in range(executor.MANY):
             function(x)
         assert len(tier.versions) == 1
+
+
+@pytest.mark.parametrize("rule", ["scatter_add", "scatter_sub", "scatter_update", "scatter_mul"])
+def test_rows_are_combined_in_place(rule):
+    start, ids, rows = normal(6, 3), np.array([4, 0, 4, 1]), normal(4, 3, seed=1)
+    if rule == "scatter_update":
+        ids = np.array([4, 0, 3, 1])
+    variable = tf.Variable(start)
+
+    @tf.function
+    def update(ids):
+        seen = tf.gather(variable, ids)
+        getattr(variable, rule)(tf.IndexedSlices(tf.constant(rows) + 0 * seen, ids))
+        return seen
+
+    with settings.executor("interpret"):
+        wanted = tf.Variable(start)
+        getattr(wanted, rule)(tf.IndexedSlices(tf.constant(rows), tf.constant(ids)))
+    assert np.array_equal(update(tf.constant(ids)), start[ids])
+    np.testing.assert_allclose(variable, wanted, rtol=1e-6)
+    place, before = variable._tensor._array.ctypes.data, variable.numpy().copy()
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        update(tf.constant([0, 1, 6, 2]))
+    assert np.array_equal(variable, before)
+    update(tf.constant(ids))
+    assert variable._tensor._array.ctypes.data == place
+
+
+def test_a_scattered_value_that_is_read_again():
+    variable = tf.Variable(normal(6, 3))
+    start = variable.numpy()
+
+    @tf.function
+    def update(ids, rows):
+        variable.scatter_add(tf.IndexedSlices(rows, ids))
+        return variable * 2
+
+    got = update(tf.constant([1, 1]), tf.ones([2, 3]))
+    start[1] += 2
+    np.testing.assert_allclose(got, start * 2, rtol=1e-6)
+    np.testing.assert_allclose(variable, start, rtol=1e-6)
