@@ -240,6 +240,21 @@ class unravel:
             left = np.trunc(left / size).astype(np.int64)
         return np.array(found[::-1]).astype(i.dtype).reshape(d.size, *i.shape)
 
+    def requires(t, i, d):
+        t.require(t.not_equal(d, 0))
+        whole = t.reduce_prod(t.cast(d, dtype=int64), axes=(0,), keepdims=False)
+        t.require(t.less(t.cast(i, dtype=int64), whole))
+
+    def expand(t, i, d):
+        left, found = t.cast(i, dtype=int64), []
+        for axis in reversed(range(d.dims[0])):
+            size = t.strided_slice(d, begin=(axis,), end=(axis + 1,), strides=(1,))
+            size = t.reshape(t.cast(size, dtype=int64), shape=())
+            found.append(t.reshape(t.truncate_mod(left, size), shape=(1, *i.dims)))
+            left = t.truncate_div(left, size)
+        whole = t.concat(*found[::-1], axis=0) if found else None
+        return NotImplemented if whole is None else t.cast(whole, dtype=i.dtype)
+
     no_gradient = NoGradient("coordinates are integers")
     batch = LOOP
     memory = "map"

@@ -306,6 +306,28 @@ class overlap_add:
     def batch(size_, batched, x, *, step, size):
         return overlap_add(x, step=step, size=size)
 
+    def expand(t, x, *, step, size):
+        *lead, count, length = x.dims
+        pieces = -(-length // step)  # frames that lie over one place
+        if not x.size or not size or pieces > 8:
+            return NotImplemented
+        zero, zeros = t.array(np.zeros((), x.dtype.numpy_dtype)), (0,) * len(lead)
+        ends = {"low": (*zeros, 0, 0), "high": (*zeros, 0, pieces * step - length)}
+        x, total = t.pad(x, zero, **ends), None
+        for k in range(pieces):
+            part = t.strided_slice(
+                x, begin=(*zeros, 0, k * step), end=(*lead, count, (k + 1) * step),
+                strides=(1,) * len(x.dims),
+            )  # fmt: skip
+            part = t.pad(part, zero, low=(*zeros, k, 0), high=(*zeros, pieces - 1 - k, 0))
+            total = part if total is None else t.add(total, part)
+        whole = (count + pieces - 1) * step
+        total = t.reshape(total, shape=(*lead, whole))
+        if whole < size:
+            total = t.pad(total, zero, low=(*zeros, 0), high=(*zeros, size - whole))
+        ones = (1,) * len(total.dims)
+        return t.strided_slice(total, begin=(*zeros, 0), end=(*lead, size), strides=ones)
+
     memory = "window"
     samples = (
         Sample([4, 3], step=2, size=10),

@@ -18,6 +18,7 @@ from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels import linalg as kernels
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.contract import adjoint, matmul
+from talweg.prims.indexing import gather
 from talweg.prims.layout import concat, strided_slice
 from talweg.prims.linalg import (
     RECTANGLE,
@@ -173,6 +174,12 @@ class permute_rows:
 
     def transpose_x(g, x, p, *, inverse):
         return permute_rows(g, p, inverse=not inverse)
+
+    def expand(t, x, p, *, inverse):
+        if inverse:
+            return NotImplemented
+        axis = len(x.dims) - 2
+        return t.apply(gather, x, p, axis=axis, batch_dims=axis)
 
     batch = LEADING
     memory = "gather"

@@ -88,6 +88,18 @@ class checked_places:
             )  # fmt: skip
         return i
 
+    def expand(t, i, d, *, ordered):
+        count = i.dims[0]
+        if count and d.dims[0]:
+            t.require(t.greater_equal(i, 0))
+            t.require(t.less(i, t.cast(d, dtype=i.dtype)))
+        if ordered and count > 1:
+            number = t.place_numbers(i, d)
+            later = t.strided_slice(number, begin=(1,), end=(count,), strides=(1,))
+            earlier = t.strided_slice(number, begin=(0,), end=(count - 1,), strides=(1,))
+            t.require(t.greater(later, earlier))
+        return i
+
     no_gradient = PLACES
     batch = LOOP
     memory = "view"
