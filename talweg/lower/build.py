@@ -16,6 +16,7 @@ import numpy as np
 from talweg.core.dtypes import DType, int32
 from talweg.core.primitive import later
 from talweg.lower.blocks import BLOCKS
+from talweg.lower.early import write_early
 from talweg.lower.finals import place_finals
 from talweg.lower.group import Block, Grouping, Nest
 from talweg.lower.handler import s
@@ -25,7 +26,7 @@ from talweg.lower.nests import NestBuilder, general_loops, guarded, plain_loops
 from talweg.lower.pull import Pull, is_plain
 from talweg.lower.stored import Storage
 from talweg.lower.views import base_of
-from talweg.passes.straight import Equation, Straight, Value
+from talweg.passes.straight import Equation, NotStraightError, Straight, Value
 from talweg.prims.state import ROW_RULES
 
 
@@ -68,6 +69,8 @@ class _Builder:
         self.state: dict[Any, Buffer] = {}
         self.conflicts: dict[Any, dict[Value, bool]] = {}  # see finals.py
         self.places: dict[Any, set[Value]] = {}
+        self.also: dict[Value, list[Buffer]] = {}  # where values are put beside their buffers
+        self.written: dict[Value, int] = {}  # values that are lost after a unit; see early.py
         guard = combined_guards(straight)
         if guard is not None:
             straight.outputs = [*straight.outputs, guard]
@@ -123,6 +126,8 @@ class _Builder:
 
     def blocks(self) -> list:
         """The blocks of all units."""
+        if self.outer is not None:
+            write_early(self)
         plain = [copy for copy in self.copies if is_plain(copy[1].dtype)]
         finals = place_finals(self.grouping, plain, self.conflicts, self.places, set(self.in_place))
         blocks: list[Any] = []
@@ -176,6 +181,7 @@ class _Builder:
         nest.targets = [(value, target if isinstance(target, Buffer) else self.state[target])
                         for value, target in nest.targets]  # fmt: skip
         made = NestBuilder(nest, self.elsewhere, self.buffers.get, self.new)
+        made.also = self.also
         return made.build(f"{self.name}k{nest.number}")
 
     def elsewhere(self, base: Value) -> Buffer | None:
@@ -260,6 +266,7 @@ class _Builder:
             buffer = self.buffers.get(member)
             if buffer is not None and not is_load(made[member], buffer, place):
                 stores.append(Store(buffer, place, made[member]))
+            stores += [Store(other, place, made[member]) for other in self.also.get(member, ())]
         return stores
 
     def memory_of(self, value: Value) -> Buffer:
@@ -331,4 +338,8 @@ def combined_guards(straight: Straight) -> Value | None:
         if found is not None:
             total = straight.apply(later("logical_and"), [found, total], {})
         found = total
+    if found is not None and found.content is not None:
+        if not found.content.all():
+            raise NotStraightError("it fails, whatever its arguments are")
+        return None
     return found

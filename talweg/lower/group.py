@@ -154,10 +154,10 @@ class Block(Nest):
     __slots__ = ("equation",)
 
     def __init__(self, number: int, equation: Equation):
-        value = equation.outputs[0]
-        super().__init__(number, ("map", value.size))
+        first = equation.outputs[:1]  # what only acts on the world gives nothing
+        super().__init__(number, ("map", *[value.size for value in first]))
         self.equation = equation
-        self.shapes.append(value.dims)
+        self.shapes += [value.dims for value in first]
         for output in equation.outputs:
             self.members.append(output)
             self.levels[output] = 0

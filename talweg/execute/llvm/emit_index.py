@@ -297,6 +297,8 @@ def _bounded(index: Index) -> bool:
     if low is None or top is None or low < -BOUND or top >= BOUND:
         return False
     for atom, factor in index.terms:
+        if type(atom) is Element:
+            return False
         if factor * atom.largest >= BOUND or factor * atom.largest < -BOUND:
             return False
         if type(atom) is not Axis and not _bounded(atom.index):

@@ -20,7 +20,7 @@ from talweg.core.errors import InvalidArgumentError, UnimplementedError, compose
 from talweg.core.shapes import broadcast_dims
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import constant_of
-from talweg.prims import arithmetic
+from talweg.prims import arithmetic, rounding
 from talweg.prims.control import fixed
 
 # -- strings: functions of arrays, carried out when the graph runs
@@ -287,10 +287,10 @@ def quantized(builder: Any, item: Any, inputs: list) -> list:
     most = float(2 ** min(max(attributes["num_bits"], 2), 16) - 1)
     step = (high - low) / (most - least)
     offset = least - low / step
-    zero = arithmetic.floor(arithmetic.minimum(arithmetic.maximum(offset, least), most) + 0.5)
+    zero = rounding.floor(arithmetic.minimum(arithmetic.maximum(offset, least), most) + 0.5)
     low, high = (least - zero) * step, (most - zero) * step
     inside = arithmetic.minimum(arithmetic.maximum(x, low), high)
-    return [arithmetic.floor((inside - low) / step + 0.5) * step + low]
+    return [rounding.floor((inside - low) / step + 0.5) * step + low]
 
 
 # -- files: a graph that was imported writes and reads none
