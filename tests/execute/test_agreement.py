@@ -48,7 +48,7 @@ def executed(case: Case, threads: int | None = None, native: bool = True) -> dic
 
 
 @QUIET
-@given(programs(control=("while", "if")))
+@given(programs())
 def test_executables(case):
     wanted = run(case.program, case.arrays)
     case.agree(executed(case), wanted)
