@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.core.dtypes import int32
+from talweg.core.primitive import later
 from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat
 from talweg.lower.loops import Buffer, If, Kernel, Repeat, Store, load
 from talweg.lower.nests import plain_loops
 from talweg.lower.pull import Pull, UnloweredError, can_pull, is_plain
+from talweg.lower.views import base_of
 from talweg.lower.windows import Window, copied, resolved
 from talweg.passes.rows import row, with_row
 from talweg.passes.straight import Equation, Straight, Value
@@ -119,12 +121,23 @@ class _Rounds:
         window = self._window(stack, place)
         overwritten = self._overwritten(stack, place)
         if not overwritten and not place.reads and is_plain(value.dtype):
-            outputs.append((value, window))
+            outputs.append((self._own(value), window))
             return
         key = (stack, len(state))
         self.straight.states.append((key, Value((0,), value.dtype), value))
         state[key], conflicts[key] = window, overwritten
         places[key] = place.reads
+
+    def _own(self, value: Value) -> Value:
+        """A value that the body computes: a copy of one that it is given."""
+        base = base_of(value)
+        if base.content is None and base not in self.inner_buffers:
+            return value
+        equation = Equation(later("identity"), [value], {})
+        copy = Value(value.dims, value.dtype)
+        equation.outputs, copy.maker = (copy,), equation
+        self.straight.equations.append(equation)
+        return copy
 
     def _overwritten(self, before: Value, place: _Place | None = None) -> dict[Value, bool]:
         """The values that are lost when a carried value, or a row of it, is written.

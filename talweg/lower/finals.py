@@ -76,7 +76,7 @@ def _ordered(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]]:
                 if value in writer.loads and (not own or value in writer.elsewhere):
                     return [], [writer]
     for nest in finals:
-        if not _order_members(nest, lost):
+        if not order_members(nest, lost):
             return [], [nest]
     ordered: list[Nest] = []
     left = list(finals)
@@ -89,19 +89,26 @@ def _ordered(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]]:
     return ordered, []
 
 
-def _order_members(nest: Nest, lost: dict) -> bool:
-    """Put the members of a nest that read a value before the one that writes it, if possible."""
-    after: dict[Value, set] = {value: set() for value in nest.members}
+def order_members(nest: Nest, lost: dict) -> bool:
+    """Put the members of a nest in an order in which none reads what another one has overwritten.
+
+    What a member reads is in a register for the members after it.
+    """
+    targets: dict[Value, set] = {value: set() for value in nest.members}
     for writer, target in nest.targets:
-        for value in {} if isinstance(target, Buffer) else lost[target]:
-            readers = [x for x in nest.members if value in nest.own_loads.get(x, ())]
-            after[writer].update([reader for reader in readers if reader is not writer])
+        targets[writer].update({} if isinstance(target, Buffer) else lost[target])
+    own = {value: nest.own_loads.get(value, set()) for value in nest.members}
     left, ordered = list(nest.members), []
+    known: set[Value] = set()
     while left:
-        ready = [value for value in left if not after[value].intersection(left)]
-        if not ready:
+        for value in left:
+            fresh = targets[value] - known - own[value]
+            if not any(fresh & own[other] for other in left if other is not value):
+                break
+        else:
             return False
-        ordered += ready
-        left = [value for value in left if value not in ready]
+        left.remove(value)
+        ordered.append(value)
+        known |= own[value]
     nest.members[:] = ordered
     return True

@@ -32,6 +32,8 @@ class NestBuilder:
 
     def __init__(self, nest: Nest, elsewhere: Callable, wanted: Callable, new: Callable):
         self.nest, self.elsewhere, self.wanted, self.new = nest, elsewhere, wanted, new
+        self.also: dict[Value, list[Buffer]] = {}  # where members are stored, too
+        self.loads: dict[tuple, Expr] = {}  # one load of each place
         nest.set_axes()
         self.level = 0
         self.made: dict[Value, Expr] = {}  # members so far: the element of this place
@@ -88,7 +90,12 @@ class NestBuilder:
         place = flat(index, value.dims)
         if base not in self.made:
             buffer = self.elsewhere(base)
-            return None if buffer is None else guarded(buffer, place, guard)
+            if buffer is None:
+                return None
+            key = (buffer, place, guard)
+            if key not in self.loads:
+                self.loads[key] = guarded(buffer, place, guard)
+            return self.loads[key]
         if base in self.tiles or nest.levels[base] == self.level:
             return self.made[base]
         buffer = self.wanted(base)
@@ -117,6 +124,7 @@ class NestBuilder:
         buffer = self.wanted(value)
         if buffer is not None:
             stores.append(Store(buffer, place, expr))
+        stores += [Store(other, place, expr) for other in self.also.get(value, ())]
         if value in self.local:
             stores.append(Store(self.local[value], self._column(), expr))
         return stores

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from talweg.passes import control  # noqa: F401 -- so that loops and branches are known
 from talweg.passes.repeats import improve_loops
 from talweg.passes.simplify import simplify
 from talweg.passes.split import split
@@ -16,7 +17,9 @@ PASSES: dict[str, Callable[[Straight], None]] = {
 }
 
 
-def optimize(straight: Straight) -> None:
-    """All passes, one after the other."""
-    for run in PASSES.values():
+def optimize(straight: Straight, after: Callable[[str], None] | None = None) -> None:
+    """All passes, one after the other; `after` is told the name of each when it is done."""
+    for name, run in PASSES.items():
         run(straight)
+        if after is not None:
+            after(name)

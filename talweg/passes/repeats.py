@@ -1,10 +1,10 @@
 """Loops made better: what is not needed goes, what can be done for all trips at once leaves them.
 
 * What nobody needs: results, carried values, inputs (`pruned`, which goes into all bodies).
-* A row that no earlier trip has written holds what it did at first, often zero.  So the cotangent of
-  a list that a loop has read element by element becomes a stack whose rows are only written.
-* A sum over all trips of products of matrices is one product of stacks after the loop (gradients of
-  weights); likewise sums of rows of what is stacked for that.
+* A row that no earlier trip has written holds what it did at first, often zero.  So the cotangent
+  of a list that a loop has read element by element becomes a stack whose rows are only written.
+* A sum over all trips of products of matrices is one product of stacks after the loop (gradients
+  of weights); likewise sums of rows of what is stacked for that.
 * A product of a row of a known stack and a known matrix is a row of one product before the loop.
 """
 
@@ -54,12 +54,12 @@ def _improve(straight: Straight) -> None:
 def _improve_bodies(choice: Choice) -> None:
     """Rewrite the loops in the bodies of a branch."""
     for number, inner in enumerate(choice.bodies):
-        rows = [row for row in choice.results if row[number] is not None]
-        inner.outputs = [row[number] for row in rows]  # type: ignore[misc]
+        own = [values for values in choice.results if values[number] is not None]
+        inner.outputs = [values[number] for values in own]  # type: ignore[misc]
         _improve(inner)
         simplify(inner)
-        for row, value in zip(rows, inner.outputs):
-            row[number] = value
+        for values, value in zip(own, inner.outputs):
+            values[number] = value
         inner.outputs = []
 
 
@@ -219,6 +219,7 @@ class Rounds:
         if renamed:
             self.rename(renamed)
             self._drop_zeros()
+        prune(self.inner, {carried.after for carried in self.body.carried})
 
     def _first_written(self, carried: Carried, writes: list) -> NDArray | None:
         """For each row, the first trip that writes it."""
@@ -260,6 +261,7 @@ class Rounds:
 
     def _find_totals(self) -> None:
         uses, dropped = self.uses(), set()
+        self._find_stacks(uses)
         sums = []
         for place, carried in enumerate(list(self.body.carried)):
             added = self._added(carried, uses)
@@ -274,12 +276,21 @@ class Rounds:
             elif made.maker is not None and made.maker.prim.name == "reduce_sum":
                 sums.append((place, made, views))
         for place, made, views in sums:
-            stack = self.stacks.get(made.maker.inputs[0])
+            stack = self.stacks.get(_unshaped(made.maker.inputs[0]))
             if stack is not None:
                 operands = [(self.outputs[stack[0]], None)]
                 self.totals.append(Total(self, place, made.maker, operands, views))
                 dropped.add(place)
         self.drop(dropped)
+
+    def _find_stacks(self, uses: dict) -> None:
+        """The values of which there are stacks already, with a row for each trip."""
+        for place, carried in enumerate(self.body.carried):
+            writes = self._writes(carried, uses)
+            if writes and len(writes) == 1 and self._fills(carried, writes):
+                numbers = self.inner.numbers(writes[0][0])
+                if numbers is not None and len(numbers) == carried.before.dims[0] == self.trips:
+                    self.stacks.setdefault(_unshaped(writes[0][1]), (place, numbers))
 
     def _added(self, carried: Carried, uses: dict) -> Value | None:
         """What each trip adds to a carried value that is not used otherwise."""
@@ -317,10 +328,10 @@ class Rounds:
 
     def _rows_of(self, value: Value) -> tuple[Value, NDArray] | None:
         """(stack outside, rows) if the value in each trip is a row of its own, together a block."""
-        if value in self.stacks:
-            place, order = self.stacks[value]
-            return self.outputs[place], order
         source = _unshaped(value)
+        if source in self.stacks:
+            place, order = self.stacks[source]
+            return self.outputs[place], order
         if source.maker is None or source.maker.prim is not row:
             return None
         stack, index = source.maker.inputs
@@ -341,7 +352,7 @@ class Rounds:
         after = self.inner.apply(with_row, [before, index, value], {})
         start = Value(before.dims, before.dtype, np.zeros((), before.dtype.numpy_dtype))
         place = self.carry(before, after, start, True)
-        self.stacks[value] = place, order
+        self.stacks[_unshaped(value)] = place, order
         return place
 
     # -- equal stacks, and stacks of which every row is written
@@ -353,13 +364,18 @@ class Rounds:
             writes = self._writes(carried, uses)
             if not writes or uses.get(carried.before, 0) != 1 or not self._fills(carried, writes):
                 continue
-            key = (carried.before.dims, carried.before.dtype, *writes)
+            key = (carried.before.dims, carried.before.dtype, *[self._key(i, x) for i, x in writes])
             if key in first:
                 self.merged[self.outputs[place]] = self.outputs[first[key]]
                 dropped.add(place)
             else:
                 first[key] = place
         self.drop(dropped)
+
+    def _key(self, index: Value, value: Value) -> tuple:
+        """What makes two writes the same."""
+        numbers = self.inner.numbers(index)
+        return value, index if numbers is None else numbers.tobytes()
 
     def _fills(self, carried: Carried, writes: list) -> bool:
         """Whether all rows of a stack are written, whatever happens."""
@@ -400,7 +416,9 @@ class Total:
         else:
             axes = tuple([0, *[axis + 1 for axis in maker.params["axes"]]])
             params = {"axes": axes, "keepdims": False}
-            found = outer.apply(maker.prim, stacks, params, maker.node)
+            shape = {"shape": (rounds.trips, *maker.inputs[0].dims)}
+            whole = outer.apply(later("reshape"), stacks, shape)
+            found = outer.apply(maker.prim, [whole], params, maker.node)
             dims = maker.output.dims
             if found.dims != dims:
                 found = outer.apply(later("reshape"), [found], {"shape": dims})
@@ -503,10 +521,10 @@ def _prune_choice(equation: Equation, needed: set[Value]) -> None:
     inputs = [index]
     for number, inner in enumerate(choice.bodies):
         own = [(x, next(outer)) for x in inner.inputs]
-        wanted = {row[number] for row in choice.results if row[number] is not None}
+        wanted = {v[number] for v in choice.results if v[number] is not None}
         prune(inner, wanted)
         used = {x for e in inner.equations for x in e.inputs}
-        used |= {row[number] for row in choice.results}
+        used |= {values[number] for values in choice.results}
         own = [(x, value) for x, value in own if x in used]
         inner.inputs[:] = [x for x, _ in own]
         inputs += [value for _, value in own]
