@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from talweg.core.dtypes import DType, bool_, int32, int64
+from talweg.core.dtypes import DType, bool_, int32, int64, uint64
 from talweg.lower.index import Element, Index, flat
 from talweg.lower.loops import Expr, binary, const, number, within
 from talweg.lower.scalars import SCALARS
@@ -130,11 +130,20 @@ class ScalarHandler:
         """
         if not x.dtype.is_floating or not dtype.is_integer:
             return self.cast(x, dtype)
+        if dtype.name == "uint64":
+            return self._unsigned(x)
         wide = int64 if dtype.size == 8 or dtype.name == "uint32" else int32
         low = -(2.0 ** (8 * wide.size - 1))
         fits = self.logical_and(self.greater_equal(x, low), self.less(x, -low))
         lowest = const(int(low), wide)
         return self.cast(self.select(fits, self.cast(x, wide), lowest), dtype)
+
+    def _unsigned(self, x: Expr) -> Expr:
+        """A float as uint64: from 2⁶³ on, what is more than that is converted."""
+        large = self.greater_equal(x, 2.0**63)
+        rest = self.converted(self.select(large, x - 2.0**63, x), int64)
+        top = self.select(large, const(1 << 63, uint64), const(0, uint64))
+        return self.xor(self.cast(rest, uint64), top)
 
     def place(self, index: tuple, dims: tuple) -> Index:
         """Where the element at `index` stands in row-major order."""

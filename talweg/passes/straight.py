@@ -3,8 +3,7 @@
 `specialize` takes a functionalized `Program` and what its inputs and variables are (shapes and
 dtypes), and gives a `Straight` program: every size is a number, calls are put in place, what only
 depends on shapes or is small and constant is computed.  Histories become what they stand for: they
-exist while this runs, not later.  Where that cannot be done `NotStraightError` is raised,
-with the reason.
+exist while this runs, not later.  Where that cannot be done a `NotStraightError` says why.
 """
 
 from __future__ import annotations
@@ -140,6 +139,7 @@ class Straight:
             requires(Expansion(self, node), *inputs, **params)
         expand = prim.lowering.get("expand")
         if expand is not None:
+            inferred(prim, inputs, params)  # which refuses what it would refuse by itself
             found = expand(Expansion(self, node), *inputs, **params)
             if found is not NotImplemented:
                 return found
@@ -158,7 +158,7 @@ class Straight:
 
     def _new(self, prim: Primitive, inputs: Sequence, params: dict, node: Any) -> Any:
         equation = Equation(prim, inputs, params, node)
-        known = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
+        known = inferred(prim, inputs, params)
         avals = known if prim.multiple else (known,)
         for aval in avals:
             if aval.dims is None or not all(type(size) is int for size in aval.dims):
@@ -168,6 +168,14 @@ class Straight:
             value.maker = equation
         self.equations.append(equation)
         return equation.outputs if prim.multiple else equation.output
+
+
+def inferred(prim: Primitive, inputs: Sequence, params: dict) -> Any:
+    """What `infer` says; a NotStraightError where it refuses, for the interpreter to raise."""
+    try:
+        return prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
+    except OpError as error:
+        raise NotStraightError(f"{prim.name} refuses its operands: {error}") from error
 
 
 _KEEP_LIMITS = frozenset(("row", "reshape", "cast"))
@@ -247,7 +255,7 @@ def _folded(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
     arrays = [x.content for x in inputs]
     if max([array.size for array in arrays]) > FOLDED or prim.memory == "host":
         return None
-    known = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
+    known = inferred(prim, inputs, params)
     sizes = known.dims
     if sizes is None or not all(type(s) is int for s in sizes) or math.prod(sizes) > FOLDED:
         return None
@@ -264,13 +272,16 @@ _SPREAD = frozenset(("broadcast_to", "reshape", "transpose"))
 
 def _filled(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
     """A result of which all elements are one number."""
-    known = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
+    known = inferred(prim, inputs, params)
     if known.dims is None or not all(type(size) is int for size in known.dims):
         return None
     if not prim.elementwise:
         return Value(known.dims, known.dtype, inputs[0].content)
-    with np.errstate(all="ignore"):
-        number = np.asarray(prim.numpy(*[x.content for x in inputs], **params))
+    try:
+        with np.errstate(all="ignore"):
+            number = np.asarray(prim.numpy(*[x.content for x in inputs], **params))
+    except OpError:  # the interpreter will raise it
+        return None
     return Value(known.dims, known.dtype, number.astype(known.dtype.numpy_dtype))
 
 

@@ -309,7 +309,7 @@ class overlap_add:
     def expand(t, x, *, step, size):
         *lead, count, length = x.dims
         pieces = -(-length // step)  # frames that lie over one place
-        if not x.size or not size or pieces > 8:
+        if not x.size or not size or pieces > 8 or x.dtype.is_bool:
             return NotImplemented
         zero, zeros = t.array(np.zeros((), x.dtype.numpy_dtype)), (0,) * len(lead)
         ends = {"low": (*zeros, 0, 0), "high": (*zeros, 0, pieces * step - length)}

@@ -140,6 +140,8 @@ class sum_like:
         return broadcast_like(h, g)
 
     def expand(t, g, x):
+        if g.dtype.is_bool:
+            return NotImplemented
         lead = len(g.dims) - len(x.dims)
         sizes = list(zip(g.dims[lead:], x.dims))
         axes = [i + lead for i, (n, own) in enumerate(sizes) if own == 1 != n]
