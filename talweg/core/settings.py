@@ -63,7 +63,10 @@ def boolean(text: str) -> bool:
 
 
 debug = Setting(
-    "debug", int, 0, "how much to print: 1 events, 2 timings, 3 fusion, 4 loops, 5 LLVM"
+    "debug",
+    int,
+    0,
+    "how much to print: 1 compiled or not, 2 timings, 3 fusion, 4 loops, 5 LLVM, 6 assembly",
 )
 check = Setting(
     "check", boolean, False, "re-derive every result's shape and dtype after each kernel"
@@ -77,3 +80,5 @@ executor = Setting(
     "auto",
     "what runs graphs: interpret, llvm (compiled from the first call), auto",
 )
+dump = Setting("dump", str, "", "folder into which every stage of what is compiled is written")
+profile = Setting("profile", boolean, False, "remember how compiled programs were called last")

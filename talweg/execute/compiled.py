@@ -6,24 +6,31 @@ somebody else refers to (a tensor, a view) is copied first.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import Any
 
 import numpy as np
 
+from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.execute import interpret
-from talweg.execute.llvm.executable import Executable
+from talweg.execute.llvm import jit
+from talweg.execute.llvm.executable import Executable, module_text
 from talweg.execute.llvm.threads import wanted
+from talweg.execute.stages import Stages
 from talweg.graph.node import Node
 from talweg.kernels import random_streams
 from talweg.kernels.random_bits import state_of_stream
 from talweg.lower.build import Lowered, build
 from talweg.lower.text import to_text
+from talweg.passes import straight_text
 from talweg.passes.functionalize import Program
 from talweg.passes.pipeline import optimize
 from talweg.passes.straight import NotStraightError, Straight, specialize
+
+CALLED: list[Compiled] = []  # what `talweg profile` asks for
 
 
 class Compiled:
@@ -36,12 +43,15 @@ class Compiled:
     def __init__(self, program: Program, arguments: list, state: Any):
         avals = [Aval(array.shape, of_numpy(array.dtype)) for array in arguments]
         self._same = values_of_variables(program, arguments, state)
-        straight = straightened(program, avals, state, self._same)
+        stages, clock = Stages(program.name), [time.perf_counter()]
+        straight = straightened(program, avals, state, self._same, stages)
+        clock.append(time.perf_counter())
         self._kept = [i for i in range(len(arguments)) if i not in self._same]
         self._shared = Counter(self._same.values())
         self.lowered: Lowered = build(straight, threads=wanted())
         straight.forget()
         lowered = self.lowered
+        clock.append(time.perf_counter())
         read = [buffer for _, buffer, written in lowered.states if not written]
         self.executable = Executable(
             lowered.program,
@@ -50,17 +60,25 @@ class Compiled:
             outputs=lowered.outputs,
             key=to_text(lowered.program),
         )
+        clock.append(time.perf_counter())
+        if stages.wanted:
+            show(stages, lowered, clock)
         self._streams = straight.streams
         states = self.lowered.states
         self._read = [variable for variable, _, written in states if not written]
         self._written = [variable for variable, _, written in states if written]
         self._shapes = [aval.dims for aval in avals]
         self._enter = self.executable.enter
+        self.name, self.last = program.name, None
+        if settings.profile.get():
+            CALLED.append(self)
         self._guard = self.lowered.guard
         self._plain = not states and not self._streams
 
     def __call__(self, program: Program, arguments: list, state: Any) -> list | None:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""
+        if self.last is None and CALLED:
+            self.last = (arguments, state)
         if self._plain:
             outputs = self._enter(arguments, [])
             if type(outputs) is not list:
@@ -107,7 +125,23 @@ def values_of_variables(program: Program, arguments: list, state: Any) -> dict[i
             if id(array) in variables}  # fmt: skip
 
 
-def straightened(program: Program, avals: list[Aval], state: Any, same: dict) -> Straight:
+def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
+    """Tell those who look what a program has become."""
+    reasons = [f"{value}: {text}\n" for value, text in lowered.reasons]
+    stages.add("nests.txt", lambda: "".join(reasons), 3)
+    stages.add("loops.txt", lambda: to_text(lowered.program), 4)
+    if stages.folder or stages.level >= 5:
+        llvm = module_text(lowered.program)
+        stages.add("llvm.ll", lambda: llvm, 5)
+        stages.add("assembly.s", lambda: jit.assembly(llvm), 6)
+    parts = ("straightened", "lowered", "machine code")
+    seconds = {part: b - a for part, a, b in zip(parts, clock, clock[1:])}
+    stages.done(seconds, len(lowered.program.blocks))
+
+
+def straightened(
+    program: Program, avals: list[Aval], state: Any, same: dict, stages: Stages
+) -> Straight:
     """The optimized straight program, for what variables are now."""
     states = {}
     for variable in program.starts:
@@ -118,7 +152,12 @@ def straightened(program: Program, avals: list[Aval], state: Any, same: dict) ->
             raise NotStraightError(f"the variable {variable.name} has no value")
         states[variable] = Aval(array.shape, of_numpy(array.dtype))
     straight = specialize(program, avals, states, same)
-    optimize(straight)
+    if stages.folder:
+        stages.add("straight-0.txt", lambda: straight_text.to_text(straight), 9)
+        optimize(straight, lambda name: stages.add(
+            f"straight-{name}.txt", lambda: straight_text.to_text(straight), 9))  # fmt: skip
+    else:
+        optimize(straight)
     return straight
 
 

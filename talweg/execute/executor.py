@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core import settings
-from talweg.execute import interpret
+from talweg.execute import interpret, stages
 from talweg.passes.functionalize import Program
 from talweg.passes.straight import NotStraightError
 
@@ -112,6 +112,7 @@ class Tier:
             return compiled(program, arguments, state)
         except Exception as error:  # noqa: BLE001 -- the program is right, and can be run
             program.notes.append(f"interpreted: the compiler failed: {error!r}")
+            stages.refused(program.name, f"the compiler failed: {error!r}")
             return REFUSED
 
 
@@ -127,6 +128,7 @@ def compiled(program: Program, arguments: list, state: Any) -> Any:
         return compiler.Compiled(program, arguments, state)
     except NotStraightError as error:
         program.notes.append(f"interpreted: {error}")
+        stages.refused(program.name, error)
         return REFUSED
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from talweg.core.dtypes import int64
 from talweg.core.provenance import describe
-from talweg.execute.compiled import Compiled
+from talweg.execute.compiled import CALLED, Compiled
 from talweg.execute.llvm.executable import Executable
 from talweg.lower.cost import Cost, of_blocks
 from talweg.lower.loops import Call, Host, Kernel, LoopProgram, Pointer
@@ -115,6 +115,15 @@ def _time_of(block: Any, seconds: float) -> KernelTime:
     names = getattr(block, "names", (type(block).__name__.lower(),))
     name = getattr(block, "name", type(block).__name__.lower())
     return KernelTime(name, " ".join(names), cost, seconds, least, line)
+
+
+def report() -> str:
+    """The profiles of all compiled programs that were called while the setting `profile` was on."""
+    found = []
+    for compiled in CALLED:
+        if compiled.last is not None:
+            found.append(f"{compiled.name}\n{table(profile(compiled, *compiled.last))}")
+    return "\n\n".join(found) or "nothing was compiled"
 
 
 def table(times: list[KernelTime]) -> str:

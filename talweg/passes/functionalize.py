@@ -46,10 +46,11 @@ class Step:
 class Program:
     """What an executor runs; see this module's docstring."""
 
-    __slots__ = ("constants", "inputs", "needs", "notes", "outputs", "places", "size", "starts",
-                 "steps", "tier", "writes")  # fmt: skip
+    __slots__ = ("constants", "inputs", "name", "needs", "notes", "outputs", "places", "size",
+                 "starts", "steps", "tier", "writes")  # fmt: skip
 
     def __init__(self) -> None:
+        self.name = "program"
         self.inputs: list[int] = []
         self.constants: list[tuple[int, Any]] = []
         self.starts: dict[Any, int] = {}  # variable -> slot of its value at the start
@@ -90,6 +91,7 @@ def program_of(body: Body, kept: tuple = (), everything: bool = False) -> Progra
         if everything:
             for step in found.steps:
                 step.everything = step.remembers
+        found.name = body.name or "body"
         body.programs[key] = found
     return found
 

@@ -1,0 +1,62 @@
+"""Looking at how a program becomes machine code: what is printed, and what is written to a folder.
+
+`TALWEG_DEBUG=n` prints to stderr: 1 what is compiled or not, and why; 2 how long it took; 3 what is
+computed together, and why no more; 4 the loop program; 5 LLVM's; 6 the assembly.
+`TALWEG_DUMP=folder` writes every stage of every program that is compiled into the folder.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from talweg.core import settings
+
+_numbers = itertools.count()
+
+
+class Stages:
+    """The stages of one program, as they are reached; nothing is kept if nobody looks."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.level = settings.debug.get()
+        self.folder = settings.dump.get()
+        self.texts: dict[str, str] = {}
+
+    @property
+    def wanted(self) -> bool:
+        """Whether somebody looks."""
+        return bool(self.level or self.folder)
+
+    def add(self, stage: str, text: Callable[[], str], level: int) -> None:
+        """A stage has been reached; `level` is that of TALWEG_DEBUG from which it is printed."""
+        if self.folder or self.level >= level:
+            self.texts[stage] = made = text()
+            if self.level >= level:
+                print(f"-- {self.name}: {stage}\n{made}", file=sys.stderr)
+
+    def done(self, seconds: dict[str, float], blocks: int) -> None:
+        """The program is compiled; `seconds` by part."""
+        if self.level >= 1:
+            parts = "".join(f", {key} {value * 1e3:.0f} ms" for key, value in seconds.items())
+            timing = parts if self.level >= 2 else ""
+            print(f"talweg: {self.name} compiled, {blocks} blocks{timing}", file=sys.stderr)
+        if self.folder:
+            write(Path(self.folder) / f"{next(_numbers):03d}-{self.name}", self.texts)
+
+
+def refused(name: str, reason: Any) -> None:
+    """A program is left to the interpreter."""
+    if settings.debug.get() >= 1:
+        print(f"talweg: {name} is interpreted: {reason}", file=sys.stderr)
+
+
+def write(folder: Path, texts: dict[str, str]) -> None:
+    """Each text as a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for stage, text in texts.items():
+        (folder / stage).write_text(text)
