@@ -159,6 +159,14 @@ def test_arguments_that_do_not_fit(wrong, native):
     np.testing.assert_array_equal(executable([X, X])[0], X + X)
 
 
+def test_the_native_function_declines_what_it_does_not_know():
+    executable = Executable(addition())
+    executable([X, X])
+    for arguments in ((), ([X, X],), ([X, X], [], []), ((X, X), []), ([X, X], None), (3, [])):
+        assert executable.enter(*arguments) is None
+    assert type(executable.enter([X, X], [])) is list
+
+
 def test_arguments_in_a_tuple(native):
     (z,) = Executable(addition(), native=native)((X, X), ())
     np.testing.assert_array_equal(z, X + X)

@@ -335,6 +335,9 @@ done:
 define ptr @talweg_entry(ptr %self, ptr %arguments, i64 %count) {
 entry:
   %program = call ptr @PyLong_AsVoidPtr(ptr %self)
+  %two = icmp eq i64 %count, 2
+  br i1 %two, label %lists, label %decline
+lists:
   %inputs = call i64 @number(ptr %program, i64 $program.inputs$)
   %states = call i64 @number(ptr %program, i64 $program.states$)
   %all = add i64 %inputs, %states
@@ -345,7 +348,7 @@ entry:
   %good = and i1 %inputs.good, %states.good
   br i1 %good, label %search, label %decline
 search:
-  %from = phi ptr [%program, %entry], [%frame.next.at, %used]
+  %from = phi ptr [%program, %lists], [%frame.next.at, %used]
   %frame = load ptr, ptr %from, align 8
   %frame.next.at = getelementptr i8, ptr %frame, i64 $frame.next$
   %last = icmp eq ptr %frame, null
@@ -370,17 +373,18 @@ compare:
   br i1 %overlap, label %free.frame, label %outputs
 forget:
   call void @PyErr_Clear()
+  call void @hold(ptr %frame, i64 %all, i1 false)
   br label %free.frame
 free.frame:
   store i64 0, ptr %busy.at, align 8
   br label %decline
-outputs:
+outputs:                                          ; from here on Python code may run
+  call void @hold(ptr %frame, i64 %all, i1 true)
   %result = call ptr @make_outputs(ptr %program, ptr %frame)
   %no.memory = icmp eq ptr %result, null
   br i1 %no.memory, label %forget, label %start
 start:
   call void @place_parts(ptr %program, ptr %frame)
-  call void @hold(ptr %frame, i64 %all, i1 true)
   %release = call i64 @number(ptr %program, i64 $program.release$)
   %releases = icmp ne i64 %release, 0
   br i1 %releases, label %without, label %with
