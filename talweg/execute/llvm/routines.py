@@ -18,6 +18,8 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
 
 from talweg.core.errors import InternalError
 from talweg.execute.llvm import jit
@@ -61,7 +63,10 @@ def _wrappers() -> jit.Code:
 
 
 def blas(name: str) -> int:
-    """The address of a Fortran BLAS routine."""
+    """The address of a Fortran BLAS routine: in SciPy's own OpenBLAS, or by `cython_blas`."""
+    library = _library()
+    if library is not None and hasattr(library, f"scipy_{name}_"):
+        return ctypes.cast(getattr(library, f"scipy_{name}_"), ctypes.c_void_p).value or 0
     capsule = _cython_blas().__pyx_capi__[name]
     get_name = ctypes.pythonapi.PyCapsule_GetName
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -73,7 +78,9 @@ def blas(name: str) -> int:
 @functools.cache
 def thread_functions() -> tuple[int, int]:
     """The addresses of what sets and gets the number of BLAS's threads; 0 if there is nothing."""
-    library = ctypes.CDLL(_cython_blas().__file__)  # a look-up goes on to what it is linked with
+    library = _library()
+    if library is None:  # a look-up goes on to what a library is linked with
+        library = ctypes.CDLL(_cython_blas().__file__)
     for setter, getter in _THREADS:
         if hasattr(library, setter) and hasattr(library, getter):
             found = [getattr(library, name) for name in (setter, getter)]
@@ -82,8 +89,24 @@ def thread_functions() -> tuple[int, int]:
     return 0, 0
 
 
+@functools.cache
+def _library() -> ctypes.CDLL | None:
+    """The OpenBLAS in SciPy's wheel, loaded in 20 ms where importing `scipy.linalg` takes 300."""
+    found = find_spec("scipy")
+    if found is None or found.origin is None:
+        return None
+    folder = Path(found.origin).parents[1] / "scipy.libs"
+    for path in sorted(folder.glob("libscipy_openblas-*")):
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError:
+            continue
+    return None
+
+
+@functools.cache
 def _cython_blas():
-    from scipy.linalg import cython_blas  # a fifth of a second; only programs with products pay
+    from scipy.linalg import cython_blas  # where SciPy has another BLAS
 
     return cython_blas
 
