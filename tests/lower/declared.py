@@ -19,6 +19,14 @@ from talweg.passes.straight import Straight, Value
 def straight_of(prim: Primitive, arrays: list, params: dict, constants: tuple = ()) -> Straight:
     """The program of one equation; operands at the places `constants` are known."""
     straight = Straight()
+    add(straight, prim, arrays, params, constants)
+    return straight
+
+
+def add(
+    straight: Straight, prim: Primitive, arrays: list, params: dict, constants: tuple = ()
+) -> list[Value]:
+    """Apply a primitive to new inputs of a program; the results, which are outputs."""
     values = []
     for place, array in enumerate(arrays):
         value = Value(array.shape, of_numpy(array.dtype), array if place in constants else None)
@@ -26,8 +34,9 @@ def straight_of(prim: Primitive, arrays: list, params: dict, constants: tuple = 
         if place not in constants:
             straight.inputs.append(value)
     results = straight.apply(prim, values, params)
-    straight.outputs = list(results) if prim.multiple else [results]
-    return straight
+    results = list(results) if prim.multiple else [results]
+    straight.outputs += results
+    return results
 
 
 def hosts(program: LoopProgram) -> list[str]:
