@@ -380,3 +380,13 @@ def test_gemm(transpose_x, transpose_y, beta):
                     total += x[i * 40 + 2 + a] * y[i * 42 + 1 + b]
                 wanted[place] = 2 * total + (beta * z[place] if beta else 0)
     np.testing.assert_allclose(found, wanted, 1e-12)
+
+
+def test_clock():
+    program = parse(
+        "program p\n  t: output int64[2]\nkernel k:\n  call clock(&t[0]) reads writes t\n"
+        "  call clock(&t[1]) reads writes t\n"
+    )
+    check(program)
+    first, second = run(program, {})["t"].tolist()
+    assert first < second
