@@ -11,6 +11,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError, NotEagerError
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
+from talweg.execute.heavy import heavy
 from talweg.graph.node import BODY, GRAPH
 
 STRUCTURED = frozenset((BODY, GRAPH))
@@ -30,7 +31,10 @@ def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
     except NotEagerError:  # a tensor of a graph, while no graph is in force
         return dispatch.bind(prim, operands, params)
     try:
-        result = run(prim.numpy, *arrays, **params)
+        if prim.memory == "window":
+            result = heavy.run(prim, arrays, params, run)
+        else:
+            result = run(prim.numpy, *arrays, **params)
     except Exception as error:  # noqa: BLE001 -- every kind is sorted out there
         result = sort_out(prim, arrays, params, error)
     if verifying.value:

@@ -24,11 +24,12 @@ from talweg.graph.node import Node
 from talweg.kernels import random_streams
 from talweg.kernels.random_bits import state_of_stream
 from talweg.lower.build import Lowered, build
+from talweg.lower.loops import Host
 from talweg.lower.text import to_text
 from talweg.passes import straight_text
 from talweg.passes.functionalize import Program
 from talweg.passes.pipeline import optimize
-from talweg.passes.straight import NotStraightError, Straight, specialize
+from talweg.passes.straight import NotStraightError, Straight, Value, specialize
 
 CALLED: list[Compiled] = []  # what `talweg profile` asks for
 
@@ -123,6 +124,23 @@ def values_of_variables(program: Program, arguments: list, state: Any) -> dict[i
                  if type(variable) is not Node}  # fmt: skip
     return {place: variables[id(array)] for place, array in enumerate(arguments)
             if id(array) in variables}  # fmt: skip
+
+
+def alone(prim: Any, arrays: list, params: dict) -> Any:
+    """One operation as machine code; False if its NumPy kernel would be called from it."""
+    straight = Straight()
+    for array in arrays:
+        straight.inputs.append(Value(array.shape, of_numpy(array.dtype)))
+    result = straight.apply(prim, straight.inputs, params)
+    straight.outputs = list(result) if prim.multiple else [result]
+    optimize(straight)
+    lowered = build(straight, prim.name, wanted())
+    straight.forget()
+    if lowered.guard or any(isinstance(block, Host) for block in lowered.program.blocks):
+        return False
+    return Executable(
+        lowered.program, lowered.inputs, [], lowered.outputs, key=to_text(lowered.program)
+    )
 
 
 def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:

@@ -175,7 +175,8 @@ class _Builder:
             if buffer is None:
                 return None
             loops = general_loops(value.maker, buffer, Pull(self.stored_at))
-            return Kernel(f"{self.name}k{nest.number}", loops, (value.maker.prim.name,))  # type: ignore[union-attr]
+            names = [maker.prim.name for maker in (value.maker,) if maker is not None]
+            return Kernel(f"{self.name}k{nest.number}", loops, names)
         if not nest.final and not any(value in self.buffers for value in nest.members):
             return None
         nest.targets = [(value, target if isinstance(target, Buffer) else self.state[target])

@@ -171,7 +171,7 @@ class ScalarHandler:
         for condition in conditions:
             if condition is not None:
                 both = (found, condition)
-                found = condition if found is None else Expr("logical_and", both, bool_)  # type: ignore[arg-type]
+                found = condition if found is None else self.logical_and(*both)
         return found
 
 

@@ -39,7 +39,8 @@ def matmul(builder: Any, equation: Equation, name: str) -> list | None:
     target = number * (rows * n) + row * n
     z, left, right = [builder.memory_of(value), *[builder.buffer_of(v.view.base) for v in (x, y)]]
     by_row = 1 if x.view.turned else x.view.stride
-    arguments = [Index(int(x.view.turned)), Index(int(y.view.turned)), Index(height), Index(n), Index(k),
+    turned = [Index(int(operand.view.turned)) for operand in (x, y)]
+    arguments = [*turned, Index(height), Index(n), Index(k),
                  const(1.0, value.dtype), Pointer(left, x.start(batch) + row * by_row),
                  Index(x.view.stride), Pointer(right, y.start(batch)), Index(y.view.stride),
                  const(0.0, value.dtype), Pointer(z, target), Index(n)]  # fmt: skip

@@ -1,8 +1,8 @@
 """Hints about memory that is too big for the caches.
 
 Where a row is read a second time, from cache, memory has nothing to do: there the next row is asked
-for (`rows_ahead`).  So a pass that waits for memory and one that computes overlap.  Results that are
-too big to stay in cache are written past it, without being read first (`is_streamed`).
+for (`rows_ahead`).  So a pass that waits for memory and one that computes overlap.  Results too big
+to stay in cache are written past it, without being read first (`is_streamed`).
 """
 
 from __future__ import annotations
