@@ -89,12 +89,13 @@ def panels_of(
 
 def padded_copy(
     source: Buffer, start: Index, target: Buffer, windows: Windows, rows: int, block: Index,
-    width: int, part: Index,
+    width: int, part: Index, zero_rows: bool = True,
 ) -> list:  # fmt: skip
     """Copies what `rows` rows of results from row number `block` * rows on read, zeros round it.
 
     `start` is where the image begins in `source`.  The copy, from the first place read on, is
     image number `part` of `target` [channels / width, images, *spans, width].
+    zero_rows: whether rows outside of the image are made, too.
     """
     lines = windows.lines
     spans = [lines[0].covered(rows), *[line.span for line in lines[1:]]]
@@ -133,7 +134,7 @@ def padded_copy(
     if high == low:
         body = zero(0, spans[-1])
     elif inside is not None:
-        body = [When(inside, body, zero(0, spans[-1]))]
+        body = [When(inside, body, zero(0, spans[-1]) if zero_rows else [])]
     return wrapped(axes, body, "serial")
 
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from talweg.lower.blocks_convolution_copies import VECTOR_BYTES, Panels, padded_copy
+from talweg.lower.blocks_convolution_copies import VECTOR_BYTES, Panels, padded_copy, widths
 from talweg.lower.blocks_convolution_windows import Windows, divisors, shares
+from talweg.lower.handler import s
 from talweg.lower.index import ZERO, Axis, Index, flat
-from talweg.lower.loops import Buffer, For, Kernel, Tile, Update, load
+from talweg.lower.loops import Buffer, Expr, For, Kernel, Tile, Update, When, load, within
 from talweg.lower.nests import wrapped
 from talweg.passes.straight import Value
 
@@ -36,6 +37,7 @@ class Place:
         self.block: Any = Axis("b", self.blocks)
         self.image: Any = Axis("n", windows.batch)
         self.copy: Buffer | None = None
+        self.skips = False
         if windows.padded:
             spans = [windows.lines[0].covered(self.rows)]
             spans += [line.span for line in windows.lines[1:]]
@@ -67,8 +69,9 @@ class Place:
         block = Index.of(self.block)
         channels = self.windows.channels
         return padded_copy(
-            self.source, start, self.copy, self.windows, self.rows, block, channels, ZERO
-        )
+            self.source, start, self.copy, self.windows, self.rows, block, channels, ZERO,
+            zero_rows=not self.skips,
+        )  # fmt: skip
 
     def _image_size(self) -> int:
         return math.prod([line.size for line in self.windows.lines]) * self.windows.channels
@@ -94,6 +97,15 @@ class Place:
 
 class Direct(Place):
     """Builds the kernel of one `Windows`."""
+
+    def __init__(self, builder: Any, windows: Windows, source: Buffer, value: Value):
+        super().__init__(builder, windows, source, value)
+        lanes = VECTOR_BYTES // value.dtype.size
+        tallest = [self._tallest(width) for _, _, width in widths(windows.width, lanes)]
+        columns, heights = windows.lines[-1].outs, self._heights()
+        together = [self._together(columns, heights, most) for most in tallest]
+        long = windows.reduced > UNROLLED
+        self.skips = long and max(together) == 1  # taps that are in rows of zeros
 
     def kernel(self, panels: list[Panels], name: str) -> Kernel:
         """The kernel, which reads filters from panels."""
@@ -122,13 +134,11 @@ class Direct(Place):
     def _panel(self, panels: Panels, group: Index, panel: Index) -> list:
         """All results of the block for one panel."""
         lines = self.windows.lines
-        columns = lines[-1].outs
-        lanes = panels.width // (VECTOR_BYTES // self.value.dtype.size)
-        tallest = TALLEST.get(lanes, 12)
+        tallest = self._tallest(panels.width)
         middle = [Axis(f"d{k}", line.outs) for k, line in enumerate(lines[:-1])]
         middle[0] = Axis("d0", self.rows)
         heights = middle[-1].extent
-        together = self._together(columns, heights, tallest)
+        together = self._together(lines[-1].outs, heights, tallest)
         outer = middle[:-1]
         found: list[Any] = []
         for first, count, rows in _runs(heights, together):
@@ -137,6 +147,15 @@ class Direct(Place):
             body = self._row(panels, group, panel, at, rows, tallest)
             found += wrapped([part], body, "serial")
         return wrapped(outer, found, "serial")
+
+    def _tallest(self, width: int) -> int:
+        """How many results a tile for a panel of that width has at most."""
+        return TALLEST.get(width // (VECTOR_BYTES // self.value.dtype.size), 12)
+
+    def _heights(self) -> int:
+        """How many rows lie below each other in a block."""
+        lines = self.windows.lines
+        return self.rows if len(lines) == 2 else lines[-2].outs
 
     def _together(self, columns: int, rows: int, tallest: int) -> int:
         """How many rows are taken together so that tiles are tall."""
@@ -162,21 +181,53 @@ class Direct(Place):
                 found += self._tile(panels, group, panel, at, Index(start), height)
                 start += height
             return found
+        whole, some = self._inside(at) if self.skips else (None, True)
+        if whole is None:
+            return self._tiles(panels, group, panel, at, heights, False)
+        guarded = self._tiles(panels, group, panel, at, heights, True)
+        if not some:
+            return guarded
+        return [When(whole, self._tiles(panels, group, panel, at, heights, False), guarded)]
+
+    def _tiles(
+        self, panels: Panels, group: Index, panel: Index, at: list, heights: list, guarded: bool
+    ) -> list:
+        """The tiles of a row, in a loop for each height."""
+        found: list[Any] = []
+        start = 0
         for height in dict.fromkeys(heights):
             count = heights.count(height)
             part = Axis("t", count)
             first = Index.of(part) * height + start
-            body = self._tile(panels, group, panel, at, first, height)
+            body = self._tile(panels, group, panel, at, first, height, guarded)
             found += wrapped([part], body, "serial")
             start += count * height
         return found
 
+    def _inside(self, at: list) -> tuple[Expr | None, bool]:
+        """Whether all taps are in rows of x (None if certain), and if that can be."""
+        conditions, some = [], True
+        for line, row in zip(self.windows.lines[:-1], self._first_rows(at)):
+            last = line.size - (line.taps - 1) * line.step
+            conditions.append(within(row, 0, last))
+            some = some and last > 0
+        return s.all(*conditions), some
+
+    def _first_rows(self, at: list) -> list:
+        """The rows of x that the first taps read."""
+        own = [at[0] + Index.of(self.block) * self.rows, *at[1:]]
+        return [row * line.scale + line.origin for row, line in zip(own, self.windows.lines)]
+
     # -- tiles
 
     def _tile(
-        self, panels: Panels, group: Index, panel: Index, at: list, first: Index, height: int
-    ) -> list:
-        """A tile: `height` results from column `first` of row `at` on."""
+        self, panels: Panels, group: Index, panel: Index, at: list, first: Index, height: int,
+        guarded: bool = False,
+    ) -> list:  # fmt: skip
+        """A tile: `height` results from column `first` of row `at` on.
+
+        guarded: taps in rows that are not in x are left out.
+        """
         windows, width = self.windows, panels.width
         m, n = Axis("m", height), Axis("n", width)
         tile = Tile("z", self.value.dtype, (height, width))
@@ -194,8 +245,19 @@ class Direct(Place):
         product = load(self.read, place) * load(panels.buffer, own + k * width + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
         few = windows.reduced // run <= UNROLLED_TAPS
-        body = wrapped(taps[:apart], body, "unroll" if few else "serial")
-        body = wrapped([channel], body, "unroll" if windows.reduced <= UNROLLED else "serial")
+        if few and not guarded:
+            body = wrapped(taps[:apart], body, "unroll")
+            body = wrapped([channel], body, "unroll" if windows.reduced <= UNROLLED else "serial")
+        else:
+            body = wrapped([channel], body, "unroll" if run <= RUN else "serial")
+            rows = self._first_rows(at) if guarded else []
+            for number in reversed(range(apart)):
+                line = windows.lines[number]
+                if number < len(rows):
+                    row = rows[number] + Index.of(taps[number]) * line.step
+                    inside = within(row, 0, line.size)
+                    body = body if inside is None else [When(inside, body)]
+                body = wrapped([taps[number]], body, "serial")
         return [tile, *body, *self._results(panels, group, panel, at, first, tile)]
 
     def _split(self, at: list, column: Index) -> tuple[list, Index]:

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from talweg.lower.blocks_convolution_copies import VECTOR_BYTES, padded_copy, widths, zeros
 from talweg.lower.blocks_convolution_direct import RUN, TALLEST, TASKS
 from talweg.lower.blocks_convolution_windows import Windows, divisors, shares
+from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat
-from talweg.lower.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, load
+from talweg.lower.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, When, load, within
 from talweg.lower.nests import wrapped
 from talweg.passes.straight import Value
 
@@ -226,10 +227,23 @@ class FilterGradient:
             place = flat(at, tuple([axis.extent for axis in places]))
             product = product * load(panel, place * width + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
-        body = wrapped(places, body, "serial")
+        body = wrapped(places[-1:], body, "serial")
+        inside = self._rows_inside(at[1:-1], outer)
+        if inside is not None:
+            body = [When(inside, body)]
+        body = wrapped(places[:-1], body, "serial")
         row = flat((self.own_sums, *taps, own), (0, *sizes, windows.depth))
         store = Store(self.sums, row * value.dims[-1] + channel + n, tile.at(m, n), "add")
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
+
+    def _rows_inside(self, rows: tuple, outer: list) -> Expr | None:
+        """Whether taps are in rows of x, as far as they are the same for all of a tile."""
+        found = []
+        own = [rows[0] + self.row_block * self.block.rows, *rows[1:]]
+        for line, row, tap in zip(self.windows.lines, own, outer):
+            place = row * line.scale + Index.of(tap) * line.step + line.origin
+            found.append(within(place, 0, line.size))
+        return s.all(*found)
 
     def _place_of_g(self, at: tuple) -> Index:
         """The number of a place of the block among all places."""
