@@ -9,11 +9,19 @@ import numpy as np
 import pytest
 
 import talweg as tf
+from talweg.core import settings
 from talweg.core.primitive import REGISTRY
 from talweg.kernels.variants import List, total
 from talweg.passes.functionalize import bodies_of
 
 F64 = tf.float64
+
+
+@pytest.fixture(autouse=True)
+def interpreted():
+    """What is counted here are the kernels and the memory of the interpreter."""
+    with settings.executor("interpret"):
+        yield
 
 
 class Recurrence:
