@@ -8,7 +8,7 @@ only then asks the C library, lane by lane.
 
 from __future__ import annotations
 
-from talweg.execute.llvm.vector_math_builder import Block, Operand, Value
+from talweg.execute.llvm.vector_math_builder import Block, Value
 
 LIMIT = {"float32": 2.0**17, "float64": 2.0**28}
 HALF_PI = {
@@ -72,17 +72,18 @@ def _reduced_in_two(f: Block, x: Value) -> tuple[Value, Value, Value]:
     return i, r, f.fma(k, -third, exact - r - product - f.fma(k, second, -product))
 
 
-def _odd(f: Block, r: Value, rest: Operand, tail: tuple) -> Value:
-    """r + r^3 P(r^2) + rest."""
+def _cubic(f: Block, r: Value, tail: tuple, add: Value) -> Value:
+    """r^3 P(r^2) + add."""
     square = r * r
-    return r + f.fma(r * square, f.polynomial(square, tail), rest)
+    return f.fma(r * square, f.polynomial(square, tail), add)
 
 
 def _quarter(f: Block, i: Value, r: Value) -> Value:
     """sin(i pi / 2 + r)."""
     name = f.dtype.name
+    sine = _cubic(f, r, SINE[name], r)
     cosine = f.polynomial(r * r, (1.0, -0.5, *COSINE[name]))
-    value = f.select((i & 1).equals(0), _odd(f, r, 0.0, SINE[name]), cosine)
+    value = f.select((i & 1).equals(0), sine, cosine)
     return f.of_bits(f.bits(value) ^ (i << (f.bits_wide - 2) & f.sign))
 
 
@@ -129,9 +130,12 @@ def cos(f: Block, x: Value) -> Value:
 
 
 def tan(f: Block, x: Value) -> Value:
-    """tan(r), or for odd k its negative inverse."""
+    """tan(r), or for odd k its negative inverse, to which one adds what tan(r) lost in rounding."""
     i, r, rest = _reduced_in_two(f, x)
-    value = _odd(f, r, rest, TANGENT[f.dtype.name])
+    tail = _cubic(f, r, TANGENT[f.dtype.name], rest)
+    value = r + tail
     odd = (i & 1).equals(1)
+    lost = f.select(odd, r - value + tail, 0.0)
     value = f.select(odd, -1.0, value) / f.select(odd, value, 1.0)
+    value = f.fma(value, value * lost, value)
     return _beyond(f, "tan", x, f.select(x.equals(0.0), x, value))
