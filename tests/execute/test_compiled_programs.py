@@ -1,4 +1,4 @@
-"""Functions and sessions as machine code: the same results, variables in place, errors, versions."""
+"""Functions and sessions as machine code: the same results, variables in place, errors."""
 
 from __future__ import annotations
 
