@@ -8,6 +8,7 @@ rule            what it does
 one             x * 1, x / 1 and x - 0 are x
 twice_negated   -(-x) is x
 divided         x / c is x * (1 / c) where c is a power of two: exactly the same
+scaled          factors that are powers of two go together, or into another factor
 tanh_and_one    1 + tanh u is 2 sigmoid(2 u), which is more exact for u far below 0, and cheaper
 """
 
@@ -48,7 +49,9 @@ class Simplifier:
         dtype = next(x.dtype for x in operands if isinstance(x, Value))
         inputs = [x if isinstance(x, Value) else constant(np.asarray(x, dtype.numpy_dtype))
                   for x in operands]  # fmt: skip
-        return self.straight.apply(later(name), inputs, {})
+        made = self.straight.apply(later(name), inputs, {})
+        self.uses[made] = self.uses.get(made, 0) + 1  # it stands for one that is used
+        return made
 
 
 def one(simplifier: Simplifier, equation: Equation) -> Value | None:
@@ -82,8 +85,7 @@ def divided(simplifier: Simplifier, equation: Equation) -> Value | None:
     number = number_of(y)
     if not number or not math.isfinite(number) or x.dims != equation.output.dims:
         return None
-    mantissa, exponent = math.frexp(number)
-    if abs(mantissa) != 0.5 or abs(exponent) > 100:
+    if not power_of_two(number):
         return None
     return simplifier.apply("mul", x, 1.0 / number)
 
@@ -102,11 +104,51 @@ def tanh_and_one(simplifier: Simplifier, equation: Equation) -> Value | None:
     return None
 
 
+def power_of_two(number: float | None) -> bool:
+    """Whether multiplying by it changes the exponent only."""
+    if not number or not math.isfinite(number):
+        return False
+    mantissa, exponent = math.frexp(number)
+    return abs(mantissa) == 0.5 and abs(exponent) < 60
+
+
+def unscaled(simplifier: Simplifier, value: Value, power: bool) -> tuple[Value, float]:
+    """(x, c) with value = c x, where that is all the value is made for; else (value, 1)."""
+    maker = value.maker
+    if maker is None or maker.prim.name != "mul" or simplifier.uses.get(value, 0) != 1:
+        return value, 1.0
+    for x, y in (maker.inputs, maker.inputs[::-1]):
+        number = number_of(y)
+        if number is not None and x.dims == value.dims and (power_of_two(number) or not power):
+            return x, number
+    return value, 1.0
+
+
+def scaled(simplifier: Simplifier, equation: Equation) -> Value | None:
+    """(c x) 2ᵏ is (2ᵏ c) x, and (2ʲ x) (2ᵏ y) is 2ʲ⁺ᵏ (x y): exact but at the ends of the range."""
+    if equation.prim.name != "mul" or not equation.output.dtype.is_floating:
+        return None
+    x, y = equation.inputs
+    for one_side, other in ((x, y), (y, x)):
+        number = number_of(other)
+        if number is not None:
+            inner, factor = unscaled(simplifier, one_side, not power_of_two(number))
+            if factor == 1.0 or inner.dims != equation.output.dims:
+                return None
+            return simplifier.apply("mul", inner, factor * number)
+    (a, p), (b, q) = unscaled(simplifier, x, True), unscaled(simplifier, y, True)
+    if p == 1.0 or q == 1.0 or not x.dims == y.dims == equation.output.dims:
+        return None
+    product = simplifier.apply("mul", a, b)
+    return product if p * q == 1.0 else simplifier.apply("mul", product, p * q)
+
+
 RULES: tuple[Callable[[Simplifier, Equation], Value | None], ...] = (
     one,
     twice_negated,
     divided,
     tanh_and_one,
+    scaled,
 )
 
 

@@ -150,7 +150,7 @@ def normal_density(x):
 @elementwise(
     numpy=lambda x: np.multiply(x, _normal_cdf(x)),
     accepts=FLOATING,
-    scalar=lambda s, x: x * _normal_cdf_of_element(s, x),
+    scalar=lambda s, x: 0.5 * x * (1 + s.erf(x * math.sqrt(0.5))),  # as TensorFlow has it
 )
 def gelu(y, x):
     """y = x Φ(x).   dy/dx = Φ(x) + x φ(x).   Hendrycks and Gimpel 2016, arXiv:1606.08415."""
