@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.lower.blocks_convolution_copies import panels_of
+from talweg.lower.blocks_convolution_copies import VECTOR_BYTES, panels_of
+from talweg.lower.blocks_convolution_depthwise import (
+    Depthwise,
+    DepthwiseFilters,
+    is_depthwise,
+)
 from talweg.lower.blocks_convolution_direct import Direct
 from talweg.lower.blocks_convolution_filters import FilterGradient
 from talweg.lower.blocks_convolution_windows import geometry_of
 from talweg.lower.index import Index, flat
 from talweg.lower.loops import Expr
 from talweg.lower.nests import guarded
-from talweg.passes.straight import Equation
+from talweg.passes.straight import Equation, Value
 
 
 def convolution(builder: Any, equation: Equation, name: str) -> list | None:
@@ -25,6 +30,11 @@ def convolution(builder: Any, equation: Equation, name: str) -> list | None:
     return way(builder, equation, name)
 
 
+def lanes_of(value: Value) -> int:
+    """The numbers of a vector."""
+    return VECTOR_BYTES // value.dtype.size
+
+
 def _forward(builder: Any, equation: Equation, name: str) -> list:
     """z, tile by tile."""
     x, w = equation.inputs
@@ -36,6 +46,15 @@ def _forward(builder: Any, equation: Equation, name: str) -> list:
         place = flat((*taps, channel, group * geometry.width + result), w.dims)
         return guarded(filters, place, guard)
 
+    if is_depthwise(windows, lanes_of(w)):
+        rank = len(w.dims) - 2
+
+        def tap(taps: tuple, channel: Index, group: Index, result: Index) -> Expr:
+            return weight(taps[-rank:], channel, group, result, None)
+
+        return [
+            Depthwise(builder, windows, builder.buffer_of(x), equation.output).kernel(tap, name)
+        ]
     panels, copying = panels_of(builder, windows, len(w.dims) - 2, w.dtype, weight, name)
     direct = Direct(builder, windows, builder.buffer_of(x), equation.output)
     return [copying, direct.kernel(panels, name)]
@@ -46,7 +65,7 @@ def _input_gradient(builder: Any, equation: Equation, name: str) -> list:
     g, w = equation.inputs
     geometry = geometry_of(equation)
     filters = builder.buffer_of(w)
-    blocks = []
+    blocks, rank = [], len(w.dims) - 2
 
     def weight(taps: tuple, channel: Index, group: Index, result: Index, guard: Any) -> Expr:
         place = flat((*taps, result, group * geometry.width + channel), w.dims)
@@ -54,6 +73,18 @@ def _input_gradient(builder: Any, equation: Equation, name: str) -> list:
 
     for number, windows in enumerate(geometry.backward()):
         own = name if number == 0 else f"{name}_{number}"
+        if is_depthwise(windows, lanes_of(w)):
+
+            def tap(
+                taps: tuple, channel: Index, group: Index, result: Index,
+                lines: tuple = windows.lines,
+            ) -> Expr:  # fmt: skip
+                own = [i * line.tap_stride + line.tap_first for i, line in zip(taps, lines)]
+                return weight(tuple(own[-rank:]), channel, group, result, None)
+
+            made = Depthwise(builder, windows, builder.buffer_of(g), equation.output)
+            blocks.append(made.kernel(tap, own))
+            continue
         panels, copying = panels_of(builder, windows, len(w.dims) - 2, w.dtype, weight, own)
         direct = Direct(builder, windows, builder.buffer_of(g), equation.output)
         blocks += [copying] if windows.reduced else []  # without taps it is zero
@@ -65,6 +96,8 @@ def _filter_gradient(builder: Any, equation: Equation, name: str) -> list:
     """w̄: sums over places."""
     x, g = [builder.buffer_of(value) for value in equation.inputs]
     windows = geometry_of(equation).forward()
+    if is_depthwise(windows, lanes_of(equation.output)):
+        return DepthwiseFilters(builder, windows, x, g, equation.output).kernels(name)
     return FilterGradient(builder, windows, x, g, equation.output).kernels(name)
 
 

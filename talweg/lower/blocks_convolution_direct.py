@@ -94,6 +94,12 @@ class Place:
             found = found + Index.of(self.image) * self._image_size()
         return found
 
+    def result_index(self, rows: list, column: Index, channel: Index) -> tuple:
+        """Where a result belongs; rows[0] counts from the first of the block."""
+        own = [rows[0] + Index.of(self.block) * self.rows, *rows[1:], column]
+        places = [i * line.stride + line.first for i, line in zip(own, self.windows.lines)]
+        return (Index.of(self.image), *places[len(places) - len(self.value.dims) + 2 :], channel)
+
 
 class Direct(Place):
     """Builds the kernel of one `Windows`."""
@@ -271,13 +277,8 @@ class Direct(Place):
     ) -> list:
         """What is done with the numbers of a tile."""
         m, n = Axis("m", tile.dims[0]), Axis("n", panels.used)
-        rows, column = self._split(at, first + m)
-        rows[0] = rows[0] + Index.of(self.block) * self.rows
-        lines = self.windows.lines
-        places = [number * line.stride + line.first for number, line in zip([*rows, column], lines)]
-        places = places[len(places) - len(self.value.dims) + 2 :]
         channel = group * self.windows.width + panel * panels.width + panels.first + n
-        index = (Index.of(self.image), *places, channel)
+        index = self.result_index(*self._split(at, first + m), channel)
         stores = self.builder.results(self.value, index, tile.at(m, n))
         return [For(m, [For(n, stores, "vector")], "unroll")]
 

@@ -50,7 +50,7 @@ class FilterGradient:
             self.layer = fitting[0]
         first = windows.lines[0]
         rows = self._rows()
-        self.chunks = _chunks(windows.batch, first.outs // rows, self._most())
+        self.chunks = chunks_of(windows.batch, first.outs // rows, self._most())
         images = 1
         if rows == first.outs:
             own = windows.batch // self.chunks[0]
@@ -98,20 +98,10 @@ class FilterGradient:
     def kernels(self, name: str) -> list[Kernel]:
         """The kernel that sums, and the one that adds up the sums of all chunks."""
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
-        return [Kernel(name, self._summing(), names), Kernel(f"{name}total", self._total(), names)]
-
-    def _total(self) -> list:
-        value = self.value
-        axes = [Axis(f"k{k}", size) for k, size in enumerate(value.dims)]
-        index = tuple(map(Index.of, axes))
-        place = flat(index, value.dims)
-        total: Expr | None = None
-        for chunk in range(math.prod(self.chunks)):
-            one = load(self.sums, place + chunk * value.size)
-            total = one if total is None else total + one
-        assert total is not None
-        body = wrapped(axes[-1:], self.builder.results(value, index, total), "vector")
-        return wrapped(axes[:-1], body, "parallel")
+        return [
+            Kernel(name, self._summing(), names),
+            total_of(self.builder, self.value, self.sums, f"{name}total"),
+        ]
 
     # -- loops over panels and blocks
 
@@ -270,7 +260,7 @@ def _split(number: Index, sizes: tuple) -> list[Index]:
     return found[::-1]
 
 
-def _chunks(images: int, blocks: int, most: int) -> tuple[int, int]:
+def chunks_of(images: int, blocks: int, most: int) -> tuple[int, int]:
     """Among how many groups of images, and of blocks of rows, work is dealt out."""
 
     def enough(number: int, already: int) -> int:
@@ -280,3 +270,17 @@ def _chunks(images: int, blocks: int, most: int) -> tuple[int, int]:
 
     count = enough(images, 1)
     return count, enough(blocks, count)
+
+
+def total_of(builder: Any, value: Value, sums: Buffer, name: str) -> Kernel:
+    """The kernel that adds up the sums of all chunks."""
+    axes = [Axis(f"k{k}", size) for k, size in enumerate(value.dims)]
+    index = tuple(map(Index.of, axes))
+    place = flat(index, value.dims)
+    total: Expr | None = None
+    for chunk in range(sums.shape[0]):
+        one = load(sums, place + chunk * value.size)
+        total = one if total is None else total + one
+    assert total is not None
+    body = wrapped(axes[-1:], builder.results(value, index, total), "vector")
+    return Kernel(name, wrapped(axes[:-1], body, "parallel"), (value.maker.prim.name,))  # type: ignore[union-attr]
