@@ -74,19 +74,22 @@ class Compiled:
         if settings.profile.get():
             CALLED.append(self)
         self._guard = self.lowered.guard
-        self._plain = not states and not self._streams
+        self._plain = not (self._written or self._streams or self._same)
 
     def __call__(self, program: Program, arguments: list, state: Any) -> list | None:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""
         if self.last is None and CALLED:
             self.last = (arguments, state)
         if self._plain:
-            outputs = self._enter(arguments, [])
+            inputs = arguments
+            if self._read:
+                inputs = [*arguments, *[state[variable] for variable in self._read]]
+            outputs = self._enter(inputs, [])
             if type(outputs) is not list:
-                if self._shapes != [array.shape for array in arguments]:
+                if self._is_for_others(arguments, state):
                     return None
-                outputs = self.executable.settle(outputs, arguments, [])
-        elif self._shapes != [array.shape for array in arguments]:
+                outputs = self.executable.settle(outputs, inputs, [])
+        elif self._is_for_others(arguments, state):
             return None
         else:
             for place, variable in self._same.items():
@@ -109,6 +112,13 @@ class Compiled:
                 for operation, stream in streams.items():
                     state[operation] = stream
         return outputs
+
+    def _is_for_others(self, arguments: list, state: Any) -> bool:
+        """Whether the arguments have other shapes, or a variable has no value."""
+        if self._shapes != [array.shape for array in arguments]:
+            return True
+        variables = (*self._read, *self._written)
+        return any([state[variable] is interpret.MISSING for variable in variables])
 
     def operands(self, arguments: list, state: Any) -> tuple[list, list]:
         """The inputs of the machine code, and the variables it would write, as they are."""

@@ -70,7 +70,10 @@ class Tier:
         version = self.versions.get(key)
         if version is not None and version is not REFUSED:
             self.last = version
-            return version(program, arguments, state)
+            outputs = version(program, arguments, state)
+            if outputs is None:  # variables without values: the interpreter says which
+                return interpret.run(program, arguments, state)
+            return outputs
         mode = settings.executor.get()
         if version is None and mode != "interpret" and self._due(mode):
             version = self._compile(key, program, arguments, state)

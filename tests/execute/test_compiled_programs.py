@@ -166,6 +166,19 @@ def test_a_session_keeps_its_variables_apart():
         assert np.array_equal(sessions[1].run(variable), kept)
 
 
+def test_a_variable_without_a_value_is_named():
+    with tf.Graph().as_default():
+        variable = v1.get_variable("v", initializer=normal(16), use_resource=True)
+        doubled, update = variable * 2, v1.assign_add(variable, variable)
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            session.run([doubled, update])
+        with v1.Session() as session:
+            for fetch in (doubled, update):
+                with pytest.raises(tf.errors.OpError, match="uninitialized value.*'v'"):
+                    session.run(fetch)
+
+
 def test_dropout_draws_anew_each_time():
     tf.random.set_seed(1)
     function = tf.function(lambda x: tf.nn.dropout(x, 0.5))
