@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from benchmarks.declare import Flat, Ratio, benchmark
 from benchmarks.models import RATE, moved
 from benchmarks.topics.cnn import xla
@@ -131,7 +133,7 @@ class Update:
     def torch_compiled_rows(torch, np, rows):
         table, ids, targets = map(torch.from_numpy, _data(np, rows))
 
-        @torch.compile
+        @partial(torch.compile, dynamic=False)  # each size of table gets code of its own
         def update(table, ids, targets):
             difference = table[ids] - targets
             table.index_add_(0, ids, difference, alpha=-RATE)
