@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from talweg.core.dtypes import float64, int64, of_numpy
+from talweg.core.aval import Aval
+from talweg.core.dtypes import float64, int32, int64, of_numpy
+from talweg.core.errors import OpError
 from talweg.core.primitive import REGISTRY
 from talweg.passes.straight import Straight, Value, constant
 from tests.declared import harness  # noqa: F401  (it loads all primitives)
@@ -38,6 +40,7 @@ class Composition:
         self.outputs: list[np.ndarray] = []
         self.after: list[np.ndarray] = []
         self.steps: list[str] = []
+        self.refused = False  # whether a kernel refuses its operands
 
     def given(self, array: np.ndarray) -> None:
         """One more input."""
@@ -57,8 +60,13 @@ class Composition:
         """Apply a primitive to earlier values, given by their numbers, or to arrays."""
         prim = REGISTRY[name]
         pairs = [self.values[x] if isinstance(x, int) else (constant(x), x) for x in places]
-        with np.errstate(all="ignore"):
-            array = np.asarray(prim.numpy(*[array for _, array in pairs], **params))
+        try:
+            with np.errstate(all="ignore"):
+                array = np.asarray(prim.numpy(*[array for _, array in pairs], **params))
+        except OpError:
+            self.refused = True
+            known = prim.infer(*[Aval(v.dims, v.dtype) for v, _ in pairs], **params)
+            array = np.zeros(known.dims, known.dtype.numpy_dtype)
         shown = [x if isinstance(x, int) else f"array{x.shape}" for x in places]
         self.steps.append(f"{len(self.values)} = {name}{shown} {params or ''} {array.shape}")
         value = self.straight.apply(prim, [value for value, _ in pairs], params)
@@ -89,6 +97,8 @@ def programs(draw: Any, least: int = 3, most: int = 12) -> Composition:
     shape = st.lists(st.sampled_from(SIZES), max_size=3).map(_bounded)
     for _ in range(draw(st.integers(1, 2))):
         made.given(random.uniform(-1, 1, draw(shape)))
+    if draw(st.booleans()):
+        made.given(random.integers(draw(st.sampled_from((-1, 0, 0, 0))), 2, draw(shape), np.int32))
     for _ in range(draw(st.integers(0, 2))):
         made.variable(random.uniform(-1, 1, draw(shape)))
     for _ in range(draw(st.integers(least, most))):
@@ -232,6 +242,13 @@ def _gathered(draw: Any, made: Composition) -> None:
     dims = made.values[x][1].shape
     axis = draw(st.integers(0, len(dims) - 1))
     if not dims[axis]:
+        return
+    numbers = [k for k, (v, _) in enumerate(made.values) if v.dtype is int32]
+    if numbers and draw(st.booleans()):
+        places = draw(st.sampled_from(numbers))
+        count = math.prod(made.values[places][1].shape) * math.prod(dims) // dims[axis]
+        if count <= MOST and not (made.refused and 0 in dims):
+            made.apply("gather", x, places, axis=axis, batch_dims=0)
         return
     places = np.array(draw(st.lists(st.integers(0, dims[axis] - 1), max_size=4)), np.int32)
     if draw(st.booleans()):
