@@ -40,9 +40,7 @@ class _Target:
         self.machine = self.make()
         self.quick_machine = self.make(opt=0)
         self.data_layout = str(self.machine.target_data)
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
-        options.loop_vectorization = options.slp_vectorization = False
-        options.loop_interleaving = False  # loops are vectorised already, by whoever wrote them
+        options = llvm.create_pipeline_tuning_options()
         self.passes = llvm.create_pass_builder(self.machine, options)  # each one leaks 1.5 kB
 
     def make(self, opt: int = 2) -> llvm.TargetMachine:
@@ -77,19 +75,21 @@ def fingerprint() -> str:
     return f"{RELEASE} {llvmlite.__version__} {version} {found.triple} {found.cpu} {found.features}"
 
 
+_TIDY = ["instruction_combine", "simplify_cfg"]
+PASSES = {  # by effort; loops are emitted as they shall be, so that LLVM's O2 finds nothing more
+    0: ["always_inliner", *_TIDY, "global_dead_code_eliminate"],
+    1: ["always_inliner", *_TIDY, "global_dead_code_eliminate"],
+    2: ["always_inliner", *_TIDY, "loop_unroll", *_TIDY, "global_dead_code_eliminate"],
+}
+
+
 def optimize(module: llvm.ModuleRef, effort: int = 2) -> None:
-    """Run the passes; those that matter for code written by hand if `effort` is less than 2."""
-    builder = target().passes
-    if effort < 2:
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
-        passes.add_global_dead_code_eliminate_pass()
-    else:
-        passes = builder.getModulePassManager()
+    """Run the passes."""
+    passes = llvm.create_new_module_pass_manager()
     try:
-        passes.run(module, builder)
+        for name in PASSES[effort]:
+            getattr(passes, f"add_{name}_pass")()
+        passes.run(module, target().passes)
     finally:  # llvmlite 0.50 leaves it to nobody: its class inherits the wrong `_dispose`
         llvm.NewPassManager._dispose(passes)
         passes.detach()
@@ -185,14 +185,14 @@ class Code:
             self.close()
 
 
-def key(text: str) -> bytes:
+def key(text: str, effort: int = 2) -> bytes:
     """What the object code of a module is kept under."""
-    return f"module\n{fingerprint()}\n{text}".encode()
+    return f"module\n{fingerprint()}\n{effort} {PASSES[effort]}\n{text}".encode()
 
 
 def object_file(text: str, effort: int = 2) -> bytes:
     """The object file of a module, from the cache if it is there."""
-    kept_under = key(text)
+    kept_under = key(text, effort)
     found = cache.get(kept_under)
     if found is None:
         found = compile_text(text, effort)
