@@ -53,7 +53,7 @@ def _native() -> tuple[jit.Code, _Method]:
     symbols = python_symbols(_PYTHON)
     symbols["talweg_launch"] = the_team().addresses["talweg_launch"]
     symbols["talweg_new_array"] = numpy_function(_NEW_FROM_DESCR)
-    code = jit.compile_module(entry.text(), symbols, ("talweg_entry",), effort=1)
+    code = jit.compile_module(entry.text(), symbols, ("talweg_entry",))
     return code, _Method(b"run", code.addresses["talweg_entry"], _FASTCALL, None)
 
 

@@ -59,7 +59,7 @@ def _wrappers() -> jit.Code:
         for letter, _ in _LETTERS.values()
         for name in ("gemm", "gemv")
     }
-    return jit.compile_module(text(), needed, exports, effort=0)
+    return jit.compile_module(text(), needed, exports, quick=True)
 
 
 def blas(name: str) -> int:

@@ -84,7 +84,7 @@ class Team:
 
     def __init__(self) -> None:
         self.code = jit.compile_module(
-            team.text(), python_symbols(team.PYTHON), team.EXPORTS, effort=0
+            team.text(), python_symbols(team.PYTHON), team.EXPORTS, quick=True
         )
         self.memory = aligned(team.TEAM_BYTES)
         self.address = self.memory.ctypes.data
