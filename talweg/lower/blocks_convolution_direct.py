@@ -22,7 +22,7 @@ from talweg.passes.straight import Value
 TASKS = 8  # into which work is cut if it can be, so that threads can share it
 SCRATCH = 96 << 10  # bytes of an image's copy
 TALLEST = {1: 12, 2: 6, 3: 4}  # results of a tile, by the vectors of a panel
-UNROLLED = 36  # products of a result up to which there are no loops for them
+UNROLLED = 16  # products of a result up to which there are no loops for them
 UNROLLED_TAPS = 12  # taps up to which there is no loop for them
 RUN = 4
 
@@ -156,7 +156,10 @@ class Direct(Place):
 
     def _tallest(self, width: int) -> int:
         """How many results a tile for a panel of that width has at most."""
-        return TALLEST.get(width // (VECTOR_BYTES // self.value.dtype.size), 12)
+        most = TALLEST.get(width // (VECTOR_BYTES // self.value.dtype.size), 12)
+        if 0 < self.windows.reduced <= UNROLLED:
+            return most * 2 // 3  # leave registers for what neighbours share
+        return most
 
     def _heights(self) -> int:
         """How many rows lie below each other in a block."""
@@ -236,7 +239,9 @@ class Direct(Place):
         """
         windows, width = self.windows, panels.width
         m, n = Axis("m", height), Axis("n", width)
-        tile = Tile("z", self.value.dtype, (height, width))
+        # x + -0.0 is x: where there are no loops the first product needs no sum
+        short = 0 < windows.reduced <= UNROLLED
+        tile = Tile("z", self.value.dtype, (height, width), -0.0 if short else 0)
         if not windows.reduced:
             return [tile, *self._results(panels, group, panel, at, first, tile)]
         taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines)]

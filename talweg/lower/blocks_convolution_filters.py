@@ -24,7 +24,7 @@ from talweg.lower.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, W
 from talweg.lower.nests import wrapped
 from talweg.passes.straight import Value
 
-CACHE = 28 << 10  # bytes of a block's copies that tiles read
+CACHE = 40 << 10  # bytes of a block's copies that tiles read
 SUMS = 4 << 20  # bytes of all chunks' sums
 COPIED = 48  # products of a place from which on it is worth it to copy g
 LAYERS = (16, 24, 12, 20, 18, 8, 10, 14)  # channels that lie together, best first
