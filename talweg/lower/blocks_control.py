@@ -109,6 +109,7 @@ class _Rounds:
         inner = self.builder.inside(straight, self.name)
         inner.buffers.update(self.inner_buffers)
         inner.conflicts, inner.places, inner.state = conflicts, places, state
+        inner.note_scattered()
         for value, buffer in outputs:
             inner.result(value, buffer)
         return inner
@@ -227,7 +228,7 @@ def _all_apart(writes: list) -> bool:
 def filled(builder: Any, value: Value, buffer: Buffer) -> list:
     """The blocks that put a stored value, or a constant, into a buffer."""
     if not is_plain(value.dtype):
-        return copied(builder.buffer_of(value), buffer)
+        return copied(builder.buffer_of(value), buffer, builder.new)
     axes = [Axis(f"i{k}", size) for k, size in enumerate(value.dims)]
     index = tuple(map(Index.of, axes))
     expr = Pull(builder.stored_at).at(value, index)

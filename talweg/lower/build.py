@@ -103,12 +103,17 @@ class _Builder:
             self.buffers[before] = buffer
             lowered.states.append((variable, buffer, written))
             self.state[variable] = buffer
-            if is_scattered(straight, before, after):
-                self.in_place[after] = buffer
+        self.note_scattered()
         for value in straight.outputs:
             buffer = self.new("output", value.dtype, value.dims, "output")
             lowered.outputs.append(buffer)
             self.result(value, buffer)
+
+    def note_scattered(self) -> None:
+        """Find the variables of which only some elements are written, where they are."""
+        for variable, before, after in self.straight.states:
+            if is_scattered(self.straight, before, after):
+                self.in_place[after] = self.state[variable]
 
     def result(self, value: Value, buffer: Buffer) -> None:
         """See to it that a value is put into a buffer."""
@@ -192,7 +197,7 @@ class _Builder:
         if base.content is not None:
             return self.constant(base)
         unit = self.grouping.unit_of.get(base)
-        if unit is None or unit == self.current.number:
+        if unit is None or unit >= self.current.number:  # what is not made yet is computed here
             return None
         return self.buffer_of(base)
 

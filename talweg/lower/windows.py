@@ -8,12 +8,9 @@ buffers, get copies.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import numpy as np
-
-from talweg.core.dtypes import DType
+from talweg.core.dtypes import DType, float32, float64
 from talweg.lower.index import Axis, Element, Index
 from talweg.lower.loops import (
     Buffer,
@@ -70,7 +67,7 @@ def resolved(blocks: list, new: New) -> list:
             block.bodies = [resolved(body, new) for body in block.bodies]
             if isinstance(block.choice, Window):
                 buffer = new("choice", block.choice.dtype, (), "temporary")
-                found += copied(block.choice, buffer)
+                found += copied(block.choice, buffer, new)
                 block.choice = buffer
             found.append(block)
     return found
@@ -86,26 +83,30 @@ def _host(host: Host, new: New) -> list:
             if isinstance(buffer, Window):
                 buffers[place] = new("part", buffer.dtype, buffer.shape, "temporary")
                 pair = (buffer, buffers[place])
-                copies += copied(*(pair if copies is before else pair[::-1]))
+                copies += copied(*(pair if copies is before else pair[::-1]), new)
     host.inputs, host.outputs = tuple(inputs), tuple(outputs)
     return [*before, host, *after]
 
 
-def copied(source: Buffer, target: Buffer) -> list:
+def copied(source: Buffer, target: Buffer, new: New) -> list:
     """The blocks that copy one buffer, or window, to another one of its size."""
-    if not is_plain(source.dtype):
-        return _copied_by_host(source, target)
+    source, target = _numbers(source, new), _numbers(target, new)
     axis = Axis("i", source.size)
     body = [Store(target, axis, load(source, axis))]
     return [Kernel("copy", _Resolver().body(plain_loops([axis], body)), ("copy",))]
 
 
-def _copied_by_host(source: Buffer, target: Buffer) -> list:
-    """A copy of what loops have no numbers for, of windows with even starts only."""
-    one, other = getattr(source, "whole", source), getattr(target, "whole", target)
-    if one is source and other is target:
-        return [Host("copy", partial(np.reshape, shape=target.shape), [source], [target])]
-    raise NotImplementedError(f"a part of {one} or {other}, of dtype {one.dtype.name}")
+def _numbers(buffer: Buffer, new: New) -> Buffer:
+    """A buffer, or a window, as one of numbers that loops know: complex ones as pairs."""
+    if is_plain(buffer.dtype):
+        return buffer
+    if isinstance(buffer, Window):
+        whole = _numbers(buffer.whole, new)
+        return Window(whole, buffer.start * 2, (*buffer.shape, 2))
+    dtype = float32 if buffer.dtype.size == 8 else float64
+    found = new("pairs", dtype, (*buffer.shape, 2), buffer.kind)
+    found.part = buffer
+    return found
 
 
 class _Resolver:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from talweg.passes.rows import by_element
 from talweg.passes.straight import Equation, Value
 
-TRIED = 64  # trips run one by one before it is tried to guess the others
+TRIED = (4, 64)  # trips run one by one before it is tried to guess the others
 MOST = 1 << 24  # trips that are looked at, where they can be computed at once
 SLOWEST = 20_000  # where they cannot
 
@@ -138,7 +138,7 @@ def _trips_of(condition: Value, afters: dict[Value, Value], starts: dict) -> Cou
         if not bool(np.all(going)):
             break
         rows.append(row)
-        if len(rows) == TRIED and run.vector:
+        if len(rows) in TRIED and run.vector:
             guessed = _guessed(run, befores, wanted, rows)
             if guessed is not None:
                 return guessed
@@ -153,7 +153,7 @@ def _guessed(run: _Run, befores: list, wanted: list, rows: list) -> Count | None
     """The count, if the numbers go on as they began."""
     first = [np.asarray(row) for row in rows[0]]
     steps = [int(b) - int(a) for a, b in zip(rows[0], rows[1])]
-    length = 4 * TRIED
+    length = 256
     while length <= MOST:
         places = np.arange(length + 1, dtype=np.int64)
         columns = [(int(start) + step * places).astype(start.dtype)

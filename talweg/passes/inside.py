@@ -15,18 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from talweg.core.aval import Aval
-from talweg.core.dtypes import int64
-from talweg.passes.rows import Loop, by_element, is_zero, round_number, row, with_row
-from talweg.passes.straight import Straight, Value, constant
+from talweg.core.dtypes import int64, uint64
+from talweg.passes.rows import Loop, advanced, by_element, is_zero, round_number, row, with_row
+from talweg.passes.straight import NotStraightError, Straight, Value, constant
 
 VIEWS = frozenset(("broadcast_to", "reshape", "transpose", "strided_slice", "ensure_dims", "row"))
+MOST = 1 << 24  # trips of a loop of which all numbers are looked at
 ACTS = frozenset(("host", "random", "graph"))  # effects: such equations stay where they are
 
 
 class Inner(Straight):
     """A straight program inside of another one; `loop` is None for the body of a branch."""
 
-    __slots__ = ("known_numbers", "loop", "outer", "still", "twins", "brought")
+    __slots__ = ("brought", "draws", "known_numbers", "loop", "outer", "still", "twins")
 
     def __init__(self, outer: Straight, loop: Loop | None = None):
         super().__init__()
@@ -35,6 +36,7 @@ class Inner(Straight):
         self.brought: dict[Value, Value] = {}  # value outside -> here
         self.still: set[Value] = set()  # views made here of what does not change
         self.known_numbers: dict[Value, NDArray] = {}  # value -> what it is in each trip
+        self.draws: list[tuple] = []  # operation, seeds, blocks a trip, the state before all trips
 
     def bring_in(self, value: Value) -> Value:
         """The value here that is this one outside."""
@@ -46,6 +48,22 @@ class Inner(Straight):
             self.twins[found] = value
             self.inputs.append(found)
         return found
+
+    def draw(self, operation: Any, seeds: Any, blocks: int) -> Value:
+        """The state of a random stream in this trip; `take_draws` makes it one of all trips."""
+        if self.loop is None:
+            raise NotStraightError("random numbers are drawn in a branch")
+        first = Value((3,), uint64)
+        self.draws.append((operation, seeds, blocks, first))
+        return self.apply(advanced, [first, self.round(0, 1, uint64)], {"blocks": blocks})
+
+    def take_draws(self) -> None:
+        """Let the program around draw for all trips."""
+        assert self.loop is not None
+        for operation, seeds, blocks, first in self.draws:
+            self.twins[first] = self.outer.draw(operation, seeds, blocks * self.loop.trips)
+            self.inputs.append(first)
+        self.draws = []
 
     def twin(self, value: Value) -> Value | None:
         """The value outside that is this one here; None if it may change from trip to trip."""
@@ -82,7 +100,9 @@ class Inner(Straight):
         assert self.loop is not None
         params = {"loop": self.loop, "start": start, "step": step, "dtype": dtype}
         found = self.apply(round_number, (), params)
-        if found not in self.known_numbers:
+        last = start + step * (self.loop.trips - 1)
+        self.bounds[found] = min(start, last), max(start, last)
+        if found not in self.known_numbers and self.loop.trips <= MOST:
             numbers = start + step * np.arange(self.loop.trips, dtype=np.int64)
             self.known_numbers[found] = numbers.astype(dtype.numpy_dtype)
         return found

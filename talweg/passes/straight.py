@@ -121,6 +121,13 @@ class Straight:
         self.guards = [renamed.get(x, x) for x in self.guards]
         self.states = [(v, b, renamed.get(a, a)) for v, b, a in self.states]
 
+    def draw(self, operation: Any, seeds: Any, blocks: int) -> Value:
+        """The state of a random stream, from which `blocks` blocks are taken."""
+        value = Value((3,), uint64)
+        self.inputs.append(value)
+        self.streams.append((operation, seeds, blocks))
+        return value
+
     def forget(self) -> None:
         """Take the values and equations, which refer to each other, apart."""
         for equation in self.equations:
@@ -131,6 +138,8 @@ class Straight:
     def apply(self, prim: Primitive, inputs: Sequence, params: dict, node: Any = None) -> Any:
         """The result(s) of an equation at the end of the program, or constants."""
         if prim.effect is None and not prim.multiple:
+            if params.get("axes") == () and "fold" in prim.lowering:
+                return inputs[0]  # nothing is reduced
             found = _folded(prim, inputs, params)
             if found is not None:
                 return found
@@ -417,9 +426,8 @@ class _Specializer:
 
     def _stream(self, step: Step, params: dict) -> None:
         ((operation, _, _),) = step.states
-        value = self.values[step.out] = Value((3,), uint64)
-        self.straight.inputs.append(value)
-        self.straight.streams.append((operation, params["seeds"], params["blocks"]))
+        draw = self.straight.draw
+        self.values[step.out] = draw(operation, params["seeds"], params["blocks"])
 
     def _body(self, step: Step, params: dict) -> None:
         """A call is put in place; branches and loops stay what they are."""

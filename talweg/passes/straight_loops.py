@@ -130,8 +130,6 @@ def body_values(
         _try_steps(part)
     else:
         part.run()
-    if straight.streams and isinstance(straight, Inner):
-        raise NotStraightError("random numbers are drawn within a loop or branch")
     written = {v: part.values[slot] for v, slot in program.writes.items() if type(v) is not Node}
     return [part.values[slot] for slot in program.outputs], written
 
@@ -484,6 +482,9 @@ class Finish:
         flag = self._flag()
         trips = None if trial.exact else self._count_trips()
         kept = [self._history(tree) for tree in trial.kept]
+        if inner.draws and not trial.exact:
+            raise NotStraightError("random numbers are drawn in a loop of unknown length")
+        inner.take_draws()
         body = Repeat(inner, trial.loop, self.carried, flag)
         found = add_repeat(parent.outer, body, self.starts, parent.node)
         if self.guard is not None:

@@ -16,7 +16,7 @@ from talweg.core.aval import Aval
 from talweg.core.dims import Atom, Dim, of_atom, substitute
 from talweg.core.dtypes import int64
 from talweg.core.primitive import later
-from talweg.passes.rows import Construct
+from talweg.passes.rows import Construct, is_zero
 from talweg.passes.straight import Expansion, NotStraightError, Value, constant
 from talweg.passes.straight_lists import Lists
 
@@ -241,8 +241,25 @@ def _block(maker: Any, step: Any) -> Value:
     return _sliced(sizes.lists, x, parts)
 
 
+def _pad(maker: Any, step: Any) -> Value:
+    x, v = [maker.plain(slot) for slot in step.inputs]
+    sizes = Sizes(maker, step)
+    if not is_zero(v):
+        raise NotStraightError("a size depends on a value")
+    parts, dims = [], []
+    for low, high, size in zip(step.params["low"], step.params["high"], x.dims):
+        low, high = sizes.known(low), sizes.known(high)
+        whole = low + size + high
+        if type(whole) is not int:
+            raise NotStraightError("a size depends on a value")
+        parts.append(sizes.run(low, size, whole))
+        dims.append(whole)
+    return _unsliced(sizes.lists, x, parts, tuple(dims))
+
+
 SLICES: dict[str, Callable[[Any, Any], Value]] = {
     "slice_by": _slice_by,
     "unslice_by": _unslice_by,
     "block": _block,
+    "pad": _pad,
 }
