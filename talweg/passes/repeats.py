@@ -490,7 +490,7 @@ def _prune_repeat(equation: Equation, needed: set[Value]) -> None:
         if not more:
             break
         alive |= more
-    keep = sorted(alive) or [0]
+    keep = sorted(alive) or [*range(len(body.carried))][:1]
     body.carried[:] = [body.carried[i] for i in keep]
     equation.outputs = tuple([equation.outputs[i] for i in keep])
     wanted = {carried.after for carried in body.carried}
