@@ -406,7 +406,8 @@ class Total:
     def made(self, rounds: Rounds) -> Value:
         """The value after the loop."""
         outer, maker = rounds.outer, self.maker
-        stacks = [self._block(outer, stack, first, rounds.trips) for stack, first in self.operands]
+        stacks = [self._block(outer, rounds.merged.get(stack, stack), first, rounds.trips)
+                  for stack, first in self.operands]  # fmt: skip
         if maker.prim.name == "matmul":
             (x, g) = maker.inputs
             sizes = (x.dims[1], x.dims[0]), g.dims
