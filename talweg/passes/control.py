@@ -10,7 +10,7 @@ from talweg.passes.straight import MOVING, WAYS
 from talweg.passes.straight_branches import branch
 from talweg.passes.straight_lists import LISTS, Lists
 from talweg.passes.straight_loops import loop
-from talweg.passes.straight_slices import SLICES
+from talweg.passes.straight_slices import RANGES, SLICES
 
 
 def _on_lists(way: Callable[..., Any], maker: Any, step: Any, params: dict) -> Any:
@@ -18,6 +18,6 @@ def _on_lists(way: Callable[..., Any], maker: Any, step: Any, params: dict) -> A
     return way(Lists(maker.straight, step.node), inputs, params)
 
 
-WAYS.update(branch=branch, loop=loop)
+WAYS.update(branch=branch, loop=loop, **RANGES)
 WAYS.update({name: partial(_on_lists, way) for name, way in LISTS.items()})
 MOVING.update(SLICES)

@@ -17,7 +17,7 @@ from talweg.passes.rows import by_element
 from talweg.passes.straight import Equation, Value
 
 TRIED = (4, 64)  # trips run one by one before it is tried to guess the others
-MOST = 1 << 24  # trips that are looked at, where they can be computed at once
+MOST = 1 << 22  # trips that are looked at, where they can be computed at once
 SLOWEST = 20_000  # where they cannot
 
 
@@ -105,20 +105,23 @@ def closed(roots: Iterable[Value], afters: dict[Value, Value], starts: dict[Valu
         wanted += [afters[before] for before in fresh]
 
 
-def counted(condition: Value, afters: dict[Value, Value], starts: dict[Value, Any]) -> Count | None:
+def counted(
+    condition: Value, afters: dict[Value, Value], starts: dict[Value, Any], most: int = MOST
+) -> Count | None:
     """How often a loop runs: while `condition`, carried value -> what comes `after` it.
 
-    `starts` are the carried scalars that are known at the start.
+    `starts` are the carried scalars that are known at the start; no more than `most` trips are
+    looked at.
     """
     if condition.content is not None:
         return None if condition.content.reshape(-1)[0] else Count(0, {}, True)
-    found = _trips_of(condition, afters, starts)
+    found = _trips_of(condition, afters, starts, most)
     if found is not None:
         return found
     maker = condition.maker
     if maker is None or maker.prim.name != "logical_and":
         return None
-    parts = [counted(part, afters, starts) for part in maker.inputs]
+    parts = [counted(part, afters, starts, most) for part in maker.inputs]
     known = [part for part in parts if part is not None]
     if not known:
         return None
@@ -126,7 +129,7 @@ def counted(condition: Value, afters: dict[Value, Value], starts: dict[Value, An
     return Count(least.trips, least.numbers, False)
 
 
-def _trips_of(condition: Value, afters: dict[Value, Value], starts: dict) -> Count | None:
+def _trips_of(condition: Value, afters: dict, starts: dict, most: int) -> Count | None:
     run = closed([condition], afters, starts)
     if run is None:
         return None
@@ -139,22 +142,22 @@ def _trips_of(condition: Value, afters: dict[Value, Value], starts: dict) -> Cou
             break
         rows.append(row)
         if len(rows) in TRIED and run.vector:
-            guessed = _guessed(run, befores, wanted, rows)
+            guessed = _guessed(run, befores, wanted, rows, most)
             if guessed is not None:
-                return guessed
-        if len(rows) > SLOWEST:
+                return guessed or None
+        if len(rows) > min(SLOWEST, most):
             return None
     columns = [np.array([row[i] for row in rows]) for i in range(len(befores))]
     numbers = {before: column for before, column in zip(befores, columns) if column.ndim == 1}
     return Count(len(rows) - 1, numbers, True)
 
 
-def _guessed(run: _Run, befores: list, wanted: list, rows: list) -> Count | None:
-    """The count, if the numbers go on as they began."""
+def _guessed(run: _Run, befores: list, wanted: list, rows: list, most: int) -> Any:
+    """The count, if the numbers go on as they began; False if there are too many, None if not."""
     first = [np.asarray(row) for row in rows[0]]
     steps = [int(b) - int(a) for a, b in zip(rows[0], rows[1])]
     length = 256
-    while length <= MOST:
+    while length <= most:
         places = np.arange(length + 1, dtype=np.int64)
         columns = [(int(start) + step * places).astype(start.dtype)
                    for start, step in zip(first, steps)]  # fmt: skip
@@ -169,7 +172,7 @@ def _guessed(run: _Run, befores: list, wanted: list, rows: list) -> Count | None
             numbers = {b: column[: trips + 1] for b, column in zip(befores, columns)}
             return Count(trips, numbers, True)
         length *= 8
-    return None
+    return False
 
 
 def followed(count: Count, afters: dict[Value, Value], starts: dict[Value, Any]) -> None:

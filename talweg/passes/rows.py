@@ -108,6 +108,11 @@ def is_zero(x: Any) -> bool:
     return x.content is not None and x.content.size == 1 and not x.content.reshape(-1)[0]
 
 
+def is_one(x: Any) -> bool:
+    """Whether a value is certainly one."""
+    return x.content is not None and x.content.size == 1 and x.content.reshape(-1)[0] == 1
+
+
 def by_element(prim: Any) -> bool:
     """Whether a primitive acts on each element alone."""
     return prim.elementwise or prim.name == "cast"

@@ -394,7 +394,9 @@ class _Specializer:
             return special(inputs, params)
         way = WAYS.get(prim.name)
         if way is not None:
-            return way(self, step, params)
+            found = way(self, step, params)
+            if found is not NotImplemented:
+                return found
         if not all(type(x) is Value for x in inputs) or any(x.dtype is variant for x in inputs):
             raise NotStraightError(f"{prim.name} works on lists or histories")
         return self.straight.apply(prim, inputs, params, step.node)

@@ -60,6 +60,15 @@ class Same:
         self.value = value
 
 
+class Range:
+    """Integers that are counted: `count` of them, `start` and so on by `step`."""
+
+    __slots__ = ("count", "start", "step")
+
+    def __init__(self, start: Value, step: Value, count: Value):
+        self.start, self.step, self.count = start, step, count
+
+
 def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
     """A tree with `function` of each array (`Value` or `Same`) in its place."""
     if tree is None:
@@ -73,6 +82,8 @@ def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
         return History(trips, values)
     if type(tree) is List:
         return List.of([mapped(function, part) for part in tree.values()])
+    if type(tree) is Range:
+        return Range(function(tree.start), function(tree.step), function(tree.count))
     if type(tree) is Sparse:
         raise NotStraightError("a sum of single elements of a list")
     return function(tree)
@@ -100,6 +111,8 @@ def form(tree: Any) -> Any:
         return ("same", form(tree.value))
     if type(tree) is Sparse:
         return ("sparse", len(tree.entries))
+    if type(tree) is Range:
+        return ("range", form(tree.start))
     return (tree.dims, tree.dtype)
 
 

@@ -41,6 +41,7 @@ from talweg.passes.straight_lists import (
 ROUNDS = 8  # in which what is known of the variables must settle
 WRITTEN_OUT = 2  # trips of a loop that is always written out
 EQUATIONS = 4000  # that a loop may have when it is written out
+GUARDED = 1 << 13  # trips of a loop that ends where the program would fail
 ENDLESS = 1 << 40  # trips of a loop of which nothing is known
 
 repeat = Construct("repeat", {"call": "repeat"}, multiple=True)
@@ -169,6 +170,7 @@ class LoopMaker:
         self.found: Count | None = None
         self.places: dict[int, Any] = {}  # variables known in every trip -> their numbers
         self.lines: dict[int, int] = {}  # variables that start at some number -> how they grow
+        self.assumed = False  # whether more trips than were found are a failure
 
     def entered(self, tree: Any) -> Any:
         """A variable's start, lists as stacks."""
@@ -231,11 +233,30 @@ class LoopMaker:
         assert going is not None
         found = counted(going, afters, starts)
         if found is None:
-            return self._bounded(trial, going, afters, starts, place)
+            found = self._bounded(trial, going, afters, starts, place)
+            if found is not None:
+                return found
+            found = self._required(trial, afters, starts)
         if found is not None:
             followed(found, afters, starts)
             self.places = {place[before]: row for before, row in found.numbers.items()}
         return found
+
+    def _required(self, trial: Trial, afters: dict, starts: dict) -> Count | None:
+        """As many trips as what the body requires allows: an index within an array, say."""
+        least = None
+        pending = list(trial.inner.guards)
+        while pending:
+            guard = pending.pop()
+            if guard.maker is not None and guard.maker.prim.name == "logical_and":
+                pending += guard.maker.inputs
+                continue
+            found = counted(guard, afters, starts, GUARDED)
+            if found is not None and (least is None or found.trips < least.trips):
+                least = found
+        if least is not None:
+            least.exact, self.assumed = False, True
+        return least
 
     def _bounded(
         self, trial: Trial, going: Value, afters: dict, starts: dict, place: dict
@@ -489,6 +510,10 @@ class Finish:
         found = add_repeat(parent.outer, body, self.starts, parent.node)
         if self.guard is not None:
             parent.outer.guards.append(found[self.guard])
+        if parent.assumed:
+            assert flag is not None
+            left = found[self.carried.index(flag)]
+            parent.outer.guards.append(self.outer_lists.apply(later("logical_not"), left))
         parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
         number: Any = trial.loop.trips if trips is None else found[trips]
         if trips is not None and trial.loop.trips < ENDLESS:

@@ -16,9 +16,9 @@ from talweg.core.aval import Aval
 from talweg.core.dims import Atom, Dim, of_atom, substitute
 from talweg.core.dtypes import int64
 from talweg.core.primitive import later
-from talweg.passes.rows import Construct, is_zero
+from talweg.passes.rows import Construct, is_one, is_zero
 from talweg.passes.straight import Expansion, NotStraightError, Value, constant
-from talweg.passes.straight_lists import Lists
+from talweg.passes.straight_lists import Lists, Range
 
 
 def _sliced_at(s: Any, index: tuple, x: Any, *starts: Any, axes: tuple, dims: tuple) -> Any:
@@ -257,9 +257,57 @@ def _pad(maker: Any, step: Any) -> Value:
     return _unsliced(sizes.lists, x, parts, tuple(dims))
 
 
+def _sequence(maker: Any, step: Any, params: Any = None) -> Any:
+    """A range of unknown length, of which a loop takes one number after the other."""
+    start, limit, delta = [maker.plain(slot) for slot in step.inputs]
+    if params is not None and params["count"] is not None:
+        return NotImplemented
+    if all(x.content is not None for x in (start, limit, delta)):
+        return NotImplemented
+    by = 0 if delta.content is None else delta.content.reshape(-1)[0]
+    if by == 0 or not start.dtype.is_integer:
+        raise NotStraightError("a size depends on a value")
+    t = Lists(maker.straight, step.node)
+    span = t.apply(later("sub"), limit, start)
+    if by != 1:
+        more = constant(np.asarray(by - (1 if by > 0 else -1), start.dtype.numpy_dtype))
+        span = t.apply(later("floor_div"), t.apply(later("add"), span, more), delta)
+    none = constant(np.zeros((), start.dtype.numpy_dtype))
+    return Range(start, delta, t.apply(later("maximum"), span, none))
+
+
+def _shape_of(maker: Any, step: Any, params: dict) -> Any:
+    values = maker.values.get(step.inputs[0])
+    if type(values) is not Range:
+        return NotImplemented
+    t = Lists(maker.straight, step.node)
+    count = t.apply(later("cast"), values.count, dtype=params["dtype"])
+    return t.apply(later("reshape"), count, shape=(1,))
+
+
+def _number_of(maker: Any, step: Any, params: dict) -> Any:
+    """An element of a range."""
+    values, index = [maker.values.get(slot) for slot in step.inputs]
+    if type(values) is not Range:
+        return NotImplemented
+    t = Lists(maker.straight, step.node)
+    own = t.apply(later("cast"), index, dtype=values.start.dtype)
+    if not is_one(values.step):
+        own = t.apply(later("mul"), own, values.step)
+    return own if is_zero(values.start) else t.apply(later("add"), values.start, own)
+
+
+RANGES: dict[str, Callable[[Any, Any, dict], Any]] = {
+    "sequence": _sequence,
+    "shape_of": _shape_of,
+    "gather": _number_of,
+    "gather_rows": _number_of,
+}
+
 SLICES: dict[str, Callable[[Any, Any], Value]] = {
     "slice_by": _slice_by,
     "unslice_by": _unslice_by,
     "block": _block,
     "pad": _pad,
+    "sequence": _sequence,
 }
