@@ -145,7 +145,8 @@ def _partners(made: Composition, x: int) -> list[int]:
     for k, (value, array) in enumerate(made.values):
         pairs = list(zip(array.shape[::-1], own[::-1]))
         fits = all(a == b or 1 in (a, b) for a, b in pairs)
-        if fits and value.dtype is float64 and math.prod(map(max, pairs)) <= MOST:
+        whole = math.prod(map(max, pairs)) * math.prod(own[: len(own) - array.ndim])
+        if k == x or fits and value.dtype is float64 and whole <= MOST:
             found.append(k)
     return found
 
