@@ -151,6 +151,23 @@ def test_workers_end_and_start_again():
     assert len(found.threads) == 2
 
 
+def test_workers_keep_off_the_core_of_the_caller():
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
+    if len(cores) < 2:
+        return
+    executable = Executable(shifting(5), threads=2)
+    x = np.arange(64, dtype=np.int32)
+    executable([x])
+    try:
+        for core in sorted(cores)[:2]:
+            os.sched_setaffinity(0, {core})
+            np.testing.assert_array_equal(executable([x])[0], shifted(x, 5))
+            for worker in threads.the_team().threads:
+                assert os.sched_getaffinity(worker.native_id) == cores - {core}
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
 def test_how_many():
     with settings.threads(3):
         assert threads.wanted() == 3

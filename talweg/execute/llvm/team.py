@@ -14,6 +14,9 @@ the cores are taken by other processes, what it waits for may be waiting for thi
 looking is in vain.  So the number is halved when it was in vain, doubled when it was not, and tried
 afresh every now and then.
 
+Linux likes to wake a thread on the core of the one that wakes it, which is just the one that is at
+work; and there it may stay.  So workers keep off the core that the job was begun on.
+
 The locks are CPython's own (`PyThread_*`): they
 need no GIL, and are the system's best on each system.
 
@@ -28,9 +31,11 @@ need no GIL, and are the system's best on each system.
 from __future__ import annotations
 
 import platform
+import sys
 
 CACHE_LINE = 64
-SLOTS = 8 * CACHE_LINE  # where the slots of the threads begin
+SLOTS = 10 * CACHE_LINE  # where the slots of the threads begin
+CORES = 1024  # bits in a set of cores
 MAX_THREADS = 256
 TEAM_BYTES = SLOTS + MAX_THREADS * CACHE_LINE
 
@@ -39,6 +44,7 @@ TEAM = {  # name -> offset in bytes; what is written often has a line for itself
     "frame": 64,  # ptr: the job; null means that the workers shall end
     "threads": 72,  # i64: how many threads take part
     "workers": 80,  # i64: how many workers there are
+    "core": 88,  # i32: the core that the thread runs on which began the job
     "sequence": 128,  # i32: number of the job
     "arrived": 192,  # i32: threads at the barrier
     "phase": 256,  # i32: barriers passed
@@ -49,6 +55,7 @@ TEAM = {  # name -> offset in bytes; what is written often has a line for itself
     "blas_before": 456,  # i32: how many threads BLAS was to use
     "blas_set": 464,  # ptr to what sets that; null if there is nothing
     "blas_get": 472,
+    "allowed": 512,  # 1024 bits: the cores that threads may run on; none where that is not known
 }
 SLOT = {
     "asleep": 0,  # i32
@@ -96,12 +103,15 @@ def pause() -> str:
 def text() -> str:
     """The module."""
     found = _TEXT.replace("$PAUSE", pause())
+    found = found.replace("$SCHEDULER", _LINUX if sys.platform == "linux" else _OTHERS)
     for prefix, table in (("team", TEAM), ("slot", SLOT), ("frame", FRAME)):
         for name, offset in table.items():
             found = found.replace(f"${prefix}.{name}$", str(offset))
     numbers = {
         "$SLOTS": SLOTS,
         "$LINE": CACHE_LINE,
+        "$CORE_BYTES": CORES // 8,
+        "$CORES": CORES,
         "$AFRESH": TRY_AFRESH,
         "$FEWEST": FEWEST_SPINS,
     }
@@ -110,6 +120,18 @@ def text() -> str:
     return found
 
 
+_LINUX = """
+declare i32 @sched_getcpu()
+declare i32 @sched_setaffinity(i32, i64, ptr)
+"""
+_OTHERS = """
+define private i32 @sched_getcpu() {
+  ret i32 -1
+}
+define private i32 @sched_setaffinity(i32 %thread, i64 %bytes, ptr %set) {
+  ret i32 -1
+}
+"""
 _TEXT = """
 declare i32 @PyThread_acquire_lock(ptr, i32)
 declare void @PyThread_release_lock(ptr)
@@ -119,6 +141,8 @@ declare ptr @PyObject_CallFunction(ptr, ptr, ...)
 declare i32 @PyObject_IsTrue(ptr)
 declare void @Py_DecRef(ptr)
 declare void @PyErr_Clear()
+$SCHEDULER
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i32 @llvm.umin.i32(i32, i32)
 declare i32 @llvm.umax.i32(i32, i32)
 
@@ -326,6 +350,31 @@ plain:
   ret void
 }
 
+; let this worker run on any core but one
+define private void @keep_off(ptr %team, i32 %core) noinline {
+entry:
+  %set = alloca [$CORE_BYTES x i8], align 8
+  %allowed = getelementptr i8, ptr %team, i64 $team.allowed$
+  call void @llvm.memcpy.p0.p0.i64(ptr %set, ptr %allowed, i64 $CORE_BYTES, i1 false)
+  %known = icmp ult i32 %core, $CORES
+  br i1 %known, label %remove, label %done
+remove:
+  %place.32 = lshr i32 %core, 3
+  %place = zext i32 %place.32 to i64
+  %at = getelementptr i8, ptr %set, i64 %place
+  %bits = load i8, ptr %at, align 1
+  %number.32 = and i32 %core, 7
+  %number = trunc i32 %number.32 to i8
+  %bit = shl i8 1, %number
+  %others = xor i8 %bit, -1
+  %left = and i8 %bits, %others
+  store i8 %left, ptr %at, align 1
+  %result = call i32 @sched_setaffinity(i32 0, i64 $CORE_BYTES, ptr %set)
+  br label %done
+done:
+  ret void
+}
+
 define private void @launch(ptr %frame) {
   %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
   %team = load ptr, ptr %team.at, align 8
@@ -355,6 +404,9 @@ begin:
   %used = select i1 %fewer, i64 %all, i64 %threads
   %job.at = getelementptr i8, ptr %team, i64 $team.frame$
   store ptr %frame, ptr %job.at, align 8
+  %core = call i32 @sched_getcpu()
+  %core.at = getelementptr i8, ptr %team, i64 $team.core$
+  store i32 %core, ptr %core.at, align 4
   %used.at = getelementptr i8, ptr %team, i64 $team.threads$
   store i64 %used, ptr %used.at, align 8
   %finished.at = getelementptr i8, ptr %team, i64 $team.finished$
@@ -382,15 +434,24 @@ entry:
   %workers.at = getelementptr i8, ptr %team, i64 $team.workers$
   %finished.at = getelementptr i8, ptr %team, i64 $team.finished$
   %done.at = getelementptr i8, ptr %team, i64 $team.done$
+  %core.at = getelementptr i8, ptr %team, i64 $team.core$
   br label %next
 next:
   %old = phi i32 [%seen, %entry], [%number, %leave], [%number, %close]
+  %old.core = phi i32 [-1, %entry], [%core, %leave], [%core, %close]
   call void @park(ptr %team, i64 %index, ptr %sequence.at, i32 %old, i64 $slot.idle$)
   %number = load atomic i32, ptr %sequence.at acquire, align 4
   %frame = load ptr, ptr %job.at, align 8
   %end = icmp eq ptr %frame, null
   br i1 %end, label %stop, label %job
 job:
+  %core = load i32, ptr %core.at, align 4
+  %moved = icmp ne i32 %core, %old.core
+  br i1 %moved, label %move, label %ready
+move:
+  call void @keep_off(ptr %team, i32 %core)
+  br label %ready
+ready:
   %workers = load i64, ptr %workers.at, align 8
   %threads = load i64, ptr %threads.at, align 8
   %member = icmp ult i64 %index, %threads

@@ -140,6 +140,7 @@ class Team:
 
     def ensure(self, threads: int) -> None:
         """Have workers for `threads` threads, or more; as many as there can be."""
+        self._allow_cores()
         if len(self.threads) + 1 >= threads or self.closed:
             return
         with _lock:
@@ -152,6 +153,16 @@ class Team:
                     pass
                 finally:
                     self._give(self.address)
+
+    def _allow_cores(self) -> None:
+        """Tell workers which cores they may run on."""
+        if hasattr(os, "sched_getaffinity"):
+            cores = [core for core in os.sched_getaffinity(0) if core < team.CORES]
+            chosen = np.zeros(team.CORES, np.uint8)
+            chosen[cores] = 1
+            start = team.TEAM["allowed"]
+            packed = np.packbits(chosen, bitorder="little")
+            self.memory[start : start + len(packed)] = packed
 
     def _start(self, seen: int) -> None:
         index = len(self.threads) + 1
