@@ -59,6 +59,7 @@ class _Rounds:
         count = len(body.straight.inputs)
         outside = zip(body.straight.inputs, equation.inputs[:count])
         self.inner_buffers = {x: builder.buffer_of(outer) for x, outer in outside}
+        self.fixed = set(self.inner_buffers.values())
         self.starts = equation.inputs[count:]
         for carried, output in zip(body.carried, equation.outputs):
             buffer = builder.buffers.get(output)
@@ -80,6 +81,7 @@ class _Rounds:
         flag = self.body.flag
         buffer = None if flag is None else self.inner_buffers[flag.before]
         made = resolved(inner.blocks(), self.builder.new)
+        found += [kernel for _, kernel in inner.ahead.values()]
         return [*found, Repeat(self.axis, made, buffer)]
 
     def _inner(self) -> Any:
@@ -108,6 +110,7 @@ class _Rounds:
         straight.outputs = [value for value, _ in outputs]
         inner = self.builder.inside(straight, self.name)
         inner.buffers.update(self.inner_buffers)
+        inner.fixed = self.fixed
         inner.conflicts, inner.places, inner.state = conflicts, places, state
         inner.note_scattered()
         for value, buffer in outputs:

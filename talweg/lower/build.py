@@ -71,6 +71,8 @@ class _Builder:
         self.places: dict[Any, set[Value]] = {}
         self.also: dict[Value, list[Buffer]] = {}  # where values are put beside their buffers
         self.written: dict[Value, int] = {}  # values that are lost after a unit; see early.py
+        self.fixed: set[Buffer] = set()  # of the body of a loop: what no trip changes
+        self.ahead: dict[tuple, tuple[Any, Kernel]] = {}  # made of such a buffer, before the loop
         guard = combined_guards(straight)
         if guard is not None:
             straight.outputs = [*straight.outputs, guard]

@@ -10,17 +10,21 @@ is computed from the registers.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from talweg.lower.blocks_convolution_copies import VECTOR_BYTES
 from talweg.lower.blocks_convolution_windows import divisors, shares
 from talweg.lower.index import Axis, Index, flat, unflatten
 from talweg.lower.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, const, load
 from talweg.lower.nests import wrapped
-from talweg.lower.products_shape import Product
+from talweg.lower.products_shape import Operand, Product
 
+VECTOR_BYTES = 32  # of a register: tiles are made for this many
 TALLEST = 6  # rows of a tile of two vectors: 12 registers
 PART = 1024  # products in a row: panels longer than the first cache do no harm, aliases do
+FAR = 256  # columns of a transposed x from which its rows are copied, too
+SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
 BLOCK_BYTES = 192 << 10  # of a block of x, in the second cache
 
 
@@ -39,6 +43,14 @@ class Panels(NamedTuple):
     count: int
     width: int
     used: int
+
+
+class Copy(NamedTuple):
+    """A copy of an operand; the present matrix is from `start` on."""
+
+    buffer: Buffer
+    start: Index
+    body: list  # what makes it
 
 
 def panels_of(n: int, lanes: int) -> list[Panels]:
@@ -62,28 +74,35 @@ def runs(heights: list[int]) -> list[Run]:
 
 
 class Direct:
-    """Builds the blocks of one product."""
+    """Builds the blocks of one product, or of some, which threads share."""
 
     def __init__(self, builder: Any, product: Product):
         self.builder, self.product = builder, product
         self.value, self.dtype = product.value, product.value.dtype
         self.panels = panels_of(product.n, VECTOR_BYTES // self.dtype.size)
         self.columns = sum([one.count * one.width for one in self.panels])
-        threads = builder.threads
-        self.alone = product.count < 2 * threads and not (threads == 1 and product.count > 1)
+        count, threads = product.count, builder.threads
+        work = count * product.rows * product.n * product.k
+        few = count == 1 or (threads > 1 and count < 2 * threads)
+        self.shared = few and work >= SHARED_WORK  # each product by all threads
         self.blocks = self._blocks()
+        self.height = product.rows // self.blocks
         self.heights = runs(shares(self.height, TALLEST))
         self.parts = self._parts()
+        self.right: Any = None  # the copy of y
+        self.left: Copy | None = None  # that of x, if there is one
+        self.copies_x = product.x.view.turned and product.k >= FAR
 
     def _blocks(self) -> int:
-        """Into how many equal blocks the rows go."""
-        product = self.product
+        """Into how many equal blocks the rows go: they fit in cache, and threads can share them."""
+        product, threads = self.product, self.builder.threads
         row = min(product.k, PART) * self.dtype.size
-        wanted = -(-product.rows * row // BLOCK_BYTES)
-        fitting = [d for d in divisors(product.rows) if wanted <= d <= 3 * wanted]
-        found = min(fitting, default=1)
-        self.height = product.rows // found
-        return found
+        least = -(-product.rows * row // BLOCK_BYTES)
+        panels = sum([one.count for one in self.panels])
+        if self.shared and product.count * panels < 2 * threads:
+            least = max(least, min(2 * threads, product.rows // (2 * TALLEST)))
+        fitting = [d for d in divisors(product.rows) if least <= d <= 3 * least]
+        return min(fitting, default=1)
 
     def _parts(self) -> list[tuple[int, int]]:
         """(first, size) of the parts of k."""
@@ -93,58 +112,98 @@ class Direct:
     # -- copies
 
     def blocks_of(self, name: str) -> list:
-        """Everything."""
-        builder, product = self.builder, self.product
-        kind = "temporary" if self.alone else "scratch"
-        axes = product.y.own(product.batch) if self.alone else []
-        count = 1
-        for axis in axes:
-            count *= axis.extent
-        shape = (count, product.k * self.columns)
-        self.right = builder.new("panels", self.dtype, shape, kind)
-        before = self._packing(self.right, axes)
-        names = [v.maker.prim.name for v in builder.current.members]
+        """The kernel, after those that copy the operands if threads share the products."""
+        names = [v.maker.prim.name for v in self.builder.current.members]
+        before: list[Any] = []
+        self.right = self._ahead(name)
+        if self.right is None:
+            size = self.product.k * self.columns
+            self.right = self._copied(self.product.y, size, self._packing, self.shared)
+            before += self.right.body
+        if self.copies_x:
+            size = self.product.rows * self.product.k
+            self.left = self._copied(self.product.x, size, self._rows_packing, self.shared)
+            before += self.left.body
         found: list[Any] = []
-        if self.alone:
-            found.append(Kernel(f"{name}panels", before, (names[0],)))
+        if self.shared and before:
+            found.append(Kernel(f"{name}panels", before, names[:1]))
             before = []
-        kernel = Kernel(name, self._loops(before, axes), names)
-        kernel.node = product.node
+        kernel = Kernel(name, self._loops(before), names)
+        kernel.node = self.product.node
         return [*found, kernel]
 
-    def _packing(self, target: Buffer, axes: list[Axis]) -> list:
-        """Copies y."""
+    def _ahead(self, name: str) -> Copy | None:
+        """The copy of y that is made before the loop around, if the loop does not change it."""
+        y, product, builder = self.product.y, self.product, self.builder
+        start = y.start(product.batch)
+        if y.buffer not in builder.fixed or not y.is_single or start.terms:
+            return None
+        while builder.outer is not None and y.buffer in builder.outer.fixed:
+            builder = builder.outer
+        ahead = builder.ahead
+        key = (y.buffer, start.constant, y.strides, product.k, product.n)
+        if key not in ahead:
+            copy = self._copied(y, product.k * self.columns, self._packing, True)
+            ahead[key] = copy, Kernel(f"{name}panels", copy.body, ("matmul",))
+        return ahead[key][0]
+
+    def _copied(self, operand: Operand, size: int, packing: Callable, shared: bool) -> Copy:
+        """A copy of an operand: of all matrices by all threads, or of one by each."""
+        axes = operand.own(self.product.batch) if shared else []
+        sizes = tuple([axis.extent for axis in axes])
+        number = flat(tuple(map(Index.of, axes)), sizes)
+        kind, loop = ("temporary", "parallel") if shared else ("scratch", "serial")
+        buffer = self.builder.new("panels", self.dtype, (math.prod(sizes), size), kind)
+        copy = Copy(buffer, number * size, [])
+        for inner, body in packing(copy):
+            copy.body.extend(wrapped([*axes, *inner], body, loop))
+        return copy
+
+    def _packing(self, copy: Copy) -> list:
+        """How y is copied: (axes, what is done for each of their values)."""
         product, found = self.product, []
         by_row, by_column = product.y.strides
-        number = flat(tuple(map(Index.of, axes)), tuple([axis.extent for axis in axes]))
         for one in self.panels:
             panel, row, lane = Axis("p", one.count), Axis("l", product.k), Axis("j", one.used)
             start = product.y.start(product.batch)
             column = Index.of(panel) * one.width + lane + one.first
             value = load(product.y.buffer, start + Index.of(row) * by_row + column * by_column)
-            place = self._place(one, number, Index.of(panel), Index.of(row))
-            body: list = [For(lane, [Store(target, place + lane, value)], "vector")]
+            place = self._place(copy, one, Index.of(panel), Index.of(row))
+            body: list = [For(lane, [Store(copy.buffer, place + lane, value)], "vector")]
             if one.used < one.width:
                 rest = Axis("z", one.width - one.used)
-                zero = const(0, self.dtype)
-                body.append(For(rest, [Store(target, place + one.used + rest, zero)], "vector"))
-            body = wrapped([row], body, "serial")
-            kind = "parallel" if self.alone else "serial"
-            found += wrapped([*axes, panel], body, kind)
+                store = Store(copy.buffer, place + one.used + rest, const(0, self.dtype))
+                body.append(For(rest, [store], "vector"))
+            found.append(([panel], wrapped([row], body, "serial")))
         return found
 
-    def _place(self, one: Panels, number: Index, panel: Index, row: Index) -> Index:
+    def _place(self, copy: Copy, one: Panels, panel: Index, row: Index) -> Index:
         """Where a row of a panel begins among the copies."""
         k = self.product.k
-        first = number * (k * self.columns) + one.first * k
-        return first + panel * (k * one.width) + row * one.width
+        return copy.start + one.first * k + panel * (k * one.width) + row * one.width
+
+    def _rows_packing(self, copy: Copy) -> list:
+        """How x is copied, so that what a tile reads at once are neighbours."""
+        product, found = self.product, []
+        by_row, by_column = product.x.strides
+        for run in self.heights:
+            tiles, column, lane = Axis("t", run.count), Axis("l", product.k), Axis("m", run.size)
+            block = Axis("b", self.blocks)
+            row = Index.of(block) * self.height + Index.of(tiles) * run.size + run.first
+            start = product.x.start(product.batch)
+            value = load(
+                product.x.buffer, start + (row + lane) * by_row + Index.of(column) * by_column
+            )
+            place = copy.start + row * product.k + Index.of(column) * run.size + lane
+            body: list = [For(lane, [Store(copy.buffer, place, value)], "vector")]
+            found.append(([block, tiles], wrapped([column], body, "serial")))
+        return found
 
     # -- tiles
 
-    def _loops(self, before: list, axes: list[Axis]) -> list:
+    def _loops(self, before: list) -> list:
         """The loops over blocks of rows and panels."""
         product, found = self.product, []
-        number = flat(tuple(map(Index.of, axes)), tuple([axis.extent for axis in axes]))
         for one in self.panels:
             block, panel = Axis("b", self.blocks), Axis("p", one.count)
             body: list[Any] = []
@@ -152,38 +211,40 @@ class Direct:
                 for run in self.heights:
                     tile = Axis("t", run.count)
                     row = Index.of(block) * self.height + Index.of(tile) * run.size + run.first
-                    inner = self._tile(one, number, Index.of(panel), row, run.size, part)
+                    inner = self._tile(one, Index.of(panel), row, run.size, part)
                     body += wrapped([tile], inner, "serial")
-            if self.alone:
-                found += wrapped([*product.batch, block, panel], body, "parallel")
-            else:
-                found += wrapped([block, panel], body, "serial")
-        return found if self.alone else wrapped(product.batch, [*before, *found], "parallel")
+            axes = [*product.batch, block, panel] if self.shared else [block, panel]
+            found += wrapped(axes, body, "parallel" if self.shared else "serial")
+        if self.shared:
+            return found
+        return wrapped(product.batch, [*before, *found], "parallel")
 
-    def _tile(
-        self, one: Panels, number: Index, panel: Index, row: Index, height: int, part: int
-    ) -> list:
+    def _tile(self, one: Panels, panel: Index, row: Index, height: int, part: int) -> list:
         """Products of a part of k, for `height` rows from `row` on."""
-        product = self.product
         m, n = Axis("m", height), Axis("n", one.width)
         tile = Tile("z", self.dtype, (height, one.width))
         first, size = self.parts[part]
         turn = Axis("l", size)
         k = Index.of(turn) + first
-        by_row, by_column = product.x.strides
-        start = product.x.start(product.batch)
-        x = load(product.x.buffer, start + (row + m) * by_row + k * by_column)
-        y = load(self.right, self._place(one, number, panel, k) + n)
+        x = self._element(row, m, k, height)
+        y = load(self.right.buffer, self._place(self.right, one, panel, k) + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), x * y, "add")], "vector")], "unroll")]
         body = wrapped([turn], body, "serial")
-        return [tile, *body, *self._results(one, panel, row, height, part, tile)]
+        return [tile, *body, *self._results(one, panel, row, part, tile)]
 
-    def _results(
-        self, one: Panels, panel: Index, row: Index, height: int, part: int, tile: Tile
-    ) -> list:
+    def _element(self, row: Index, m: Axis, k: Index, height: int) -> Expr:
+        """x in column k, in row number m of the tile whose first is `row`."""
+        product, copy = self.product, self.left
+        if copy is not None:
+            return load(copy.buffer, copy.start + row * product.k + k * height + m)
+        by_row, by_column = product.x.strides
+        start = product.x.start(product.batch)
+        return load(product.x.buffer, start + (row + m) * by_row + k * by_column)
+
+    def _results(self, one: Panels, panel: Index, row: Index, part: int, tile: Tile) -> list:
         """What is done with the numbers of a tile."""
         product, builder = self.product, self.builder
-        m, n = Axis("m", height), Axis("n", one.used)
+        m, n = Axis("m", tile.dims[0]), Axis("n", one.used)
         column = panel * one.width + n + one.first
         place = product.number() * (product.rows * product.n) + (row + m) * product.n + column
         found: Expr = tile.at(m, n)

@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 import talweg as tf
 from talweg.core.dtypes import of_numpy
 from talweg.core.primitive import later
+from talweg.core.settings import executor
 from talweg.execute import loops_numpy
 from talweg.execute.llvm.executable import Executable
 from talweg.lower import products
 from talweg.lower.build import build
 from talweg.lower.check import check
+from talweg.lower.loops import Kernel, Repeat
+from talweg.passes.functionalize import program_of
 from talweg.passes.straight import Straight, Value
 
 assert tf.matmul  # loads the declarations
@@ -152,3 +155,34 @@ def test_nothing_to_multiply(sizes):
 
 def test_double_parts():
     Case((40, 1100, 33), (2,), ("turned", "turned"), "float64", True).natively("direct", 2)
+
+
+def loops(x, w):
+    """Products with one matrix in a loop, and in two loops within it."""
+
+    def inner(y):
+        return tf.while_loop(
+            lambda i, _: i < 3, lambda i, y: (i + 1, tf.tanh(y @ w)), (0, y), maximum_iterations=3
+        )[1]
+
+    def outer(i, y):
+        return i + 1, inner(inner(y @ w) + y) @ tf.transpose(w)
+
+    return tf.while_loop(lambda i, _: i < 30, outer, (0, x), maximum_iterations=30)[1]
+
+
+def test_panels_are_made_before_loops():
+    rng = np.random.default_rng(0)
+    x = tf.constant(rng.normal(size=(24, 40)).astype("f"))
+    w = tf.constant(rng.normal(0, 0.1, (40, 40)).astype("f"))
+    with executor("llvm"):
+        function = tf.function(loops)
+        found = function(x, w)
+        concrete = function.get_concrete_function(x, w)
+        (version,) = program_of(concrete.body).tier.versions.values()
+    with executor("interpret"):
+        np.testing.assert_allclose(found, loops(x, w), 1e-4, 1e-5)
+    blocks = version.lowered.program.blocks
+    kernels = [block.name for block in blocks if type(block) is Kernel]
+    assert len([name for name in kernels if name.endswith("panels")]) == 2  # w and its transpose
+    assert any(type(block) is Repeat for block in blocks)
