@@ -190,15 +190,13 @@ def column_loops(outer: list, middle: list, inner: list, inside: list, sums: lis
     """
     kept = [*outer, *inner]
     place = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
-    size = inner[-1].extent if inner else 1
-    width = block_of(size, len(sums))
     parts: list[Any] = list(inside)
     tiles, after = [], []
     for number, (equation, expr, buffer) in enumerate(sums):
         if buffer is None:
             continue
         fold = Fold(equation)
-        tile = Tile(f"s{number}", buffer.dtype, (width,), fold.start)
+        tile = Tile(f"s{number}", buffer.dtype, (), fold.start)
         tiles.append(tile)
         parts.append(Update(tile, (), expr, fold.op))
         after.append(Store(buffer, place, tile.at()))
@@ -208,31 +206,44 @@ def column_loops(outer: list, middle: list, inner: list, inside: list, sums: lis
         joined = substitute(joined, values) if values else joined
         axes[:] = left
     column = inner.pop() if inner else Axis("i", 1)
-    width = block_of(column.extent, len(sums))
-    lane = column
-    blocks = []
-    if width != column.extent:
-        lane, block = Axis("c", width), Axis("b", column.extent // width)
-        blocks.append(block)
-        joined = substitute(joined, {column: Index.of(block) * width + lane})
-    for tile in tiles:
-        tile.dims = (width,)
-    joined = [_by_lane(statement, lane) for statement in joined]
-    count = len(parts)
-    body = [*tiles, *nested([*middle, lane], joined[:count], "vector")]
-    body += nested([lane], joined[count:], "vector") if after else []
-    return wrapped([*outer, *inner, *blocks], body, "parallel")
+    loops: list[Any] = []
+    shares = blocks_of(column.extent, len(sums))
+    for first, number, width in shares:
+        lane, block = Axis("c", width), Axis("b", number)
+        made = substitute(joined, {column: Index.of(block) * width + first + lane})
+        own = {tile: Tile(tile.name, tile.dtype, (width,), tile.start) for tile in tiles}
+        made = [_by_lane(statement, lane, own) for statement in made]
+        body = [*own.values(), *nested([*middle, lane], made[: len(parts)], "vector")]
+        body += nested([lane], made[len(parts) :], "vector") if after else []
+        part = wrapped([*outer, *inner, block], body, "parallel")
+        if part is body and len(shares) > 1:  # of several loops all are shared or none
+            part = [For(Axis("p", 1), body, "parallel")]
+        loops += part
+    return loops
 
 
-def _by_lane(statement: Any, lane: Axis) -> Any:
-    """The statement with tiles indexed by the vector axis."""
+def _by_lane(statement: Any, lane: Axis, tiles: dict[Tile, Tile]) -> Any:
+    """The statement with its own tiles, indexed by the vector axis."""
     if isinstance(statement, Update):
-        return Update(statement.tile, (lane,), statement.value, statement.op)
+        return Update(tiles[statement.tile], (lane,), statement.value, statement.op)
     if isinstance(statement, Store) and statement.value.op == "read":
-        tile, places = statement.value.data
-        if not places and tile.dims:
+        tile = tiles.get(statement.value.data[0])
+        if tile is not None:
             return Store(statement.buffer, statement.index, tile.at(lane), statement.op)
     return statement
+
+
+def blocks_of(size: int, sums: int) -> list[tuple[int, int, int]]:
+    """Blocks of columns that are summed at once: (the first column, how many blocks, their width).
+
+    They are equal, unless the size has no fitting divisor: then the last one is wider.
+    """
+    width = block_of(size, sums)
+    if width >= 16 or size <= width:
+        return [(0, size // width, width)]
+    width = BLOCK if sums < 2 else BLOCK // 2
+    first = (size // width - 1) * width
+    return [(0, size // width - 1, width), (first, 1, size - first)]
 
 
 def block_of(size: int, sums: int) -> int:
