@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.lower.blocks_convolution_copies import VECTOR_BYTES, panels_of
 from talweg.lower.blocks_convolution_depthwise import (
     Depthwise,
     DepthwiseFilters,
@@ -12,6 +11,7 @@ from talweg.lower.blocks_convolution_depthwise import (
 )
 from talweg.lower.blocks_convolution_direct import Direct
 from talweg.lower.blocks_convolution_filters import FilterGradient
+from talweg.lower.blocks_convolution_panels import VECTOR_BYTES, panels_of
 from talweg.lower.blocks_convolution_windows import geometry_of
 from talweg.lower.index import Index, flat
 from talweg.lower.loops import Expr
@@ -57,7 +57,7 @@ def _forward(builder: Any, equation: Equation, name: str) -> list:
         ]
     panels, copying = panels_of(builder, windows, len(w.dims) - 2, w.dtype, weight, name)
     direct = Direct(builder, windows, builder.buffer_of(x), equation.output)
-    return [copying, direct.kernel(panels, name)]
+    return [copying, *direct.kernels(panels, name)]
 
 
 def _input_gradient(builder: Any, equation: Equation, name: str) -> list:
@@ -88,7 +88,7 @@ def _input_gradient(builder: Any, equation: Equation, name: str) -> list:
         panels, copying = panels_of(builder, windows, len(w.dims) - 2, w.dtype, weight, own)
         direct = Direct(builder, windows, builder.buffer_of(g), equation.output)
         blocks += [copying] if windows.reduced else []  # without taps it is zero
-        blocks.append(direct.kernel(panels, own))
+        blocks += direct.kernels(panels, own)
     return blocks
 
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from talweg.lower.blocks_convolution_copies import VECTOR_BYTES, zeros
-from talweg.lower.blocks_convolution_direct import TASKS, Place
 from talweg.lower.blocks_convolution_filters import chunks_of, total_of
+from talweg.lower.blocks_convolution_panels import VECTOR_BYTES
+from talweg.lower.blocks_convolution_places import TASKS, Place, zeros
 from talweg.lower.blocks_convolution_windows import Windows, shares
 from talweg.lower.index import Axis, Index, flat
 from talweg.lower.loops import Buffer, For, Kernel, Store, Tile, Update, load

@@ -8,104 +8,28 @@ nothing is copied but the filters, once, and images that need zeros round them.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from talweg.lower.blocks_convolution_copies import VECTOR_BYTES, Panels, padded_copy, widths
-from talweg.lower.blocks_convolution_windows import Windows, divisors, shares
+from talweg.lower.blocks_convolution_panels import VECTOR_BYTES, Panels, widths
+from talweg.lower.blocks_convolution_places import TASKS, Place, rows_of_block
+from talweg.lower.blocks_convolution_windows import Windows, shares
 from talweg.lower.handler import s
 from talweg.lower.index import ZERO, Axis, Index, flat
 from talweg.lower.loops import Buffer, Expr, For, Kernel, Tile, Update, When, load, within
 from talweg.lower.nests import wrapped
 from talweg.passes.straight import Value
 
-TASKS = 8  # into which work is cut if it can be, so that threads can share it
-SCRATCH = 96 << 10  # bytes of an image's copy
+LARGE = 256 << 10  # bytes of filters that do not stay in the second cache beside other things
 TALLEST = {1: 12, 2: 6, 3: 4}  # results of a tile, by the vectors of a panel
 UNROLLED = 16  # products of a result up to which there are no loops for them
-UNROLLED_TAPS = 12  # taps up to which there is no loop for them
 RUN = 4
-
-
-class Place:
-    """Where the windows of a block of rows are: in x, or in a copy with zeros round it."""
-
-    def __init__(self, builder: Any, windows: Windows, source: Buffer, value: Value):
-        self.builder, self.windows, self.source, self.value = builder, windows, source, value
-        self.rows = self.rows_of_block()
-        self.blocks = windows.lines[0].outs // self.rows
-        self.block: Any = Axis("b", self.blocks)
-        self.image: Any = Axis("n", windows.batch)
-        self.copy: Buffer | None = None
-        self.skips = False
-        if windows.padded:
-            spans = [windows.lines[0].covered(self.rows)]
-            spans += [line.span for line in windows.lines[1:]]
-            shape = (*spans, windows.channels)
-            self.copy = builder.new("padded", value.dtype, shape, "scratch")
-
-    def rows_of_block(self) -> int:
-        """How many rows a task computes."""
-        windows, outs = self.windows, self.windows.lines[0].outs
-        first, *others = windows.lines
-        row = math.prod([line.span for line in others]) * windows.channels * self.value.dtype.size
-        best = 1
-        for rows in divisors(outs):
-            small = not windows.padded or first.covered(rows) * row <= SCRATCH
-            if small and (windows.batch * (outs // rows) >= TASKS or rows <= 4):
-                best = rows
-        return best
-
-    @property
-    def read(self) -> Buffer:
-        """What tiles read."""
-        return self.source if self.copy is None else self.copy
-
-    def copying(self) -> list:
-        """Makes the copy, if there is one."""
-        if self.copy is None:
-            return []
-        start = Index.of(self.image) * self._image_size()
-        block = Index.of(self.block)
-        channels = self.windows.channels
-        return padded_copy(
-            self.source, start, self.copy, self.windows, self.rows, block, channels, ZERO,
-            zero_rows=not self.skips,
-        )  # fmt: skip
-
-    def _image_size(self) -> int:
-        return math.prod([line.size for line in self.windows.lines]) * self.windows.channels
-
-    def place(self, rows: list, column: Index, taps: tuple) -> Index:
-        """Where a window has its first channel; rows[0] counts from the first of the block."""
-        lines = self.windows.lines
-        found = ZERO
-        for line, number, tap in zip(lines, [*rows, column], taps):
-            place = number * line.scale + tap * line.step
-            if self.copy is None:
-                if line is lines[0]:
-                    place = place + Index.of(self.block) * (self.rows * line.scale)
-                found = found * line.size + place + line.origin
-            else:
-                size = line.covered(self.rows) if line is lines[0] else line.span
-                found = found * size + place
-        found = found * self.windows.channels
-        if self.copy is None:
-            found = found + Index.of(self.image) * self._image_size()
-        return found
-
-    def result_index(self, rows: list, column: Index, channel: Index) -> tuple:
-        """Where a result belongs; rows[0] counts from the first of the block."""
-        own = [rows[0] + Index.of(self.block) * self.rows, *rows[1:], column]
-        places = [i * line.stride + line.first for i, line in zip(own, self.windows.lines)]
-        return (Index.of(self.image), *places[len(places) - len(self.value.dims) + 2 :], channel)
 
 
 class Direct(Place):
     """Builds the kernel of one `Windows`."""
 
     def __init__(self, builder: Any, windows: Windows, source: Buffer, value: Value):
-        super().__init__(builder, windows, source, value)
+        super().__init__(builder, windows, source, value, _parts(windows, value.dtype.size))
         lanes = VECTOR_BYTES // value.dtype.size
         tallest = [self._tallest(width) for _, _, width in widths(windows.width, lanes)]
         columns, heights = windows.lines[-1].outs, self._heights()
@@ -113,27 +37,27 @@ class Direct(Place):
         long = windows.reduced > UNROLLED
         self.skips = long and max(together) == 1  # taps that are in rows of zeros
 
-    def kernel(self, panels: list[Panels], name: str) -> Kernel:
-        """The kernel, which reads filters from panels."""
-        axes, loops = [self.image, self.block], []
-        alone = self.windows.batch * self.blocks >= TASKS
-        bodies = [panels] if alone else [[one] for one in panels]
-        for some in bodies:
-            body: list[Any] = self.copying()
-            own = list(axes)
-            group = Axis("g", self.windows.groups)
-            inner: list[Any] = []
-            for one in some:
+    def kernels(self, panels: list[Panels], name: str) -> list[Kernel]:
+        """The kernels, which read filters from panels."""
+        names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
+        group = Axis("g", self.windows.groups)
+        if not self.whole:
+            body = self.copying()
+            for one in panels:
                 panel = Axis("p", one.count)
-                part = self._panel(one, Index.of(group), Index.of(panel))
-                if alone:
-                    part = wrapped([panel], part, "serial")
-                else:
-                    own.append(panel)
-                inner += part
-            body += wrapped([group], inner, "serial")
-            loops += wrapped(own, body, "parallel")
-        return Kernel(name, loops, (self.value.maker.prim.name,))
+                inner = self._panel(one, Index.of(group), Index.of(panel))
+                body += wrapped([group, panel], inner, "serial")
+            return [Kernel(name, wrapped([self.image, self.block], body, "parallel"), names)]
+        loops: list[Any] = []
+        for one in panels:
+            panel = Axis("p", one.count)
+            inner = self._panel(one, Index.of(group), Index.of(panel))
+            loops += wrapped([group, panel, self.image, self.block], inner, "parallel")
+        found = [Kernel(name, loops, names)]
+        if self.copy is not None:
+            copying = wrapped([self.image], self.copying(), "parallel")
+            found.insert(0, Kernel(f"{name}padded", copying, names))
+        return found
 
     # -- rows
 
@@ -249,14 +173,15 @@ class Direct(Place):
         channel = Axis("j", run)
         numbers = [*map(Index.of, taps[:apart]), *[ZERO] * (len(taps) - apart)]
         others = flat(tuple(numbers[:apart]), tuple([line.taps for line in windows.lines[:apart]]))
-        k = Index.of(channel) * (windows.reduced // run) + others
+        k = others * run + channel
+        if windows.interleaved:
+            k = Index.of(channel) * (windows.reduced // run) + others
         place = self.place(*self._split(at, first + m), tuple(numbers))
         place = place + group * windows.depth + channel
         own = (group * panels.count + panel) * (windows.reduced * width)
         product = load(self.read, place) * load(panels.buffer, own + k * width + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
-        few = windows.reduced // run <= UNROLLED_TAPS
-        if few and not guarded:
+        if windows.interleaved and not guarded:
             body = wrapped(taps[:apart], body, "unroll")
             body = wrapped([channel], body, "unroll" if windows.reduced <= UNROLLED else "serial")
         else:
@@ -295,3 +220,17 @@ def _runs(rows: int, together: int) -> list[tuple[int, int, int]]:
     if rest:
         found.append((count * together, 1, rest))
     return found
+
+
+def _parts(windows: Windows, size: int) -> int:
+    """Into how many tasks the work on a block of rows is cut: its panels, or one.
+
+    Panels, if there are few blocks, or if filters do not stay in the second cache from block to
+    block: then each panel is used for all blocks, one after the other.
+    """
+    filters = windows.groups * windows.width * windows.reduced * size
+    blocks = windows.lines[0].outs // rows_of_block(windows, size)
+    if filters <= LARGE and windows.batch * blocks >= TASKS:
+        return 1
+    panels = sum([count for _, count, _ in widths(windows.width, VECTOR_BYTES // size)])
+    return windows.groups * panels

@@ -15,8 +15,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from talweg.lower.blocks_convolution_copies import VECTOR_BYTES, padded_copy, widths, zeros
-from talweg.lower.blocks_convolution_direct import RUN, TALLEST, TASKS
+from talweg.lower.blocks_convolution_direct import RUN, TALLEST
+from talweg.lower.blocks_convolution_panels import VECTOR_BYTES, widths
+from talweg.lower.blocks_convolution_places import TASKS, padded_copy, zeros
 from talweg.lower.blocks_convolution_windows import Windows, divisors, shares
 from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 from talweg.kernels.window import explicit_padding
 from talweg.passes.straight import Equation
 
+LONG = 512  # products next to each other
+MOST_APART = 12  # taps that may take turns
+
 
 class Line(NamedTuple):
     """Windows along one axis; results t = 0, 1, ... belong at first + t stride of the result."""
@@ -67,6 +70,16 @@ class Windows(NamedTuple):
         if self.lines[-1].step == 1 and self.groups == 1:
             return self.lines[-1].taps * self.depth, len(self.lines) - 1
         return self.depth, len(self.lines)
+
+    @property
+    def interleaved(self) -> bool:
+        """Whether taps that are apart take turns in the panels, rather than their runs.
+
+        There is one loop then rather than one for each such tap; but more places are read by turns,
+        which in long runs would often lie in the same set of the cache.
+        """
+        run, apart = self.run
+        return run < LONG and math.prod([line.taps for line in self.lines[:apart]]) <= MOST_APART
 
     @property
     def channels(self) -> int:
