@@ -158,24 +158,33 @@ def can_pull(equation: Equation) -> bool:
         return True
     if "scalar" not in prim.lowering:
         return False
-    return _fits(prim, tuple([x.dtype for x in equation.inputs]), equation)
+    return scalar_cost(equation) is not None
 
 
-_fitting: dict[tuple, bool] = {}
+_costs: dict[tuple, float | None] = {}
 
 
-def _fits(prim: Primitive, dtypes: tuple, equation: Equation) -> bool:
+def scalar_cost(equation: Equation) -> float | None:
+    """What an element of a `scalar` rule costs; None if the rule does not serve these dtypes."""
+    prim, dtypes = equation.prim, tuple([x.dtype for x in equation.inputs])
     key = (prim, dtypes, *[v for v in equation.params.values() if isinstance(v, DType)])
-    found = _fitting.get(key)
-    if found is None:
+    if key not in _costs:
         parts = [Expr("probe", (), dtype) for dtype in dtypes]
+        _costs[key] = None
         try:
             tree = scalar_of(prim, parts, equation.params, equation.output.dtype)
-            found = tree.dtype is equation.output.dtype and all(map(_is_sound, walk([tree])))
+            exprs = walk([tree])
+            if tree.dtype is equation.output.dtype and all(map(_is_sound, exprs)):
+                _costs[key] = sum([_cost(expr.op) for expr in exprs])
         except (UnloweredError, AttributeError, TypeError):
-            found = False
-        _fitting[key] = found
-    return found
+            pass
+    return _costs[key]
+
+
+def _cost(op: str) -> float:
+    if op in SCALARS:
+        return SCALARS[op].cost
+    return 0.0 if op in ("probe", "const") else 1.0
 
 
 def _is_sound(expr: Expr) -> bool:

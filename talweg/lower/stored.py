@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from talweg.lower.pull import can_pull
-from talweg.lower.scalars import SCALARS
+from talweg.lower.pull import can_pull, is_plain, scalar_cost
 from talweg.lower.views import SHARED, base_of, operands_of
 from talweg.passes.straight import Equation, Straight, Value
 
@@ -25,19 +24,16 @@ def is_fold(equation: Equation) -> bool:
 
 def _foldable(equation: Equation) -> bool:
     dtypes = [x.dtype for x in (*equation.inputs, *equation.outputs)]
-    return all(dtype.is_bool or dtype.is_floating or dtype.is_integer for dtype in dtypes)
+    return all(map(is_plain, dtypes))
 
 
 def own_cost(equation: Equation) -> float:
     """The cost of one element of a pulled result, operands apart."""
     if equation.prim.name in SHARED:
         return 0.0
-    rule = equation.prim.lowering.get("scalar")
-    if isinstance(rule, str) and rule in SCALARS:
-        return SCALARS[rule].cost
-    if callable(rule):
-        return 3.0 if len(equation.inputs) > 1 else 12.0
-    return 1.0
+    if "scalar" in equation.prim.lowering:
+        return scalar_cost(equation) or 0.0
+    return max(1.0, 2.0 * len(equation.inputs) - 1)  # each operand has its places, or a choice
 
 
 class Storage:
