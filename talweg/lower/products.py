@@ -14,6 +14,7 @@ from talweg.lower.views import is_product
 from talweg.passes.straight import Equation
 
 SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
+BIG_WORK = 1 << 30  # multiplications beyond which BLAS's blocks for all caches are better
 CACHED_BYTES = 1 << 18  # of a result that is still in cache when it is finished
 CACHED_ROWS = (128, 96, 64, 160, 80, 112, 48, 100, 72, 192, 50)
 
@@ -63,7 +64,8 @@ def is_direct(product: Product) -> bool:
     """Whether loops are faster than BLAS; measured, on one AMD core, products of 16 to 1024."""
     few = product.rows < 8 or product.n < 8
     far = product.x.view.turned and product.k > 512  # rows of x are read from far apart
-    return not few and not far
+    big = product.rows * product.n * product.k > BIG_WORK
+    return not few and not far and not big
 
 
 def _parts(rows: int, row_bytes: int, threads: int) -> int:
