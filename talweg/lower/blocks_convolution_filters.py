@@ -28,6 +28,7 @@ from talweg.passes.straight import Value
 CACHE = 40 << 10  # bytes of a block's copies that tiles read
 SUMS = 4 << 20  # bytes of all chunks' sums
 COPIED = 48  # products of a place from which on it is worth it to copy g
+WIDEST = 24  # channels of x that are one layer as they are
 LAYERS = (16, 24, 12, 20, 18, 8, 10, 14)  # channels that lie together, best first
 
 
@@ -36,6 +37,16 @@ class Block(NamedTuple):
 
     images: int
     rows: int
+
+
+class Panel(NamedTuple):
+    """A panel of g: `width` channels from `channel` on, number `axis` of its kind in the group."""
+
+    axis: Axis
+    group: Index
+    channel: Index
+    width: int
+    copy: Buffer | None  # [panels, places, width]
 
 
 class FilterGradient:
@@ -47,7 +58,7 @@ class FilterGradient:
         self.lanes = VECTOR_BYTES // value.dtype.size
         fitting = [n for n in LAYERS if windows.depth % n == 0]
         self.layer = windows.channels if windows.groups == 1 else windows.depth
-        if fitting and windows.depth > LAYERS[1]:
+        if fitting and windows.depth > WIDEST:
             self.layer = fitting[0]
         first = windows.lines[0]
         rows = self._rows()
@@ -114,34 +125,41 @@ class FilterGradient:
         loops: list[Any] = []
         for some in [panels] if alone else [[one] for one in panels]:
             group = Axis("g", windows.groups)
-            body: list[Any] = self._copies_of_x()
-            before: list[Any] = []
+            found: list[Panel] = []
+            for first, count, width in some:
+                used = min(width, windows.width - first)
+                found.append(self._panel_of(Axis("p", count), Index.of(group), first, used))
+            tiles = [self._panel(panel) for panel in found]
+            copied = self._copies_of_x()
             if alone:
                 before = zeros(self.sums, self.own_sums * self.value.size, self.value.size)
-            inner: list[Any] = []
-            outer = [self.chunk, self.part]
-            for first, count, width in some:
-                panel = Axis("p", count)
-                used = min(width, windows.width - first)
-                channel = Index.of(group) * windows.width + Index.of(panel) * width + first
-                found = self._panel(Index.of(group), channel, used)
-                if alone:
-                    inner += wrapped([panel], found, "serial")
-                else:
-                    inner += found
-                    outer += [group, panel]
-                    before = self._cleared(channel, used)
-            body += wrapped([group], inner, "serial") if alone else inner
+                inner: list[Any] = self._copies_of_g(found)
+                for panel, body in zip(found, tiles):
+                    inner += wrapped([panel.axis], body, "serial")
+                outer, body = [self.chunk, self.part], copied + wrapped([group], inner, "serial")
+            else:
+                before = self._cleared(found[0])
+                outer = [self.chunk, self.part, group, found[0].axis]
+                body = copied + self._copies_of_g(found, alone=True) + tiles[0]
             blocks = wrapped([self.group_of_images, self.step], body, "serial")
             loops += wrapped(outer, before + blocks, "parallel")
         return loops
 
-    def _cleared(self, channel: Index, width: int) -> list:
+    def _panel_of(self, axis: Axis, group: Index, first: int, width: int) -> Panel:
+        """One of the panels that begin with channel `first` of a group; where it is copied to."""
+        copy = None
+        if self.windows.reduced >= COPIED:
+            shape = (axis.extent, self.places, width)
+            copy = self.builder.new("panel", self.value.dtype, shape, "scratch")
+        channel = group * self.windows.width + Index.of(axis) * width + first
+        return Panel(axis, group, channel, width, copy)
+
+    def _cleared(self, panel: Panel) -> list:
         """Zeros in a panel of the chunk's sums."""
         filters = self.value.dims[-1]
         row = Axis("z", self.value.size // filters)
-        start = self.own_sums * self.value.size + Index.of(row) * filters + channel
-        return [For(row, zeros(self.sums, start, width))]
+        start = self.own_sums * self.value.size + Index.of(row) * filters + panel.channel
+        return [For(row, zeros(self.sums, start, panel.width))]
 
     def _copies_of_x(self) -> list:
         lines = self.windows.lines
@@ -152,28 +170,34 @@ class FilterGradient:
                              self.row_block, self.layer, Index.of(image))  # fmt: skip
         return wrapped([image], copied, "serial")
 
-    def _copy_of_g(self, channel: Index, panel: Buffer) -> list:
-        """A panel of g, the places of the block one after the other."""
-        lines, filters, width = self.windows.lines, self.value.dims[-1], panel.shape[-1]
-        image, lane = Axis("i", self.block.images), Axis("l", width)
+    def _copies_of_g(self, panels: list, alone: bool = False) -> list:
+        """Panels of g, the places of the block one after the other; row by row, as g is.
+
+        alone: of one panel only, that of the loop around.
+        """
+        lines, filters = self.windows.lines, self.value.dims[-1]
+        image = Axis("i", self.block.images)
         own = self.places // self.block.images
         place = Axis("d", own)
         outs = math.prod([line.outs for line in lines])
         there = (self.first_image + image) * outs + self.row_block * own + place
         here = Index.of(image) * own + place
-        store = Store(panel, here * width + lane, load(self.g, there * filters + channel + lane))
-        return wrapped([image, place], [For(lane, [store], "vector")], "serial")
+        body: list[Any] = []
+        for panel in panels:
+            if panel.copy is None:
+                continue
+            lane = Axis("l", panel.width)
+            one = load(self.g, there * filters + panel.channel + lane)
+            target = (Index.of(panel.axis) * self.places + here) * panel.width + lane
+            stores = wrapped([lane], [Store(panel.copy, target, one)], "vector")
+            body += stores if alone else wrapped([panel.axis], stores, "serial")
+        return wrapped([image, place], body, "serial") if body else []
 
     # -- tiles
 
-    def _panel(self, group: Index, channel: Index, width: int) -> list:
+    def _panel(self, panel: Panel) -> list:
         """All tiles of a panel, for one block of places."""
         windows = self.windows
-        found: list[Any] = []
-        panel = None
-        if windows.reduced >= COPIED:
-            panel = self.builder.new("panel", self.value.dtype, (self.places, width), "scratch")
-            found = self._copy_of_g(channel, panel)
         taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines)]
         layers = Axis("y", windows.depth // self.layer if self.layer < windows.depth else 1)
         plain = windows.lines[-1].step == 1 and self.layer == windows.channels
@@ -182,7 +206,7 @@ class FilterGradient:
             merged += 1
             run *= taps[-merged].extent
         outer = taps[: len(taps) - merged]
-        heights = shares(run, TALLEST.get(-(-width // self.lanes), 12))
+        heights = shares(run, TALLEST.get(-(-panel.width // self.lanes), 12))
         straight = not merged or (plain and merged == 1)
         start = 0
         inner: list[Any] = []
@@ -190,17 +214,15 @@ class FilterGradient:
             count = heights.count(height) if straight else 1
             part = Axis("t", count)
             first = Index.of(part) * height + start
-            body = self._tile(group, channel, width, panel, Index.of(layers), outer, first, height)
+            body = self._tile(panel, Index.of(layers), outer, first, height)
             inner += wrapped([part], body, "serial")
             start += count * height
-        return found + wrapped([layers, *outer], inner, "serial")
+        return wrapped([layers, *outer], inner, "serial")
 
-    def _tile(
-        self, group: Index, channel: Index, width: int, panel: Buffer | None, layer: Index,
-        outer: list, first: Index, height: int,
-    ) -> list:  # fmt: skip
+    def _tile(self, panel: Panel, layer: Index, outer: list, first: Index, height: int) -> list:
         """A tile: `height` numbers from `first` on, of those that follow the taps `outer`."""
         windows, value = self.windows, self.value
+        width, channel = panel.width, panel.channel
         depth = min(self.layer, windows.depth)
         m, n = Axis("m", height), Axis("n", width)
         tile = Tile("w", value.dtype, (height, width))
@@ -211,12 +233,13 @@ class FilterGradient:
         outs = [self.block.rows, *[line.outs for line in windows.lines[1:]]]
         places = [Axis("i", self.block.images), *[Axis(f"d{j}", n) for j, n in enumerate(outs)]]
         at = tuple(map(Index.of, places))
-        product = load(self.copy, self._place(at, taps, group * windows.depth + own))
-        if panel is None:
+        product = load(self.copy, self._place(at, taps, panel.group * windows.depth + own))
+        if panel.copy is None:
             product = product * load(self.g, self._place_of_g(at) * value.dims[-1] + channel + n)
         else:
             place = flat(at, tuple([axis.extent for axis in places]))
-            product = product * load(panel, place * width + n)
+            place = Index.of(panel.axis) * self.places + place
+            product = product * load(panel.copy, place * width + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
         body = wrapped(places[-1:], body, "serial")
         inside = self._rows_inside(at[1:-1], outer)
