@@ -15,6 +15,7 @@ from talweg.passes.straight import Equation
 
 SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
 BIG_WORK = 1 << 30  # multiplications beyond which BLAS's blocks for all caches are better
+LARGEST = 7 << 20  # bytes of y in products by loops
 CACHED_BYTES = 1 << 18  # of a result that is still in cache when it is finished
 CACHED_ROWS = (128, 96, 64, 160, 80, 112, 48, 100, 72, 192, 50)
 
@@ -61,11 +62,24 @@ def by_library(builder: Any, product: Product, name: str) -> Kernel:
 
 
 def is_direct(product: Product) -> bool:
-    """Whether loops are faster than BLAS; measured, on one AMD core, products of 16 to 1024."""
-    few = product.rows < 8 or product.n < 8
-    far = product.x.view.turned and product.k > 512  # rows of x are read from far apart
-    big = product.rows * product.n * product.k > BIG_WORK
-    return not few and not far and not big
+    """Whether loops are faster than BLAS.
+
+    Measured in GFLOP/s of float32 (best 103), one thread of an AMD processor with AVX2, y copied
+    each time; `*` is an operand that is transposed:
+
+        rows x k x n       BLAS loops       rows x k x n         BLAS loops
+        16 x 16 x 16          7    12       128 x 784 x 256        77    94
+        64 x 64 x 64         56    83       128 x 3200* x 512      74    82
+        2 x 1024 x 1024       4    16       1024 x 256 x 1024      89    92
+        8 x 1024 x 1024      21    51       1024 x 1024* x 256     88    94
+        32 x 128 x 512       50    76       1024 x 1024 x 1024     87    92
+        128 x 256 x 10       33    44       2048 x 2048 x 2048     73    63
+        128 x 64* x 128      71    90       8 x 2048 x 2048*       17    11
+
+    So BLAS has vectors, which it does not copy, and what is far bigger than the second cache.
+    """
+    small = product.k * product.n * product.value.dtype.size <= LARGEST
+    return small and product.rows > 1 and product.n >= 8
 
 
 def _parts(rows: int, row_bytes: int, threads: int) -> int:

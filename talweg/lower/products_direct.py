@@ -3,9 +3,13 @@
 y is copied into panels of two vectors of columns, row below row, so that it is read in one stretch
 (Goto and van de Geijn 2008, "Anatomy of high-performance matrix multiplication").  A tile of 6 rows
 of a panel stays in registers while k goes by: 2 loads of the panel and 6 of x, each the same number
-in all lanes, for 12 products.  Rows are cut in blocks, and k in parts, so that the part of a panel
-stays in the first cache and that of a block of x in the second.  What is computed from the result
-is computed from the registers.
+in all lanes, for 12 products.  Rows are cut in blocks, and a long k in parts, so that a block of x
+and a panel stay in the second cache.  What is computed from the result is computed from the
+registers.
+
+Threads share the blocks and panels of a product, after having made the copies together; or, where
+there are many products, these, and each copies for itself.  Of a y that a loop around does not
+change the copy is made once, before the loop (`_Builder.ahead`).
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from talweg.lower.products_shape import Operand, Product
 
 VECTOR_BYTES = 32  # of a register: tiles are made for this many
 TALLEST = 6  # rows of a tile of two vectors: 12 registers
-PART = 1024  # products in a row: panels longer than the first cache do no harm, aliases do
+PART = 1024  # products in a row; that a panel is longer than the first cache does no harm
+CHUNK = 8  # rows that are copied together
 FAR = 256  # columns of a transposed x from which its rows are copied, too
 SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
 BLOCK_BYTES = 192 << 10  # of a block of x, in the second cache
@@ -160,21 +165,38 @@ class Direct:
         return copy
 
     def _packing(self, copy: Copy) -> list:
-        """How y is copied: (axes, what is done for each of their values)."""
+        """How y is copied: (outer axes, what is done for each of their values)."""
         product, found = self.product, []
         by_row, by_column = product.y.strides
+        start = product.y.start(product.batch)
         for one in self.panels:
-            panel, row, lane = Axis("p", one.count), Axis("l", product.k), Axis("j", one.used)
-            start = product.y.start(product.batch)
-            column = Index.of(panel) * one.width + lane + one.first
-            value = load(product.y.buffer, start + Index.of(row) * by_row + column * by_column)
-            place = self._place(copy, one, Index.of(panel), Index.of(row))
-            body: list = [For(lane, [Store(copy.buffer, place + lane, value)], "vector")]
-            if one.used < one.width:
-                rest = Axis("z", one.width - one.used)
-                store = Store(copy.buffer, place + one.used + rest, const(0, self.dtype))
-                body.append(For(rest, [store], "vector"))
-            found.append(([panel], wrapped([row], body, "serial")))
+            for chunk, rows, k in self._chunks(product.y.view.turned):
+                panel, lane = Axis("p", one.count), Axis("j", one.used)
+                column = Index.of(panel) * one.width + lane + one.first
+                value = load(product.y.buffer, start + k * by_row + column * by_column)
+                place = self._place(copy, one, Index.of(panel), k)
+                body: list = [For(lane, [Store(copy.buffer, place + lane, value)], "vector")]
+                if one.used < one.width:
+                    rest = Axis("z", one.width - one.used)
+                    store = Store(copy.buffer, place + one.used + rest, const(0, self.dtype))
+                    body.append(For(rest, [store], "vector"))
+                body = wrapped([rows], body, "serial")
+                if chunk is None:
+                    found.append(([panel], body))
+                else:
+                    found.append(([chunk], wrapped([panel], body, "serial")))
+        return found
+
+    def _chunks(self, whole: bool) -> list[tuple[Axis | None, Axis, Index]]:
+        """Some neighbouring numbers below k at a time, so that memory is read in its order."""
+        k = self.product.k
+        if whole:
+            row = Axis("l", k)
+            return [(None, row, Index.of(row))]
+        found: list[tuple[Axis | None, Axis, Index]] = []
+        for run in runs(shares(k, CHUNK)):
+            chunk, row = Axis("c", run.count), Axis("l", run.size)
+            found.append((chunk, row, Index.of(chunk) * run.size + row + run.first))
         return found
 
     def _place(self, copy: Copy, one: Panels, panel: Index, row: Index) -> Index:
@@ -186,17 +208,21 @@ class Direct:
         """How x is copied, so that what a tile reads at once are neighbours."""
         product, found = self.product, []
         by_row, by_column = product.x.strides
-        for run in self.heights:
-            tiles, column, lane = Axis("t", run.count), Axis("l", product.k), Axis("m", run.size)
-            block = Axis("b", self.blocks)
-            row = Index.of(block) * self.height + Index.of(tiles) * run.size + run.first
-            start = product.x.start(product.batch)
-            value = load(
-                product.x.buffer, start + (row + lane) * by_row + Index.of(column) * by_column
-            )
-            place = copy.start + row * product.k + Index.of(column) * run.size + lane
-            body: list = [For(lane, [Store(copy.buffer, place, value)], "vector")]
-            found.append(([block, tiles], wrapped([column], body, "serial")))
+        start = product.x.start(product.batch)
+        for chunk, columns, k in self._chunks(False):
+            inner: list[Any] = []
+            for run in self.heights:
+                block, tiles, lane = (
+                    Axis("b", self.blocks),
+                    Axis("t", run.count),
+                    Axis("m", run.size),
+                )
+                row = Index.of(block) * self.height + Index.of(tiles) * run.size + run.first
+                value = load(product.x.buffer, start + (row + lane) * by_row + k * by_column)
+                place = copy.start + row * product.k + k * run.size + lane
+                body: list = [For(lane, [Store(copy.buffer, place, value)], "vector")]
+                inner += wrapped([block, tiles, columns], body, "serial")
+            found.append(([chunk], inner))
         return found
 
     # -- tiles
