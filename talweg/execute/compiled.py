@@ -29,7 +29,8 @@ from talweg.lower.text import to_text
 from talweg.passes import straight_text
 from talweg.passes.functionalize import Program
 from talweg.passes.pipeline import optimize
-from talweg.passes.straight import NotStraightError, Straight, Value, specialize
+from talweg.passes.specialize import specialize
+from talweg.passes.straight import NotStraightError, Straight, Value
 
 CALLED: list[Compiled] = []  # what `talweg profile` asks for
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from talweg.passes import control  # noqa: F401 -- so that loops and branches are known
 from talweg.passes.repeats import improve_loops
 from talweg.passes.simplify import simplify
 from talweg.passes.split import split

@@ -1,0 +1,259 @@
+"""From a functionalized program to a straight one, for arguments of known shapes.
+
+Every size becomes a number and every call is put in place; loops, branches and lists become what
+`straight_loops.py`, `straight_branches.py` and `straight_lists.py` make of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.dims import Atom, Dim, evaluate
+from talweg.core.dtypes import variant
+from talweg.core.primitive import later
+from talweg.graph.node import Node
+from talweg.kernels.variants import History
+from talweg.passes.functionalize import Program, Step, program_of
+from talweg.passes.straight import (
+    Equation,
+    Expansion,
+    NotStraightError,
+    Straight,
+    Value,
+    constant,
+)
+from talweg.passes.straight_branches import branch
+from talweg.passes.straight_lists import LISTS, Lists
+from talweg.passes.straight_loops import loop
+from talweg.passes.straight_slices import RANGES, SLICES
+
+
+def specialize(
+    program: Program, arguments: Sequence[Aval], states: dict, same: dict | None = None
+) -> Straight:
+    """The straight program for arguments of these kinds; `states`: variable -> Aval.
+
+    `same` tells which arguments are the values that variables have: they are no inputs then.
+    """
+    straight = Straight()
+    maker = _Specializer(straight, program)
+    before = {}
+    for variable, slot in program.starts.items():
+        if type(variable) is Node:  # a random stream
+            continue
+        aval = states.get(variable)
+        if aval is None:
+            name = getattr(variable, "name", variable)
+            raise NotStraightError(f"the variable {name} has no value")
+        before[variable] = maker.values[slot] = Value(aval.dims, aval.dtype)
+    for place, (slot, aval) in enumerate(zip(program.inputs, arguments)):
+        if same and place in same:
+            maker.values[slot] = before[same[place]]
+            continue
+        value = maker.values[slot] = Value(aval.dims, aval.dtype)
+        straight.inputs.append(value)
+    maker.run()
+    straight.outputs = [maker.plain(slot) for slot in program.outputs]
+    for variable, value in before.items():
+        after = program.writes.get(variable)
+        if after is not None and maker.plain(after).dims != value.dims:
+            raise NotStraightError("a variable gets another shape")
+        straight.states.append((variable, value, value if after is None else maker.plain(after)))
+    return straight
+
+
+class _Specializer:
+    """Runs the steps of a program on values."""
+
+    def __init__(self, straight: Straight, program: Program):
+        self.straight, self.program = straight, program
+        self.values: dict[int, Any] = {}
+        for slot, array in program.constants:
+            self.values[slot] = constant(array)
+
+    def plain(self, slot: int) -> Value:
+        """The value in a slot, which must be an array."""
+        value = self.values[slot]
+        if type(value) is not Value:
+            raise NotStraightError("a result is a list or a history")
+        return value
+
+    def run(self) -> None:
+        """All steps."""
+        for step in self.program.steps:
+            self.step(step)
+
+    def step(self, step: Step) -> None:
+        """One step."""
+        params = step.params
+        if step.dynamic:
+            try:
+                params = {key: self._filled(value) for key, value in params.items()}
+            except NotStraightError:
+                moving = SLICES.get(step.prim.name)
+                if moving is None:
+                    raise
+                self.values[step.out] = moving(self, step)
+                return
+        if step.kind == "body":
+            self._body(step, params)
+        elif step.kind == "stream":
+            self._stream(step, params)
+        elif step.kind == "state":
+            self.values[step.out] = self._state(step, params)
+        else:
+            self.values[step.out] = self._plain(step, params)
+
+    def _filled(self, value: Any) -> Any:
+        if type(value) is Dim:
+            return evaluate(value, self._size)
+        if type(value) is tuple:
+            return tuple([self._filled(item) for item in value])
+        return value
+
+    def _size(self, atom: Atom) -> int:
+        slot, kind, place = self.program.places[atom]
+        value = self.plain(slot)
+        if kind == "size":
+            return value.dims[place]
+        if value.content is None:
+            raise NotStraightError("a size depends on a value")
+        array = np.broadcast_to(value.content, value.dims)
+        return int(array.reshape(-1)[place])
+
+    def _plain(self, step: Step, params: dict) -> Any:
+        prim, inputs = step.prim, [self.values.get(slot) for slot in step.inputs]
+        special = _SPECIAL.get(prim.name)
+        if special is not None:
+            return special(inputs, params)
+        way = WAYS.get(prim.name)
+        if way is not None:
+            found = way(self, step, params)
+            if found is not NotImplemented:
+                return found
+        if not all(type(x) is Value for x in inputs) or any(x.dtype is variant for x in inputs):
+            raise NotStraightError(f"{prim.name} works on lists or histories")
+        return self.straight.apply(prim, inputs, params, step.node)
+
+    def _state(self, step: Step, params: dict) -> Any:
+        name = step.prim.name
+        inputs = [None if slot < 0 else self.plain(slot) for slot in step.inputs]
+        if name == "is_initialized":
+            return constant(np.bool_(True))
+        if name == "read_or_initial":
+            return inputs[0]
+        rule, place = params["rule"], params.get("place")
+        if place is None and rule == "assign":
+            return _checked_assignment(inputs[-1], params)
+        first, *rest = inputs
+        if place is None and rule in ("add", "sub") and first.dims == rest[0].dims:
+            return self.straight.apply(later(rule), [first, *rest], {}, step.node)
+        dims = None if first is None else first.dims
+        if dims is None:
+            raise NotStraightError("the shape of a variable's new value is not known")
+        requires = step.prim.lowering.get("requires")
+        if requires is not None:
+            requires(Expansion(self.straight, step.node), first, *rest, **params)
+        equation = Equation(step.prim, [first, *rest], params, step.node)
+        equation.outputs = (Value(dims, first.dtype),)
+        equation.output.maker = equation
+        self.straight.equations.append(equation)
+        return equation.output
+
+    def _stream(self, step: Step, params: dict) -> None:
+        ((operation, _, _),) = step.states
+        draw = self.straight.draw
+        self.values[step.out] = draw(operation, params["seeds"], params["blocks"])
+
+    def _body(self, step: Step, params: dict) -> None:
+        """A call is put in place; branches and loops stay what they are."""
+        way = WAYS.get(step.prim.name)
+        if way is not None:
+            self.values[step.out] = way(self, step, params)
+            return
+        body = params["body"]
+        inner = ()
+        if step.prim.name == "call":
+            inner = body.everything() if step.everything else body.requested()
+            inner = inner if step.remembers or step.everything else ()
+        program = program_of(body, inner, step.everything)
+        part = _Specializer(self.straight, program)
+        for slot, source in zip(program.inputs, step.inputs):
+            part.values[slot] = self.values[source]
+        for variable, before, _ in step.states:
+            if variable in program.starts and type(variable) is not Node:
+                part.values[program.starts[variable]] = self.values[before]
+        part.run()
+        for variable, before, after in step.states:
+            if after != before and type(variable) is not Node:
+                self.values[after] = part.values[program.writes[variable]]
+        count = len(body.outputs)
+        results = [part.values[slot] for slot in program.outputs]
+        history = History(1, dict(zip(inner, results[count:])))
+        self.values[step.out] = (*results[:count], history)
+
+
+def _checked_assignment(value: Value, params: dict) -> Value:
+    shape = params["variable"].shape
+    if params.get("strict", True) and not shape.is_compatible_with(value.dims):
+        raise NotStraightError("a value of another shape is assigned to a variable")
+    return value
+
+
+def _item(inputs: list, params: dict) -> Any:
+    return inputs[0][params["index"]]
+
+
+def _with_rule(inputs: list, params: dict) -> Any:
+    return tuple(inputs[: params["count"]])
+
+
+def _inner_value(inputs: list, params: dict) -> Any:
+    return inputs[0].values.get(params["inner"])
+
+
+def _first(inputs: list, params: dict) -> Any:
+    return inputs[0]
+
+
+def _group(inputs: list, params: dict) -> Any:
+    return constant(np.True_)
+
+
+def _history_of(inputs: list, params: dict) -> Any:
+    return History(0, {params["inner"]: inputs[0]})
+
+
+def _size_value(inputs: list, params: dict) -> Any:
+    return constant(np.asarray(params["size"], params["dtype"].numpy_dtype))
+
+
+_SPECIAL = {
+    "item": _item,
+    "with_rule": _with_rule,
+    "inner_value": _inner_value,
+    "history_of": _history_of,
+    "reread": _first,
+    "stop_gradient": _first,
+    "identity": _first,
+    "group": _group,
+    "size_value": _size_value,
+}
+
+
+def _on_lists(way: Callable[..., Any], maker: Any, step: Step, params: dict) -> Any:
+    inputs = [maker.values.get(slot) for slot in step.inputs]
+    return way(Lists(maker.straight, step.node), inputs, params)
+
+
+WAYS: dict[str, Callable[[Any, Step, dict], Any]] = {
+    "branch": branch,
+    "loop": loop,
+    **RANGES,
+    **{name: partial(_on_lists, way) for name, way in LISTS.items()},
+}
