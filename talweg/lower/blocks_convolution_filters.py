@@ -23,12 +23,14 @@ from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat
 from talweg.lower.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, When, load, within
 from talweg.lower.nests import wrapped
+from talweg.lower.rewrite import substitute
 from talweg.passes.straight import Value
 
 CACHE = 40 << 10  # bytes of a block's copies that tiles read
 SUMS = 4 << 20  # bytes of all chunks' sums
 COPIED = 48  # products of a place from which on it is worth it to copy g
 WIDEST = 24  # channels of x that are one layer as they are
+TURNS = (7, 8, 6, 5, 4)  # places of a row at once
 LAYERS = (16, 24, 12, 20, 18, 8, 10, 14)  # channels that lie together, best first
 
 
@@ -84,6 +86,21 @@ class FilterGradient:
         span = first.covered(rows) * math.prod([line.span for line in others]) * self.layer
         outs = rows * math.prod([line.outs for line in others]) * 2 * self.lanes
         return (span + outs) * images * self.value.dtype.size
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether the channels of a column are followed by those of the next tap."""
+        return self.windows.lines[-1].step == 1 and self.layer == self.windows.channels
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """How many k tiles run over, and over how many axes of taps (the last ones)."""
+        run, merged = min(self.layer, self.windows.depth), 0
+        lines = self.windows.lines
+        while merged < len(lines) and (run < RUN or (self.neighbours and not merged)):
+            merged += 1
+            run *= lines[-merged].taps
+        return run, merged
 
     def _rows(self) -> int:
         """As many as fit into the cache."""
@@ -167,7 +184,8 @@ class FilterGradient:
         size = math.prod([line.size for line in lines]) * self.windows.channels
         start = (self.first_image + image) * size
         copied = padded_copy(self.x, start, self.copy, self.windows, self.block.rows,
-                             self.row_block, self.layer, Index.of(image))  # fmt: skip
+                             self.row_block, self.layer, Index.of(image),
+                             zero_rows=self.run[1] > 1)  # fmt: skip
         return wrapped([image], copied, "serial")
 
     def _copies_of_g(self, panels: list, alone: bool = False) -> list:
@@ -200,14 +218,10 @@ class FilterGradient:
         windows = self.windows
         taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines)]
         layers = Axis("y", windows.depth // self.layer if self.layer < windows.depth else 1)
-        plain = windows.lines[-1].step == 1 and self.layer == windows.channels
-        run, merged = min(self.layer, windows.depth), 0  # taps that a tile runs over, too
-        while merged < len(taps) and (run < RUN or (plain and not merged)):
-            merged += 1
-            run *= taps[-merged].extent
+        run, merged = self.run
         outer = taps[: len(taps) - merged]
         heights = shares(run, TALLEST.get(-(-panel.width // self.lanes), 12))
-        straight = not merged or (plain and merged == 1)
+        straight = not merged or (self.neighbours and merged == 1)
         start = 0
         inner: list[Any] = []
         for height in heights if not straight else dict.fromkeys(heights):
@@ -241,7 +255,7 @@ class FilterGradient:
             place = Index.of(panel.axis) * self.places + place
             product = product * load(panel.copy, place * width + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
-        body = wrapped(places[-1:], body, "serial")
+        body = _some_at_once(places[-1], body)
         inside = self._rows_inside(at[1:-1], outer)
         if inside is not None:
             body = [When(inside, body)]
@@ -272,6 +286,23 @@ class FilterGradient:
         for line, place, tap, span in zip(self.windows.lines, at[1:], taps, self.spans):
             found = found * span + place * line.scale + tap * line.step
         return found * self.layer + within_layer
+
+
+def _some_at_once(axis: Axis, body: list) -> list:
+    """A loop along a row, several places in each turn: its end is found sooner by fewer turns."""
+    extent = axis.extent
+    many = next((n for n in TURNS if extent % n == 0), TURNS[-1])
+    whole, rest = divmod(extent, many)
+    turn, one = Axis("q", whole), Axis(axis.name, many)
+    found: list[Any] = []
+    if whole:
+        inner = substitute(body, {axis: Index.of(turn) * many + one})
+        found = wrapped([turn], wrapped([one], inner, "unroll"), "serial")
+    if rest:
+        one = Axis(axis.name, rest)
+        inner = substitute(body, {axis: Index.of(one) + whole * many})
+        found += wrapped([one], inner, "unroll")
+    return found
 
 
 def _split(number: Index, sizes: tuple) -> list[Index]:
