@@ -26,8 +26,11 @@ def convolution(builder: Any, equation: Equation, name: str) -> list | None:
         return None
     if any(not x.size for x in equation.inputs):
         return None
-    way = _WAYS[equation.prim.name]
-    return way(builder, equation, name)
+    kernels = _WAYS[equation.prim.name](builder, equation, name)
+    for kernel in kernels:
+        kernel.node = equation.node
+    kernels[-1].names = tuple([member.maker.prim.name for member in builder.current.members])
+    return kernels
 
 
 def lanes_of(value: Value) -> int:
