@@ -89,6 +89,7 @@ def test_after_a_barrier_all_have_written(count):
         "run": code.addresses["run"],
         "buffers": buffers.ctypes.data,
         "threads": count,
+        "waits": 1,
     }
     for name, value in fields.items():
         frame[team.FRAME[name] // 8] = value
@@ -149,6 +150,32 @@ def test_workers_end_and_start_again():
     again = Executable(shifting(5), threads=3)
     np.testing.assert_array_equal(again([x])[0], shifted(x, 5))
     assert len(found.threads) == 2
+
+
+def test_short_programs_do_not_wait_for_sleepers():
+    """They run alone, and rouse the workers now and then: one that follows soon is shared."""
+    executable = Executable(shifting(2), threads=2)
+    x = np.arange(64, dtype=np.int32)
+    executable([x])
+    (frame,) = executable.frames
+    found = threads.the_team()
+    jobs = found.field("sequence")
+    frame.set("waits", 0)
+    time.sleep(0.02)
+    before = int(jobs[0])
+    for _ in range(3):
+        np.testing.assert_array_equal(executable([x])[0], shifted(x, 2))
+        time.sleep(0.02)
+    assert jobs[0] == before  # everybody slept each time
+    end = time.monotonic() + 20
+    while jobs[0] == before and time.monotonic() < end:
+        np.testing.assert_array_equal(executable([x])[0], shifted(x, 2))
+    assert jobs[0] > before
+    frame.set("waits", 1)
+    time.sleep(0.02)
+    before = int(jobs[0])
+    executable([x])
+    assert jobs[0] == before + 1
 
 
 def test_workers_keep_off_the_core_of_the_caller():

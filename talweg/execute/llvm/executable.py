@@ -34,7 +34,8 @@ from talweg.lower.statements import all_statements
 # What is worth it, in operations and bytes, of which a core does about 20 in a nanosecond.
 SMALL = 40_000.0  # a program that is done before somebody else could use the GIL
 BARRIER = 20_000.0  # what a barrier costs
-WAKING = 300_000.0  # what it costs to wake the other threads
+STARTING = 100_000.0  # what it costs to have other threads, who are awake, take part
+WAKING = 2_000_000.0  # what it costs to wake them
 ROUNDS = 100  # how often a loop goes round of which nobody knows
 
 _NO_STATES: list = []
@@ -67,7 +68,7 @@ class Executable:
         self.states = _of_kind(program, "state") if states is None else list(states)
         self.outputs = _of_kind(program, "output") if outputs is None else list(outputs)
         self.calls = list(calls(program.blocks))
-        self.releases, self.threads = _effort(program, threads)
+        self.releases, self.threads, self.waits = _effort(program, threads)
         self.plan = memory.plan(program, self.threads)
         self.code = compiled(program, self.calls, key)
         self.layout = dispatch.Layout(program, self.inputs, self.states, self.outputs)
@@ -133,6 +134,7 @@ class Executable:
         frame = Frame(self.program, self.plan, self.constants, self.layout.places)
         frame.set("run", self.code.addresses["run"])
         frame.set("threads", self.threads)
+        frame.set("waits", self.waits)
         frame.set("blas", bool(self.calls))
         with self._lock:
             if self.frames:
@@ -239,14 +241,15 @@ def calls(blocks: Iterable) -> list[Call]:
     return found
 
 
-def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int]:
-    """Whether to let go of the GIL while it runs, and on how many threads to run it."""
+def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int, bool]:
+    """Whether to let go of the GIL; how many threads; whether to wait for those who sleep."""
     work = _work(program.blocks)
-    if threads is None:
-        most = wanted()
-        saved = work.shared * (1 - 1 / most) - work.barriers * BARRIER
-        threads = most if saved > WAKING else 1
-    return threads > 1 or work.total > SMALL, threads
+    if threads is not None:
+        return threads > 1 or work.total > SMALL, threads, True
+    most = wanted()
+    saved = work.shared * (1 - 1 / most) - work.barriers * BARRIER
+    threads = most if saved > STARTING else 1
+    return threads > 1 or work.total > SMALL, threads, saved > WAKING
 
 
 class _Work(NamedTuple):

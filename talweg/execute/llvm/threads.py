@@ -22,7 +22,7 @@ from talweg.execute import forks
 from talweg.execute.llvm import jit, team
 
 PATIENCE = {  # microseconds for which a waiting thread looks at most, before it sleeps
-    "barrier": 40,  # waking up takes about as long
+    "barrier": 80,  # waking up takes about as long
     "idle": 160,  # as long as Python may need between two steps
 }
 

@@ -1,0 +1,308 @@
+"""Jobs of a team, and calls back to Python, as LLVM IR; see `team.py` for the names in `$...$`.
+
+A job is one run of a program by all threads.  It is over when every worker has said so, whether it
+took part or not: then nobody is in the program's code any more, and the next job may begin.
+
+A program that is done before a sleeping worker could be awake is not shared with one: its caller
+runs it alone.  But every now and then the workers are roused, more and more rarely if that is in
+vain: where such programs follow each other quickly, the next one finds them awake.
+
+Linux likes to wake a thread on the core of the one that wakes it, which is just the one that is at
+work; and there it may stay.  So workers keep off the core that the job was begun on.
+"""
+
+from __future__ import annotations
+
+RARELY = 32  # how many short programs run alone, at most, before workers are roused again
+
+LINUX = """
+declare i32 @sched_getcpu()
+declare i32 @sched_setaffinity(i32, i64, ptr)
+"""
+OTHERS = """
+define private i32 @sched_getcpu() {
+  ret i32 -1
+}
+define private i32 @sched_setaffinity(i32 %thread, i64 %bytes, ptr %set) {
+  ret i32 -1
+}
+"""
+
+JOBS = """
+define i32 @talweg_take(ptr %team) {
+  %pair = cmpxchg ptr %team, i32 0, i32 1 acq_rel monotonic
+  %taken = extractvalue { i32, i1 } %pair, 1
+  %result = zext i1 %taken to i32
+  ret i32 %result
+}
+
+define void @talweg_give(ptr %team) {
+  store atomic i32 0, ptr %team release, align 4
+  ret void
+}
+
+; have BLAS use one thread, as long as there are users: the first changes it, the last back
+define private void @use_blas(ptr %team, i32 %change, i32 %alone) noinline {
+entry:
+  %lock.at = getelementptr i8, ptr %team, i64 $team.blas_lock$
+  %users.at = getelementptr i8, ptr %team, i64 $team.blas_users$
+  %before.at = getelementptr i8, ptr %team, i64 $team.blas_before$
+  %set.at = getelementptr i8, ptr %team, i64 $team.blas_set$
+  %get.at = getelementptr i8, ptr %team, i64 $team.blas_get$
+  br label %take
+take:
+  %pair = cmpxchg ptr %lock.at, i32 0, i32 1 acquire monotonic
+  %taken = extractvalue { i32, i1 } %pair, 1
+  br i1 %taken, label %ours, label %wait
+wait:
+  $PAUSE
+  br label %take
+ours:
+  %users = load i32, ptr %users.at, align 4
+  %now = add i32 %users, %change
+  store i32 %now, ptr %users.at, align 4
+  %first = icmp eq i32 %users, %alone
+  br i1 %first, label %change.it, label %give
+change.it:
+  %set = load ptr, ptr %set.at, align 8
+  %enter = icmp eq i32 %alone, 0
+  br i1 %enter, label %save, label %restore
+save:
+  %get = load ptr, ptr %get.at, align 8
+  %count = call i32 %get()
+  store i32 %count, ptr %before.at, align 4
+  call void %set(i32 1)
+  br label %give
+restore:
+  %before = load i32, ptr %before.at, align 4
+  call void %set(i32 %before)
+  br label %give
+give:
+  store atomic i32 0, ptr %lock.at release, align 4
+  ret void
+}
+
+define void @talweg_launch(ptr %frame) {
+  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
+  %team = load ptr, ptr %team.at, align 8
+  %blas.at = getelementptr i8, ptr %frame, i64 $frame.blas$
+  %blas = load i64, ptr %blas.at, align 8
+  %set.at = getelementptr i8, ptr %team, i64 $team.blas_set$
+  %set = load ptr, ptr %set.at, align 8
+  %calls = icmp ne i64 %blas, 0
+  %can = icmp ne ptr %set, null
+  %both = and i1 %calls, %can
+  br i1 %both, label %with.blas, label %plain
+with.blas:
+  call void @use_blas(ptr %team, i32 1, i32 0)
+  call void @launch(ptr %frame)
+  call void @use_blas(ptr %team, i32 -1, i32 1)
+  ret void
+plain:
+  call void @launch(ptr %frame)
+  ret void
+}
+
+; let this worker run on any core but one
+define private void @keep_off(ptr %team, i32 %core) noinline {
+entry:
+  %set = alloca [$CORE_BYTES x i8], align 8
+  %allowed = getelementptr i8, ptr %team, i64 $team.allowed$
+  call void @llvm.memcpy.p0.p0.i64(ptr %set, ptr %allowed, i64 $CORE_BYTES, i1 false)
+  %known = icmp ult i32 %core, $CORES
+  br i1 %known, label %remove, label %done
+remove:
+  %place.32 = lshr i32 %core, 3
+  %place = zext i32 %place.32 to i64
+  %at = getelementptr i8, ptr %set, i64 %place
+  %bits = load i8, ptr %at, align 1
+  %number.32 = and i32 %core, 7
+  %number = trunc i32 %number.32 to i8
+  %bit = shl i8 1, %number
+  %others = xor i8 %bit, -1
+  %left = and i8 %bits, %others
+  store i8 %left, ptr %at, align 1
+  %result = call i32 @sched_setaffinity(i32 0, i64 $CORE_BYTES, ptr %set)
+  br label %done
+done:
+  ret void
+}
+
+define private void @launch(ptr %frame) {
+  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
+  %team = load ptr, ptr %team.at, align 8
+  %run.at = getelementptr i8, ptr %frame, i64 $frame.run$
+  %run = load ptr, ptr %run.at, align 8
+  %buffers.at = getelementptr i8, ptr %frame, i64 $frame.buffers$
+  %buffers = load ptr, ptr %buffers.at, align 8
+  %threads.at = getelementptr i8, ptr %frame, i64 $frame.threads$
+  %threads = load i64, ptr %threads.at, align 8
+  %several = icmp ugt i64 %threads, 1
+  br i1 %several, label %ask, label %alone
+ask:
+  %taken = call i32 @talweg_take(ptr %team)
+  %ours = icmp ne i32 %taken, 0
+  br i1 %ours, label %count, label %alone
+count:
+  %workers.at = getelementptr i8, ptr %team, i64 $team.workers$
+  %workers = load i64, ptr %workers.at, align 8
+  %all = add i64 %workers, 1
+  %enough = icmp uge i64 %workers, 1
+  br i1 %enough, label %look, label %back
+look:
+  %late.at = getelementptr i8, ptr %team, i64 $team.late$
+  %patient.at = getelementptr i8, ptr %team, i64 $team.patient$
+  %waits.at = getelementptr i8, ptr %frame, i64 $frame.waits$
+  %waits = load i64, ptr %waits.at, align 8
+  %is.long = icmp ne i64 %waits, 0
+  br i1 %is.long, label %begin, label %short
+short:
+  %asleep = call i1 @any_asleep(ptr %team, i64 %all)
+  br i1 %asleep, label %late, label %ready
+late:                                             ; it is done before they are awake
+  %late.before = load i32, ptr %late.at, align 4
+  %late.now = add i32 %late.before, 1
+  %patient = load i32, ptr %patient.at, align 4
+  %often = icmp uge i32 %late.now, %patient
+  %late.then = select i1 %often, i32 0, i32 %late.now
+  store i32 %late.then, ptr %late.at, align 4
+  br i1 %often, label %call, label %back
+call:
+  %double = shl i32 %patient, 1
+  %least = call i32 @llvm.umax.i32(i32 %double, i32 2)
+  %bounded = call i32 @llvm.umin.i32(i32 %least, i32 $RARELY)
+  store i32 %bounded, ptr %patient.at, align 4
+  call void @rouse(ptr %team, i64 %all)
+  br label %back
+back:
+  call void @talweg_give(ptr %team)
+  br label %alone
+ready:
+  store i32 0, ptr %late.at, align 4
+  store i32 2, ptr %patient.at, align 4
+  br label %begin
+begin:
+  %fewer = icmp ult i64 %all, %threads
+  %used = select i1 %fewer, i64 %all, i64 %threads
+  %job.at = getelementptr i8, ptr %team, i64 $team.frame$
+  store ptr %frame, ptr %job.at, align 8
+  %core = call i32 @sched_getcpu()
+  %core.at = getelementptr i8, ptr %team, i64 $team.core$
+  store i32 %core, ptr %core.at, align 4
+  %used.at = getelementptr i8, ptr %team, i64 $team.threads$
+  store i64 %used, ptr %used.at, align 8
+  %finished.at = getelementptr i8, ptr %team, i64 $team.finished$
+  store atomic i32 0, ptr %finished.at monotonic, align 4
+  %sequence.at = getelementptr i8, ptr %team, i64 $team.sequence$
+  %last = load atomic i32, ptr %sequence.at monotonic, align 4
+  %next = add i32 %last, 1
+  store atomic i32 %next, ptr %sequence.at seq_cst, align 4
+  call void @wake_others(ptr %team, i64 0, i64 %all)
+  call void %run(ptr %buffers, i64 0, i64 %used, ptr %frame)
+  %done.at = getelementptr i8, ptr %team, i64 $team.done$
+  call void @park(ptr %team, i64 0, ptr %done.at, i32 %last, i64 $slot.barrier$)
+  call void @talweg_give(ptr %team)
+  ret void
+alone:
+  call void %run(ptr %buffers, i64 0, i64 1, ptr %frame)
+  ret void
+}
+
+define void @talweg_worker(ptr %team, i64 %index, i32 %seen) {
+entry:
+  %sequence.at = getelementptr i8, ptr %team, i64 $team.sequence$
+  %job.at = getelementptr i8, ptr %team, i64 $team.frame$
+  %threads.at = getelementptr i8, ptr %team, i64 $team.threads$
+  %workers.at = getelementptr i8, ptr %team, i64 $team.workers$
+  %finished.at = getelementptr i8, ptr %team, i64 $team.finished$
+  %done.at = getelementptr i8, ptr %team, i64 $team.done$
+  %core.at = getelementptr i8, ptr %team, i64 $team.core$
+  br label %next
+next:
+  %old = phi i32 [%seen, %entry], [%number, %leave], [%number, %close]
+  %old.core = phi i32 [-1, %entry], [%core, %leave], [%core, %close]
+  call void @park(ptr %team, i64 %index, ptr %sequence.at, i32 %old, i64 $slot.idle$)
+  %number = load atomic i32, ptr %sequence.at acquire, align 4
+  %frame = load ptr, ptr %job.at, align 8
+  %end = icmp eq ptr %frame, null
+  br i1 %end, label %stop, label %job
+job:
+  %core = load i32, ptr %core.at, align 4
+  %moved = icmp ne i32 %core, %old.core
+  br i1 %moved, label %move, label %ready
+move:
+  call void @keep_off(ptr %team, i32 %core)
+  br label %ready
+ready:
+  %workers = load i64, ptr %workers.at, align 8
+  %threads = load i64, ptr %threads.at, align 8
+  %member = icmp ult i64 %index, %threads
+  br i1 %member, label %work, label %leave.early
+work:
+  %run.at = getelementptr i8, ptr %frame, i64 $frame.run$
+  %run = load ptr, ptr %run.at, align 8
+  %buffers.at = getelementptr i8, ptr %frame, i64 $frame.buffers$
+  %buffers = load ptr, ptr %buffers.at, align 8
+  call void %run(ptr %buffers, i64 %index, i64 %threads, ptr %frame)
+  br label %leave.early
+leave.early:
+  %before = atomicrmw add ptr %finished.at, i32 1 acq_rel
+  %here = add i32 %before, 1
+  %all = trunc i64 %workers to i32
+  %last = icmp eq i32 %here, %all
+  br i1 %last, label %close, label %leave
+leave:
+  br label %next
+close:
+  store atomic i32 %number, ptr %done.at seq_cst, align 4
+  call void @wake(ptr %team, i64 0)
+  br label %next
+stop:
+  ret void
+}
+
+define void @talweg_end(ptr %team) {
+  %job.at = getelementptr i8, ptr %team, i64 $team.frame$
+  store ptr null, ptr %job.at, align 8
+  %sequence.at = getelementptr i8, ptr %team, i64 $team.sequence$
+  %before = atomicrmw add ptr %sequence.at, i32 1 seq_cst
+  %workers.at = getelementptr i8, ptr %team, i64 $team.workers$
+  %workers = load i64, ptr %workers.at, align 8
+  %all = add i64 %workers, 1
+  call void @wake_others(ptr %team, i64 0, i64 %all)
+  ret void
+}
+"""
+
+HOST = """
+@format = private unnamed_addr constant [2 x i8] c"n\\00"
+
+define i32 @talweg_failed(ptr %frame) {
+  %failed = load atomic i32, ptr %frame acquire, align 4
+  ret i32 %failed
+}
+
+define i32 @talweg_host(ptr %frame, i64 %number) {
+  %state = call i32 @PyGILState_Ensure()
+  %host.at = getelementptr i8, ptr %frame, i64 $frame.host$
+  %host = load ptr, ptr %host.at, align 8
+  %result = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %host, ptr @format, i64 %number)
+  %raised = icmp eq ptr %result, null
+  br i1 %raised, label %clear, label %judge
+clear:
+  call void @PyErr_Clear()
+  br label %fail
+judge:
+  %truth = call i32 @PyObject_IsTrue(ptr %result)
+  call void @Py_DecRef(ptr %result)
+  %failed = icmp ne i32 %truth, 0
+  br i1 %failed, label %fail, label %leave
+fail:
+  store atomic i32 1, ptr %frame release, align 4
+  br label %leave
+leave:
+  %code = phi i32 [0, %judge], [1, %fail]
+  call void @PyGILState_Release(i32 %state)
+  ret i32 %code
+}
+"""
