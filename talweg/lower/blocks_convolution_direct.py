@@ -22,7 +22,7 @@ from talweg.passes.straight import Value
 LARGE = 256 << 10  # bytes of filters that do not stay in the second cache beside other things
 TALLEST = {1: 12, 2: 6, 3: 4}  # results of a tile, by the vectors of a panel
 UNROLLED = 16  # products of a result up to which there are no loops for them
-RUN = 4
+RUN = 4  # products next to each other that are too few for a loop, or for a tile of filters
 
 
 class Direct(Place):

@@ -125,17 +125,16 @@ class FilterGradient:
         self.own_sums = Index.of(self.chunk) * blocks + self.part
 
     def kernels(self, name: str) -> list[Kernel]:
-        """The kernel that sums, and the one that adds up the sums of all chunks."""
+        """The kernels that sum, and the one that adds up the sums of all chunks."""
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
-        return [
-            Kernel(name, self._summing(), names),
-            total_of(self.builder, self.value, self.sums, f"{name}total"),
-        ]
+        found = [Kernel(f"{name}{number or ''}", loops, names)
+                 for number, loops in enumerate(self._summing())]  # fmt: skip
+        return [*found, total_of(self.builder, self.value, self.sums, f"{name}total")]
 
     # -- loops over panels and blocks
 
-    def _summing(self) -> list:
-        """Chunks in parallel; panels, too, if chunks are few."""
+    def _summing(self) -> list[list]:
+        """Chunks in parallel; panels, too, if chunks are few, those of each width by themselves."""
         windows = self.windows
         panels = widths(windows.width, self.lanes)
         alone = math.prod(self.chunks) >= TASKS
@@ -159,7 +158,7 @@ class FilterGradient:
                 outer = [self.chunk, self.part, group, found[0].axis]
                 body = copied + self._copies_of_g(found, alone=True) + tiles[0]
             blocks = wrapped([self.group_of_images, self.step], body, "serial")
-            loops += wrapped(outer, before + blocks, "parallel")
+            loops.append(wrapped(outer, before + blocks, "parallel"))
         return loops
 
     def _panel_of(self, axis: Axis, group: Index, first: int, width: int) -> Panel:
@@ -338,4 +337,5 @@ def total_of(builder: Any, value: Value, sums: Buffer, name: str) -> Kernel:
         total = one if total is None else total + one
     assert total is not None
     body = wrapped(axes[-1:], builder.results(value, index, total), "vector")
-    return Kernel(name, wrapped(axes[:-1], body, "parallel"), (value.maker.prim.name,))  # type: ignore[union-attr]
+    names = (value.maker.prim.name,)  # type: ignore[union-attr]
+    return Kernel(name, wrapped(axes[:-1], body, "parallel"), names)

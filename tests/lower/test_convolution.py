@@ -48,6 +48,7 @@ SHAPES = [
     (2, (7, 7), 16, 24, (3, 3), plain()),  # rows taken together; a panel of three vectors
     (2, (6, 5), 48, 48, (1, 1), plain(strides=(2, 1))),  # residues without taps
     (3, (5, 5), 12, 39, (2, 3), plain(groups=3)),
+    (1, (5, 5), 2, 41, (3, 3), plain()),  # panels of two widths, and few chunks
     (2, (9, 6), 18, 18, (3, 3), plain(groups=18)),  # each channel by itself
     (3, (6, 5), 9, 18, (2, 3), plain(groups=9, strides=(1, 2), dilation=(2, 1))),
 ]  # fmt: skip
