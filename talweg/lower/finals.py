@@ -92,7 +92,7 @@ def _ordered(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]]:
 def order_members(nest: Nest, lost: dict) -> bool:
     """Put the members of a nest in an order in which none reads what another one has overwritten.
 
-    What a member reads is in a register for the members after it.
+    What a member reads is in a register for the members after it, if it is certainly written.
     """
     targets: dict[Value, set] = {value: set() for value in nest.members}
     for writer, target in nest.targets:
@@ -109,6 +109,7 @@ def order_members(nest: Nest, lost: dict) -> bool:
             return False
         left.remove(value)
         ordered.append(value)
-        known |= own[value]
+        if any(value is writer for writer, _ in nest.targets):
+            known |= own[value]
     nest.members[:] = ordered
     return True

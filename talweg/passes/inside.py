@@ -74,7 +74,7 @@ class Inner(Straight):
             maker = value.maker
             assert maker is not None
             inputs = [self.twin(x) for x in maker.inputs]
-            found = self.outer.apply(maker.prim, inputs, maker.params, maker.node)  # type: ignore[arg-type]
+            found = self.outer.apply(maker.prim, inputs, maker.params, maker.node)
             self.twins[value] = found
         return found
 

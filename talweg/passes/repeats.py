@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from talweg.core.dtypes import int32
 from talweg.core.primitive import later
-from talweg.passes.inside import ACTS, Inner
+from talweg.passes.inside import Inner
+from talweg.passes.prune import prune
 from talweg.passes.rows import is_zero, row, with_row
 from talweg.passes.simplify import simplify
 from talweg.passes.straight import Equation, Straight, Value
 from talweg.passes.straight_branches import Choice
-from talweg.passes.straight_loops import Carried, Repeat
+from talweg.passes.straight_loop_parts import Carried, Repeat
 
 
 def improve_loops(straight: Straight) -> None:
@@ -460,73 +461,3 @@ def _views(value: Value) -> tuple[list[Equation], Value]:
 
 
 # -- what nobody needs
-
-
-def prune(straight: Straight, needed: set[Value]) -> None:
-    """Leave out what nobody needs, in a program and in all bodies within; `needed` grows."""
-    kept = []
-    for equation in reversed(straight.equations):
-        acts = equation.prim.effect in ACTS
-        if not acts and not any(value in needed for value in equation.outputs):
-            continue
-        if equation.prim.name == "repeat":
-            _prune_repeat(equation, needed)
-        elif equation.prim.name == "choose":
-            _prune_choice(equation, needed)
-        needed.update(equation.inputs)
-        kept.append(equation)
-    straight.equations = kept[::-1]
-
-
-def _prune_repeat(equation: Equation, needed: set[Value]) -> None:
-    body: Repeat = equation.params["body"]
-    inner = body.straight
-    starts = equation.inputs[len(inner.inputs) :]
-    alive = {i for i, value in enumerate(equation.outputs) if value in needed}
-    alive |= {i for i, carried in enumerate(body.carried) if carried is body.flag}
-    while True:
-        wanted = {body.carried[i].after for i in alive}
-        reached = _reached(inner, wanted)
-        more = {i for i, c in enumerate(body.carried) if c.before in reached} - alive
-        if not more:
-            break
-        alive |= more
-    keep = sorted(alive) or [*range(len(body.carried))][:1]
-    body.carried[:] = [body.carried[i] for i in keep]
-    equation.outputs = tuple([equation.outputs[i] for i in keep])
-    wanted = {carried.after for carried in body.carried}
-    prune(inner, wanted)
-    used = {x for e in inner.equations for x in e.inputs} | {c.after for c in body.carried}
-    pairs = [(x, o) for x, o in zip(inner.inputs, equation.inputs) if x in used]
-    inner.inputs[:] = [x for x, _ in pairs]
-    equation.inputs = (*[outer for _, outer in pairs], *[starts[i] for i in keep])
-
-
-def _reached(inner: Straight, wanted: set[Value]) -> set[Value]:
-    """All values of a body that some need."""
-    found = set(wanted)
-    for equation in reversed(inner.equations):
-        if equation.prim.effect in ACTS or any(value in found for value in equation.outputs):
-            found.update(equation.inputs)
-    return found
-
-
-def _prune_choice(equation: Equation, needed: set[Value]) -> None:
-    choice = equation.params["body"]
-    keep = [i for i, value in enumerate(equation.outputs) if value in needed] or [0]
-    keep = keep if equation.outputs else []
-    choice.results[:] = [choice.results[i] for i in keep]
-    equation.outputs = tuple([equation.outputs[i] for i in keep])
-    index, *operands = equation.inputs
-    outer = iter(operands)
-    inputs = [index]
-    for number, inner in enumerate(choice.bodies):
-        own = [(x, next(outer)) for x in inner.inputs]
-        wanted = {v[number] for v in choice.results if v[number] is not None}
-        prune(inner, wanted)
-        used = {x for e in inner.equations for x in e.inputs}
-        used |= {values[number] for values in choice.results}
-        own = [(x, value) for x, value in own if x in used]
-        inner.inputs[:] = [x for x, _ in own]
-        inputs += [value for _, value in own]
-    equation.inputs = tuple(inputs)

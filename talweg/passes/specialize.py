@@ -28,7 +28,8 @@ from talweg.passes.straight import (
     constant,
 )
 from talweg.passes.straight_branches import branch
-from talweg.passes.straight_lists import LISTS, Lists
+from talweg.passes.straight_list_rules import LISTS
+from talweg.passes.straight_lists import Lists
 from talweg.passes.straight_loops import loop
 from talweg.passes.straight_slices import RANGES, SLICES
 

@@ -20,7 +20,7 @@ from talweg.passes.inside import VIEWS, Inner, acts
 from talweg.passes.rows import Construct, by_element, with_row
 from talweg.passes.straight import Equation, Straight, Value, constant
 from talweg.passes.straight_lists import Lists, Same, Sparse, as_stack, leaves, mapped
-from talweg.passes.straight_loops import body_values, coerced, join
+from talweg.passes.straight_loop_parts import body_values, coerced, join
 
 SMALL = 24  # equations of a body that is run whether it is chosen or not
 LARGEST = 1 << 14  # elements that it may compute
@@ -220,7 +220,8 @@ class BranchMaker:
                         rows.append(row)
                 kept.append((node, tree, start, columns))
         guard = self._guards(inners, rows)
-        found = add_choice(self.outer, self.index, Choice(inners, rows), self.node)  # type: ignore[arg-type]
+        choice = Choice(inners, rows)  # type: ignore[arg-type]
+        found = add_choice(self.outer, self.index, choice, self.node)
         if guard is not None:
             self.outer.guards.append(found[guard])
         results = [_filled(tree, found, start) for tree, start in places]

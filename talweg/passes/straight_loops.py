@@ -17,134 +17,51 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dtypes import bool_, int32
 from talweg.core.primitive import later
 from talweg.graph.node import Node
 from talweg.kernels.variants import History, List
 from talweg.passes.counted import Count, counted, followed
-from talweg.passes.functionalize import Program, program_of
-from talweg.passes.inside import Inner, acts
-from talweg.passes.rows import Construct, Loop, with_row
-from talweg.passes.straight import Equation, NotStraightError, Straight, Value, constant
+from talweg.passes.functionalize import program_of
+from talweg.passes.inside import Inner
+from talweg.passes.rows import Loop
+from talweg.passes.straight import NotStraightError, Value, constant
 from talweg.passes.straight_lists import (
     Lists,
     Same,
     Sparse,
-    Stack,
     as_stack,
     form,
     leaves,
     mapped,
     template,
 )
-
-ROUNDS = 8  # in which what is known of the variables must settle
-WRITTEN_OUT = 2  # trips of a loop that is always written out
-EQUATIONS = 4000  # that a loop may have when it is written out
-GUARDED = 1 << 13  # trips of a loop that ends where the program would fail
-ENDLESS = 1 << 40  # trips of a loop of which nothing is known
-
-repeat = Construct("repeat", {"call": "repeat"}, multiple=True)
-acting_repeat = Construct("repeat", {"call": "repeat"}, multiple=True, effect="host")
-
-
-class Carried:
-    """A value that a loop changes: what it is at the start and the end of a trip.
-
-    `blank`: it holds nothing at first, every part is written before it is read.
-    """
-
-    __slots__ = ("after", "before", "blank")
-
-    def __init__(self, before: Value, after: Value, blank: bool = False):
-        self.before, self.after, self.blank = before, after, blank
-
-
-class Repeat:
-    """The body of a loop; the parameter `body` of the equation.
-
-    The equation's inputs are those of `straight`, then the starts of the carried values; its
-    outputs are these at the end.  `flag`: the carried truth value that says if there is another
-    trip, None if there are exactly `loop.trips`.
-    """
-
-    __slots__ = ("carried", "flag", "loop", "straight")
-
-    def __init__(self, straight: Inner, loop: Loop, carried: list[Carried], flag: Carried | None):
-        self.straight, self.loop, self.carried, self.flag = straight, loop, carried, flag
-
-
-def add_repeat(outer: Straight, body: Repeat, starts: list[Value], node: Any) -> tuple[Value, ...]:
-    """The equation of a loop, at the end of a program; its results."""
-    inner = body.straight
-    inputs = [inner.twins[x] for x in inner.inputs]
-    kind = acting_repeat if acts(inner) else repeat
-    equation = Equation(kind, [*inputs, *starts], {"body": body}, node)  # type: ignore[arg-type]
-    equation.outputs = tuple([Value(c.before.dims, c.before.dtype) for c in body.carried])
-    for value in equation.outputs:
-        value.maker = equation
-    outer.equations.append(equation)
-    return equation.outputs
-
-
-class Unknown:
-    """What a step gives that cannot be made straight as long as too little is known."""
-
-    values: dict = {}
-
-
-UNKNOWN: Any = Unknown()
-
-
-def _try_steps(part: Any) -> None:
-    """Run the steps of a body, as far as that is possible."""
-    values = part.values
-    for step in part.program.steps:
-        if not any(values.get(slot) is UNKNOWN for slot in step.inputs):
-            try:
-                part.step(step)
-                continue
-            except NotStraightError:
-                pass
-        values[step.out] = UNKNOWN if not step.prim.multiple else (UNKNOWN,) * 1000
-        values.update({after: UNKNOWN for _, before, after in step.states if after != before})
-
-
-def body_values(
-    maker: Any,
-    straight: Straight,
-    program: Program,
-    operands: list,
-    states: dict,
-    tolerant: bool = False,
-) -> tuple[list, dict]:
-    """The results of a body's program put at the end of `straight`; variables after it.
-
-    `tolerant`: what cannot be made straight yet is UNKNOWN.
-    """
-    part = type(maker)(straight, program)
-    part.values.update(zip(program.inputs, operands))
-    for variable, slot in program.starts.items():
-        if type(variable) is not Node:
-            part.values[slot] = states[variable]
-    if tolerant:
-        _try_steps(part)
-    else:
-        part.run()
-    written = {v: part.values[slot] for v, slot in program.writes.items() if type(v) is not Node}
-    return [part.values[slot] for slot in program.outputs], written
+from talweg.passes.straight_loop_end import Finish
+from talweg.passes.straight_loop_parts import (
+    ENDLESS,
+    EQUATIONS,
+    GUARDED,
+    ROUNDS,
+    UNKNOWN,
+    WRITTEN_OUT,
+    body_values,
+    join,
+)
 
 
 def loop(maker: Any, step: Any, params: dict) -> tuple:
     """A loop made straight: its results, history last."""
-    maker_of_loop = LoopMaker(maker, step, params)
+    made = LoopMaker(maker, step, params)
     try:
-        return maker_of_loop.make()
+        return made.make()
+    except NotStraightError as error:
+        reason = error
+    try:
+        found = made.written_out(EQUATIONS)
     except NotStraightError:
-        found = maker_of_loop.written_out(EQUATIONS)
-        if found is None:
-            raise
-        return found
+        found = None
+    if found is None:
+        raise reason
+    return found
 
 
 class LoopMaker:
@@ -416,253 +333,3 @@ def _constant(start: Any, after: Any) -> bool:
     return start is after or np.array_equal(
         np.broadcast_to(start.content, start.dims), np.broadcast_to(after.content, after.dims)
     )
-
-
-def join(t: Lists, known: Any, after: Any) -> Any:
-    """What a variable is made of, which was thought to be as `known` and is `after` a trip."""
-    if type(after) is Sparse:
-        after = t.settled(after)
-    if type(after) is List:
-        after = as_stack(t, after)
-        after.loose = known is None
-    if known is None or after is None:
-        return template(after) if known is None else known
-    if type(known) is Stack and type(after) is Stack:
-        size, loose = max(known.size, after.size), known.loose or after.loose
-        growing = not loose and (known.growing or after.growing or known.size != after.size)
-        if known.rows is None or after.rows is None:
-            rows = after.rows if known.rows is None else known.rows
-            return template(Stack(size, rows, loose, growing))
-        return Stack(size, _joined_rows(t, known.rows, after.rows, size), loose, growing)
-    if type(known) is History and type(after) is History:
-        nodes = dict.fromkeys((*known.values, *after.values))
-        trips = known.trips if known.trips == after.trips else max(known.trips, after.trips)
-        parts = {n: join(t, known.values.get(n), after.values.get(n)) for n in nodes}
-        return History(trips, parts)
-    if type(known) is not Value or type(after) is not Value:
-        raise NotStraightError("a loop variable that is now this, now that")
-    if known.dims != after.dims or known.dtype is not after.dtype:
-        raise NotStraightError("the shape of a loop variable changes")
-    return known
-
-
-def _joined_rows(t: Lists, known: Any, after: Any, size: int) -> Any:
-    """The rows of two stacks as one form, of `size` rows."""
-    first, second = [template(Stack(size, rows)).rows for rows in (known, after)]
-    if form(first) != form(second):
-        raise NotStraightError("the elements of a list differ")
-    return first
-
-
-def coerced(t: Lists, tree: Any, wanted: Any) -> Any:
-    """A tree in the form that is wanted: what is absent is zero."""
-    if wanted is None or form(tree) == form(wanted):
-        return tree
-    if tree is None:
-        return mapped(t.zero_like, wanted)
-    if type(tree) is Sparse:
-        tree = t.settled(tree, wanted.size)
-    if type(tree) is List and type(wanted) is Stack:
-        tree = as_stack(t, tree)
-    if type(wanted) is Stack:
-        if tree.rows is None:
-            return mapped(t.zero_like, wanted)
-        longer = t.resized(tree, wanted.size)
-        rows = mapped(lambda leaf: t.whole(leaf, wanted.size), longer.rows)
-        return Stack(wanted.size, rows, wanted.loose, wanted.growing)
-    if type(wanted) is History:
-        parts = {n: coerced(t, tree.values.get(n), part) for n, part in wanted.values.items()}
-        return History(wanted.trips, parts)
-    raise NotStraightError("a loop variable that is now this, now that")
-
-
-class Finish:
-    """Makes the equation of a loop from the trial that went as expected."""
-
-    def __init__(self, parent: LoopMaker, trial: Trial):
-        self.parent, self.trial, self.inner = parent, trial, trial.inner
-        self.outer_lists = Lists(parent.outer, parent.node)
-        self.carried: list[Carried] = []
-        self.starts: list[Value] = []
-        self.limits: dict[int, tuple] = {}  # of results that are integers
-
-    def carry(self, before: Value, after: Value, start: Value | None) -> int:
-        """One more carried value; its place among the results."""
-        blank = start is None
-        if start is None:
-            start = Value(before.dims, before.dtype, np.zeros((), before.dtype.numpy_dtype))
-        self.carried.append(Carried(before, after, blank))
-        self.starts.append(start)
-        return len(self.carried) - 1
-
-    def results(self) -> tuple:
-        """The results of the loop."""
-        parent, trial, inner = self.parent, self.trial, self.inner
-        ends = [self._end(number) for number in range(len(parent.forms))]
-        self._check_guards()
-        flag = self._flag()
-        trips = None if trial.exact else self._count_trips()
-        kept = [self._history(tree) for tree in trial.kept]
-        if inner.draws and not trial.exact:
-            raise NotStraightError("random numbers are drawn in a loop of unknown length")
-        inner.take_draws()
-        body = Repeat(inner, trial.loop, self.carried, flag)
-        found = add_repeat(parent.outer, body, self.starts, parent.node)
-        if self.guard is not None:
-            parent.outer.guards.append(found[self.guard])
-        if parent.assumed:
-            assert flag is not None
-            left = found[self.carried.index(flag)]
-            parent.outer.guards.append(self.outer_lists.apply(later("logical_not"), left))
-        parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
-        number: Any = trial.loop.trips if trips is None else found[trips]
-        if trips is not None and trial.loop.trips < ENDLESS:
-            parent.outer.bounds[number] = (0, trial.loop.trips)
-        made = [self._made(end, found, number) for end in ends]
-        for (_, _, after), value in zip(parent.written, made[parent.count :]):
-            parent.maker.values[after] = value
-        values = {node: self._stacks(tree, found) for node, tree in zip(parent.kept, kept)}
-        return (*made[: parent.count], History(number, values))
-
-    def _end(self, number: int) -> Any:
-        """What a variable is at the end: a tree of places among the results, or what is known."""
-        parent, trial = self.parent, self.trial
-        if number in parent.fixed:
-            return ("fixed", parent.starts[number])
-        if number in parent.places:
-            return ("numbers", parent.places[number], parent.starts[number].dtype)
-        if number in parent.lines:
-            return ("line", parent.starts[number])
-        wanted = parent.forms[number]
-        start = coerced(self.outer_lists, parent.starts[number], wanted)
-        after = coerced(trial.lists, trial.afters[number], wanted)
-        rows = zip(leaves(trial.befores[number]), leaves(after), leaves(start))
-        places = iter([self.carry(before, _whole(x), _whole(s)) for before, x, s in rows])
-        return ("tree", mapped(lambda _: _Place(next(places)), wanted))
-
-    def _made(self, end: tuple, found: tuple, trips: Any) -> Any:
-        kind, what, *rest = end
-        if kind == "fixed":
-            return what
-        if kind == "line":
-            passed = self.outer_lists.apply(later("cast"), trips, dtype=what.dtype)
-            return self.outer_lists.apply(later("sub"), what, passed)
-        if kind == "numbers":
-            if type(trips) is int:
-                return constant(what[trips])
-            return self.outer_lists.row(constant(np.asarray(what, rest[0].numpy_dtype)), trips)
-        return _grown(mapped(lambda place: found[place.number], what), type(trips) is int)
-
-    def _check_guards(self) -> None:
-        """What the body requires, over all trips."""
-        inner, outer = self.inner, self.parent.outer
-        changing = []
-        for guard in inner.guards:
-            if inner.changes(guard):
-                changing.append(guard)
-            elif guard.content is None or not np.all(guard.content):
-                twin = inner.twin(guard)
-                if twin not in outer.guards:
-                    outer.guards.append(twin)  # type: ignore[arg-type]
-        inner.guards = []
-        self.guard = None
-        if not changing:
-            return
-        before = total = Value((), bool_)
-        for guard in changing:
-            axes = tuple(range(len(guard.dims)))
-            if axes:
-                params = {"axes": axes, "keepdims": False}
-                guard = inner.apply(later("reduce_all"), [guard], params)
-            total = inner.apply(later("logical_and"), [total, guard], {})
-        self.guard = self.carry(before, total, constant(np.True_))
-
-    def _flag(self) -> Carried | None:
-        """The truth value that says if there is another trip."""
-        parent, trial = self.parent, self.trial
-        if trial.exact:
-            return None
-        operands = parent.starts[: parent.count] + parent.others
-        states = {v: parent.starts[parent.count + i] for i, (v, _, _) in enumerate(parent.written)}
-        (start,), _ = body_values(
-            parent.maker, parent.outer, parent.condition, operands, {**parent.reads, **states}
-        )
-        going = trial.going
-        if self.guard is not None:
-            holds = self.carried[self.guard].after
-            going = self.inner.apply(later("logical_and"), [going, holds], {})
-        return self.carried[self.carry(Value((), bool_), going, start)]
-
-    def _count_trips(self) -> int:
-        before = Value((), int32)
-        after = self.inner.apply(later("add"), [before, constant(np.int32(1))], {})
-        return self.carry(before, after, constant(np.int32(0)))
-
-    # -- history
-
-    def _history(self, tree: Any) -> Any:
-        """Where the values of an inner node are kept."""
-        lists = self.trial.lists
-        if type(tree) is Sparse:
-            tree = lists.settled(tree)
-        return mapped(self._kept, _with_whole_rows(lists, tree))
-
-    def _kept(self, leaf: Any) -> Any:
-        inner, trips = self.inner, self.trial.loop.trips
-        value = leaf.value if type(leaf) is Same else leaf
-        if not inner.changes(value):
-            return Same(inner.twin(value))
-        numbers = inner.numbers(value)
-        if numbers is not None and numbers.ndim == 1:
-            return constant(np.asarray(numbers, value.dtype.numpy_dtype))
-        if trips == ENDLESS:
-            raise NotStraightError("the history of a loop of unknown length")
-        before = Value((trips, *value.dims), value.dtype)
-        after = inner.apply(with_row, [before, inner.round(0, 1, int32), value], {})
-        place = self.carry(before, after, None)
-        limits = inner.limits(value) if value.dtype.is_integer else None
-        if limits is not None:
-            self.limits[place] = limits
-        return _Place(place)
-
-    def _stacks(self, tree: Any, found: tuple) -> Any:
-        """The values of an inner node in all trips, as a list."""
-
-        def end(leaf: Any) -> Any:
-            return found[leaf.number] if type(leaf) is _Place else leaf
-
-        return Stack(self.trial.loop.trips, mapped(end, tree))
-
-
-def _with_whole_rows(t: Lists, tree: Any) -> Any:
-    """A tree in which no row is given once for all."""
-    if type(tree) is Stack and tree.rows is not None:
-        rows = mapped(lambda leaf: t.whole(leaf, tree.size), tree.rows)
-        return Stack(tree.size, rows, tree.loose, tree.growing)
-    if type(tree) is History:
-        return History(tree.trips, {n: _with_whole_rows(t, x) for n, x in tree.values.items()})
-    return tree
-
-
-class _Place:
-    """In a tree: a result of the loop's equation, by number."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int):
-        self.number = number
-
-
-def _whole(leaf: Any) -> Value:
-    if type(leaf) is Same:
-        raise NotStraightError("the rows of a loop variable are all the same")
-    return leaf
-
-
-def _grown(tree: Any, exact: bool) -> Any:
-    """A list after the loop that has made it longer."""
-    if type(tree) is Stack and tree.growing:
-        if not exact:
-            raise NotStraightError("a list grows to a length that depends on values")
-        return Stack(tree.size, tree.rows, tree.loose)
-    return tree

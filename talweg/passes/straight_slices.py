@@ -188,7 +188,8 @@ def _sliced(t: Lists, x: Value, parts: list[Part]) -> Value:
     if moving == [0] and parts[0].single:
         found = t.row(x, starts[0])  # type: ignore[arg-type]
     elif moving:
-        found = t.apply(slice_at, x, *starts, axes=tuple(moving), dims=_sizes(parts))  # type: ignore[arg-type]
+        sizes: Any = _sizes(parts)
+        found = t.apply(slice_at, x, *starts, axes=tuple(moving), dims=sizes)
     else:
         found = x
     return found if found.dims == shape else t.apply(later("reshape"), found, shape=shape)
@@ -203,7 +204,8 @@ def _unsliced(t: Lists, g: Value, parts: list[Part], dims: tuple) -> Value:
                     for part, n, size in zip(parts, sizes, dims)])  # fmt: skip
     if moving == [0] and parts[0].single:
         g = t.apply(later("reshape"), g, shape=middle[1:])
-        found = t.put_row(t.zero(middle, g.dtype), middle[0], starts[0], g)  # type: ignore[arg-type]
+        first: Any = starts[0]
+        found = t.put_row(t.zero(middle, g.dtype), middle[0], first, g)
     else:
         g = t.apply(later("reshape"), g, shape=sizes)
         params = {"axes": tuple(moving), "dims": sizes, "shape": middle}

@@ -1,0 +1,221 @@
+"""What is left of a loop that has been made straight: its carried values, results and history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import bool_, int32
+from talweg.core.primitive import later
+from talweg.kernels.variants import History
+from talweg.passes.rows import with_row
+from talweg.passes.straight import NotStraightError, Value, constant
+from talweg.passes.straight_lists import (
+    Lists,
+    Same,
+    Sparse,
+    Stack,
+    leaves,
+    mapped,
+)
+from talweg.passes.straight_loop_parts import (
+    ENDLESS,
+    Carried,
+    Repeat,
+    add_repeat,
+    body_values,
+    coerced,
+)
+
+
+class Finish:
+    """Makes the equation of a loop from the trial that went as expected."""
+
+    def __init__(self, parent: Any, trial: Any):
+        self.parent, self.trial, self.inner = parent, trial, trial.inner
+        self.outer_lists = Lists(parent.outer, parent.node)
+        self.carried: list[Carried] = []
+        self.starts: list[Value] = []
+        self.limits: dict[int, tuple] = {}  # of results that are integers
+
+    def carry(self, before: Value, after: Value, start: Value | None) -> int:
+        """One more carried value; its place among the results."""
+        blank = start is None
+        if start is None:
+            start = Value(before.dims, before.dtype, np.zeros((), before.dtype.numpy_dtype))
+        self.carried.append(Carried(before, after, blank))
+        self.starts.append(start)
+        return len(self.carried) - 1
+
+    def results(self) -> tuple:
+        """The results of the loop."""
+        parent, trial, inner = self.parent, self.trial, self.inner
+        ends = [self._end(number) for number in range(len(parent.forms))]
+        self._check_guards()
+        flag = self._flag()
+        trips = None if trial.exact else self._count_trips()
+        kept = [self._history(tree) for tree in trial.kept]
+        if inner.draws and not trial.exact:
+            raise NotStraightError("random numbers are drawn in a loop of unknown length")
+        inner.take_draws()
+        body = Repeat(inner, trial.loop, self.carried, flag)
+        found = add_repeat(parent.outer, body, self.starts, parent.node)
+        if self.guard is not None:
+            parent.outer.guards.append(found[self.guard])
+        if parent.assumed:
+            assert flag is not None
+            left = found[self.carried.index(flag)]
+            parent.outer.guards.append(self.outer_lists.apply(later("logical_not"), left))
+        parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
+        number: Any = trial.loop.trips if trips is None else found[trips]
+        if trips is not None and trial.loop.trips < ENDLESS:
+            parent.outer.bounds[number] = (0, trial.loop.trips)
+        made = [self._made(end, found, number) for end in ends]
+        for (_, _, after), value in zip(parent.written, made[parent.count :]):
+            parent.maker.values[after] = value
+        values = {node: self._stacks(tree, found) for node, tree in zip(parent.kept, kept)}
+        return (*made[: parent.count], History(number, values))
+
+    def _end(self, number: int) -> Any:
+        """What a variable is at the end: a tree of places among the results, or what is known."""
+        parent, trial = self.parent, self.trial
+        if number in parent.fixed:
+            return ("fixed", parent.starts[number])
+        if number in parent.places:
+            return ("numbers", parent.places[number], parent.starts[number].dtype)
+        if number in parent.lines:
+            return ("line", parent.starts[number])
+        wanted = parent.forms[number]
+        start = coerced(self.outer_lists, parent.starts[number], wanted)
+        after = coerced(trial.lists, trial.afters[number], wanted)
+        rows = zip(leaves(trial.befores[number]), leaves(after), leaves(start))
+        places = iter([self.carry(before, _whole(x), _whole(s)) for before, x, s in rows])
+        return ("tree", mapped(lambda _: _Place(next(places)), wanted))
+
+    def _made(self, end: tuple, found: tuple, trips: Any) -> Any:
+        kind, what, *rest = end
+        if kind == "fixed":
+            return what
+        if kind == "line":
+            passed = self.outer_lists.apply(later("cast"), trips, dtype=what.dtype)
+            return self.outer_lists.apply(later("sub"), what, passed)
+        if kind == "numbers":
+            if type(trips) is int:
+                return constant(what[trips])
+            return self.outer_lists.row(constant(np.asarray(what, rest[0].numpy_dtype)), trips)
+        return _grown(mapped(lambda place: found[place.number], what), type(trips) is int)
+
+    def _check_guards(self) -> None:
+        """What the body requires, over all trips."""
+        inner, outer = self.inner, self.parent.outer
+        changing = []
+        for guard in inner.guards:
+            if inner.changes(guard):
+                changing.append(guard)
+            elif guard.content is None or not np.all(guard.content):
+                twin = inner.twin(guard)
+                if twin not in outer.guards:
+                    outer.guards.append(twin)  # type: ignore[arg-type]
+        inner.guards = []
+        self.guard = None
+        if not changing:
+            return
+        before = total = Value((), bool_)
+        for guard in changing:
+            axes = tuple(range(len(guard.dims)))
+            if axes:
+                params = {"axes": axes, "keepdims": False}
+                guard = inner.apply(later("reduce_all"), [guard], params)
+            total = inner.apply(later("logical_and"), [total, guard], {})
+        self.guard = self.carry(before, total, constant(np.True_))
+
+    def _flag(self) -> Carried | None:
+        """The truth value that says if there is another trip."""
+        parent, trial = self.parent, self.trial
+        if trial.exact:
+            return None
+        operands = parent.starts[: parent.count] + parent.others
+        states = {v: parent.starts[parent.count + i] for i, (v, _, _) in enumerate(parent.written)}
+        (start,), _ = body_values(
+            parent.maker, parent.outer, parent.condition, operands, {**parent.reads, **states}
+        )
+        going = trial.going
+        if self.guard is not None:
+            holds = self.carried[self.guard].after
+            going = self.inner.apply(later("logical_and"), [going, holds], {})
+        return self.carried[self.carry(Value((), bool_), going, start)]
+
+    def _count_trips(self) -> int:
+        before = Value((), int32)
+        after = self.inner.apply(later("add"), [before, constant(np.int32(1))], {})
+        return self.carry(before, after, constant(np.int32(0)))
+
+    # -- history
+
+    def _history(self, tree: Any) -> Any:
+        """Where the values of an inner node are kept."""
+        lists = self.trial.lists
+        if type(tree) is Sparse:
+            tree = lists.settled(tree)
+        return mapped(self._kept, _with_whole_rows(lists, tree))
+
+    def _kept(self, leaf: Any) -> Any:
+        inner, trips = self.inner, self.trial.loop.trips
+        value = leaf.value if type(leaf) is Same else leaf
+        if not inner.changes(value):
+            return Same(inner.twin(value))
+        numbers = inner.numbers(value)
+        if numbers is not None and numbers.ndim == 1:
+            return constant(np.asarray(numbers, value.dtype.numpy_dtype))
+        if trips == ENDLESS:
+            raise NotStraightError("the history of a loop of unknown length")
+        before = Value((trips, *value.dims), value.dtype)
+        after = inner.apply(with_row, [before, inner.round(0, 1, int32), value], {})
+        place = self.carry(before, after, None)
+        limits = inner.limits(value) if value.dtype.is_integer else None
+        if limits is not None:
+            self.limits[place] = limits
+        return _Place(place)
+
+    def _stacks(self, tree: Any, found: tuple) -> Any:
+        """The values of an inner node in all trips, as a list."""
+
+        def end(leaf: Any) -> Any:
+            return found[leaf.number] if type(leaf) is _Place else leaf
+
+        return Stack(self.trial.loop.trips, mapped(end, tree))
+
+
+def _with_whole_rows(t: Lists, tree: Any) -> Any:
+    """A tree in which no row is given once for all."""
+    if type(tree) is Stack and tree.rows is not None:
+        rows = mapped(lambda leaf: t.whole(leaf, tree.size), tree.rows)
+        return Stack(tree.size, rows, tree.loose, tree.growing)
+    if type(tree) is History:
+        return History(tree.trips, {n: _with_whole_rows(t, x) for n, x in tree.values.items()})
+    return tree
+
+
+class _Place:
+    """In a tree: a result of the loop's equation, by number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int):
+        self.number = number
+
+
+def _whole(leaf: Any) -> Value:
+    if type(leaf) is Same:
+        raise NotStraightError("the rows of a loop variable are all the same")
+    return leaf
+
+
+def _grown(tree: Any, exact: bool) -> Any:
+    """A list after the loop that has made it longer."""
+    if type(tree) is Stack and tree.growing:
+        if not exact:
+            raise NotStraightError("a list grows to a length that depends on values")
+        return Stack(tree.size, tree.rows, tree.loose)
+    return tree

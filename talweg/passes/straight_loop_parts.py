@@ -1,0 +1,174 @@
+"""Parts of loops that are made straight: the equation `repeat`, and how forms of values join."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.graph.node import Node
+from talweg.kernels.variants import History, List
+from talweg.passes.functionalize import Program
+from talweg.passes.inside import Inner, acts
+from talweg.passes.rows import Construct, Loop
+from talweg.passes.straight import Equation, NotStraightError, Straight, Value
+from talweg.passes.straight_lists import (
+    Lists,
+    Sparse,
+    Stack,
+    as_stack,
+    form,
+    mapped,
+    template,
+)
+
+ROUNDS = 8  # in which what is known of the variables must settle
+WRITTEN_OUT = 2  # trips of a loop that is always written out
+EQUATIONS = 4000  # that a loop may have when it is written out
+GUARDED = 1 << 13  # trips of a loop that ends where the program would fail
+ENDLESS = 1 << 40  # trips of a loop of which nothing is known
+repeat = Construct("repeat", {"call": "repeat"}, multiple=True)
+acting_repeat = Construct("repeat", {"call": "repeat"}, multiple=True, effect="host")
+
+
+class Carried:
+    """A value that a loop changes: what it is at the start and the end of a trip.
+
+    `blank`: it holds nothing at first, every part is written before it is read.
+    """
+
+    __slots__ = ("after", "before", "blank")
+
+    def __init__(self, before: Value, after: Value, blank: bool = False):
+        self.before, self.after, self.blank = before, after, blank
+
+
+class Repeat:
+    """The body of a loop; the parameter `body` of the equation.
+
+    The equation's inputs are those of `straight`, then the starts of the carried values; its
+    outputs are these at the end.  `flag`: the carried truth value that says if there is another
+    trip, None if there are exactly `loop.trips`.
+    """
+
+    __slots__ = ("carried", "flag", "loop", "straight")
+
+    def __init__(self, straight: Inner, loop: Loop, carried: list[Carried], flag: Carried | None):
+        self.straight, self.loop, self.carried, self.flag = straight, loop, carried, flag
+
+
+def add_repeat(outer: Straight, body: Repeat, starts: list[Value], node: Any) -> tuple[Value, ...]:
+    """The equation of a loop, at the end of a program; its results."""
+    inner = body.straight
+    inputs = [inner.twins[x] for x in inner.inputs]
+    kind = acting_repeat if acts(inner) else repeat
+    equation = Equation(kind, [*inputs, *starts], {"body": body}, node)  # type: ignore[arg-type]
+    equation.outputs = tuple([Value(c.before.dims, c.before.dtype) for c in body.carried])
+    for value in equation.outputs:
+        value.maker = equation
+    outer.equations.append(equation)
+    return equation.outputs
+
+
+class Unknown:
+    """What a step gives that cannot be made straight as long as too little is known."""
+
+    values: dict = {}
+
+
+UNKNOWN: Any = Unknown()
+
+
+def _try_steps(part: Any) -> None:
+    """Run the steps of a body, as far as that is possible."""
+    values = part.values
+    for step in part.program.steps:
+        if not any(values.get(slot) is UNKNOWN for slot in step.inputs):
+            try:
+                part.step(step)
+                continue
+            except NotStraightError:
+                pass
+        values[step.out] = UNKNOWN if not step.prim.multiple else (UNKNOWN,) * 1000
+        values.update({after: UNKNOWN for _, before, after in step.states if after != before})
+
+
+def body_values(
+    maker: Any,
+    straight: Straight,
+    program: Program,
+    operands: list,
+    states: dict,
+    tolerant: bool = False,
+) -> tuple[list, dict]:
+    """The results of a body's program put at the end of `straight`; variables after it.
+
+    `tolerant`: what cannot be made straight yet is UNKNOWN.
+    """
+    part = type(maker)(straight, program)
+    part.values.update(zip(program.inputs, operands))
+    for variable, slot in program.starts.items():
+        if type(variable) is not Node:
+            part.values[slot] = states[variable]
+    if tolerant:
+        _try_steps(part)
+    else:
+        part.run()
+    written = {v: part.values[slot] for v, slot in program.writes.items() if type(v) is not Node}
+    return [part.values[slot] for slot in program.outputs], written
+
+
+def join(t: Lists, known: Any, after: Any) -> Any:
+    """What a variable is made of, which was thought to be as `known` and is `after` a trip."""
+    if type(after) is Sparse:
+        after = t.settled(after)
+    if type(after) is List:
+        after = as_stack(t, after)
+        after.loose = known is None
+    if known is None or after is None:
+        return template(after) if known is None else known
+    if type(known) is Stack and type(after) is Stack:
+        size, loose = max(known.size, after.size), known.loose or after.loose
+        growing = not loose and (known.growing or after.growing or known.size != after.size)
+        if known.rows is None or after.rows is None:
+            rows = after.rows if known.rows is None else known.rows
+            return template(Stack(size, rows, loose, growing))
+        return Stack(size, _joined_rows(t, known.rows, after.rows, size), loose, growing)
+    if type(known) is History and type(after) is History:
+        nodes = dict.fromkeys((*known.values, *after.values))
+        trips = known.trips if known.trips == after.trips else max(known.trips, after.trips)
+        parts = {n: join(t, known.values.get(n), after.values.get(n)) for n in nodes}
+        return History(trips, parts)
+    if type(known) is not Value or type(after) is not Value:
+        raise NotStraightError("a loop variable that is now this, now that")
+    if known.dims != after.dims or known.dtype is not after.dtype:
+        raise NotStraightError("the shape of a loop variable changes")
+    return known
+
+
+def _joined_rows(t: Lists, known: Any, after: Any, size: int) -> Any:
+    """The rows of two stacks as one form, of `size` rows."""
+    first, second = [template(Stack(size, rows)).rows for rows in (known, after)]
+    if form(first) != form(second):
+        raise NotStraightError("the elements of a list differ")
+    return first
+
+
+def coerced(t: Lists, tree: Any, wanted: Any) -> Any:
+    """A tree in the form that is wanted: what is absent is zero."""
+    if wanted is None or form(tree) == form(wanted):
+        return tree
+    if tree is None:
+        return mapped(t.zero_like, wanted)
+    if type(tree) is Sparse:
+        tree = t.settled(tree, wanted.size)
+    if type(tree) is List and type(wanted) is Stack:
+        tree = as_stack(t, tree)
+    if type(wanted) is Stack:
+        if tree.rows is None:
+            return mapped(t.zero_like, wanted)
+        longer = t.resized(tree, wanted.size)
+        rows = mapped(lambda leaf: t.whole(leaf, wanted.size), longer.rows)
+        return Stack(wanted.size, rows, wanted.loose, wanted.growing)
+    if type(wanted) is History:
+        parts = {n: coerced(t, tree.values.get(n), part) for n, part in wanted.values.items()}
+        return History(wanted.trips, parts)
+    raise NotStraightError("a loop variable that is now this, now that")
