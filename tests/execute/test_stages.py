@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -27,9 +28,10 @@ print(float(tf.reduce_sum(shares(tf.ones([4, 5])))))
 def command(tmp_path, *arguments):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
+    root = os.path.dirname(os.path.dirname(tf.__file__))
     return subprocess.run(
         [sys.executable, "-m", "talweg", *arguments, str(path)], text=True, capture_output=True,
-        cwd=tmp_path, check=True,
+        cwd=tmp_path, check=True, env={**os.environ, "PYTHONPATH": root},
     )  # fmt: skip
 
 
