@@ -56,7 +56,7 @@ def agree(made: Composition, run) -> None:
 
 
 @given(made=programs())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_compositions_by_numpy(made):
     agree(made, by_numpy)
 

@@ -431,13 +431,13 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS, trips=st.sampled_from([3, 4, 7]))
-@settings(max_examples=25000, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_random_bodies(steps, trips):
     agree(body_of(steps, trips), X, W)
 
 
 @given(steps=STEPS, trips=st.sampled_from([3, 5]))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_gradients_of_random_bodies(steps, trips):
     agree(gradient(body_of(steps, trips)), X, W)
 
