@@ -4,13 +4,12 @@
 * A row that no earlier trip has written holds what it did at first, often zero.  So the cotangent
   of a list that a loop has read element by element becomes a stack whose rows are only written.
 * A sum over all trips of products of matrices is one product of stacks after the loop (gradients
-  of weights); likewise sums of rows of what is stacked for that.
+  of weights); likewise sums of rows of what is stacked for that, and stacks of products with one
+  matrix (`repeat_products.py`).
 * A product of a row of a known stack and a known matrix is a row of one product before the loop.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from talweg.core.dtypes import int32
 from talweg.core.primitive import later
 from talweg.passes.inside import Inner
 from talweg.passes.prune import prune
+from talweg.passes.repeat_products import Rows, Total, turned, unshaped, views_of
 from talweg.passes.rows import is_zero, row, with_row
 from talweg.passes.simplify import simplify
 from talweg.passes.straight import Equation, Straight, Value
@@ -78,8 +78,8 @@ class Rounds:
         self.inner.brought = {self.inner.twins[x]: x for x in self.inner.inputs}
         self.exact = self.body.flag is None
         self.trips = self.body.loop.trips
-        self.totals: list[Total] = []
-        self.stacks: dict[Value, tuple[int, NDArray]] = {}  # value -> carried stack of it, the rows
+        self.totals: list[Total | Rows] = []
+        self.stacks: dict[Value, tuple[Value, NDArray]] = {}  # value -> result with its rows, which
 
     def before(self) -> None:
         """Everything that does not come after the loop."""
@@ -172,7 +172,7 @@ class Rounds:
         """The row of a product of all rows, for the product of one with what does not change."""
         inner = self.inner
         x, y = equation.inputs
-        source = _unshaped(x)
+        source = unshaped(x)
         if len(x.dims) != 2 or inner.changes(y) or source.maker is None:
             return None
         if source.maker.prim is not row or inner.changes(source.maker.inputs[0]):
@@ -268,7 +268,7 @@ class Rounds:
             added = self._added(carried, uses)
             if added is None:
                 continue
-            views, made = _views(added)
+            views, made = views_of(added)
             if made.maker is not None and made.maker.prim.name == "matmul":
                 total = self._product(place, made, views)
                 if total is not None:
@@ -277,10 +277,40 @@ class Rounds:
             elif made.maker is not None and made.maker.prim.name == "reduce_sum":
                 sums.append((place, made, views))
         for place, made, views in sums:
-            stack = self.stacks.get(_unshaped(made.maker.inputs[0]))
+            stack = self.stacks.get(unshaped(made.maker.inputs[0]))
             if stack is not None:
-                operands = [(self.outputs[stack[0]], None)]
+                operands = [(stack[0], None)]
                 self.totals.append(Total(self, place, made.maker, operands, views))
+                dropped.add(place)
+        self.drop(dropped)
+        self._find_rows()
+
+    def _find_rows(self) -> None:
+        """Stacks of products with a matrix that does not change."""
+        uses, dropped = self.uses(), set()
+        for place, carried in enumerate(list(self.body.carried)):
+            writes = self._writes(carried, uses)
+            if not writes or len(writes) > 1 or uses.get(carried.before, 0) != 1:
+                continue
+            index, value = writes[0]
+            numbers, maker = self.inner.numbers(index), unshaped(value).maker
+            if maker is None or maker.prim.name != "matmul" or not self._fills(carried, writes):
+                continue
+            x, matrix = maker.inputs
+            alone = uses.get(maker.output, 0) == 1 and uses.get(value, 0) == 1
+            if not alone or len(x.dims) != 2 or self.inner.changes(matrix):
+                continue
+            if numbers is None or len(numbers) != self.trips or len(matrix.dims) != 2:
+                continue
+            known = self._rows_of(x)
+            if known is not None and np.array_equal(known[1], numbers):
+                stack = known[0]
+            elif x.size <= 2 * value.size and carried.before.dims[0] == self.trips:
+                stack = self._stack(x, numbers)
+            else:
+                continue
+            if stack.dims[0] == carried.before.dims[0]:
+                self.totals.append(Rows(self, place, maker, stack))
                 dropped.add(place)
         self.drop(dropped)
 
@@ -291,7 +321,8 @@ class Rounds:
             if writes and len(writes) == 1 and self._fills(carried, writes):
                 numbers = self.inner.numbers(writes[0][0])
                 if numbers is not None and len(numbers) == carried.before.dims[0] == self.trips:
-                    self.stacks.setdefault(_unshaped(writes[0][1]), (place, numbers))
+                    found = self.outputs[place], numbers
+                    self.stacks.setdefault(unshaped(writes[0][1]), found)
 
     def _added(self, carried: Carried, uses: dict) -> Value | None:
         """What each trip adds to a carried value that is not used otherwise."""
@@ -308,31 +339,46 @@ class Rounds:
         """The sum of products xᵀ g as one product of stacks."""
         assert made.maker is not None
         x, g = made.maker.inputs
-        if len(x.dims) != 2 or len(g.dims) != 2 or x.maker is None:
+        x = self._turned(x)
+        if x is None or len(g.dims) != 2:
             return None
-        if x.maker.prim.name != "transpose" or x.maker.params["perm"] != (1, 0):
-            return None
-        x = x.maker.inputs[0]
         rows = self._rows_of(x), self._rows_of(g)
         order = next((found[1] for found in rows if found is not None), None)
-        if order is None:
-            order = np.arange(self.trips)
-        first, least = order - order.min(), int(order.min())
+        order = self._usual_order() if order is None else order
+        first = order - order.min()
         operands = []
         for value, known in zip((x, g), rows):
             if known is not None and np.array_equal(known[1] - known[1].min(), first):
                 operands.append((known[0], int(known[1].min())))
             else:
-                operands.append((self.outputs[self._stack(value, first)], None))
-        del least
+                operands.append((self._stack(value, first), None))
         return Total(self, place, made.maker, operands, views)
+
+    def _usual_order(self) -> NDArray:
+        """The order of rows in stacks that the loop fills: best is the same for all."""
+        uses = self.uses()
+        for carried in self.body.carried:
+            writes = self._writes(carried, uses)
+            if writes and len(writes) == 1 and carried.before.dims[0] == self.trips:
+                numbers = self.inner.numbers(writes[0][0])
+                if numbers is not None and self._fills(carried, writes):
+                    return np.broadcast_to(numbers, self.trips)
+        return np.arange(self.trips)
+
+    def _turned(self, x: Value) -> Value | None:
+        """The matrix whose transpose x is, or the sum of two such matrices."""
+        if x.maker is None or x.maker.prim.name != "add":
+            return turned(x)
+        parts = [turned(part) for part in x.maker.inputs]
+        if None in parts or parts[0].dims != parts[1].dims:  # type: ignore[union-attr]
+            return None
+        return self.inner.apply(x.maker.prim, parts, {}, x.maker.node)  # type: ignore[arg-type]
 
     def _rows_of(self, value: Value) -> tuple[Value, NDArray] | None:
         """(stack outside, rows) if the value in each trip is a row of its own, together a block."""
-        source = _unshaped(value)
+        source = unshaped(value)
         if source in self.stacks:
-            place, order = self.stacks[source]
-            return self.outputs[place], order
+            return self.stacks[source]
         if source.maker is None or source.maker.prim is not row:
             return None
         stack, index = source.maker.inputs
@@ -346,15 +392,15 @@ class Rounds:
             return None
         return self.inner.twin(stack), numbers  # type: ignore[return-value]
 
-    def _stack(self, value: Value, order: NDArray) -> int:
-        """A stack of a value in all trips, in this order of rows; its place among the results."""
+    def _stack(self, value: Value, order: NDArray) -> Value:
+        """A stack of a value in all trips, in this order of rows: one more result."""
         before = Value((self.trips, *value.dims), value.dtype)
         index = self.inner.by_trip(np.asarray(order, np.int32), int32)
         after = self.inner.apply(with_row, [before, index, value], {})
         start = Value(before.dims, before.dtype, np.zeros((), before.dtype.numpy_dtype))
-        place = self.carry(before, after, start, True)
-        self.stacks[_unshaped(value)] = place, order
-        return place
+        found = self.outputs[self.carry(before, after, start, True)]
+        self.stacks[unshaped(value)] = found, order
+        return found
 
     # -- equal stacks, and stacks of which every row is written
 
@@ -393,71 +439,3 @@ class Rounds:
                 self.starts[place] = Value(
                     start.dims, start.dtype, np.zeros((), start.dtype.numpy_dtype)
                 )
-
-
-class Total:
-    """A sum over all trips that is computed after the loop."""
-
-    def __init__(
-        self, rounds: Rounds, place: int, maker: Equation, operands: list, views: list
-    ):  # (stack, first row or None for all rows)
-        self.start, self.output = rounds.starts[place], rounds.outputs[place]
-        self.maker, self.operands, self.views = maker, operands, views
-
-    def made(self, rounds: Rounds) -> Value:
-        """The value after the loop."""
-        outer, maker = rounds.outer, self.maker
-        stacks = [self._block(outer, rounds.merged.get(stack, stack), first, rounds.trips)
-                  for stack, first in self.operands]  # fmt: skip
-        if maker.prim.name == "matmul":
-            (x, g) = maker.inputs
-            sizes = (x.dims[1], x.dims[0]), g.dims
-            flat = [self._flat(outer, s, dims) for s, dims in zip(stacks, sizes)]
-            turned = outer.apply(later("transpose"), [flat[0]], {"perm": (1, 0)})
-            found = outer.apply(maker.prim, [turned, flat[1]], maker.params, maker.node)
-        else:
-            axes = tuple([0, *[axis + 1 for axis in maker.params["axes"]]])
-            params = {"axes": axes, "keepdims": False}
-            shape = {"shape": (rounds.trips, *maker.inputs[0].dims)}
-            whole = outer.apply(later("reshape"), stacks, shape)
-            found = outer.apply(maker.prim, [whole], params, maker.node)
-            dims = maker.output.dims
-            if found.dims != dims:
-                found = outer.apply(later("reshape"), [found], {"shape": dims})
-        for view in reversed(self.views):
-            found = outer.apply(view.prim, [found], view.params, view.node)
-        if is_zero(self.start):
-            return found
-        return outer.apply(later("add"), [self.start, found], {})
-
-    def _block(self, outer: Straight, stack: Value, first: int | None, trips: int) -> Value:
-        if first is None or stack.dims[0] == trips:
-            return stack
-        rest = stack.dims[1:]
-        bounds = {"begin": (first, *[0] * len(rest)), "end": (first + trips, *rest)}
-        return outer.apply(
-            later("strided_slice"), [stack], {**bounds, "strides": (1,) * len(stack.dims)}
-        )
-
-    def _flat(self, outer: Straight, stack: Value, dims: tuple) -> Value:
-        shape = (stack.size // math.prod(dims[1:]), dims[1])
-        return outer.apply(later("reshape"), [stack], {"shape": shape})
-
-
-def _unshaped(value: Value) -> Value:
-    """What a value is a reshape of."""
-    while value.maker is not None and value.maker.prim.name in ("reshape", "ensure_dims"):
-        value = value.maker.inputs[0]
-    return value
-
-
-def _views(value: Value) -> tuple[list[Equation], Value]:
-    """The transposes and reshapes on top of a value, the last first, and what is below them."""
-    found = []
-    while value.maker is not None and value.maker.prim.name in ("reshape", "transpose"):
-        found.append(value.maker)
-        value = value.maker.inputs[0]
-    return found, value
-
-
-# -- what nobody needs

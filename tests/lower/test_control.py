@@ -11,7 +11,8 @@ import talweg as tf
 from talweg.core import settings as talweg_settings
 from talweg.core.dtypes import float32, int32
 from talweg.core.primitive import later
-from talweg.lower.loops import If, Repeat
+from talweg.lower.loops import Call, Host, If, Kernel, Repeat
+from talweg.lower.statements import all_statements
 from talweg.passes.counted import counted
 from talweg.passes.straight import NotStraightError, Straight, Value, constant
 from tests.lower.controlled import Case, agree, blocks_of, gradient
@@ -442,6 +443,19 @@ def test_gradients_of_random_bodies(steps, trips):
 
 
 # -- what becomes of loops
+
+
+def test_recurrent_network_is_two_loops_and_few_products():
+    """Products of inputs go before the loop, gradients of weights and inputs behind it."""
+    lowered = agree(gradient(lstm), X, W)
+    loops = blocks_of(lowered, Repeat)
+    assert [loop.axis.extent for loop in loops] == [6, 6]
+    for loop in loops:
+        kernels = [block for block in loop.body if type(block) is Kernel]
+        assert len(kernels) == len(loop.body) <= 5
+        statements = [s for kernel in kernels for s in all_statements(kernel.body)]
+        assert sum(type(statement) is Call for statement in statements) <= 1
+    assert not blocks_of(lowered, Host)
 
 
 def test_small_branches_are_selected():
