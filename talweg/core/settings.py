@@ -77,8 +77,8 @@ cache_megabytes = Setting("cache_megabytes", int, 256, "how much compiled code t
 executor = Setting(
     "executor",
     str,
-    "auto",
-    "what runs graphs: interpret, llvm (compiled from the first call), auto",
+    "interpret",
+    "what runs graphs: interpret, auto (compiled when it pays), llvm (compiled from the first call)",
 )
 dump = Setting("dump", str, "", "folder into which every stage of what is compiled is written")
 profile = Setting("profile", boolean, False, "remember how compiled programs were called last")
