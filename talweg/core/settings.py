@@ -78,7 +78,7 @@ executor = Setting(
     "executor",
     str,
     "interpret",
-    "what runs graphs: interpret, auto (compiled when it pays), llvm (compiled from the first call)",
+    "what runs graphs: interpret, auto (compiled when it pays), llvm (compiled at once)",
 )
 dump = Setting("dump", str, "", "folder into which every stage of what is compiled is written")
 profile = Setting("profile", boolean, False, "remember how compiled programs were called last")
