@@ -88,18 +88,18 @@ def _advanced_at(s: Any, index: tuple, state: Any, trip: Any, *, blocks: int) ->
     return s.select(s.equal(place, 0), moved, s.select(s.equal(place, 1), high, state(2)))
 
 
-row = Construct("row", {"loops": _row_at})  # x[i]
+row: Any = Construct("row", {"loops": _row_at})  # x[i]
 row.infer = lambda x, i: Aval(x.dims[1:], x.dtype)
 row.numpy = lambda x, i: x[i]
 
-with_row = Construct("with_row", {"loops": _with_row_at})  # x with y as row i
+with_row: Any = Construct("with_row", {"loops": _with_row_at})  # x with y as row i
 with_row.infer = lambda x, i, y: x
 with_row.numpy = _put
 
-advanced = Construct("advanced", {"loops": _advanced_at})  # a random stream's state, in a trip
+advanced: Any = Construct("advanced", {"loops": _advanced_at})  # a random stream's state, in a trip
 advanced.infer = lambda state, trip, *, blocks: state
 
-round_number = Construct("round_number", {"loops": _round_at})  # start + step * trip
+round_number: Any = Construct("round_number", {"loops": _round_at})  # start + step * trip
 round_number.infer = lambda *, loop, start, step, dtype: Aval((), dtype)
 
 

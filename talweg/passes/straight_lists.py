@@ -171,8 +171,11 @@ class Lists:
 
     def stacked(self, values: list) -> Any:
         """Arrays as the rows of one."""
-        if all(value is values[0] for value in values) or type(values[0]) is Same:
-            return Same(values[0].value if type(values[0]) is Same else values[0])
+        plain = [x.value if type(x) is Same else x for x in values]
+        if all(x is plain[0] for x in plain):
+            return Same(plain[0])
+        if any(type(x) is Same for x in values):
+            raise NotStraightError("lists of rows that are all the same")
         if all(x.content is not None for x in values):
             return constant(np.stack([np.broadcast_to(x.content, x.dims) for x in values]))
         return self.apply(later("stack"), *values, axis=0)
