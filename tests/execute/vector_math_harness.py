@@ -89,6 +89,7 @@ def _on_arrays(address: int, dtype: str, lanes: int) -> Callable:
     code = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(address)
 
     def run(x: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
+        assert len(x) > 0  # the loop goes round once before it looks
         size = -(-len(x) // lanes) * lanes
         operands = [np.ones(size, dtype) for _ in range(2)]
         operands[0][: len(x)] = x
