@@ -1,1 +1,31 @@
-"""The doctor: reads tapes, graphs and traces, changes nothing, and says what is wrong and where."""
+"""The doctor: reads tapes, graphs and traces, changes nothing, and says what is wrong and where.
+
+What it offers under its own name is looked up when it is first used:
+
+- `examine(program, *arguments)`, or `with examine() as seen: ...` and then `seen.report`: runs a
+  program with observation on, and gives the `Report` of what was wasted;
+- `Finding`, `Place`, `Report`: what the doctor has to say, as values;
+- `page(code)`, `codes_with_pages()`: the page of a code as Markdown.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "examine": "waste",
+    "Finding": "findings",
+    "Place": "findings",
+    "Report": "findings",
+    "page": "pages",
+    "codes_with_pages": "pages",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"talweg.doctor has no {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)
