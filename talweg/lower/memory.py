@@ -43,11 +43,15 @@ ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
 
 class Plan(NamedTuple):
-    """What a program needs: bytes of the arena, and the most that lives at any one time."""
+    """What a program needs: bytes of the arena, and the most that lives at any one time.
+
+    `offsets` stay true when somebody plans the same buffers for another number of threads.
+    """
 
     nbytes: int
     peak: int
     threads: int
+    offsets: dict[Buffer, int]
 
 
 class Use(NamedTuple):
@@ -83,7 +87,8 @@ def plan(program: LoopProgram, threads: int = 1) -> Plan:
     for _, buffer in placed:
         buffer.offset = 0
     nbytes = _place([size for size, _ in live], [lives[b] for _, b in live], live)
-    return Plan(nbytes, _peak([size for size, _ in live], [lives[b] for _, b in live]), threads)
+    peak = _peak([size for size, _ in live], [lives[b] for _, b in live])
+    return Plan(nbytes, peak, threads, {buffer: buffer.offset for _, buffer in placed})
 
 
 def _place(sizes: list[int], lives: list[tuple[int, int]], live: list) -> int:

@@ -495,6 +495,28 @@ def test_not_enough_memory(native):
     assert held[0] == 0  # nothing was written
 
 
+def test_a_plan_outlives_another_one_of_the_same_buffers():
+    """Profiling plans a program's buffers again, for one thread: later frames must not mind."""
+    program = LoopProgram("scratch")
+    for _ in range(2):
+        program.buffer("s", float32, (5,), "scratch")
+    x = program.buffer("x", float32, (1,), "input")
+    y = program.buffer("y", float32, (1,), "output")
+    stores, value = [], load(x, 0)
+    for scratch in program.buffers[:2]:
+        stores.append(Store(scratch, 0, value))
+        value = value + load(scratch, 0)
+    program.blocks = [Kernel("k", [*stores, Store(y, 0, value)])]
+    executable = Executable(program, threads=4)
+    one = np.ones(1, np.float32)
+    executable([one])
+    Executable(program, threads=1)([one])
+    executable._add_frame()
+    first, second = [frame.table - frame.arena.ctypes.data for frame in executable.frames]
+    assert first[:2].tolist() == second[:2].tolist()
+    assert abs(first[0] - first[1]) == 4 * 64
+
+
 def test_results_that_do_not_fit_in_memory_leave_no_mark():
     program = LoopProgram("results")
     x = program.buffer("x", float32, (1,), "input")

@@ -40,7 +40,7 @@ class Frame:
         self.arena = whole[start : start + plan.nbytes]
         self.table = np.zeros(len(program.buffers) + 1, np.int64)
         self._held = np.zeros(len(program.buffers) + 1, np.int64)
-        self._place(program, constants)
+        self._place(program, constants, plan.offsets)
         self.hosts = HostCalls(program, self.table, places)
         self.set("team", the_team().address)
         self.set("buffers", self.table.ctypes.data)
@@ -64,7 +64,12 @@ class Frame:
         self.set("busy", 0)
         return error
 
-    def _place(self, program: LoopProgram, constants: Mapping[Buffer, NDArray]) -> None:
+    def _place(
+        self,
+        program: LoopProgram,
+        constants: Mapping[Buffer, NDArray],
+        offsets: Mapping[Buffer, int],
+    ) -> None:
         """The addresses of what is not given to a call."""
         start = self.arena.ctypes.data
         for place, buffer in enumerate(program.buffers):
@@ -72,7 +77,7 @@ class Frame:
             if whole.kind == "constant":
                 self.table[place] = constants[whole].ctypes.data + offset
             elif whole.kind in ("temporary", "scratch"):
-                self.table[place] = start + whole.offset + offset
+                self.table[place] = start + offsets[whole] + offset
 
 
 class HostCalls:
