@@ -10,16 +10,19 @@ from typing import Any
 
 from talweg.api.export import look_up, names_in, namespace
 from talweg.api.table import NAMESPACES
+from talweg.api.tensorflow_alias import OWN_KERAS
 from talweg.core.version import VERSION
 
 __version__ = VERSION
 
 for _name in sorted(NAMESPACES):
     namespace(_name)
+if OWN_KERAS not in sys.meta_path:
+    sys.meta_path.append(OWN_KERAS)  # the last to be asked; answers for talweg.keras only
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
+    if name.startswith("__") and name != "__internal__":
         raise AttributeError(name)
     value = look_up(name)
     setattr(sys.modules[__name__], name, value)

@@ -40,6 +40,7 @@ from talweg.api.math.reductions import argmax as argmax
 from talweg.api.math.reductions import argmin as argmin
 from talweg.api.array.sorting import argsort as argsort
 as_dtype: Any
+from talweg.api.tensorflow_alias import as_tensorflow as as_tensorflow
 from talweg.api.math.trigonometry import asin as asin
 from talweg.api.math.trigonometry import asinh as asinh
 from talweg.api.debugging import assert_equal as assert_equal
@@ -118,6 +119,7 @@ from talweg.api.array.counting import histogram_fixed_width_bins as histogram_fi
 from talweg.api.array.passing import identity as identity
 from talweg.api.array.passing import identity_n as identity_n
 from talweg.api.scopes import init_scope as init_scope
+initializers: Any
 from talweg.api.scopes import inside_function as inside_function
 int16: DType
 int32: DType
@@ -126,12 +128,14 @@ int64: DType
 int8: DType
 from talweg.api.array.passing import is_symbolic_tensor as is_symbolic_tensor
 from talweg.api.array.passing import is_tensor as is_tensor
+keras: Any
 from talweg.api.math.comparison import less as less
 from talweg.api.math.comparison import less_equal as less_equal
 from talweg.api.array.sequences import linspace as linspace
 from talweg.api.math.comparison import logical_and as logical_and
 from talweg.api.math.comparison import logical_not as logical_not
 from talweg.api.math.comparison import logical_or as logical_or
+losses: Any
 from talweg.api.v1.graph_def.tensor_protos import make_ndarray as make_ndarray
 from talweg.api.v1.graph_def.tensor_protos import make_tensor_proto as make_tensor_proto
 from talweg.api.mapping import map_fn as map_fn
@@ -139,6 +143,7 @@ from talweg.api.linalg.products import matmul as matmul
 from talweg.api.linalg.solving import sqrtm as matrix_square_root
 from talweg.api.math.comparison import maximum as maximum
 from talweg.api.array.joining import meshgrid as meshgrid
+metrics: Any
 from talweg.api.math.comparison import minimum as minimum
 from talweg.api.math.arithmetic import multiply as multiply
 from talweg.api.scopes import name_scope as name_scope
@@ -153,6 +158,7 @@ from talweg.api.array.sequences import one_hot as one_hot
 from talweg.api.array.creating import ones as ones
 from talweg.api.initializers import Ones as ones_initializer
 from talweg.api.array.creating import ones_like as ones_like
+optimizers: Any
 from talweg.api.array.rearranging import pad as pad
 from talweg.api.array.joining import parallel_stack as parallel_stack
 from talweg.api.math.arithmetic import power as pow

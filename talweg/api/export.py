@@ -65,6 +65,26 @@ def export_value(value: T, *names: str) -> T:
     return value
 
 
+class Lazily:
+    """Stands in `EXPORTS` for a namespace of another package, loaded when it is first used."""
+
+    def __init__(self, load: Callable[[], Any]):
+        self.load = load
+
+
+def export_lazily(load: Callable[[], Any], *names: str) -> None:
+    """Give what `load` returns these public names; it is called when one is first used."""
+    for name in names:
+        EXPORTS[name] = Lazily(load)
+        ORIGINS[name] = sys._getframe(1).f_globals["__name__"]
+
+
+def exported(name: str) -> Any:
+    """The object of a name in `EXPORTS`."""
+    value = EXPORTS[name]
+    return value.load() if isinstance(value, Lazily) else value
+
+
 def operation(*names: str) -> Callable[[T], T]:
     """Register the decorated function in `OPERATIONS`, where lower layers find it by name."""
 
@@ -122,11 +142,11 @@ def look_up(name: str) -> Any:
     from talweg.api.table import NAMESPACES, TABLE
 
     if name in EXPORTS:
-        return EXPORTS[name]
+        return exported(name)
     module = TABLE.get(name)
     if module is not None:
         importlib.import_module(module)
-        return EXPORTS[name]
+        return exported(name)
     if name in NAMESPACES:
         return namespace(name)
     if name.startswith(V1):
@@ -143,7 +163,7 @@ class Namespace(ModuleType):
     """A lazy module such as `tf.math`."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__internal__":
             raise AttributeError(name)
         value = look_up(f"{self.__dict__['_prefix']}.{name}")
         setattr(self, name, value)

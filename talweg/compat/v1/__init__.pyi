@@ -126,6 +126,7 @@ from talweg.api.v1.variables import initialize_all_variables as initialize_all_v
 from talweg.api.v1.variables import initialize_local_variables as initialize_local_variables
 from talweg.api.v1.variables import initialize_variables as initialize_variables
 from talweg.api.v1.variables import is_variable_initialized as is_variable_initialized
+keras: Any
 from talweg.api.v1.variables import local_variables as local_variables
 from talweg.api.v1.variables import local_variables_initializer as local_variables_initializer
 from talweg.api.v1.graph_def.tensor_protos import make_ndarray as make_ndarray

@@ -1,0 +1,162 @@
+"""`talweg.as_tensorflow()`: from then on `import tensorflow` gives talweg in this process.
+
+A finder in front of `sys.meta_path` answers for the name `tensorflow` and everything below it.  The
+modules are talweg's own objects, not copies: `sys.modules["tensorflow.nn"] is talweg.nn`.  Nothing
+answers before `as_tensorflow` is called, so a TensorFlow that is installed stays what it was for
+programs that did not ask; where it has been imported already, two of them would meet in one
+process, and that is refused.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from talweg.api import private_modules
+from talweg.api.export import export, look_up
+from talweg.api.table import NAMESPACES
+from talweg.core.errors import compose
+
+KERAS = "keras._tf_keras.keras"  # Keras's namespace with the names that tf.keras has
+
+
+class Finder:
+    """Answers for `alias` and the modules below it with `tf.<root>` and those below it.
+
+    A finder and loader by its methods alone: importing their base classes takes longer than talweg.
+    """
+
+    def __init__(self, alias: str, root: str = ""):
+        self.alias, self.root = alias, root
+
+    def name(self, fullname: str) -> str:
+        """What a module under the alias is called relative to `tf`."""
+        return (self.root + fullname[len(self.alias) :]).removeprefix(".")
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """How a module is loaded; ModuleNotFoundError for one that talweg has not.
+
+        Not None for those: the next finder would look into talweg's own folder for it.
+        """
+        if fullname != self.alias and not fullname.startswith(self.alias + "."):
+            return None
+        if not exists(self.name(fullname)):
+            raise ModuleNotFoundError(
+                compose(
+                    "TW402",
+                    f"No module named {fullname!r}: {self.alias} is talweg here, and talweg "
+                    "has no such module yet",
+                ),
+                name=fullname,
+            )
+        loader: Any = self
+        return ModuleSpec(fullname, loader, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """None: the module is there, and takes the place of an empty one in `exec_module`."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put talweg's module in place of the empty one that was made."""
+        sys.modules[module.__name__] = resolve(self.name(module.__name__))
+
+
+def exists(name: str) -> bool:
+    """Whether `name`, relative to `tf`, is a module."""
+    head = name.split(".")[0]
+    return (
+        name == ""
+        or name in NAMESPACES
+        or name in private_modules.NAMES
+        or head in KERAS_NAMESPACES
+        or name.startswith("compat.v1.keras")
+    )
+
+
+def resolve(name: str) -> Any:
+    """The module of `name`, relative to `tf`."""
+    if name == "":
+        return sys.modules["talweg"]
+    if name in private_modules.NAMES:
+        return private_modules.module(name)
+    own = name.removeprefix("compat.v1.") if name.startswith("compat.v1.keras") else name
+    if own.split(".")[0] in KERAS_NAMESPACES:
+        return keras_module(own.removeprefix("keras").removeprefix("."))
+    return look_up(name)
+
+
+KERAS_NAMESPACES = ("keras", "optimizers", "losses", "metrics", "initializers")
+FINDER = Finder("tensorflow")
+OWN_KERAS = Finder("talweg.keras", "keras")  # for `from talweg.keras import layers`
+
+
+@export("as_tensorflow")
+def as_tensorflow() -> Any:
+    """Make `import tensorflow`, and its submodules, give talweg in this process; returns talweg.
+
+    `import keras` afterwards uses its TensorFlow backend on talweg, unless `KERAS_BACKEND` in the
+    environment names another one.  ImportError if the real TensorFlow has been imported already.
+    A second call changes nothing.
+
+    >>> import talweg
+    >>> talweg.as_tensorflow().__name__
+    'talweg'
+    >>> import tensorflow
+    >>> tensorflow is talweg
+    True
+    """
+    talweg = sys.modules["talweg"]
+    present = sys.modules.get("tensorflow")
+    if present is not None and present is not talweg:
+        raise ImportError(
+            compose(
+                "TW403",
+                "talweg cannot answer to the name `tensorflow`: TensorFlow itself has been "
+                f"imported in this process, from {getattr(present, '__file__', 'somewhere')}",
+                "a process that has imported only one of them",
+                "call talweg.as_tensorflow() (or use tf.keras) before anything imports "
+                "TensorFlow, or start the program with `talweg run`",
+            ),
+            name="tensorflow",
+        )
+    if FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, FINDER)
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    sys.modules["tensorflow"] = talweg
+    return talweg
+
+
+def keras_module(name: str = "") -> Any:
+    """A module of Keras as `tf.keras` has it, Keras running on talweg; '' is `tf.keras` itself."""
+    as_tensorflow()
+    loaded = sys.modules.get("keras")
+    if loaded is None:
+        os.environ["KERAS_BACKEND"] = "tensorflow"
+    try:
+        module = importlib.import_module(f"{KERAS}.{name}" if name else KERAS)
+    except ModuleNotFoundError as error:
+        if error.name != "keras":
+            raise
+        raise ImportError(
+            compose(
+                "TW402",
+                "tf.keras is Keras 3, which is not installed",
+                hint="pip install 'talweg[keras]'",
+            ),
+            name="keras",
+        ) from None
+    backend = sys.modules["keras"].config.backend()
+    if backend != "tensorflow":
+        raise ImportError(
+            compose(
+                "TW403",
+                f"tf.keras needs Keras on its TensorFlow backend, and Keras is running on "
+                f"{backend!r} in this process",
+                hint="use tf.keras before `import keras`, or set KERAS_BACKEND=tensorflow",
+            ),
+            name="keras",
+        )
+    return module
