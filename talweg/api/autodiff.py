@@ -122,6 +122,9 @@ def gradients(
     with graph.as_default():
         sweep = _sweep(graph, _as_list(ys), sources, _as_list(stop_gradients))
         results = sweep.pull(_seeds(sweep.targets, grad_ys))
+        if dispatch.state.observer is not None:
+            wanted = mode is not UnconnectedGradients.NONE
+            dispatch.state.observer.gradient_taken(sources, results, wanted)
         return [
             _absent(sweep, place, source, mode) if result is None else _like(source, result)
             for place, (source, result) in enumerate(zip(sources, results))

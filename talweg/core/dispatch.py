@@ -27,7 +27,8 @@ from typing import Any
 class State:
     """What is shared by all threads; filled in by `eager/evaluate.py`."""
 
-    __slots__ = ("busy", "evaluate", "in_graph", "lock", "plain", "structured", "variable")
+    __slots__ = ("busy", "evaluate", "in_graph", "lock", "observer", "plain", "structured",
+                 "variable")  # fmt: skip
 
     def __init__(self) -> None:
         self.busy = 0
@@ -37,6 +38,25 @@ class State:
         self.variable: Any = None
         self.structured: Any = None  # evaluates primitives that exist only in graphs
         self.in_graph: Any = None  # how API functions are called once graphs are in use
+        self.observer: Any = None  # what watches the program (`core/observer.py`); busy counts it
+
+
+class Recorder:
+    """What is shown the applications of primitives; tapes come before forward accumulators."""
+
+    rank = 0
+
+    def record(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+        """An application of a primitive."""
+
+    def note_read(self, variable: Any, tensor: Any) -> None:
+        """A variable was read as `tensor`."""
+
+    def note_write(self, variable: Any, tensor: Any) -> None:
+        """A variable was given the value of `tensor`, or changed by it."""
+
+    def note_exit(self, tensor: Any) -> None:
+        """The value of `tensor` was taken out to NumPy or Python."""
 
 
 class Context(threading.local):
@@ -48,6 +68,7 @@ class Context(threading.local):
     batch_level: int = 0  # how many batchings are nested
     keep_inside: bool = False  # whether operations with bodies keep everything for derivatives
     mapped: tuple = ()  # interpreters of the `vectorized_map`s we are inside, inner after outer
+    deriving: Any = None  # the record whose derivative rule is being applied, in a reverse sweep
 
     def __init__(self) -> None:
         make = Context.first_base
@@ -70,6 +91,8 @@ def bind(prim: Any, operands: tuple, params: dict) -> Any:
                 interpreter, level = operand.interpreter, own
     if interpreter is None:
         results = state.evaluate(prim, operands, params)
+        if state.observer is not None:
+            state.observer.applied(prim, operands, results, params)
     else:
         results = interpreter.bind(prim, operands, params)
     for recorder in context.recorders:
@@ -105,6 +128,19 @@ def remove(recorder: Any) -> None:
     kept = tuple([other for other in present if other is not recorder])
     if len(kept) < len(present):
         context.recorders = kept
+        leave()
+
+
+@contextmanager
+def observed_by(observer: Any) -> Iterator[None]:
+    """Let `observer` watch what is done inside the block, in place of one around it."""
+    before = state.observer
+    enter()
+    state.observer = observer
+    try:
+        yield
+    finally:
+        state.observer = before
         leave()
 
 

@@ -9,10 +9,37 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from types import CodeType
+from types import CodeType, FrameType
+from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 Origin = tuple[CodeType, int]
+
+
+class Derived(tuple):
+    """The origin of an operation that a derivative rule made: where the gradient was asked for.
+
+    `prim` and `forward` are the operation that the rule differentiates, and its origin.
+    """
+
+    prim: Any
+    forward: Origin | None
+
+    def __new__(cls, origin: Origin, prim: Any, forward: Origin | None) -> Derived:
+        found = super().__new__(cls, origin)
+        found.prim, found.forward = prim, forward
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is Derived
+            and tuple.__eq__(self, other)
+            and (self.prim, self.forward) == (other.prim, other.forward)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self[0], self[1], self.prim, self.forward))
+
 
 _inner_files: dict[str, bool] = {}
 
@@ -41,6 +68,22 @@ def user_origin(depth: int = 1) -> Origin | None:
     return None
 
 
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The innermost frame outside talweg itself, looking outward from `depth` frames up."""
+    frame = sys._getframe(depth)
+    while frame is not None and is_inner(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def user_entry(depth: int = 1) -> tuple[Origin | None, str]:
+    """As `user_origin`, with the name of the function of talweg that was called from there."""
+    frame, entry = sys._getframe(depth), ""
+    while frame is not None and is_inner(frame.f_code.co_filename):
+        frame, entry = frame.f_back, frame.f_code.co_name
+    return (None if frame is None else (frame.f_code, frame.f_lasti)), entry
+
+
 def line_of(origin: Origin) -> int:
     """The line number an origin stands on."""
     code, offset = origin
@@ -48,6 +91,16 @@ def line_of(origin: Origin) -> int:
         if start <= offset < end and line is not None:
             return line
     return code.co_firstlineno
+
+
+def span_of(origin: Origin) -> tuple[int, int, int, int] | None:
+    """The expression an origin stands on: line, last line, column, last column (in bytes)."""
+    code, offset = origin
+    for place, span in enumerate(code.co_positions()):
+        if place * 2 == offset:
+            known = [number for number in span if number is not None]
+            return tuple(known) if len(known) == 4 else None  # type: ignore[return-value]
+    return None
 
 
 def describe(origin: Origin | None) -> str:

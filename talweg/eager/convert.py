@@ -82,6 +82,8 @@ def _convert(value: Any, dtype: DType | None) -> Tensor:
         return _pack(value, dtype)
     base = dispatch.context.base
     array = to_array(value, dtype)
+    if dispatch.state.observer is not None:
+        dispatch.state.observer.entered(value, array, dtype)
     return wrap(array) if base is None else base.constant(array)
 
 

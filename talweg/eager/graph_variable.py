@@ -94,6 +94,8 @@ class GraphVariable(Variable):
             self._handle = Handle(self, self._name, self._shape, self._dtype)
             self._keep_nodes(graph, tensor)
         graph.add_variable(self, None if collections is None else list(collections))
+        if dispatch.state.observer is not None:
+            dispatch.state.observer.variable_made(self)
 
     def _first_value(self, graph: Any, initial_value: Any, dtype: Any) -> Any:
         dtype = None if dtype is None else as_dtype(dtype)

@@ -216,6 +216,9 @@ class GradientTape:
         targets = [self._target(leaf) for leaf in flat_targets]
         seeds = self._seeds(targets, output_gradients)
         results = self._sweep(targets, seeds, flat_sources)
+        if dispatch.state.observer is not None:
+            wanted = mode is not UnconnectedGradients.NONE
+            dispatch.state.observer.gradient_taken(flat_sources, results, wanted)
         if any([g is None for g in results]):
             results = [
                 self._absent(source, targets, mode) if g is None else g

@@ -97,6 +97,8 @@ class EagerTensor(Tensor):
     def _leave(self) -> Any:
         """The array; active recorders are told that the value leaves for NumPy or Python."""
         if state.busy:
+            if state.observer is not None:
+                state.observer.left(self)
             for recorder in context.recorders:
                 recorder.note_exit(self)
         return self._array
@@ -243,6 +245,8 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
             except Exception:  # noqa: BLE001 -- the general path reports it
                 return OPERATIONS[operation](self, other)
             if state.busy:
+                if state.observer is not None:
+                    state.observer.applied(prim, (self, other), result, _NO_PARAMS)
                 for recorder in context.recorders:
                     recorder.record(prim, (self, other), result, _NO_PARAMS)
             return result
@@ -260,6 +264,8 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
             except Exception:  # noqa: BLE001 -- the general path reports it
                 return OPERATIONS[operation](other, self)
             if state.busy:
+                if state.observer is not None:
+                    state.observer.applied(prim, (other, self), result, _NO_PARAMS)
                 for recorder in context.recorders:
                     recorder.record(prim, (other, self), result, _NO_PARAMS)
             return result

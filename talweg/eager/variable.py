@@ -113,6 +113,8 @@ class Variable(ScatterUpdates):
         self._constraint = constraint
         self._synchronization, self._aggregation = synchronization, aggregation
         self._handle: Any = None
+        if dispatch.state.observer is not None:
+            dispatch.state.observer.variable_made(self)
 
     # -- what it is
 
@@ -201,6 +203,8 @@ class Variable(ScatterUpdates):
         if dispatch.state.busy:
             if dispatch.context.base is not None:
                 tensor = dispatch.context.base.read_variable(self.handle)
+            if dispatch.state.observer is not None:
+                dispatch.state.observer.variable_read(self)
             for recorder in dispatch.context.recorders:
                 recorder.note_read(self, tensor)
         return tensor
@@ -284,8 +288,10 @@ class Variable(ScatterUpdates):
                 f"a value of shape {self._shape}",
             )
 
-    def _replace(self, array: Any) -> None:
+    def _replace(self, array: Any, adding: bool = False) -> None:
         self._tensor = wrap(array)
+        if dispatch.state.observer is not None:
+            dispatch.state.observer.variable_written(self, adding)
 
     def assign(
         self,
@@ -326,7 +332,7 @@ class Variable(ScatterUpdates):
                 f"of shape {delta.dims}",
                 "a value of the variable's shape",
             )
-        self._replace(np.asarray(kernel(self._tensor._array, delta._array))[()])
+        self._replace(np.asarray(kernel(self._tensor._array, delta._array))[()], adding=True)
 
     def assign_add(
         self,

@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dims import Atom, atoms_of, is_symbolic, of_atom
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InvalidArgumentError, NeedsStaticError, OpError, compose
-from talweg.core.provenance import Origin, user_origin
+from talweg.core.provenance import Derived, Origin, user_origin
 
 GRAPH = "graph"  # not an effect: the primitive exists only in graphs
 READ = "read"  # reading a variable: merged, but ordered among effects
@@ -203,6 +204,8 @@ class NodeTable:
             if node is not None:
                 self.merged += 1
                 self.asked[node] = self.asked.get(node, 1) + 1
+                if dispatch.state.observer is not None:
+                    dispatch.state.observer.node_asked(node, True)
                 return node
         owner = self.owner()
         if owner is not None and owner.frozen:
@@ -218,6 +221,9 @@ class NodeTable:
         if type(aval) is not tuple and aval.dims is not None and None in aval.dims:
             node.aval = self._named(aval, node)
         origin = user_origin(3)
+        deriving = dispatch.context.deriving
+        if deriving is not None and origin is not None:
+            origin = Derived(origin, deriving[0], deriving[4])
         if len(self.origins) >= REMEMBERED:
             self.origins.clear()
         node.origin = self.origins.setdefault(origin, origin)
@@ -225,6 +231,8 @@ class NodeTable:
             source.holders += 1
         self.nodes[key if merges else node.serial] = node
         self.built += 1
+        if dispatch.state.observer is not None:
+            dispatch.state.observer.node_asked(node, False)
         return node
 
     def _sources(self, params: tuple, operands: tuple) -> tuple:

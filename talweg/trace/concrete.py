@@ -200,6 +200,8 @@ class ConcreteFunction:
         context = dispatch.context
         if context.base is not None or _is_symbolic(operands):
             return self._pack(self._apply(operands))
+        if dispatch.state.observer is not None:
+            dispatch.state.observer.function_called(self)
         recorders = context.recorders
         arrays = [x._array for x in operands]
         body = self.body

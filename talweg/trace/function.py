@@ -75,6 +75,8 @@ class Function:
         self._fast: dict[tuple, ConcreteFunction] = {}
         self._clear()
         functools.update_wrapper(self, _unwrapped(python_function), updated=())
+        if dispatch.state.observer is not None:
+            dispatch.state.observer.function_made(self)
 
     def _clear(self) -> None:
         self._traces: OrderedDict[Any, ConcreteFunction] = OrderedDict()
@@ -230,7 +232,7 @@ class Function:
 
     def _new_trace(self, key: Any, tree: Any, taken: Taken) -> ConcreteFunction:
         key = self._general(key)
-        self._explain(key)
+        reason = self._explain(key)
         given = [t.name if isinstance(t, TensorSpec) else None for t in taken.tensors]
         names = [own or name for own, name in zip(given, self._names(tree))]
         types = [TensorSpec(dims, dtype, own) for (dtype, dims), own in
@@ -245,6 +247,8 @@ class Function:
             while len(self._traces) > TRACES:
                 _, dropped = self._traces.popitem(last=False)
                 self._fast = {k: t for k, t in self._fast.items() if t is not dropped}
+        if dispatch.state.observer is not None:
+            dispatch.state.observer.function_traced(self, concrete, reason)
         return concrete
 
     def _general(self, key: Any) -> Any:
@@ -260,10 +264,10 @@ class Function:
             general = relaxed(general, other) or general
         return general
 
-    def _explain(self, key: Any) -> None:
+    def _explain(self, key: Any) -> str | None:
         """Note why the function is traced again; warn once of a function that keeps doing it."""
         if not self._traces:
-            return
+            return None
         nearest = next(reversed(self._traces))
         reason = self._reason(nearest, key)
         self.reasons = [*self.reasons[-REASONS + 1 :], reason]
@@ -277,6 +281,7 @@ class Function:
                 "or use reduce_retracing=True for sizes.",
                 self._name, len(self.reasons) + 1, reason,
             )  # fmt: skip
+        return reason
 
     def _reason(self, old: Any, new: Any) -> str:
         old_args, new_args = old[2][0], new[2][0]

@@ -204,6 +204,9 @@ class Session:
             ]
         if watch is not None:
             report(metadata, watch, self._graph)
+        if dispatch.state.observer is not None:
+            program = self._plan(nodes, fed) if nodes else None
+            dispatch.state.observer.session_ran(self, program, arrays, values)
         return values
 
     def report(self, fetches: Any, feeds: Any = ()) -> list[str]:

@@ -1,0 +1,50 @@
+"""What can be watched while a program runs: an `Observer` is told of it by the layers below.
+
+At most one observer is in force (`dispatch.state.observer`, for all threads); without one, nothing
+is told and nothing is paid.  Every method does nothing here; the doctor overrides what it wants to
+know.  An observer looks and never changes what it is shown.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Observer:
+    """Is told what a program does."""
+
+    def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+        """A primitive ran at once, on eager tensors."""
+
+    def left(self, tensor: Any) -> None:
+        """The value of a tensor was taken out to NumPy or Python."""
+
+    def entered(self, value: Any, array: Any, dtype: Any) -> None:
+        """A Python or NumPy value became a tensor around `array`; `dtype` was asked for, or not."""
+
+    def node_asked(self, node: Any, merged: bool) -> None:
+        """A graph was asked for a node: a new one, or (`merged`) one that was there."""
+
+    def variable_made(self, variable: Any) -> None:
+        """A variable was made."""
+
+    def variable_read(self, variable: Any) -> None:
+        """An eager variable was read, or captured by a trace."""
+
+    def variable_written(self, variable: Any, adding: bool) -> None:
+        """An eager variable got another value, perhaps (`adding`) from the one it had."""
+
+    def function_made(self, function: Any) -> None:
+        """A `tf.function` was made of a Python function."""
+
+    def function_traced(self, function: Any, concrete: Any, reason: str | None) -> None:
+        """A `tf.function` was traced; `reason` says why again, None the first time."""
+
+    def function_called(self, concrete: Any) -> None:
+        """A trace was run eagerly."""
+
+    def session_ran(self, session: Any, program: Any, fed: list, fetched: list) -> None:
+        """A session ran a program, was fed arrays and gave values."""
+
+    def gradient_taken(self, sources: list, gradients: list, wanted: bool) -> None:
+        """Gradients by `sources`, None where there is no path; `wanted`: None was asked for."""
