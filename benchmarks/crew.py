@@ -157,7 +157,6 @@ class Crew:
 def environment(threads, environ):
     """The environment of a worker: little of ours, CPU only, `threads` for every library."""
     kept = {name: environ[name] for name in KEPT if name in environ}
-    kept["TALWEG_EXECUTOR"] = "auto"
     kept |= {name: value for name, value in environ.items() if name.startswith("TALWEG_")}
     count = {f"{name}_NUM_THREADS": str(threads) for name in ONE_THREAD_EACH}
     tensorflow = {f"TF_NUM_{kind}_THREADS": str(threads) for kind in ("INTRAOP", "INTEROP")}

@@ -100,7 +100,7 @@ def _status(field):
 def observed(name, label, patience, folder):
     """What a new process sees whose compilers keep what they cache in `folder`."""
     command = [sys.executable, "-m", "benchmarks.starting", name, label, str(patience)]
-    environment = {"TALWEG_EXECUTOR": "auto"} | os.environ | caches(folder)
+    environment = os.environ | caches(folder)
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError((done.stderr.strip().splitlines() or ["it died"])[-1])

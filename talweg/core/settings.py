@@ -77,7 +77,7 @@ cache_megabytes = Setting("cache_megabytes", int, 256, "how much compiled code t
 executor = Setting(
     "executor",
     str,
-    "interpret",
+    "auto",
     "what runs graphs: interpret, auto (compiled when it pays), llvm (compiled at once)",
 )
 dump = Setting("dump", str, "", "folder into which every stage of what is compiled is written")
