@@ -20,6 +20,7 @@ import numpy as np
 
 from talweg.core import settings
 from talweg.execute import interpret, stages
+from talweg.execute.interpret import onlooker
 from talweg.passes.functionalize import Program
 from talweg.passes.straight import NotStraightError
 
@@ -39,15 +40,17 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     tier = program.tier
     if tier is None:
         tier = program.tier = Tier(len(program.steps))
-    if watch is not None:
+    if watch is not None or onlooker.step_by_step:
         return interpret.run(program, arguments, state, watch)
+    if settings.numerics.value:
+        tier = tier.checking()
     return tier.run(program, arguments, state)
 
 
 class Tier:
     """How a program is run, for each combination of shapes."""
 
-    __slots__ = ("calls", "compiling", "last", "seconds", "versions", "worth")
+    __slots__ = ("calls", "checked", "compiling", "last", "seconds", "versions", "worth")
 
     def __init__(self, steps: int):
         self.versions: dict[tuple, Any] = {}
@@ -55,6 +58,14 @@ class Tier:
         self.calls, self.seconds = 0, 0.0
         self.worth = WORTH * (SECONDS + SECONDS_A_STEP * steps)
         self.compiling = threading.Lock()
+        self.checked: Any = None  # how it is run while results must be finite
+
+    def checking(self) -> Tier:
+        """How the program is run under `settings.numerics`: what is compiled then differs."""
+        if self.checked is None:
+            self.checked = Tier(0)
+            self.checked.worth = self.worth
+        return self.checked
 
     def run(self, program: Program, arguments: list, state: Any) -> list:
         """The outputs, by the executor that is due."""

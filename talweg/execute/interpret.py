@@ -32,11 +32,28 @@ class Missing:
 MISSING: Any = Missing()
 
 
+class Onlooker:
+    """Who watches every program in this process, bodies included; for the doctor.
+
+    `watch` (program -> a watch, or None) gives each run its own.  With `step_by_step` nothing runs
+    as machine code meanwhile.
+    """
+
+    watch: Any = None
+    step_by_step = False
+
+
+onlooker = Onlooker()
+
+
 def run(program: Program, arguments: list, state: dict, watch: Any = None) -> list:
     """The outputs of a program; `state` (variable -> array or MISSING) is changed by its writes.
 
-    A failure leaves in `state` what was written before it.  `watch` is told when a step begins.
+    A failure leaves in `state` what was written before it.  `watch` is told when a step begins,
+    and when the last one is over.
     """
+    if watch is None and onlooker.watch is not None:
+        watch = onlooker.watch(program)
     if _quiet.inside:
         return _run(program, arguments, state, watch)
     _quiet.inside = True
@@ -71,6 +88,8 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
             _check_needs(program, state)
     try:
         _run_steps(program, values, watch)
+        if watch is not None:
+            watch.end()
     except Exception:
         _keep_writes(program, values, state)
         raise

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import DType, of_numpy, uint64
 from talweg.core.errors import OpError
@@ -159,6 +160,10 @@ class Straight:
         result = self._new(prim, inputs, params, node)
         if key is not None:
             self.known[key] = result
+        if settings.numerics.value and makes_values(prim):
+            for value in result if prim.multiple else (result,):
+                if value.dtype.is_floating or value.dtype.is_complex:
+                    Expansion(self, node).require_finite(value)
         return result
 
     def _new(self, prim: Primitive, inputs: Sequence, params: dict, node: Any) -> Any:
@@ -181,6 +186,11 @@ def inferred(prim: Primitive, inputs: Sequence, params: dict) -> Any:
         return prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
     except OpError as error:
         raise NotStraightError(f"{prim.name} refuses its operands: {error}") from error
+
+
+def makes_values(prim: Primitive) -> bool:
+    """Whether a primitive can give numbers that it was not given."""
+    return prim.memory not in ("view", "gather", "none") and prim.name != "select"
 
 
 _KEEP_LIMITS = frozenset(("row", "reshape", "cast"))
@@ -218,6 +228,11 @@ class Expansion:
         """The program fails unless all elements of `condition` are true."""
         if condition not in self._straight.guards:
             self._straight.guards.append(condition)
+
+    def require_finite(self, value: Value) -> None:
+        """The program fails unless all elements of `value` are finite."""
+        for part in (self.real(value), self.imag(value)) if value.dtype.is_complex else (value,):
+            self.require(self.is_finite(part))
 
     def require_below(self, x: Value, size: int) -> None:
         """The program fails unless all elements of the integers `x` are in [0, size)."""

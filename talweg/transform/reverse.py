@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from talweg.core import dispatch
 from talweg.core.dtypes import variant
 from talweg.core.errors import NeedsStaticError
 from talweg.core.value import OPERATIONS, IndexedSlices
@@ -52,7 +53,19 @@ def pullback(
     for target, seed in zip(targets, seeds):
         if seed is not None and id(target) in reached:
             cotangents[id(target)] = accumulate(cotangents.get(id(target)), seed)
-    for (prim, operands, results, params, _), wanted in reversed(kept):
+    context = dispatch.context
+    outer = context.deriving
+    try:
+        _sweep(kept, cotangents, own, seen, context)
+    finally:
+        context.deriving = outer
+    return [cotangents.get(id(source)) for source in sources]
+
+
+def _sweep(kept: list, cotangents: dict[int, Any], own: set[int], seen: Any, context: Any) -> None:
+    """Apply the rules of records, the last one first; each is told to `context` meanwhile."""
+    for record, wanted in reversed(kept):
+        prim, operands, results, params, _ = record
         if type(results) is tuple:
             g = _gather(results, cotangents, own)
         else:
@@ -62,6 +75,7 @@ def pullback(
             continue
         if type(g) is IndexedSlices and not prim.wants_sparse:
             g = densify(g)
+        context.deriving = record
         keys = operands
         if seen is not None:
             operands, results, params = seen(operands, results, params)
@@ -76,7 +90,6 @@ def pullback(
                 key = id(operand)
                 before = cotangents.get(key)
                 cotangents[key] = part if before is None else accumulate(before, part)
-    return [cotangents.get(id(source)) for source in sources]
 
 
 def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple | None:
