@@ -22,7 +22,7 @@ as that number.
                batched at axis 0; it may return NotImplemented, which asks for the loop
     memory     how it touches memory, one of `core.primitive.MEMORY`
     scalar, loops, fold, expand, requires, call, ...   how it is compiled: LOWERINGS below
-    samples, rejects, domain, singular, kinks, accepts, effect
+    samples, rejects, domain, singular, avoid, kinks, accepts, effect
     tf_type    TensorFlow's type of the operation where it does not follow from the name
                (reduce_sum: Sum): text, or a function of operands and parameters as in `infer`
     tf_name    the name TensorFlow gives such operations, where it is not the type
@@ -55,8 +55,8 @@ ELEMENTWISE = "elementwise"
 #   call      the name of a way in `lower/blocks.py`, which may read further rules (scan, scatter)
 LOWERINGS = ("call", "xla", "loops", "fold", "scalar", "expand", "requires", "scan", "scatter")
 
-_PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "kinks", "accepts", "effect",
-                 "tf_type", "tf_name")  # fmt: skip
+_PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "avoid", "kinks", "accepts",
+                 "effect", "tf_type", "tf_name")  # fmt: skip
 
 
 class DeclarationError(TypeError):
@@ -71,6 +71,7 @@ def _new(name: str, doc: str | None) -> Primitive:
     prim = Primitive()
     prim.name, prim.doc = name, inspect.cleandoc(doc)
     prim.accepts, prim.effect, prim.domain, prim.singular = None, None, {}, ""
+    prim.avoid = ""
     prim.kinks, prim.samples, prim.rejects, prim.lowering = {}, (), (), {}
     prim.partials, prim.transposes, prim.linear = {}, {}, ()
     prim.vjp_rule = prim.jvp_rule = prim.vjp = prim.jvp = prim.derivative = None
@@ -93,6 +94,7 @@ def elementwise(
     result: DType | Callable[..., DType] | None = None,
     domain: dict | None = None,
     singular: str = "",
+    avoid: str = "",
     kinks: dict | None = None,
     same: str | None = None,
     samples: tuple = (),
@@ -105,7 +107,8 @@ def elementwise(
 
     `accepts` are the dtypes of the operands named in `same` (default: all), which must be equal;
     `result` the dtype of the result if it is not theirs.  `guarded`: a zero cotangent (tangent)
-    gives zero even where the partial is infinite, as TensorFlow's kernel has it.
+    gives zero even where the partial is infinite, as TensorFlow's kernel has it.  `avoid`: what to
+    write to keep away from where value or derivative is not finite.
     """
 
     def declare(declaration: Any) -> Primitive:
@@ -115,6 +118,7 @@ def elementwise(
         prim.numpy, prim.accepts, prim.keeps_dtype = numpy, frozenset(accepts), result is None
         prim.domain, prim.singular, prim.kinks = domain or {}, singular, kinks or {}
         prim.samples, prim.rejects, prim.guarded = samples, rejects, guarded
+        prim.avoid = avoid
         prim.lowering = {"scalar": scalar or name}
         if requires is not None:
             prim.lowering["requires"] = requires

@@ -66,8 +66,8 @@ class Primitive:
     """
 
     __slots__ = (
-        "accepts", "batch", "checked", "derivative", "doc", "domain", "effect", "elementwise",
-        "guarded", "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "known", "linear",
+        "accepts", "avoid", "batch", "checked", "derivative", "doc", "domain", "effect",
+        "elementwise", "guarded", "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "known", "linear",
         "lowering", "memory", "multiple", "name", "no_gradient", "numpy", "operands", "partials",
         "rejects",
         "samples", "singular", "tf_name", "tf_type",
@@ -101,6 +101,7 @@ class Primitive:
     effect: str | None
     domain: Mapping[str, tuple[float, float]]
     singular: str
+    avoid: str  # what to write to keep away from where it is not finite
     kinks: Mapping[str, str]
     samples: Sequence[Sample]
     rejects: Sequence[Reject]

@@ -93,6 +93,7 @@ class mul:
     accepts=INEXACT,
     domain={"y": (0.5, 3)},
     singular="y = 0",
+    avoid="tf.math.divide_no_nan(x, y), or a small number added to a y that is never negative",
     rejects=(MIXED, RAGGED),
 )
 class div:
@@ -125,6 +126,7 @@ def _power(x, y):
     accepts=NUMERIC - UNSIGNED,
     domain={"x": (0.3, 3)},
     singular="x = 0 with y < 1",
+    avoid="tf.maximum(x, 1e-12) ** y; for a base of either sign tf.sign(x) * tf.abs(x) ** y",
     kinks={"y": "the derivative by y is taken as 0 where x <= 0"},
 )
 class pow_:
@@ -245,7 +247,10 @@ def square(y, x):
     return 2 * x
 
 
-@elementwise(numpy=np.sqrt, accepts=INEXACT, domain={"x": (0.2, 3)}, singular="x = 0", guarded=True)
+@elementwise(
+    numpy=np.sqrt, accepts=INEXACT, domain={"x": (0.2, 3)}, singular="x = 0", guarded=True,
+    avoid="tf.sqrt(x + 1e-12) or tf.sqrt(tf.maximum(x, 1e-12))",
+)  # fmt: skip
 def sqrt(y, x):
     """y = √x.   dy/dx = 1 / (2 y)."""
     return 0.5 / y
@@ -253,7 +258,8 @@ def sqrt(y, x):
 
 @elementwise(
     numpy=lambda x: np.reciprocal(np.sqrt(x)), accepts=INEXACT, domain={"x": (0.2, 3)},
-    singular="x = 0", scalar=lambda s, x: 1 / s.sqrt(x),
+    singular="x = 0", avoid="tf.math.rsqrt(x + 1e-12) or tf.math.rsqrt(tf.maximum(x, 1e-12))",
+    scalar=lambda s, x: 1 / s.sqrt(x),
 )  # fmt: skip
 def rsqrt(y, x):
     """y = 1 / √x.   dy/dx = -y / (2 x) = -y³ / 2."""

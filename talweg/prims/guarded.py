@@ -165,6 +165,7 @@ class squared_difference:
     accepts=INEXACT,
     domain={"x": (0.3, 3)},
     singular="x = 0",
+    avoid="tf.math.divide_no_nan(1.0, x)",
     scalar=lambda s, x: 1 / x,
 )
 def reciprocal(y, x):

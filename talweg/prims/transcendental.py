@@ -13,27 +13,37 @@ from talweg.prims.arithmetic import abs_, rsqrt
 
 UNIT = {"x": (-0.9, 0.9)}
 POSITIVE = {"x": (0.2, 3)}
+LARGE = "tf.clip_by_value(x, -80.0, 80.0), or numbers of another scale"
+STABLE = "what takes the largest off first: tf.nn.softmax, tf.reduce_logsumexp, tf.nn.softplus"
+INSIDE = "tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6)"
+ABOVE = (
+    "tf.math.log(tf.maximum(x, 1e-12)); tf.math.xlogy(p, x) for p log x; tf.nn.log_softmax and "
+    "the losses with from_logits=True for logs of probabilities"
+)
 
 
-@elementwise(numpy=np.exp, accepts=INEXACT)
+@elementwise(numpy=np.exp, accepts=INEXACT, avoid=STABLE)
 def exp(y, x):
     """y = eˣ.   dy/dx = y."""
     return y
 
 
-@elementwise(numpy=np.expm1, accepts=INEXACT)
+@elementwise(numpy=np.expm1, accepts=INEXACT, avoid=STABLE)
 def expm1(y, x):
     """y = eˣ - 1, accurate near 0.   dy/dx = eˣ."""
     return exp(x)
 
 
-@elementwise(numpy=np.log, accepts=INEXACT, domain=POSITIVE, singular="x = 0")
+@elementwise(numpy=np.log, accepts=INEXACT, domain=POSITIVE, singular="x = 0", avoid=ABOVE)
 def log(y, x):
     """y = ln x.   dy/dx = 1 / x."""
     return 1 / x
 
 
-@elementwise(numpy=np.log1p, accepts=INEXACT, domain=UNIT, singular="x = -1")
+@elementwise(
+    numpy=np.log1p, accepts=INEXACT, domain=UNIT, singular="x = -1",
+    avoid="tf.math.log1p(tf.maximum(x, -1 + 1e-6))",
+)  # fmt: skip
 def log1p(y, x):
     """y = ln(1 + x), accurate near 0.   dy/dx = 1 / (1 + x)."""
     return 1 / (1 + x)
@@ -57,13 +67,19 @@ def tan(y, x):
     return 1 + y * y
 
 
-@elementwise(numpy=np.arcsin, accepts=INEXACT, domain=UNIT, singular="|x| = 1")
+@elementwise(
+    numpy=np.arcsin, accepts=INEXACT, domain=UNIT, singular="|x| = 1",
+    avoid=f"{INSIDE}, or tf.atan2(sine, cosine)",
+)  # fmt: skip
 def asin(y, x):
     """y = arcsin x.   dy/dx = 1 / √(1 - x²)."""
     return rsqrt(1 - x * x)
 
 
-@elementwise(numpy=np.arccos, accepts=INEXACT, domain=UNIT, singular="|x| = 1")
+@elementwise(
+    numpy=np.arccos, accepts=INEXACT, domain=UNIT, singular="|x| = 1",
+    avoid=f"{INSIDE}, or tf.atan2(sine, cosine)",
+)  # fmt: skip
 def acos(y, x):
     """y = arccos x.   dy/dx = -1 / √(1 - x²)."""
     return -rsqrt(1 - x * x)
@@ -76,7 +92,11 @@ def atan(y, x):
 
 
 @elementwise(
-    numpy=np.arctan2, accepts=FLOATING, domain={"x": (0.3, 2), "y": (0.3, 2)}, singular="x = y = 0"
+    numpy=np.arctan2,
+    accepts=FLOATING,
+    domain={"x": (0.3, 2), "y": (0.3, 2)},
+    singular="x = y = 0",
+    avoid="tf.atan2(y, x + 1e-12) where both can be 0",
 )
 class atan2:
     """z = the angle of the point (y, x):  arctan(x / y) in the right quadrant.
@@ -94,13 +114,13 @@ class atan2:
         return -x / (x * x + y * y)
 
 
-@elementwise(numpy=np.sinh, accepts=INEXACT)
+@elementwise(numpy=np.sinh, accepts=INEXACT, avoid=LARGE)
 def sinh(y, x):
     """y = sinh x.   dy/dx = cosh x."""
     return cosh(x)
 
 
-@elementwise(numpy=np.cosh, accepts=INEXACT)
+@elementwise(numpy=np.cosh, accepts=INEXACT, avoid=LARGE)
 def cosh(y, x):
     """y = cosh x.   dy/dx = sinh x."""
     return sinh(x)
@@ -118,13 +138,16 @@ def asinh(y, x):
     return 1 / cosh(y)
 
 
-@elementwise(numpy=np.arccosh, accepts=INEXACT, domain={"x": (1.2, 3)}, singular="x = 1")
+@elementwise(
+    numpy=np.arccosh, accepts=INEXACT, domain={"x": (1.2, 3)}, singular="x = 1",
+    avoid="tf.math.acosh(tf.maximum(x, 1 + 1e-6))",
+)  # fmt: skip
 def acosh(y, x):
     """y = arcosh x.   dy/dx = 1 / sinh y."""
     return 1 / sinh(y)
 
 
-@elementwise(numpy=np.arctanh, accepts=INEXACT, domain=UNIT, singular="|x| = 1")
+@elementwise(numpy=np.arctanh, accepts=INEXACT, domain=UNIT, singular="|x| = 1", avoid=INSIDE)
 def atanh(y, x):
     """y = artanh x.   dy/dx = 1 / (1 - x²)."""
     return 1 / (1 - x * x)
