@@ -136,12 +136,20 @@ class _Counter:
             elif kind is Store:
                 self.store(statement, times)
             elif kind is When:
-                self.body(statement.body, times)
-                self.body(statement.otherwise, times)
+                self.either(statement, times)
             elif kind is Call:
                 self.call(statement, times)
         for key in own:
             del self.changes[key]
+
+    def either(self, statement: When, times: int) -> None:
+        """Count a condition: the arm that computes more, and what either of them touches."""
+        before, most = self.flops, 0.0
+        for body in (statement.body, statement.otherwise):
+            self.flops = before
+            self.body(body, times)
+            most = max(most, self.flops)
+        self.flops = most
 
     def expression(self, root: Expr, most: int, own: list[int]) -> None:
         """Count an expression in a list that runs `most` times.

@@ -5,40 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.lower.index import ZERO, Axis, Index, axes_of
-from talweg.lower.loops import Expr, For, Store, Tile, Update, elements, replaced, walk
-
-
-def expressions(statements: list) -> list[Expr]:
-    """All expressions that stand directly in statements, at any depth."""
-    found = []
-    for statement in statements:
-        if isinstance(statement, For):
-            found += expressions(statement.body)
-        elif isinstance(statement, (Store, Update)):
-            found.append(statement.value)
-        elif isinstance(statement, Tile):
-            found.append(statement.start)
-    return found
-
-
-def indices(statements: list) -> list[Index]:
-    """All indices in statements and their expressions."""
-    found = []
-    for statement in statements:
-        if isinstance(statement, For):
-            found += indices(statement.body)
-        elif isinstance(statement, Store):
-            found.append(statement.index)
-        elif isinstance(statement, Update):
-            found += statement.indices
-    return found
+from talweg.lower.loops import Call, Expr, For, Pointer, Store, Tile, Update, When, replaced, walk
+from talweg.lower.statements import all_statements, bodies, indices, roots
 
 
 def all_indices(statements: list) -> list[Index]:
     """The indices in statements, in their expressions, and within other indices."""
-    found = indices(statements)
-    computed = [atom.value for index in found for atom in elements(index)]
-    for expr in walk(expressions(statements) + computed):
+    inner = list(all_statements(statements))
+    found = [index for statement in inner for index in indices(statement)]
+    for expr in walk([root for statement in inner for root in roots(statement)]):
         found += expr.indices()
     return list(dict.fromkeys(found))
 
@@ -62,9 +37,23 @@ def substitute(statements: list, values: dict, done: dict | None = None) -> list
         elif isinstance(statement, Tile):
             statement.start = replaced(statement.start, values, done)
             result.append(statement)
+        elif isinstance(statement, When):
+            condition = replaced(statement.condition, values, done)
+            inner = [substitute(body, values, done) for body in bodies(statement)]
+            result.append(When(condition, *inner))
         else:
-            result.append(statement)
+            arguments = [_argument(x, values, done) for x in statement.arguments]
+            result.append(Call(statement.routine, arguments, statement.reads, statement.writes))
     return result
+
+
+def _argument(argument: Any, values: dict, done: dict) -> Any:
+    """An argument of a routine."""
+    if type(argument) is Expr:
+        return replaced(argument, values, done)
+    if type(argument) is Pointer:
+        return Pointer(argument.buffer, argument.index.replace(values))
+    return Index.of(argument).replace(values)
 
 
 def merged_axes(axes: list[Axis], statements: list) -> tuple[list[Axis], dict]:

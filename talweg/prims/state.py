@@ -363,7 +363,9 @@ class update_variable:
         def at(index):
             row = s.clamped(i(*index[:lead]), present.dims[0])
             update = u(*index) if u.dims else u()
-            return (row, *index[lead:]), -update if rule == "scatter_sub" else update, None
+            if rule == "scatter_sub":  # unsigned numbers have no negation, but they wrap
+                update = 0 - update if update.dtype.is_unsigned else -update
+            return (row, *index[lead:]), update, None
 
         over = (*i.dims, *present.dims[1:])
         return s.scatter(over, at, op=ROW_RULES[rule], start=present)

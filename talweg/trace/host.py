@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from talweg.core import dispatch
 from talweg.core.errors import InvalidArgumentError, NeedsStaticError, OpError
 from talweg.core.value import Tensor
@@ -35,8 +37,8 @@ class Later:
             self.operands.append(leaf)
         elif hasattr(leaf, "handle_read"):
             self.operands.append(leaf.value())
-        else:
-            return leaf
+        else:  # an array as it is now: the caller may go on to change it
+            return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
         return Hole(len(self.operands) - 1)
 
     def take_operands(self) -> list:

@@ -261,6 +261,17 @@ def test_rows_are_combined_in_place(rule):
     assert variable._tensor._array.ctypes.data == place
 
 
+def test_rows_taken_from_unsigned_numbers():
+    variable = tf.Variable(np.array([5, 9, 250], np.uint8))
+
+    @tf.function
+    def update(rows, values):
+        variable.scatter_sub(tf.IndexedSlices(values, rows))
+
+    update(tf.constant([0, 2, 0]), tf.constant([1, 3, 7], tf.uint8))
+    assert variable.numpy().tolist() == [253, 9, 247]
+
+
 def test_a_scattered_value_that_is_read_again():
     variable = tf.Variable(normal(6, 3))
     start = variable.numpy()

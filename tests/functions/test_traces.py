@@ -321,3 +321,19 @@ def test_a_loops_reverse_is_linear_in_time_and_memory():
     assert large[0] < 14 * small[0]
     assert large[1] < 14 * small[1]
     assert large[0] < 1000 * (3 * 800 + 600)  # at most three arrays an iteration
+
+
+def test_an_array_in_an_assertion_is_as_it_was_when_traced():
+    wanted = np.array([1.0, 2.0], np.float32)
+
+    @tf.function
+    def f(x):
+        tf.debugging.assert_equal(x, wanted)
+        return x
+
+    x = tf.constant([1.0, 2.0])
+    f(x)
+    wanted[0] = 7.0
+    f(x)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(tf.constant([7.0, 2.0]))

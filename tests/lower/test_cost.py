@@ -96,6 +96,16 @@ CASES = {
 """,
         (0, 3 * 8 + 24 * 4, 24 * 4),
     ),
+    "of a condition the arm that computes more": (
+        """
+  for i in 6:
+    when greater(v1[i], 0.0:float32):
+      r4[i] = exp(v1[i])
+    otherwise:
+      r4[i] = neg(v1[i])
+""",
+        (6 + 6 * EXP, 6 * 4, 6 * 4),
+    ),
     "a routine": (
         """
   call gemm([0], [0], [4], [4], [6], 1.0:float32, &x0[0], [6], &x0[24], [4], 0.0:float32, &z8[0], [4]) reads x0 writes z8
