@@ -67,9 +67,9 @@ class Primitive:
 
     __slots__ = (
         "accepts", "avoid", "batch", "checked", "derivative", "doc", "domain", "effect",
-        "elementwise", "guarded", "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "known", "linear",
-        "lowering", "memory", "multiple", "name", "no_gradient", "numpy", "operands", "partials",
-        "rejects",
+        "elementwise", "guarded", "infer", "jvp", "jvp_rule", "keeps_dtype", "kinks", "known",
+        "linear", "lowering", "memory", "multiple", "name", "no_gradient", "numpy", "operands",
+        "partials", "rejects",
         "samples", "singular", "tf_name", "tf_type",
         "transposes", "variadic", "vjp", "vjp_rule", "wants_sparse",
     )  # fmt: skip
