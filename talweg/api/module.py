@@ -11,6 +11,7 @@ from talweg.api.export import export
 from talweg.api.scopes import name_scope
 from talweg.core import scope
 from talweg.core.errors import value_error
+from talweg.core.tracking import AutoTrackable
 from talweg.eager.variable import Variable
 from talweg.graph import structure
 from talweg.trace.autograph.convert import handed_over
@@ -25,7 +26,7 @@ def snake_case(name: str) -> str:
 
 
 @export("Module")
-class Module:
+class Module(AutoTrackable):
     """A container of variables, functions and other modules (`tf.Module`).
 
     `name`: a valid Python identifier (else ValueError); the class's name in snake case if None.

@@ -6,6 +6,7 @@ Nothing here is exported under `tf.`: the modules exist only for `import tensorf
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,11 @@ def async_wait() -> None:
     """Wait for work that was begun: nothing is deferred here."""
 
 
+def is_op_determinism_enabled() -> bool:
+    """Whether results are the same each time, at the price of speed: they are, at none."""
+    return False
+
+
 class ListWrapper(list):
     """A tracked list.  talweg tracks lists as they are, so that no value is one of these."""
 
@@ -25,21 +31,27 @@ class DictWrapper(dict):
     """A tracked dictionary.  talweg tracks dictionaries as they are."""
 
 
-# Module -> its names; a text is the public name of the object.
+# Module -> its names.  A text is the public name of the object, or where it is: "module:name".
 CONTENTS: dict[str, dict[str, Any]] = {
     "python.eager.context": {"async_wait": async_wait},
     "python.ops.math_ops": {"is_nan": "math.is_nan"},
-    "python.ops.linalg.sparse.sparse_csr_matrix_ops": {},
-    "python.framework.config": {
-        "is_op_determinism_enabled": "config.experimental.is_op_determinism_enabled"
+    "python.ops.linalg.sparse.sparse_csr_matrix_ops": {
+        name: f"talweg.api.sparse.products:{name}"
+        for name in (
+            "sparse_tensor_to_csr_sparse_matrix",
+            "csr_sparse_matrix_to_sparse_tensor",
+            "sparse_matrix_sparse_mat_mul",
+        )
     },
+    "python.framework.config": {"is_op_determinism_enabled": is_op_determinism_enabled},
     "python.trackable.data_structures": {"ListWrapper": ListWrapper, "_DictWrapper": DictWrapper},
-    "compiler.tf2xla.python.xla": {},
-    "experimental.dtensor": {},
-}  # fmt: skip
+    "compiler.tf2xla.python.xla": {
+        "dynamic_update_slice": "talweg.api.array.writing:placed_by_xla"
+    },
+}
 NAMES = frozenset(
     name.rsplit(".", count)[0] for name in CONTENTS for count in range(name.count(".") + 1)
-) - {"experimental"}
+)
 
 
 class PrivateModule(ModuleType):
@@ -53,7 +65,10 @@ class PrivateModule(ModuleType):
                 f"{self.__name__}.{name} is not there: talweg has only those private names of "
                 "TensorFlow that Keras uses.  [TW402]"
             )
-        value = look_up(value) if isinstance(value, str) else value
+        if isinstance(value, str):
+            place, _, own_name = value.rpartition(":")
+            found = importlib.import_module(place) if place else None
+            value = getattr(found, own_name) if found else look_up(value)
         setattr(self, name, value)
         return value
 

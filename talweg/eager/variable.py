@@ -17,6 +17,7 @@ from talweg.core import dispatch, scope
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OutOfRangeError, compose, invalid, type_error, value_error
 from talweg.core.shapes import TensorShape
+from talweg.core.tracking import Trackable
 from talweg.core.value import OPERATIONS, Reference, Tensor, add_operators
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.format import represent_variable
@@ -44,7 +45,7 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class Variable(ScatterUpdates):
+class Variable(ScatterUpdates, Trackable):
     """Shared, persistent state (`tf.Variable`).
 
     `initial_value` is anything convertible, or a function of no arguments that gives it.  `shape`

@@ -1,0 +1,53 @@
+"""A block written into a tensor where tensors say: XLA's dynamic_update_slice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array.joining import meshgrid, stack
+from talweg.api.array.scattering import tensor_scatter_nd_update
+from talweg.api.array.sequences import range_ as sequence
+from talweg.api.export import export
+from talweg.core.errors import invalid
+from talweg.prims import arithmetic
+
+
+@export("raw_ops.XlaDynamicUpdateSlice")
+def dynamic_update_slice(
+    input: Any,
+    update: Any,
+    indices: Any,
+    name: str | None = None,
+) -> Any:
+    """`input` with the block `update` in place of what begins at `indices`.
+
+    input [...], update of the same rank and nowhere larger, indices [rank].  A block that would
+    reach over an edge begins as far before it as it must.
+
+    >>> import talweg as tf
+    >>> tf.raw_ops.XlaDynamicUpdateSlice(
+    ...     input=tf.zeros([4]), update=tf.ones([2]), indices=[3]).numpy()
+    array([0., 0., 1., 1.], dtype=float32)
+    """
+    x, u, start = tensor(input), tensor(update), tensor(indices)
+    if len(x.dims) != len(u.dims):
+        raise invalid(
+            "TW203",
+            f"dynamic_update_slice: input of shape {x.dims}, update of shape {u.dims}",
+            "tensors of one rank",
+        )
+    if not x.dims:
+        return u
+    places = []
+    for axis, (size, whole) in enumerate(zip(u.dims, x.dims)):
+        last = arithmetic.cast(tensor(whole - size), dtype=start.dtype)
+        first = arithmetic.minimum(arithmetic.maximum(start[axis], 0), last)
+        places.append(sequence(size, dtype=start.dtype) + first)
+    grid = stack(meshgrid(*places, indexing="ij"), axis=-1)
+    return tensor_scatter_nd_update(x, grid, u)
+
+
+def placed_by_xla(x: Any, updates: Any, starts: Any) -> Any:
+    """`dynamic_update_slice` with the arguments of TensorFlow's private function of that name."""
+    return dynamic_update_slice(input=x, update=updates, indices=starts)

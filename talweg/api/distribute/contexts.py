@@ -1,0 +1,179 @@
+"""Which strategy is in force, and whether code runs once for all replicas or once for each.
+
+talweg runs one replica.  A thread has a stack of contexts; at its bottom is the default strategy,
+whose replica everything runs in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core.errors import value_error
+from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.variable import VariableAggregation
+from talweg.graph import structure
+
+
+@export("distribute.ReduceOp")
+class ReduceOp(enum.Enum):
+    """How values of several replicas become one (`tf.distribute.ReduceOp`).
+
+    >>> import talweg as tf
+    >>> tf.distribute.ReduceOp.SUM.value
+    'SUM'
+    """
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+
+    @staticmethod
+    def from_variable_aggregation(aggregation: Any) -> ReduceOp:
+        """The reduction that a variable's `aggregation` asks for; ValueError for others."""
+        names = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
+        if aggregation not in names:
+            raise value_error("TW207", f"Could not convert {aggregation} to a ReduceOp")
+        return names[aggregation]
+
+
+def reduce_op(value: Any) -> ReduceOp:
+    """A ReduceOp, or its name in any case."""
+    return value if isinstance(value, ReduceOp) else ReduceOp(str(value).upper())
+
+
+class Contexts(threading.local):
+    """The strategies a thread is in, each with its replica context or None; inner ones last."""
+
+    def __init__(self) -> None:
+        self.stack: list[tuple[Any, Any]] = []
+        self.default: Any = None  # set by experimental_set_strategy
+
+
+contexts = Contexts()
+DEFAULT: list[Any] = []  # the default strategy, put here by the module that defines it
+
+
+@export("distribute.get_strategy")
+def get_strategy() -> Any:
+    """The strategy in whose scope or replica this runs; the default one outside all.
+
+    >>> import talweg as tf
+    >>> tf.distribute.get_strategy().num_replicas_in_sync
+    1
+    """
+    if contexts.stack:
+        return contexts.stack[-1][0]
+    return contexts.default or DEFAULT[0]
+
+
+@export("distribute.has_strategy")
+def has_strategy() -> bool:
+    """Whether a strategy other than the default one is in force.
+
+    >>> import talweg as tf
+    >>> tf.distribute.has_strategy()
+    False
+    """
+    return get_strategy() is not DEFAULT[0]
+
+
+@export("distribute.in_cross_replica_context")
+def in_cross_replica_context() -> bool:
+    """Whether this runs once for all replicas: inside a `scope`, but not inside a `run`.
+
+    >>> import talweg as tf
+    >>> tf.distribute.in_cross_replica_context()
+    False
+    """
+    if contexts.stack:
+        return contexts.stack[-1][1] is None
+    return contexts.default is not None
+
+
+@export("distribute.get_replica_context")
+def get_replica_context() -> Any:
+    """What a replica knows of itself and the others; None where code runs once for all of them.
+
+    >>> import talweg as tf
+    >>> tf.distribute.get_replica_context().replica_id_in_sync_group
+    0
+    """
+    if contexts.stack:
+        return contexts.stack[-1][1]
+    return None if contexts.default is not None else DEFAULT[0].replica
+
+
+@export("distribute.experimental_set_strategy")
+def experimental_set_strategy(strategy: Any) -> None:
+    """Make `strategy` the one in force where no scope says otherwise; None is the default one.
+
+    >>> import talweg as tf
+    >>> tf.distribute.experimental_set_strategy(None)
+    """
+    contexts.default = None if strategy is DEFAULT[0] else strategy
+
+
+@contextlib.contextmanager
+def entered(strategy: Any, replica: Any) -> Iterator[Any]:
+    """A block inside a strategy: in a replica, or for all of them if `replica` is None."""
+    contexts.stack.append((strategy, replica))
+    try:
+        yield strategy
+    finally:
+        contexts.stack.pop()
+
+
+@export("distribute.ReplicaContext")
+class ReplicaContext:
+    """What the one replica knows (`tf.distribute.ReplicaContext`).
+
+    >>> import talweg as tf
+    >>> replica = tf.distribute.get_replica_context()
+    >>> float(replica.all_reduce("sum", tf.constant(3.0)))
+    3.0
+    """
+
+    def __init__(self, strategy: Any, replica_id_in_sync_group: Any = 0):
+        self.strategy = strategy
+        self.replica_id_in_sync_group = replica_id_in_sync_group
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are: 1."""
+        return 1
+
+    @property
+    def devices(self) -> tuple:
+        """The devices of this replica."""
+        return (self.strategy.extended.worker_devices[0],)
+
+    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
+        """The sum or mean of `value` over the replicas: `value`; a nest is one, too."""
+        return _tensors(value)
+
+    def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
+        """The replicas' values joined along `axis`: `value`."""
+        return _tensors(value)
+
+    def merge_call(self, merge_fn: Callable, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Call ``merge_fn(strategy, *args)`` once for all replicas."""
+        with entered(self.strategy, None):
+            return merge_fn(self.strategy, *args, **(kwargs or {}))
+
+    def __enter__(self) -> ReplicaContext:
+        contexts.stack.append((self.strategy, self))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        contexts.stack.pop()
+
+
+def _tensors(value: Any) -> Any:
+    def tensor(leaf: Any) -> Any:
+        return leaf if is_tensor_like(leaf) else convert_to_tensor(leaf)
+
+    return structure.map_leaves(tensor, value)

@@ -1,0 +1,146 @@
+"""Small types of tf.distribute: values of replicas, contexts of inputs, options."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core.errors import value_error
+
+
+@export("distribute.DistributedValues")
+class DistributedValues:
+    """A value for each replica.  With one replica values are just themselves, none is one of these.
+
+    >>> import talweg as tf
+    >>> isinstance(tf.constant(1), tf.distribute.DistributedValues)
+    False
+    """
+
+
+@export("distribute.DistributedDataset")
+class DistributedDataset:
+    """A dataset shared out among replicas.  With one replica it is a `tf.data.Dataset`.
+
+    >>> import talweg as tf
+    >>> isinstance([], tf.distribute.DistributedDataset)
+    False
+    """
+
+
+@export("distribute.DistributedIterator")
+class DistributedIterator:
+    """An iterator of a distributed dataset.  With one replica it is a dataset's own iterator.
+
+    >>> import talweg as tf
+    >>> isinstance([], tf.distribute.DistributedIterator)
+    False
+    """
+
+
+@export("distribute.InputReplicationMode")
+class InputReplicationMode(enum.Enum):
+    """Who reads the input (`tf.distribute.InputReplicationMode`).
+
+    >>> import talweg as tf
+    >>> tf.distribute.InputReplicationMode.PER_WORKER.value
+    'PER_WORKER'
+    """
+
+    PER_WORKER = "PER_WORKER"
+    PER_REPLICA = "PER_REPLICA"
+
+
+@export("distribute.InputContext")
+class InputContext:
+    """Which part of the input is to be made (`tf.distribute.InputContext`).
+
+    >>> import talweg as tf
+    >>> tf.distribute.InputContext(num_replicas_in_sync=2).get_per_replica_batch_size(8)
+    4
+    """
+
+    def __init__(
+        self,
+        num_input_pipelines: int = 1,
+        input_pipeline_id: int = 0,
+        num_replicas_in_sync: int = 1,
+    ):
+        self.num_input_pipelines = num_input_pipelines
+        self.input_pipeline_id = input_pipeline_id
+        self.num_replicas_in_sync = num_replicas_in_sync
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """The size of a replica's batch; ValueError unless it divides the global one."""
+        if global_batch_size % self.num_replicas_in_sync:
+            raise value_error(
+                "TW207",
+                f"The global_batch_size {global_batch_size} is not divisible by "
+                f"num_replicas_in_sync {self.num_replicas_in_sync}",
+            )
+        return global_batch_size // self.num_replicas_in_sync
+
+
+@export("distribute.experimental.ValueContext")
+class ValueContext:
+    """Which replica a value is made for (`tf.distribute.experimental.ValueContext`).
+
+    >>> import talweg as tf
+    >>> tf.distribute.experimental.ValueContext().replica_id_in_sync_group
+    0
+    """
+
+    def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1):
+        self.replica_id_in_sync_group = replica_id_in_sync_group
+        self.num_replicas_in_sync = num_replicas_in_sync
+
+
+@export("distribute.InputOptions")
+@dataclasses.dataclass(frozen=True)
+class InputOptions:
+    """How datasets are shared out (`tf.distribute.InputOptions`); accepted, there is one replica.
+
+    >>> import talweg as tf
+    >>> tf.distribute.InputOptions().experimental_fetch_to_device
+    """
+
+    experimental_fetch_to_device: bool | None = None
+    experimental_replication_mode: Any = InputReplicationMode.PER_WORKER
+    experimental_place_dataset_on_device: bool = False
+    experimental_per_replica_buffer_size: int = 1
+
+
+@export("distribute.RunOptions")
+@dataclasses.dataclass(frozen=True)
+class RunOptions:
+    """How `run` compiles (`tf.distribute.RunOptions`); accepted.
+
+    >>> import talweg as tf
+    >>> tf.distribute.RunOptions().experimental_enable_dynamic_batch_size
+    True
+    """
+
+    experimental_enable_dynamic_batch_size: bool = True
+    experimental_bucketizing_dynamic_shape: bool = False
+    experimental_xla_options: Any = None
+
+
+@export("distribute.CrossDeviceOps")
+class CrossDeviceOps:
+    """How devices exchange values (`tf.distribute.CrossDeviceOps`); there is one device.
+
+    >>> import talweg as tf
+    >>> isinstance(tf.distribute.NcclAllReduce(), tf.distribute.CrossDeviceOps)
+    True
+    """
+
+    def __init__(self, num_packs: int = 1):
+        self.num_packs = num_packs
+
+
+for _name in ("NcclAllReduce", "HierarchicalCopyAllReduce", "ReductionToOneDevice"):
+    export(f"distribute.{_name}")(
+        type(_name, (CrossDeviceOps,), {"__doc__": "Accepted; there is one device."})
+    )
