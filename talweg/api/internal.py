@@ -9,7 +9,7 @@ from typing import Any
 
 from talweg.api.array.passing import get_static_value
 from talweg.api.control import cond
-from talweg.api.distribute.strategy import maybe_merge_call, strategy_supports_no_merge_call
+from talweg.api.distribute.current import maybe_merge_call, strategy_supports_no_merge_call
 from talweg.api.export import export, export_value
 from talweg.core import dispatch
 from talweg.core.errors import type_error

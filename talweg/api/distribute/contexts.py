@@ -54,67 +54,6 @@ class Contexts(threading.local):
 
 
 contexts = Contexts()
-DEFAULT: list[Any] = []  # the default strategy, put here by the module that defines it
-
-
-@export("distribute.get_strategy")
-def get_strategy() -> Any:
-    """The strategy in whose scope or replica this runs; the default one outside all.
-
-    >>> import talweg as tf
-    >>> tf.distribute.get_strategy().num_replicas_in_sync
-    1
-    """
-    if contexts.stack:
-        return contexts.stack[-1][0]
-    return contexts.default or DEFAULT[0]
-
-
-@export("distribute.has_strategy")
-def has_strategy() -> bool:
-    """Whether a strategy other than the default one is in force.
-
-    >>> import talweg as tf
-    >>> tf.distribute.has_strategy()
-    False
-    """
-    return get_strategy() is not DEFAULT[0]
-
-
-@export("distribute.in_cross_replica_context")
-def in_cross_replica_context() -> bool:
-    """Whether this runs once for all replicas: inside a `scope`, but not inside a `run`.
-
-    >>> import talweg as tf
-    >>> tf.distribute.in_cross_replica_context()
-    False
-    """
-    if contexts.stack:
-        return contexts.stack[-1][1] is None
-    return contexts.default is not None
-
-
-@export("distribute.get_replica_context")
-def get_replica_context() -> Any:
-    """What a replica knows of itself and the others; None where code runs once for all of them.
-
-    >>> import talweg as tf
-    >>> tf.distribute.get_replica_context().replica_id_in_sync_group
-    0
-    """
-    if contexts.stack:
-        return contexts.stack[-1][1]
-    return None if contexts.default is not None else DEFAULT[0].replica
-
-
-@export("distribute.experimental_set_strategy")
-def experimental_set_strategy(strategy: Any) -> None:
-    """Make `strategy` the one in force where no scope says otherwise; None is the default one.
-
-    >>> import talweg as tf
-    >>> tf.distribute.experimental_set_strategy(None)
-    """
-    contexts.default = None if strategy is DEFAULT[0] else strategy
 
 
 @contextlib.contextmanager

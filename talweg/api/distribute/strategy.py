@@ -12,11 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from talweg.api.distribute.contexts import (
-    DEFAULT,
     ReplicaContext,
     contexts,
     entered,
-    get_strategy,
     reduce_op,
 )
 from talweg.api.distribute.extended import StrategyExtended
@@ -189,17 +187,3 @@ class TPUStrategy(Strategy):
         experimental_spmd_xla_partitioning: bool = False,
     ):
         raise NotFoundError(None, None, compose("TW402", "No TPU devices found: talweg uses CPUs"))
-
-
-DEFAULT.append(Strategy())
-
-
-def maybe_merge_call(fn: Callable, strategy: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call ``fn(strategy, *args)`` once for all replicas."""
-    with entered(strategy, None):
-        return fn(strategy, *args, **kwargs)
-
-
-def strategy_supports_no_merge_call() -> bool:
-    """Whether the strategy in force updates variables inside replicas; none here does."""
-    return get_strategy() is None
