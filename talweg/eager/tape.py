@@ -15,14 +15,15 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
-from talweg.core.provenance import user_origin
+from talweg.core.provenance import user_entry, user_frame, user_origin
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.eager.absence import evidence_of, remember
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor, wrap
-from talweg.eager.variable import Variable
+from talweg.eager.variable import Variable, variable_of
 from talweg.graph import structure
 from talweg.prims.arithmetic import zeros_of
-from talweg.transform.absent import Absent, explain
+from talweg.transform.absent import Notes
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import accumulate, densify
 
@@ -145,9 +146,11 @@ class GradientTape:
 
     def watch(self, tensor: Any) -> None:
         """Track `tensor` (a tensor, a variable, or a nest of these); else ValueError."""
-        for leaf in structure.flatten(tensor):
+        for leaf in _leaves(tensor):
             if isinstance(leaf, Tensor):
                 if leaf.dtype.is_differentiable:
+                    if self._made and id(leaf) not in self._watched:
+                        self.notes.late[id(leaf)] = user_origin(2)
                     self._watched.add(id(leaf))
                     self._kept.append(leaf)
                 else:
@@ -211,8 +214,8 @@ class GradientTape:
             )  # fmt: skip
         single = type(sources) in _LEAVES
         flat = type(sources) is list and all([type(x) in _LEAVES for x in sources])
-        flat_sources = [sources] if single else sources if flat else structure.flatten(sources)
-        flat_targets = [target] if type(target) is EagerTensor else structure.flatten(target)
+        flat_sources = [sources] if single else sources if flat else _leaves(sources)
+        flat_targets = [target] if type(target) is EagerTensor else _leaves(target)
         targets = [self._target(leaf) for leaf in flat_targets]
         seeds = self._seeds(targets, output_gradients)
         results = self._sweep(targets, seeds, flat_sources)
@@ -345,7 +348,7 @@ class GradientTape:
         computed at once by batching; `experimental_use_pfor=False` computes one after the other.
         """
         mode = UnconnectedGradients.of(unconnected_gradients)
-        flat_sources = structure.flatten(sources)
+        flat_sources = _leaves(sources)
         self._begin_use()
         y = self._target(target)
         rows = OPERATIONS["jacobian_rows"](self._sweep_function(y, flat_sources), y,
@@ -419,6 +422,11 @@ class _Pause:
 
 
 _LEAVES = (EagerTensor, Variable)
+
+
+def _leaves(value: Any) -> list:
+    """The leaves of a nest, with variables in place of what stands for them."""
+    return [variable_of(leaf) for leaf in structure.flatten(value)]
 
 
 def _warn(message: str) -> None:

@@ -7,6 +7,8 @@ the same value twice gives the same tensor, which is how tapes know the variable
 from __future__ import annotations
 
 import enum
+import functools
+import itertools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +27,9 @@ from talweg.eager.scatter import ScatterUpdates
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph.handle import Handle
 from talweg.prims.state import update_variable
+
+
+_NUMBERS = itertools.count()
 
 
 class VariableSynchronization(enum.Enum):
@@ -179,6 +184,11 @@ class Variable(ScatterUpdates, Trackable):
     @property
     def _shared_name(self) -> str:
         return self._name.split(":")[0]
+
+    @functools.cached_property
+    def _unique_id(self) -> str:
+        """A name no other variable has, for optimizers that keep what belongs to it."""
+        return f"{self._shared_name}_{next(_NUMBERS)}"
 
     def get_shape(self) -> TensorShape:
         """The shape (the older spelling)."""
@@ -415,6 +425,13 @@ def _read(variable: Variable, dtype: DType | None) -> EagerTensor:
             f"'{variable.name}' of type {variable.dtype.name!r}",
         )
     return variable.value()
+
+
+def variable_of(value: Any) -> Any:
+    """The variable that `value` stands for, as a Keras variable does; other values as they are."""
+    if getattr(type(value), "_should_act_as_resource_variable", False):
+        return value.handle.variable
+    return value
 
 
 def _no_augmented(self: Variable, other: Any) -> Any:
