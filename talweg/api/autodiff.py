@@ -14,8 +14,10 @@ from talweg.core import dispatch
 from talweg.core.dims import is_symbolic
 from talweg.core.dtypes import string
 from talweg.core.errors import InvalidArgumentError, type_error, value_error
-from talweg.core.value import IndexedSlices, Tensor
+from talweg.core.provenance import user_frame
+from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager import custom
+from talweg.eager.absence import remember
 from talweg.eager.forward import ForwardAccumulator
 from talweg.eager.tape import UnconnectedGradients
 from talweg.eager.tensor import wrap
@@ -125,9 +127,12 @@ def gradients(
         if dispatch.state.observer is not None:
             wanted = mode is not UnconnectedGradients.NONE
             dispatch.state.observer.gradient_taken(sources, results, wanted)
+        if any([result is None for result in results]) and mode is not UnconnectedGradients.ZERO:
+            places = [place for place, result in enumerate(results) if result is None]
+            _report_absent(sweep, _as_list(ys), sources, places, mode, _as_list(stop_gradients))
         return [
-            _absent(sweep, place, source, mode) if result is None else _like(source, result)
-            for place, (source, result) in enumerate(zip(sources, results))
+            _absent(source, mode) if result is None else _like(source, result)
+            for source, result in zip(sources, results)
         ]
 
 
@@ -305,14 +310,29 @@ def _seed(y: Symbol, weight: Any) -> Any:
     return g
 
 
-def _absent(
-    sweep: graph_gradients.Sweep, place: int, source: Any, mode: UnconnectedGradients
-) -> Any:
+def _report_absent(
+    sweep: graph_gradients.Sweep, ys: list, xs: list, places: list, mode: Any, stops: list
+) -> None:
+    """An error that explains the first absent gradient, or what is needed to explain it later."""
+    frame = user_frame(2)
+    cuts = [place_in(sweep.graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
+            for leaf in stops]  # fmt: skip
+    cuts = [cut for cut in cuts if cut is not None]
+    if mode is UnconnectedGradients.ERROR:
+        place = places[0]
+        evidence = sweep.evidence(place, ys, xs[place], frame, cuts)
+        raise OPERATIONS["absence_as_error"](evidence)
+    wanted = {id(xs[place]): place for place in places}
+    remember(
+        [xs[place] for place in places],
+        lambda source: sweep.evidence(wanted[id(source)], ys, source, frame, cuts),
+    )
+
+
+def _absent(source: Any, mode: UnconnectedGradients) -> Any:
     """What stands for a gradient that is not there."""
     if mode is UnconnectedGradients.NONE:
         return None
-    if mode is UnconnectedGradients.ERROR:
-        raise sweep.why_absent(place, getattr(source, "name", "the source"))
     return look_up("zeros_like")(source.variable if isinstance(source, Handle) else source)
 
 

@@ -32,10 +32,13 @@ class CustomRule:
         self.name = name
         self._pullback = pullback
         self.no_gradient: dict = {}
+        self.returned_none: frozenset[int] = frozenset()  # places, for whoever explains them
 
     def vjp(self, g: Any, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
         """The user's cotangents of all arguments."""
-        return self._pullback(list(g))
+        found = self._pullback(list(g))
+        self.returned_none = frozenset([i for i, part in enumerate(found) if part is None])
+        return found
 
     def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
         """Tangents of the results, by differentiating the pullback by its cotangent."""
@@ -50,24 +53,16 @@ class CustomRule:
         return tuple(tape.gradient(targets, seeds, output_gradients=directions))
 
 
-class VariableWatcher:
+class VariableWatcher(dispatch.Recorder):
     """A recorder that keeps nothing but the trainable variables that are read."""
-
-    rank = 0
 
     def __init__(self) -> None:
         self.variables: dict[int, Any] = {}
-
-    def record(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
-        """Nothing."""
 
     def note_read(self, variable: Any, tensor: Any) -> None:
         """Keep the variable."""
         if variable.trainable:
             self.variables.setdefault(id(variable), variable)
-
-    def note_exit(self, tensor: Any) -> None:
-        """Nothing."""
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:

@@ -14,7 +14,7 @@ from talweg.prims.arithmetic import zeros_of
 from talweg.transform.rules import jvp_of
 
 
-class ForwardAccumulator:
+class ForwardAccumulator(dispatch.Recorder):
     """Computes Jacobian-vector products while the function runs (`tf.autodiff.ForwardAccumulator`).
 
     `primals` is a tensor, a variable or a nest of these, `tangents` the directions, of the same
@@ -102,9 +102,6 @@ class ForwardAccumulator:
         if tangent is not None:
             self._tangents[id(tensor)] = tangent
             self._kept.append(tensor)
-
-    def note_exit(self, tensor: Any) -> None:
-        """The value left for NumPy; nothing to do in forward mode."""
 
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
         """The tangents of `primals` (a nest); None or zeros where there is none."""

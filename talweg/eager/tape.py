@@ -50,7 +50,7 @@ class UnconnectedGradients(enum.Enum):
             ) from None
 
 
-class GradientTape:
+class GradientTape(dispatch.Recorder):
     """Records operations, to differentiate them (`tf.GradientTape`).
 
     Trainable variables are watched when they are read; tensors after `watch`.  Without `persistent`
@@ -65,14 +65,13 @@ class GradientTape:
     <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     """
 
-    rank = 0  # tapes are shown an operation before forward accumulators
-
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
         self._persistent = persistent
         self._watch_accessed = watch_accessed_variables
         self._recording = False
         self._entered = False
         self._used = False
+        self._began: Any = None
         self._clear()
 
     def _clear(self) -> None:
@@ -81,11 +80,13 @@ class GradientTape:
         self._kept: list = []  # watched tensors, so that their ids stay theirs
         self._variables: dict[int, Any] = {}  # those watched, by id, in order of first use
         self._reads: dict[int, list] = {}  # tensors read from each variable
-        self._exits: dict[int, Any] = {}
+        self._made: set[int] = set()  # ids of results that depend on nothing that is watched
+        self._notes: Notes | None = None
 
     # -- recording
 
     def __enter__(self) -> GradientTape:
+        self._began = user_origin(2)
         self._start()
         return self
 
@@ -99,8 +100,9 @@ class GradientTape:
                 "TW302", "Tape is still recording. This can happen if you try to re-enter an "
                 "already-active tape.",
             )  # fmt: skip
-        if self._records is None:
+        if self._used:
             self._clear()
+            self._used = False
         self._recording = self._entered = True
         dispatch.push(self)
 
@@ -117,6 +119,10 @@ class GradientTape:
             if id(operand) in watched:
                 break
         else:
+            if type(results) is tuple:
+                self._made.update(map(id, results))
+            else:
+                self._made.add(id(results))
             return
         self._records.append((prim, operands, results, params, user_origin(3)))  # type: ignore
         if type(results) is tuple:
@@ -129,6 +135,10 @@ class GradientTape:
         key = id(variable)
         if key not in self._variables:
             if not (self._watch_accessed and variable.trainable):
+                unwatched = self.notes.unwatched
+                if key not in unwatched:
+                    why = "accessed" if variable.trainable else "trainable"
+                    unwatched[key] = why, user_origin(3)
                 return
             self._variables[key] = variable
         self._watch_read(key, tensor)
@@ -142,7 +152,21 @@ class GradientTape:
     def note_exit(self, tensor: Any) -> None:
         """The value of `tensor` was taken out to NumPy or Python (called by tensors)."""
         if id(tensor) in self._watched:
-            self._exits.setdefault(id(tensor), user_origin(3))
+            self.notes.exit(id(tensor), *user_entry(2))
+
+    def note_write(self, variable: Any, tensor: Any) -> None:
+        """A variable was given the value of `tensor` (called by variables)."""
+        if id(tensor) in self._watched:
+            note = id(variable), variable.name, id(tensor), user_origin(3)
+            self.notes.writes.append(note)
+
+    @property
+    def notes(self) -> Notes:
+        """What is remembered beside the records, for whoever asks why there is no gradient."""
+        if self._notes is None:
+            self._notes = Notes()
+        self._notes.began = self._began
+        return self._notes
 
     def watch(self, tensor: Any) -> None:
         """Track `tensor` (a tensor, a variable, or a nest of these); else ValueError."""
@@ -179,7 +203,9 @@ class GradientTape:
         recording = self._recording
         if recording:
             self._stop()
+        resets = [*self.notes.resets, user_origin(2)]
         self._clear()
+        self.notes.resets = resets
         self._used = False
         if recording:
             self._start()
@@ -222,12 +248,17 @@ class GradientTape:
         if dispatch.state.observer is not None:
             wanted = mode is not UnconnectedGradients.NONE
             dispatch.state.observer.gradient_taken(flat_sources, results, wanted)
-        if any([g is None for g in results]):
+        absent = any([g is None for g in results])
+        if absent:
             results = [
                 self._absent(source, targets, mode) if g is None else g
                 for source, g in zip(flat_sources, results)
             ]
-        self._end_use()
+            if mode is UnconnectedGradients.NONE:
+                missing = [source for source, g in zip(flat_sources, results) if g is None]
+                frame = user_frame(2)
+                remember(missing, lambda source: evidence_of(self, targets, source, frame))
+        self._end_use(absent)
         if single:
             return results[0]
         if flat:
@@ -251,11 +282,13 @@ class GradientTape:
         if self._recording and not self._persistent:
             self._stop()
 
-    def _end_use(self) -> None:
+    def _end_use(self, absent: bool = False) -> None:
+        """Let go of what was recorded, unless a gradient was absent: somebody may ask why."""
         if not self._persistent:
             self._used = True
-            self._records, self._kept, self._exits = None, [], {}
-            self._watched, self._reads = set(), {}
+            if not absent:
+                self._records, self._kept, self._notes = None, [], None
+                self._watched, self._reads, self._made = set(), {}, set()
 
     def _target(self, leaf: Any) -> Any:
         """A target as the value that was recorded."""
@@ -323,16 +356,26 @@ class GradientTape:
             return None
         if mode is UnconnectedGradients.ZERO:
             return zeros_of(self._target(source))
-        absent = self.why_absent(targets, source)
-        raise value_error("TW301", f"There is no gradient: {absent}")
+        evidence = evidence_of(self, targets, source, user_frame(2))
+        raise OPERATIONS["absence_as_error"](evidence)
 
-    def why_absent(self, targets: list, source: Any) -> Absent:
-        """The reason why no gradient flows from the targets to `source`."""
-        parts = self._parts(source)
-        name = "the source" if isinstance(source, Tensor) else source.name
-        ids = {id(part) for part in parts}
-        reasons = [explain(self._records or [], t, ids, name, self._exits) for t in targets]
-        return reasons[0]
+    def explain(self, target: Any, sources: Any) -> Any:
+        """Why `target` has a gradient by each source, or has none: where the path breaks, at which
+        line, and what to write instead.
+
+        Returns an `Explanation` for one source, `Explanations` for a nest of them; changes nothing
+        and may be called after `gradient` has given None.
+
+        >>> import talweg as tf
+        >>> w = tf.Variable(2.4, name="w")
+        >>> with tf.GradientTape(persistent=True) as tape:
+        ...     loss = tf.round(w) * 2.0
+        >>> print(tape.gradient(loss, w))
+        None
+        >>> tape.explain(loss, w).code
+        'TW324'
+        """
+        return OPERATIONS["explain_absence"](self, target, sources, user_frame(2))
 
     def jacobian(
         self,
@@ -416,6 +459,7 @@ class _Pause:
         if not self._tape._entered:
             raise RuntimeError("Tape is not recording: it was never entered.  [TW302]")
         self._tape._stop()
+        self._tape.notes.pauses.append(user_origin(2))
 
     def __exit__(self, *error: Any) -> None:
         self._tape._start()

@@ -314,8 +314,16 @@ class Variable(ScatterUpdates, Trackable):
         """Set the value; ValueError if its shape does not fit.  Returns the variable."""
         if dispatch.context.base is not None:
             return self._trace_update("assign", value, read_value)
-        self._replace(self._accept(value, "assign to")._array)
+        tensor = self._accept(value, "assign to")
+        if dispatch.state.busy:
+            self._note_write(tensor)
+        self._replace(tensor._array)
         return self if read_value else None
+
+    def _note_write(self, tensor: Any) -> None:
+        """Tell recorders of a change, which no gradient follows."""
+        for recorder in dispatch.context.recorders:
+            recorder.note_write(self, tensor)
 
     def _trace_update(self, rule: str, value: Any, read_value: bool = True) -> Any:
         """A change of the variable inside a trace."""
@@ -343,6 +351,8 @@ class Variable(ScatterUpdates, Trackable):
                 f"of shape {delta.dims}",
                 "a value of the variable's shape",
             )
+        if dispatch.state.busy:
+            self._note_write(delta)
         self._replace(np.asarray(kernel(self._tensor._array, delta._array))[()], adding=True)
 
     def assign_add(

@@ -10,7 +10,6 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.dtypes import variant
-from talweg.core.errors import value_error
 from talweg.graph.handle import Handle
 from talweg.graph.node import Node
 from talweg.graph.subgraph import items_of
@@ -18,7 +17,7 @@ from talweg.graph.symbol import Symbol
 from talweg.graph.walk import postorder
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.layout import broadcast_to
-from talweg.transform.absent import explain
+from talweg.transform.absent import Evidence, Notes, Scene, Source
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import accumulate
 
@@ -91,11 +90,34 @@ class Sweep:
                 results.append(total)
         return results
 
-    def why_absent(self, place: int, name: str) -> Exception:
-        """A ValueError that says why no gradient flows to the source at `place`."""
-        ids = {id(part) for part in self.parts[place]}
-        absent = [explain(self.records, target, ids, name, {}) for target in self.targets]
-        return value_error("TW301", f"There is no gradient: {absent[0]}")
+    def evidence(self, place: int, given: Any, source: Any, frame: Any, cuts: list) -> Evidence:
+        """What is known of the gradient by the source at `place`."""
+        asked = given[0] if isinstance(given, list) and len(given) == 1 else given
+        scene = Scene.of(frame, asked, source)
+        name = getattr(source, "name", "")
+        return Evidence(
+            self.records,
+            self.targets,
+            Source.of(source, name if isinstance(name, str) else ""),
+            self.parts[place],
+            Notes(),
+            asked,
+            variables=self._variables(),
+            cuts=frozenset(id(self._kept[x.node]) for x in cuts if x.node in self._kept),
+            scene=scene,
+            in_graph=True,
+        )
+
+    def _variables(self) -> dict[int, str]:
+        """The names of the variables that the targets read, by their ids."""
+        order: dict[Node, None] = {}
+        postorder([target.node for target in self.targets], order)
+        handles = [dict(node.key[1]).get("variable") for node in order
+                   if node.prim.name == "read_variable"]  # fmt: skip
+        handles += [outside for outside, _ in getattr(self.graph, "captured", {}).values()
+                    if type(outside) is Handle]  # fmt: skip
+        owners = [getattr(handle, "variable", handle) for handle in handles]
+        return {id(owner): owner.name for owner in owners if owner is not None}
 
 
 def _operands(node: Node) -> tuple:

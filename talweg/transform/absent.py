@@ -1,125 +1,193 @@
-"""Why there is no gradient: `Absent`, a reason with the record where the path breaks.
+"""What is known when a gradient is absent: `Evidence`, gathered where gradients are taken.
 
-The engine only notes absence; this walk, linear in the records, is made when somebody asks (mode
-ERROR, the doctor).  The API turns an absent gradient into None or zeros.
+The engine only notes absence; everything here is put together when somebody asks why (mode ERROR,
+`tape.explain`, an optimizer that meets a None).  The verdict is found in `doctor/absent.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import CodeType, FrameType
 from typing import Any
 
-from talweg.core.provenance import Origin, describe
+from talweg.core.provenance import Origin
+
+BODIES = ("body", "bodies", "cond", "count", "index", "rule", "call", "variable")  # what is kept
+EXITS = 1000  # how many values that left are remembered
 
 
 @dataclass
-class Absent:
-    """The reason of an absent gradient.
+class Notes:
+    """What a tape remembers beside its records.
 
-    `kind` is one of: `no_path`, `not_watched`, `blocked`, `integer`, `stopped`, `left`,
-    `before_tape`, `reassigned`, `custom`.
+    exits: values that left for Python or NumPy, as (id, origin, function called).
+    writes: variables given a recorded value, as (id of the variable, its name, id, origin).
+    unwatched: variables that were read but not watched, by id: (why, origin).
+    late: tensors watched after something was computed, by id.
+    began, pauses, resets: where recording began, was stopped, was forgotten.
+    """
+
+    exits: list[tuple[int, Origin | None, str]] = field(default_factory=list)
+    writes: list[tuple[int, str, int, Origin | None]] = field(default_factory=list)
+    unwatched: dict[int, tuple[str, Origin | None]] = field(default_factory=dict)
+    late: dict[int, Origin | None] = field(default_factory=dict)
+    began: Origin | None = None
+    pauses: list[Origin | None] = field(default_factory=list)
+    resets: list[Origin | None] = field(default_factory=list)
+
+    def exit(self, key: int, origin: Origin | None, entry: str) -> None:
+        """The value with this id left, by the function `entry`."""
+        if len(self.exits) < EXITS:
+            self.exits.append((key, origin, entry))
+
+
+@dataclass
+class Scene:
+    """Where in the user's program somebody asked, and what the values are called there."""
+
+    code: CodeType
+    offset: int
+    target_names: list[str] = field(default_factory=list)
+    source_names: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, frame: FrameType | None, target: Any, source: Any, began: Origin | None = None
+    ) -> Scene | None:
+        """The scene in a frame, or around it, where the code runs in which the tape began."""
+        if frame is None:
+            return None
+        outer: FrameType | None = frame
+        while began is not None and outer is not None and outer.f_code is not began[0]:
+            outer = outer.f_back
+        frame = outer or frame
+        names = (names_in(frame, target), names_in(frame, source))
+        return cls(frame.f_code, frame.f_lasti, *names)
+
+
+def names_in(frame: FrameType, value: Any) -> list[str]:
+    """The names a value has in a frame: local, global, or an attribute of a local one."""
+    spaces = [frame.f_locals]
+    if frame.f_globals is not frame.f_locals:
+        spaces.append(frame.f_globals)
+    for space in spaces:
+        found = [name for name, own in space.items() if own is value and name[:1] != "_"]
+        if found:
+            return found
+    return [
+        f"{name}.{attribute}"
+        for name, own in frame.f_locals.items()
+        if type(getattr(own, "__dict__", None)) is dict
+        for attribute, part in own.__dict__.items()
+        if part is value
+    ]
+
+
+@dataclass
+class Source:
+    """What the source of an absent gradient is; holds no reference to it.
+
+    kind: "variable", "tensor", or "other" for what cannot be a source.
     """
 
     kind: str
-    reason: str
-    cure: str = ""
-    origin: Origin | None = None
-    path: list = field(default_factory=list)
+    key: int
+    name: str
+    dtype: Any = None
+    trainable: bool = True
 
-    def __str__(self) -> str:
-        text = self.reason
-        if self.origin is not None:
-            text += f"\n    at {describe(self.origin)}"
-        if self.cure:
-            text += f"\n    try: {self.cure}"
-        return text
-
-
-def dependents(records: list, source_ids: set[int]) -> set[int]:
-    """Ids of all values that depend on a source, derivative or not."""
-    reached = set(source_ids)
-    for _, operands, results, _, _ in records:
-        if any(id(operand) in reached for operand in operands):
-            reached.update(map(id, results if type(results) is tuple else (results,)))
-    return reached
+    @classmethod
+    def of(cls, value: Any, name: str = "") -> Source:
+        """The facts about a source."""
+        is_variable = hasattr(value, "handle_read") or hasattr(value, "variable")
+        kind = "variable" if is_variable else "tensor" if hasattr(value, "dims") else "other"
+        if kind == "other":
+            return cls(kind, id(value), f"{value!r:.60}", type(value).__name__)
+        trainable = getattr(getattr(value, "variable", value), "trainable", True)
+        return cls(kind, id(value), value.name if is_variable else name, value.dtype, trainable)
 
 
-def explain(records: list, target: Any, source_ids: set[int], name: str, exits: dict) -> Absent:
-    """Why no gradient flows from `target` to the values `source_ids` (a source called `name`)."""
-    reached = dependents(records, source_ids)
-    if not source_ids or not any(_uses(record, source_ids) for record in records):
-        return _unused(source_ids, name, exits)
-    if id(target) not in reached:
-        return _broken_outside(records, reached, name, exits)
-    blocked = _first_block(records, source_ids)
-    if blocked is not None:
-        return blocked
-    return Absent("no_path", f"the target does not depend on {name} along a differentiable path")
+@dataclass
+class Evidence:
+    """All that is known of one absent gradient.
+
+    records: as in `transform/reverse.py`.  targets: the values; `given` is what the user called
+    target where that is no tensor.  parts: the recorded values that the source stands for.  made:
+    ids of results computed while the tape recorded, from nothing that was watched.  watched: ids of
+    what the tape watches.  reads: the values read from each variable, by the variable's id.
+    variables: the names of those watched, by id.  cuts: ids of tensors that were to be taken as
+    constants.  state: "" for a tape that can be asked, else what became of it.
+    """
+
+    records: list
+    targets: list
+    source: Source
+    parts: list
+    notes: Notes
+    given: Any = None
+    made: Any = ()
+    watched: Any = ()
+    reads: dict[int, list] = field(default_factory=dict)
+    variables: dict[int, str] = field(default_factory=dict)
+    cuts: frozenset[int] = frozenset()
+    scene: Scene | None = None
+    in_graph: bool = False
+    state: str = ""
 
 
-def _uses(record: tuple, ids: set[int]) -> bool:
-    return any(id(operand) in ids for operand in record[1])
+class StandIn:
+    """Stands for a tensor: its shape and dtype."""
+
+    __slots__ = ("dims", "dtype")
+
+    def __init__(self, value: Any):
+        self.dims = getattr(value, "dims", ())
+        self.dtype = getattr(value, "dtype", None)
 
 
-def _unused(source_ids: set[int], name: str, exits: dict) -> Absent:
-    for key in source_ids:
-        if key in exits:
-            return _left(name, exits[key])
-    if not source_ids:
-        return Absent(
-            "not_watched",
-            f"{name} was not watched by this tape, or not read while it recorded",
-            "tape.watch(x) before x is used, or compute inside `with tf.GradientTape() as tape:`",
+class Lighter:
+    """Makes of evidence over the same records evidence that holds no array."""
+
+    def __init__(self, records: list):
+        self._stand_ins: dict[int, StandIn] = {}
+        self._records = [self._record(*record) for record in records]
+        self._moved: dict[int, int] = {}
+
+    def _of(self, value: Any) -> StandIn:
+        found = self._stand_ins.get(id(value))
+        if found is None:
+            found = self._stand_ins[id(value)] = StandIn(value)
+        return found
+
+    def _all(self, values: Any) -> tuple:
+        return tuple([self._of(value) for value in values])
+
+    def _record(self, prim: Any, operands: tuple, results: Any, params: dict, origin: Any) -> tuple:
+        light: Any = self._all(results) if type(results) is tuple else self._of(results)
+        kept = {name: params[name] for name in BODIES if name in params}
+        return prim, self._all(operands), light, kept, origin
+
+    def __call__(self, evidence: Evidence) -> Evidence:
+        """The evidence without values."""
+        targets, parts = list(self._all(evidence.targets)), list(self._all(evidence.parts))
+        reads = {key: list(self._all(values)) for key, values in evidence.reads.items()}
+        moved = {key: id(value) for key, value in self._stand_ins.items()}
+        notes = evidence.notes
+        light = replace(
+            notes,
+            exits=[(moved[key], *rest) for key, *rest in notes.exits if key in moved],
+            writes=[(v, n, moved[key], o) for v, n, key, o in notes.writes if key in moved],
+            late={moved[key]: origin for key, origin in notes.late.items() if key in moved},
         )
-    return Absent(
-        "no_path", f"nothing computed from {name} while the tape recorded",
-        "compute the target from it inside `with tf.GradientTape() as tape:`",
-    )  # fmt: skip
-
-
-def _left(name: str, origin: Origin | None) -> Absent:
-    return Absent(
-        "left", f"the value of {name}, or one computed from it, left for NumPy or Python",
-        "stay in tensor operations between source and target", origin,
-    )  # fmt: skip
-
-
-def _broken_outside(records: list, reached: set[int], name: str, exits: dict) -> Absent:
-    for key, origin in exits.items():
-        if key in reached:
-            return _left(name, origin)
-    return Absent(
-        "no_path", f"{name} was used, but the target was not computed from the results",
-        "compute the target inside `with tf.GradientTape() as tape:`",
-    )  # fmt: skip
-
-
-def _first_block(records: list, source_ids: set[int]) -> Absent | None:
-    """The first operation on the way from the sources that has no derivative."""
-    differentiable = set(source_ids)
-    for prim, operands, results, _, origin in records:
-        names = prim.operands
-        through = False
-        reasons = []
-        for position, operand in enumerate(operands):
-            if id(operand) not in differentiable:
-                continue
-            reason = prim.no_gradient.get(names[min(position, len(names) - 1)])
-            if reason is not None:
-                reasons.append(reason)
-            else:
-                through = True
-        parts = results if type(results) is tuple else (results,)
-        parts = [z for z in parts if z.dtype.is_differentiable]
-        if through and parts:
-            differentiable.update(map(id, parts))
-        elif through:
-            return Absent(
-                "integer", f"{prim.name} makes an integer or boolean result: no derivative",
-                "keep to floating-point dtypes between source and target", origin,
-            )  # fmt: skip
-        elif reasons:
-            kind = "stopped" if prim.name == "stop_gradient" else "blocked"
-            text = f"{prim.name} has no derivative: {reasons[0].reason}"
-            return Absent(kind, text, reasons[0].cure, origin)
-    return None
+        return replace(
+            evidence,
+            records=self._records,
+            targets=targets,
+            parts=parts,
+            reads=reads,
+            notes=light,
+            given=None,
+            made={moved[id(t)] for t in evidence.targets if id(t) in evidence.made},
+            watched={moved[key] for key in evidence.watched if key in moved},
+            cuts=frozenset(moved[key] for key in evidence.cuts if key in moved),
+        )

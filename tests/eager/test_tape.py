@@ -155,7 +155,7 @@ def test_reason_not_watched():
     x = tf.constant(1.0)
     with tf.GradientTape() as tape:
         y = x * 2.0
-    assert "not watched" in absence(y, tape, x)
+    assert "TW310" in absence(y, tape, x)
 
 
 def test_reason_no_derivative_names_operation_line_and_cure():
@@ -193,7 +193,7 @@ def test_reason_computed_before():
     y = x * x
     with tf.GradientTape() as tape:
         z = y
-    assert "was not watched" in absence(z, tape, x)
+    assert "TW316" in absence(z, tape, x)
 
 
 def test_errors_name_the_users_line():

@@ -20,6 +20,7 @@ from talweg.core import dispatch
 from talweg.core.dtypes import bfloat16, float16, float32, float64
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import IndexedSlices, Tensor
+from talweg.eager.absence import announce
 from talweg.eager.tape import GradientTape
 from talweg.eager.variable import Variable
 from talweg.graph import structure
@@ -156,6 +157,8 @@ class Optimizer:
         if not pairs:
             raise value_error("TW207", "No variables provided.")
         present = [(_as_gradient(g), variable) for g, variable in pairs if g is not None]
+        if len(present) < len(pairs):
+            announce([variable for g, variable in pairs if g is None])
         if not present:
             names = [getattr(variable, "name", variable) for _, variable in pairs]
             raise value_error("TW301", f"No gradients provided for any variable: {names}.")

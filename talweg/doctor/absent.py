@@ -1,0 +1,204 @@
+"""Why is this gradient None?  From what a tape or graph knows (`Evidence`) to an `Explanation`.
+
+The causes are tried in an order in which the first that holds is the one to mend: what was asked
+for, what became of the tape, an operation that breaks the path, a value that left it, a source that
+was never on it.  Each cause has a code, TW310 to TW337, with a page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.provenance import Origin
+from talweg.doctor import absent_breaks, absent_unused
+from talweg.doctor.absent_flow import Flow, Walker, needed_for
+from talweg.doctor.absent_source import Program
+from talweg.doctor.absent_words import Words, value_text
+from talweg.doctor.explanation import Explanation, Step
+from talweg.doctor.findings import Place
+from talweg.transform.absent import Evidence
+
+
+class Case:
+    """One question, with what has been found out so far; the causes share it."""
+
+    def __init__(self, evidence: Evidence):
+        self.evidence = evidence
+        self.notes = evidence.notes
+        self.source = evidence.source
+        self.words = Words(evidence)
+        self.walker = Walker(evidence.cuts)
+        self.flow: Flow = self.walker.over_records(evidence.records, evidence.parts)
+        self.targets = [id(target) for target in evidence.targets]
+        scene = evidence.scene
+        self.program = Program(scene.code) if scene is not None else None
+        self._upstream: set | None = None
+
+    # -- what is known of the target
+
+    @property
+    def reached(self) -> bool:
+        """Whether a target depends on the source at all."""
+        return any(key in self.flow.level for key in self.targets)
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a target was computed while the tape recorded."""
+        made = self.evidence.made
+        return any(key in made or key in self.upstream for key in self.targets)
+
+    @property
+    def upstream(self) -> set:
+        """The ids of all results that the targets were computed from, and of the targets."""
+        if self._upstream is None:
+            found = set(self.targets)
+            results = set()
+            for _, operands, parts, _, _ in reversed(self.evidence.records):
+                several = parts if type(parts) is tuple else (parts,)
+                own = {id(part) for part in several}
+                if not own.isdisjoint(found):
+                    results |= own
+                    found.update(map(id, operands))
+            self._inputs = found
+            self._upstream = results
+        return self._upstream
+
+    @property
+    def inputs(self) -> set:
+        """The ids of everything the targets were computed from."""
+        return self.upstream and self._inputs or set(self.targets)
+
+    # -- what the program's text tells
+
+    def made_at(self, names: list[str]) -> Any:
+        """Where the value with these names was computed, as far as the text says."""
+        scene = self.evidence.scene
+        if self.program is None or scene is None or self.program.tree is None:
+            return None
+        return self.program.made_at(names, self.words.asked_at + 1)
+
+    @property
+    def block(self) -> tuple[int, int] | None:
+        """The lines of the tape's `with`."""
+        return self.program.block_at(self.notes.began) if self.program is not None else None
+
+    def answer(
+        self, kind: str, code: str, verdict: str, remedy: str = "", **more: Any
+    ) -> Explanation:
+        """An explanation in the words of this case."""
+        lines = tuple(line for line in more.pop("lines", ()) if line is not None)
+        return Explanation(kind, verdict, code, self.words.target, self.words.source,
+                           remedy=remedy, lines=lines, **more)  # fmt: skip
+
+    def steps(self, numbers: list[int], role: str = "connected", flow: Flow | None = None) -> tuple:
+        """The operations with these numbers as steps of a path."""
+        operations = (flow or self.flow).operations
+        return tuple([step_of(operations[number], role) for number in numbers])
+
+
+def step_of(operation: tuple, role: str = "connected") -> Step:
+    """An operation as a step of a path."""
+    prim, _, _, _, origin, results = operation
+    value = value_text(results[0]) if results else ""
+    return Step.of(prim.name, value, origin, role)
+
+
+def place_of(origin: Origin | None) -> Place | None:
+    """The line of an origin."""
+    return None if origin is None else Place.of(origin)
+
+
+def explained(evidence: Evidence) -> Explanation:
+    """The explanation for what is known of a gradient."""
+    case = Case(evidence)
+    for cause in (*ASKED, *absent_breaks.CAUSES, *absent_unused.CAUSES):
+        found = cause(case)
+        if found is not None:
+            return found
+    raise AssertionError("the last cause always holds")
+
+
+# -- what was asked for
+
+
+def not_a_target(case: Case) -> Explanation | None:
+    """The target is a number, an array, a text, None."""
+    bad = [t for t in case.evidence.targets if not hasattr(t, "dims")]
+    if not bad:
+        return None
+    kind = type(bad[0]).__name__
+    origin = case.made_at(case.words.target_names)
+    return case.answer(
+        "target is no tensor", "TW335",
+        f"{case.words.target} is a {kind}, not a tensor: nothing remembers how it was computed",
+        "keep the tensor: compute the target with tensor operations inside the tape, and call "
+        "float(), .numpy() or .item() only to print it",
+        lines=[case.program.place(origin.line) if origin and case.program else None],
+    )  # fmt: skip
+
+
+def not_a_source(case: Case) -> Explanation | None:
+    """The source is a number, an array, a text, None."""
+    if case.source.kind != "other":
+        return None
+    return case.answer(
+        "source is no tensor", "TW336",
+        f"{case.words.source} is a {case.source.dtype}, not a tensor or variable",
+        "x = tf.Variable(x) (or x = tf.constant(x) and tape.watch(x)) before the target is "
+        "computed, and compute the target from that x",
+    )  # fmt: skip
+
+
+def never_entered(case: Case) -> Explanation | None:
+    """The tape has not been in a `with`."""
+    if case.evidence.state != "never entered":
+        return None
+    return case.answer(
+        "tape never entered", "TW331", "this tape has recorded nothing: it was never entered",
+        "with tf.GradientTape() as tape:\n    ...compute the target here",
+    )  # fmt: skip
+
+
+def used_up(case: Case) -> Explanation | None:
+    """A tape that is not persistent was used, and has let go of its records."""
+    if case.evidence.state != "used up":
+        return None
+    return case.answer(
+        "tape used up", "TW330",
+        "this tape has been used already and has forgotten what it recorded",
+        "ask for all gradients at once (tape.gradient(target, [a, b])), or make the tape "
+        "tf.GradientTape(persistent=True)",
+        lines=[place_of(case.notes.began)],
+    )  # fmt: skip
+
+
+def integer_source(case: Case) -> Explanation | None:
+    """The source itself has a dtype without derivatives."""
+    dtype = case.source.dtype
+    if dtype is None or dtype.is_differentiable:
+        return None
+    made = case.made_at(case.words.source_names)
+    return case.answer(
+        "source dtype", "TW323",
+        f"{case.words.source} has dtype {dtype.name}; only floating-point and complex values have "
+        "gradients",
+        "make it a float: tf.Variable(3.0) rather than tf.Variable(3), or dtype=tf.float32"
+        if dtype.is_integer else "make it a floating-point value",
+        lines=[case.program.place(made.line) if made and case.program else None],
+    )  # fmt: skip
+
+
+def connected(case: Case) -> Explanation | None:
+    """There is a gradient after all."""
+    best = [key for key in case.targets if case.flow.level.get(key) == 2]
+    if not best:
+        return None
+    custom = absent_breaks.custom_break(case)
+    if custom is not None:
+        return custom
+    path = case.steps(case.flow.path_to(best[0]))
+    needed_for(case.flow, best)
+    return case.answer("connected", "", "the path is connected", path=path)
+
+
+ASKED = (not_a_target, not_a_source, never_entered, used_up, integer_source, connected)

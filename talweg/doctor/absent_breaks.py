@@ -1,0 +1,138 @@
+"""Absent gradients of targets that do depend on the source: which operation breaks the path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from talweg.doctor import absent_remedies as remedies
+from talweg.doctor.absent_flow import SMOOTH, Break, Flow, breaks_before, needed_for, way_on
+from talweg.doctor.explanation import Explanation, Step
+from talweg.doctor.findings import Place
+
+if TYPE_CHECKING:
+    from talweg.doctor.absent import Case
+
+CHOOSING = ("select", "gate", "one_hot", "sparse_softmax_cross_entropy", "softmax_minus_one_hot")
+
+
+def broken(case: Case) -> Explanation | None:
+    """An operation between source and target has no derivative."""
+    if not case.reached:
+        return None
+    found = breaks_before(case.flow, [key for key in case.targets if key in case.flow.level])
+    if not found:
+        return None
+    return explained_break(case, found[0], found[1:])
+
+
+def custom_break(case: Case) -> Explanation | None:
+    """A user's gradient function gave None, though every operation has a derivative."""
+    found = [one for one in case.flow.breaks if one.kind == "custom"]
+    if not found:
+        return None
+    onward = needed_for(case.flow, case.targets)
+    return next((explained_break(case, one, []) for one in found if one.result in onward), None)
+
+
+def explained_break(case: Case, first: Break, others: list[Break]) -> Explanation:
+    """The explanation of a break, with the way to it and from it on."""
+    flow = case.flow
+    path = list(case.steps(flow.path_to(first.operand)))
+    flow_at, at = flow, first
+    outer: list[Step] = []
+    while at.inside:  # into bodies, to the operation itself
+        outer.append(step_in(flow_at, at, "connected"))
+        flow_at, at = at.inside[0]
+        path += [*outer[-1:], *case.steps(flow_at.path_to(at.operand), flow=flow_at)]
+    breaking = step_in(flow_at, at, "break")
+    onward = needed_for(flow, case.targets)
+    beyond = case.steps(way_on(onward, first.result), "after")
+    kind, code, verdict, remedy = _cause(at)
+    lines = [breaking.place, *[step.place for step in outer]]
+    notes = tuple(f"{_called(other)} breaks another path, {_where(other)}" for other in others[:3])
+    return case.answer(
+        kind, code, verdict, remedy, path=tuple(path), breaking=breaking, beyond=beyond,
+        lines=list(dict.fromkeys(lines)), notes=notes,
+    )  # fmt: skip
+
+
+def step_in(flow: Flow, at: Break, role: str) -> Step:
+    """The operation of a break as a step."""
+    prim, _, keys, _, origin, results = flow.operations[at.number]
+    place = keys.index(at.result) if at.result in keys else 0
+    from_result = results[place]
+    dims = "?" if from_result.dims is None else ", ".join(map(str, from_result.dims))
+    return Step.of(prim.name, f"{from_result.dtype.name}[{dims}]", origin, role)
+
+
+def _called(at: Break) -> str:
+    while at.inside:
+        at = at.inside[-1][1]
+    return at.operation[0].name
+
+
+def _where(at: Break) -> str:
+    while at.inside:
+        at = at.inside[-1][1]
+    origin = at.operation[4]
+    return "" if origin is None else str(Place.of(origin))
+
+
+def _cause(at: Break) -> tuple[str, str, str, str]:
+    """The cause of a break: kind, code, verdict, remedy."""
+    prim = at.operation[0]
+    name = prim.name
+    if at.kind == "custom":
+        rule = at.operation[3].get("rule", prim)
+        return ("custom gradient gave None", "TW333",
+                f"the gradient function of {rule.name} returned None for this argument",
+                "return a cotangent for each argument (and each variable) that needs one: "
+                "def grad(upstream): return upstream * derivative")  # fmt: skip
+    if at.kind == "stopped":
+        said = "stop_gradient makes it a constant"
+        if name != "stop_gradient":
+            said = f"the result of {name} was named in stop_gradients, which makes it a constant"
+        return "stop_gradient", "TW327", said, remedies.BY_NAME["stop_gradient"]
+    if at.kind == "dtype":
+        return _dtype_cause(at)
+    operand = _operand_name(at)
+    remedy = remedies.remedy_for(prim, at.reason, operand)
+    because = at.reason.reason
+    if name == "host_call":
+        return ("left through NumPy", "TW321",
+                f"a NumPy function was called on it, and {because.replace('a NumPy', 'such a')}",
+                remedy)  # fmt: skip
+    if name == "update_variable":
+        return ("assigned", "TW328", f"it was assigned to a variable: {because}", remedy)
+    if name.startswith(remedies.RANDOM):
+        return "random sampling", "TW326", f"{name} draws a sample: {because}", remedy
+    if name in CHOOSING or not at.whole:
+        return ("only chooses", "TW325",
+                f"it only chooses or places in {name}: {because}", remedy)  # fmt: skip
+    return "no derivative", "TW324", f"{name} has no derivative: {because}", remedy
+
+
+def _operand_name(at: Break) -> str:
+    prim, operands = at.operation[0], at.operation[1]
+    place = operands.index(at.operand)
+    return prim.operands[min(place, len(prim.operands) - 1)]
+
+
+def _dtype_cause(at: Break) -> tuple[str, str, str, str]:
+    name, dtype = at.operation[0].name, at.reason
+    if dtype.name == "string":
+        kind, remedy = "text", remedies.TO_TEXT
+    elif dtype.name == "bool":
+        kind, remedy = "truth values", remedies.TO_TRUTH
+    else:
+        kind, remedy = "integers", remedies.TO_INTEGER
+    return (f"{kind} on the path", "TW322",
+            f"{name} makes {dtype.name} of it, and {kind} have no derivative", remedy)  # fmt: skip
+
+
+def smooth_to(case: Case) -> Any:
+    """Whether a gradient could come back from a target."""
+    return any(case.flow.level.get(key) == SMOOTH for key in case.targets)
+
+
+CAUSES = (broken,)

@@ -1,0 +1,407 @@
+"""Absent gradients of targets that do not depend on the source, as far as the tape has seen.
+
+The tape knows what was recorded; the text of the program (`absent_source.py`) tells what happened
+before, after, and in branches not taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from talweg.core.provenance import line_of
+from talweg.doctor import absent_remedies as remedies
+from talweg.doctor.absent_source import Program
+from talweg.doctor.explanation import Explanation, Step
+from talweg.doctor.findings import Place
+
+if TYPE_CHECKING:
+    from talweg.doctor.absent import Case
+
+INSIDE = "compute it inside `with tf.GradientTape() as tape:`"
+HARMLESS = ("__format__", "__repr__", "__str__")
+
+
+def place_of(origin) -> Place | None:
+    """The line of an origin."""
+    return None if origin is None else Place.of(origin)
+
+
+def line_in(case: Case, line: int | None) -> Place | None:
+    """A line of the function that asked."""
+    return None if case.program is None or line is None else case.program.place(line)
+
+
+# -- values that went round the tape
+
+
+def assigned(case: Case) -> Explanation | None:
+    """The value went into a variable by an assignment, and came back by reading it."""
+    level, evidence = case.flow.level, case.evidence
+    writes = [(v, name, key, origin) for v, name, key, origin in case.notes.writes if key in level]
+    for variable, name, key, origin in writes:
+        reads = evidence.reads.get(variable)
+        if reads is None or any(id(read) in case.inputs for read in reads):
+            return _assigned(case, name, place_of(origin), case.steps(case.flow.path_to(key)))
+    for write in case.flow.writes:
+        owner = getattr(write.variable, "variable", None)
+        reads = evidence.reads.get(id(owner))
+        if reads is None or any(id(read) in case.inputs for read in reads):
+            name = getattr(write.variable, "name", "a variable")
+            return _assigned(case, name, place_of(write.operation[4]), ())
+    return None
+
+
+def _assigned(case: Case, name: str, place: Place | None, path: tuple) -> Explanation:
+    step = Step(f"assign to {name}", "", place, place.source if place else "", role="break")
+    return case.answer(
+        "assigned", "TW328",
+        f"it went into the variable {name} by an assignment, and no gradient follows a value "
+        "through a variable's state",
+        remedies.BY_NAME["update_variable"], path=path, breaking=step, lines=[place],
+    )  # fmt: skip
+
+
+def exchanged(case: Case) -> Explanation | None:
+    """The source was computed from the target."""
+    evidence = case.evidence
+    if case.source.kind != "tensor" or case.source.key in case.targets:
+        return None
+    back = case.walker.over_records(evidence.records, evidence.targets)
+    if case.source.key not in back.level:
+        return None
+    words = case.words
+    return case.answer(
+        "exchanged", "TW337",
+        f"{words.source} was computed from {words.target}, not the other way round",
+        f"tape.gradient({words.source}, {words.target}): the target comes first",
+    )  # fmt: skip
+
+
+def left(case: Case) -> Explanation | None:
+    """A value that depends on the source was taken out to NumPy or Python."""
+    level = case.flow.level
+    exits = [(key, origin, entry) for key, origin, entry in case.notes.exits
+             if key in level and key not in case.targets and entry not in HARMLESS]  # fmt: skip
+    for key, origin, entry in exits:
+        place = place_of(origin)
+        purpose = "" if origin is None else Program(origin[0]).purpose(line_of(origin))
+        if purpose == "shown":
+            continue
+        path = case.steps(case.flow.path_to(key))
+        if entry == "__bool__" or purpose == "decides" and entry not in ("numpy", "__array__"):
+            step = Step("if", "bool", place, place.source if place else "", role="break")
+            return case.answer(
+                "only chooses", "TW325",
+                "it only decides which lines of Python run; a decision has no derivative",
+                remedies.CHOSEN, path=path, breaking=step, lines=[place],
+            )  # fmt: skip
+        how = EXITS.get(entry, f"by {entry}()")
+        step = Step(_exit_name(entry), "", place, place.source if place else "", role="break")
+        return case.answer(
+            "left through NumPy", "TW321" if entry == "numpy_function" else "TW320",
+            f"its value left {how}, and the tape does not see what happens there",
+            LEFT if entry != "numpy_function" else remedies.BY_NAME["host_call"],
+            path=path, breaking=step, lines=[place],
+        )  # fmt: skip
+    return None
+
+
+EXITS = {
+    "numpy": "for NumPy, by .numpy()",
+    "__array__": "for NumPy: a NumPy function was called on it",
+    "__float__": "for Python, by float()",
+    "__int__": "for Python, by int()",
+    "__index__": "for Python, as an integer",
+    "__complex__": "for Python, by complex()",
+    "__round__": "for Python, by round()",
+    "numpy_function": "for NumPy, in tf.numpy_function",
+}
+LEFT = (
+    "stay in tensor operations between source and target: tf.sin(x), not np.sin(x); "
+    "tf.cast(x, tf.float32), not float(x)"
+)
+
+
+def _exit_name(entry: str) -> str:
+    names = {"__array__": "NumPy", "numpy": ".numpy()", "numpy_function": "numpy_function"}
+    return names.get(entry, entry.strip("_") + "()")
+
+
+# -- targets made outside the tape
+
+
+def target_outside(case: Case) -> Explanation | None:
+    """No operation that the tape saw made the target."""
+    if case.recorded or case.evidence.in_graph:
+        return None
+    if any(key in case.evidence.watched for key in case.targets):
+        return None
+    if case.notes.resets:
+        return case.answer(
+            "tape reset", "TW319", "tape.reset() made the tape forget what it had recorded",
+            "reset before the computation, not between it and gradient()",
+            lines=[place_of(case.notes.resets[-1])],
+        )  # fmt: skip
+    made, block = case.made_at(case.words.target_names), case.block
+    line = None if made is None else made.line
+    if line is None or block is None:
+        return _somewhere_outside(case, line)
+    place = line_in(case, line)
+    if line < block[0]:
+        return before_tape(case, case.words.target, place)
+    if line > block[1]:
+        return case.answer(
+            "after the tape", "TW317",
+            f"{case.words.target} was computed after the tape had stopped recording",
+            f"move this line into the block that begins at line {block[0]}",
+            lines=[place, line_in(case, block[0])],
+        )  # fmt: skip
+    pauses = case.program.blocks_inside(*block, "stop_recording") if case.program else []
+    if any(start <= line <= end for start, end in pauses):
+        return paused(case, place)
+    return left(case) or constant_target(case, place)
+
+
+def before_tape(case: Case, what: str, place: Place | None) -> Explanation:
+    """Something was computed before the tape began."""
+    block = case.block
+    return case.answer(
+        "before the tape", "TW316", f"{what} was computed before the tape began to record",
+        INSIDE, lines=[place, line_in(case, block[0]) if block else place_of(case.notes.began)],
+    )  # fmt: skip
+
+
+def paused(case: Case, place: Place | None) -> Explanation:
+    """Something was computed while recording was stopped."""
+    pauses = [place_of(origin) for origin in case.notes.pauses]
+    return case.answer(
+        "recording stopped", "TW318",
+        "it was computed while the tape's recording was stopped",
+        "move it out of `with tape.stop_recording():`", lines=[place, *pauses[:1]],
+    )  # fmt: skip
+
+
+def constant_target(case: Case, place: Place | None) -> Explanation:
+    """The target was made inside the tape, by no operation: a constant."""
+    return case.answer(
+        "constant target", "TW315",
+        f"{case.words.target} is a constant: no operation computed it from anything",
+        f"compute it from {case.words.source} with tensor operations", lines=[place],
+    )  # fmt: skip
+
+
+def _somewhere_outside(case: Case, line: int | None) -> Explanation:
+    out = left(case)
+    if out is not None:
+        return out
+    if case.notes.pauses:
+        return paused(case, None)
+    return case.answer(
+        "outside the tape", "TW317",
+        f"{case.words.target} was not computed while the tape recorded, but before it began or "
+        "after it ended", INSIDE,
+        lines=[line_in(case, line), place_of(case.notes.began)],
+    )  # fmt: skip
+
+
+# -- sources that were not watched
+
+
+def unwatched_variable(case: Case) -> Explanation | None:
+    """A variable that tapes do not watch by themselves."""
+    evidence = case.evidence
+    if case.source.kind != "variable" or evidence.in_graph or evidence.parts:
+        return None
+    why, origin = case.notes.unwatched.get(case.source.key, ("", None))
+    spelling = case.words.spelling if case.words.source_names else "variable"
+    if not case.source.trainable and (why or case.source.key not in evidence.variables):
+        if why == "":
+            return None
+        return case.answer(
+            "not trainable", "TW311",
+            f"{case.words.source} was made with trainable=False, so the tape does not watch it",
+            f"tape.watch({spelling}) as the first line of the block, or make it trainable",
+            lines=[place_of(origin)],
+        )  # fmt: skip
+    if why == "accessed":
+        return case.answer(
+            "variables not watched", "TW312",
+            "this tape was made with watch_accessed_variables=False, and nobody told it to watch "
+            f"{case.words.source}",
+            f"tape.watch({spelling}) as the first line of the block",
+            lines=[place_of(origin), place_of(case.notes.began)],
+        )  # fmt: skip
+    return None
+
+
+def unwatched_tensor(case: Case) -> Explanation | None:
+    """A tensor that nobody told the tape to watch, or too late."""
+    evidence = case.evidence
+    if case.source.kind != "tensor" or evidence.in_graph:
+        return None
+    if case.source.key not in evidence.watched:
+        found = rebound(case)
+        if found is not None:
+            return found
+        spelling = case.words.spelling
+        used = _first_use(case)
+        return case.answer(
+            "not watched", "TW310",
+            f"{case.words.source} is a tensor that the tape was not told to watch; only trainable "
+            "variables are watched without being told",
+            f"tape.watch({spelling}) as the first line of the block, or make it a tf.Variable",
+            lines=[used, place_of(case.notes.began)],
+        )  # fmt: skip
+    if case.source.key in case.notes.late and not _used(case):
+        return case.answer(
+            "watched too late", "TW313",
+            f"{case.words.source} was watched only after it had been used: what was computed "
+            "before is not recorded",
+            "put tape.watch first in the block",
+            lines=[place_of(case.notes.late[case.source.key]), _first_use(case)],
+        )  # fmt: skip
+    return None
+
+
+def rebound(case: Case) -> Explanation | None:
+    """The name stands for another tensor than the one the target was computed from."""
+    program, names = case.program, case.words.source_names
+    if program is None or not names:
+        return None
+    given = program.assignments(names[0])
+    later = [one for one in given if one.value is not None and program.uses(one.value, names[0])]
+    first = [one for one in given if program.makes_variable(one.value)]
+    if not later or (not first and len(given) < 2):
+        return None
+    line = later[-1].line
+    what = "a variable" if first else "another tensor"
+    name = names[0]
+    remedy = (
+        f"{name}.assign(...) or {name}.assign_sub(...) keeps the variable; `{name} = ...` only "
+        "gives its name to a new tensor"
+        if first
+        else f"ask for the gradient by the tensor that was used: give the new one another name "
+        f"than {name}, or compute the target after it"
+    )
+    return case.answer(
+        "name rebound", "TW329",
+        f"{name} was {what} once, but line {line} gave the name to a new tensor, which the tape "
+        "does not know",
+        remedy, lines=[line_in(case, line), line_in(case, (first or given)[0].line)],
+    )  # fmt: skip
+
+
+# -- sources that were not used
+
+
+def same_name(case: Case) -> Explanation | None:
+    """Another variable of the same name was used."""
+    evidence = case.evidence
+    if case.source.kind != "variable" or _used(case):
+        return None
+    twins = [key for key, name in evidence.variables.items()
+             if name == case.source.name and key != case.source.key]  # fmt: skip
+    if not twins or case.source.name.startswith("Variable:"):
+        return None
+    return case.answer(
+        "two of one name", "TW334",
+        f"another variable is called {case.source.name} too, and that one was used",
+        "ask for the gradient by the variable that the model uses (the same object), and give "
+        "every variable a name of its own",
+    )  # fmt: skip
+
+
+def earlier_value(case: Case) -> Explanation | None:
+    """What the block computes with was itself computed from the source before the tape began."""
+    program, block, names = case.program, case.block, case.words.source_names
+    if program is None or block is None or not names or _used(case):
+        return None
+    for name, made in program.values_from_before(block, names):
+        return before_tape(case, f"{name}, which the target is computed from,",
+                           program.place(made.line))  # fmt: skip
+    return None
+
+
+def not_reached(case: Case) -> Explanation | None:
+    """The lines that use the source were not run, or run while recording was stopped."""
+    program, block = case.program, case.block
+    names = case.words.source_names or []
+    if program is None or block is None or not names or _used(case):
+        return None
+    mentions = program.mentions(names[0], *block)
+    pauses = program.blocks_inside(*block, "stop_recording")
+    for mention in mentions:
+        if any(start <= mention.line <= end for start, end in pauses):
+            return paused(case, line_in(case, mention.line))
+    if not mentions or any(not mention.kind for mention in mentions):
+        return None
+    mention = mentions[0]
+    what = {"if": "the branch", "function": "the function", "loop": "the loop",
+            "except": "the except clause"}[mention.kind]  # fmt: skip
+    return case.answer(
+        "branch not taken", "TW332",
+        f"{case.words.source} is used only in {what} at line {mention.condition}, which was not "
+        "run",
+        "this may be right: there is no gradient where nothing was computed.  For zeros instead, "
+        "unconnected_gradients=tf.UnconnectedGradients.ZERO",
+        lines=[line_in(case, mention.line), line_in(case, mention.condition)],
+    )  # fmt: skip
+
+
+def off_the_way(case: Case) -> Explanation | None:
+    """The source was used, but for something else."""
+    evidence = case.evidence
+    if not _used(case):
+        return None
+    last = max((number for number, operation in enumerate(case.flow.operations)
+                if any(key in case.flow.level for key in operation[2])), default=None)  # fmt: skip
+    path: tuple = ()
+    if last is not None:
+        keys = [key for key in case.flow.operations[last][2] if key in case.flow.level]
+        path = case.steps(case.flow.path_to(keys[0]))
+    others = [name.split(":")[0] for key, name in evidence.variables.items()
+              if any(id(read) in case.inputs for read in evidence.reads.get(key, ()))]  # fmt: skip
+    depends = f"; it was computed from {', '.join(others[:6])}" if others else ""
+    target = case.words.target
+    return case.answer(
+        "no path", "TW315",
+        f"{case.words.source} was used, but {target} does not depend on the results{depends}",
+        f"use what is computed from {case.words.source} in {target}, or leave it out of the "
+        "sources", path=path, lines=[path[-1].place] if path else [],
+    )  # fmt: skip
+
+
+def never_used(case: Case) -> Explanation:
+    """Nothing was computed from the source."""
+    evidence = case.evidence
+    where = (
+        f"{case.words.target} does not use it"
+        if evidence.in_graph
+        else "nothing was computed from it while the tape recorded"
+    )
+    read = "read, but " if evidence.parts and not evidence.in_graph else ""
+    return case.answer(
+        "never used", "TW314", f"{case.words.source} was {read}never used: {where}",
+        f"compute {case.words.target} from {case.words.source}"
+        + ("" if evidence.in_graph else " inside `with tf.GradientTape() as tape:`")
+        + ", or leave it out of the sources",
+        lines=[place_of(case.notes.began)],
+    )  # fmt: skip
+
+
+def _used(case: Case) -> bool:
+    """Whether anything recorded was computed from the source."""
+    return len(case.flow.level) > len({id(part) for part in case.evidence.parts})
+
+
+def _first_use(case: Case) -> Place | None:
+    """The first line of the block that uses the source."""
+    program, block, names = case.program, case.block, case.words.source_names
+    if program is None or block is None or not names:
+        return None
+    found = [m for m in program.mentions(names[0], *block) if not program.watches(m.line)]
+    return program.place(found[0].line) if found else None
+
+
+CAUSES = (assigned, exchanged, target_outside, left, unwatched_variable, unwatched_tensor,
+          same_name, earlier_value, not_reached, off_the_way, never_used)  # fmt: skip

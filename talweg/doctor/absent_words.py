@@ -1,0 +1,51 @@
+"""How an explanation of an absent gradient calls things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.provenance import line_of
+from talweg.transform.absent import Evidence
+
+
+class Words:
+    """The names of target and source, as the user knows them."""
+
+    def __init__(self, evidence: Evidence):
+        scene = evidence.scene
+        self.target_names = list(scene.target_names) if scene else []
+        self.source_names = list(scene.source_names) if scene else []
+        self.asked_at = line_of((scene.code, scene.offset)) if scene else 0
+        self.target = self._target(evidence)
+        self.source = self._source(evidence)
+
+    def _target(self, evidence: Evidence) -> str:
+        if self.target_names:
+            return self.target_names[0]
+        name = getattr(evidence.given, "name", None) if evidence.in_graph else None
+        return name or "the target"
+
+    def _source(self, evidence: Evidence) -> str:
+        source = evidence.source
+        if source.kind == "variable":
+            name = source.name.split(":")[0]
+            own = self.source_names[0] if self.source_names else name
+            return own if own == name or name in ("Variable", "") else f"{own} ({source.name})"
+        if self.source_names:
+            return self.source_names[0]
+        return source.name or "the source"
+
+    @property
+    def spelling(self) -> str:
+        """The source as one would write it in the program."""
+        return self.source_names[0] if self.source_names else "x"
+
+
+def value_text(value: Any) -> str:
+    """A dtype and shape, as in float32[2, 3]."""
+    dtype = value.dtype
+    if dtype is None:
+        return ""
+    dims = value.dims
+    inner = "?" if dims is None else ", ".join("?" if d is None else str(d) for d in dims)
+    return f"{dtype.name}[{inner}]"

@@ -1,0 +1,278 @@
+"""What the doctor answers when somebody asks for an absent gradient: `Explanation`.
+
+It is a value first; `str` gives it for a terminal, `_repr_html_` for a notebook, `svg` for a
+picture.
+"""
+
+from __future__ import annotations
+
+import html
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from talweg.core.provenance import Origin, line_of, span_of
+from talweg.doctor.findings import Place
+from talweg.doctor.picture import Box, drawn
+
+SHOWN = 9  # operations of a path that are shown one by one
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation on the way from source to target.
+
+    name: the operation.  value: dtype and shape of its result.  place: the user's line; code: the
+    expression on it.  role: "connected", "break", or "after" the break.
+    """
+
+    name: str
+    value: str = ""
+    place: Place | None = None
+    code: str = ""
+    columns: tuple[int, int] | None = None
+    role: str = "connected"
+
+    @classmethod
+    def of(cls, name: str, value: str, origin: Origin | None, role: str = "connected") -> Step:
+        """The step of an operation made at `origin`."""
+        if origin is None:
+            return cls(name, value, role=role)
+        place = Place(origin[0].co_filename, line_of(origin), origin[0].co_name)
+        code, columns = expression_at(origin)
+        return cls(name, value, place, code, columns, role)
+
+
+def expression_at(origin: Origin) -> tuple[str, tuple[int, int] | None]:
+    """The text of the expression at an origin, and its columns on its line if it has only one."""
+    line = linecache.getline(origin[0].co_filename, line_of(origin)).rstrip("\n")
+    span = span_of(origin)
+    if span is None or span[0] != span[1] or span[0] != line_of(origin):
+        return line.strip(), None
+    raw = line.encode()
+    before, text = raw[: span[2]].decode(), raw[span[2] : span[3]].decode()
+    indent = len(line) - len(line.lstrip())
+    return text, (len(before) - indent, len(before) - indent + len(text))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a target has a gradient by a source, or why it has none.
+
+    kind: the cause in a word or two ("connected" if there is a gradient); code: its number, which
+    `talweg explain CODE` tells more about ("" if connected); verdict: the cause in a sentence.
+    path: the operations from the source as far as the gradient would come; breaking: the one where
+    it ends; beyond: those from there to the target.  lines: the user's lines in question, the most
+    important first.  remedy: what to write instead.  notes: what else was seen.
+    """
+
+    kind: str
+    verdict: str
+    code: str = ""
+    target: str = "the target"
+    source: str = "the source"
+    path: tuple[Step, ...] = ()
+    breaking: Step | None = None
+    beyond: tuple[Step, ...] = ()
+    lines: tuple[Place, ...] = ()
+    remedy: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a gradient."""
+        return not self.code
+
+    def __bool__(self) -> bool:
+        return self.connected
+
+    @property
+    def headline(self) -> str:
+        """Verdict and code in one line."""
+        return f"{self.verdict}  [{self.code}]" if self.code else self.verdict
+
+    def __str__(self) -> str:
+        parts = [self._title()]
+        parts += [f"  at {_place_text(place)}" + _code_text(place, self.breaking)
+                  for place in self.lines[:4]]  # fmt: skip
+        if self.path or self.breaking:
+            parts.append("\n".join(self._drawn_path()))
+        parts += [f"  also: {note}" for note in self.notes]
+        if self.remedy:
+            head, *rest = self.remedy.splitlines()
+            parts.append("\n".join([f"  try: {head}", *[f"       {line}" for line in rest]]))
+        if self.code:
+            parts.append(f"  more: talweg explain {self.code}")
+        return "\n".join(parts)
+
+    def _title(self) -> str:
+        there = "a gradient" if self.connected else "no gradient"
+        return f"{self.target} has {there} by {self.source}: {self.headline}"
+
+    def in_a_line(self) -> str:
+        """Verdict, place and remedy in one line, for a log."""
+        where = f" at {self.lines[0]}" if self.lines else ""
+        remedy = self.remedy.splitlines()
+        cure = f" Try: {remedy[0]}" if remedy else ""
+        return f"no gradient for {self.source}: {self.verdict}{where}.{cure}  [{self.code}]"
+
+    def _drawn_path(self) -> list[str]:
+        """The path, a line for each operation, from the source down to the target."""
+        rows = [("", self.source, "", "")]
+        rows += [("|", *_columns(step)) for step in _shortened(self.path)]
+        if self.breaking is not None:
+            rows.append(("X", *_columns(self.breaking)))
+        rows += [(":", *_columns(step)) for step in _shortened(self.beyond)]
+        rows.append(("", self.target, "", ""))
+        widths = [max(len(row[column]) for row in rows) for column in (1, 2)]
+        lines = []
+        for mark, name, value, place in rows:
+            text = f"    {mark or ' '} {name:<{widths[0]}}  {value:<{widths[1]}}  {place}"
+            lines.append((text + ("   <-- here" if mark == "X" else "")).rstrip())
+        return lines
+
+    def as_dict(self) -> dict:
+        """What it says, for JSON."""
+        own = {name: getattr(self, name) for name in
+               ("kind", "code", "verdict", "target", "source", "remedy")}  # fmt: skip
+        steps = [*self.path, *([self.breaking] if self.breaking else []), *self.beyond]
+        return own | {
+            "connected": self.connected,
+            "lines": [place.as_dict() for place in self.lines],
+            "path": [_step_dict(step) for step in steps],
+            "notes": list(self.notes),
+        }
+
+    # -- pictures
+
+    def svg(self) -> str:
+        """The way from source to target as a picture: what is connected, and the break in red."""
+        boxes = [Box(self.source, "", "source")]
+        boxes += [_box(step) for step in _shortened(self.path)]
+        if self.breaking is not None:
+            boxes.append(_box(self.breaking))
+        elif not self.connected:
+            boxes.append(Box(self.kind, self._place_in_short(), "break"))
+        boxes += [_box(step) for step in _shortened(self.beyond)]
+        boxes.append(Box(self.target, "", "target" if self.connected else "lost"))
+        return drawn(boxes, self._title())
+
+    def _place_in_short(self) -> str:
+        place = self.lines[0] if self.lines else None
+        return "" if place is None else f"line {place.line}: {place.source}"
+
+    def save(self, path: Any) -> None:
+        """Write the picture to a file (SVG)."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.svg())
+
+    def _repr_html_(self) -> str:
+        color = "#1a7f37" if self.connected else "#b42318"
+        parts = [f'<div style="font-family:sans-serif;border-left:4px solid {color};'
+                 'padding:2px 12px">',
+                 f"<b>{html.escape(self._title())}</b>"]  # fmt: skip
+        for place in self.lines[:4]:
+            text = html.escape(f"{place.file}:{place.line}, in {place.function}")
+            parts.append(f'<div style="color:#666">{text}</div>'
+                         '<pre style="margin:0 0 6px 12px">'
+                         f"{_marked(place, self.breaking)}</pre>")  # fmt: skip
+        if self.path or self.breaking:
+            parts.append(self.svg())
+        for title, text in [("also", note) for note in self.notes] + [("try", self.remedy)]:
+            if text:
+                parts.append(f"<div><i>{title}:</i> <code style=\"white-space:pre-wrap\">"
+                             f"{html.escape(text)}</code></div>")  # fmt: skip
+        return "\n".join([*parts, "</div>"])
+
+
+class Explanations(tuple):
+    """Explanations for several sources, in the order of the sources; prints the absent ones."""
+
+    @property
+    def absent(self) -> list[Explanation]:
+        """Those of sources without a gradient."""
+        return [each for each in self if not each.connected]
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return super().__iter__()
+
+    def __str__(self) -> str:
+        absent = self.absent
+        head = f"{len(self) - len(absent)} of {len(self)} sources have a gradient"
+        fine = [each.source for each in self if each.connected]
+        parts = [
+            head + (f": {', '.join(fine[:12])}" + (", ..." * (len(fine) > 12)) if fine else "")
+        ]
+        return "\n\n".join([*parts, *map(str, absent)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = html.escape(str(Explanations(each for each in self if each.connected)))
+        return "\n".join([f"<div>{head}</div>"] * (len(self.absent) < len(self))
+                         + [each._repr_html_() for each in self.absent])  # fmt: skip
+
+
+def _columns(step: Step) -> tuple[str, str, str]:
+    where = "" if step.place is None else f"line {step.place.line}: {step.code}"
+    return step.name, step.value, where
+
+
+def _step_dict(step: Step) -> dict:
+    place = {} if step.place is None else step.place.as_dict()
+    return {"operation": step.name, "value": step.value, "role": step.role, "code": step.code} | {
+        "place": place
+    }
+
+
+def _shortened(steps: tuple[Step, ...]) -> list[Step]:
+    """The steps, those in the middle of a long way replaced by their number."""
+    if len(steps) <= SHOWN:
+        return list(steps)
+    left_out = len(steps) - SHOWN + 1
+    half = (SHOWN - 1) // 2
+    between = Step(f"... {left_out} more ...", role=steps[half].role)
+    return [*steps[:half], between, *steps[len(steps) - (SHOWN - 1 - half) :]]
+
+
+def _box(step: Step) -> Box:
+    where = "" if step.place is None else f"line {step.place.line}: {step.code}"
+    return Box(step.name, where, step.role, step.value)
+
+
+def _place_text(place: Place) -> str:
+    inside = "" if place.function == "<module>" else f", in {place.function}"
+    return f"{place.file}:{place.line}{inside}"
+
+
+def _columns_on(place: Place, breaking: Step | None) -> tuple[int, int] | None:
+    if breaking is None or breaking.place != place:
+        return None
+    return breaking.columns
+
+
+def _code_text(place: Place, breaking: Step | None) -> str:
+    """The code of a line, its expression underlined."""
+    source = place.source
+    if not source:
+        return ""
+    text = f"\n      {source}"
+    columns = _columns_on(place, breaking)
+    if columns is not None and columns[0] >= 0 and columns != (0, len(source)):
+        text += f"\n      {' ' * columns[0]}{'^' * (columns[1] - columns[0])}"
+    return text
+
+
+def _marked(place: Place, breaking: Step | None) -> str:
+    """The code of a line as HTML, its expression marked."""
+    source = place.source
+    columns = _columns_on(place, breaking)
+    if columns is None or columns[0] < 0:
+        return html.escape(source)
+    start, end = columns
+    return (
+        html.escape(source[:start])
+        + f'<span style="background:#ffd7d5;color:#b42318">{html.escape(source[start:end])}</span>'
+        + html.escape(source[end:])
+    )

@@ -1,0 +1,96 @@
+"""Gradients that are None: what tapes and graphs know about them, and who is told.
+
+`evidence_of` puts together what a tape knows of one source.  `remember` keeps it for a variable
+until an optimizer meets the None (`announce`), which then says once in one line what is wrong; what
+is kept holds no array.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.transform.absent import Evidence, Lighter, Notes, Scene, Source
+
+LOGGER = logging.getLogger("talweg")
+_pending: dict[int, tuple[Any, Any]] = {}  # variable's id -> (weak reference, evidence or None)
+
+
+def evidence_of(tape: Any, target: Any, source: Any, frame: FrameType | None) -> Evidence:
+    """What a tape knows of the gradient of `target` by `source`, asked for in a user's frame."""
+    state = ""
+    if not tape._entered:
+        state = "never entered"
+    elif tape._records is None:
+        state = "used up"
+    targets = [_value(leaf) for leaf in (target if isinstance(target, list) else [target])]
+    asked = target[0] if isinstance(target, list) and len(target) == 1 else target
+    try:
+        parts = tape._parts(source)
+    except TypeError:
+        parts = []
+    scene = Scene.of(frame, asked, source, tape._began)
+    return Evidence(
+        tape._records or [],
+        targets,
+        Source.of(source, scene.source_names[0] if scene and scene.source_names else ""),
+        parts,
+        tape._notes or Notes(began=tape._began),
+        asked,
+        tape._made,
+        tape._watched,
+        tape._reads,
+        {key: variable.name for key, variable in tape._variables.items()},
+        scene=scene,
+        state=state,
+    )
+
+
+def _value(leaf: Any) -> Any:
+    if isinstance(leaf, Tensor):
+        return leaf
+    if isinstance(leaf, IndexedSlices):
+        return leaf.values
+    if hasattr(leaf, "handle_read"):
+        return leaf.handle_read()
+    return leaf.flat_values if hasattr(leaf, "_with_gradient") else leaf
+
+
+def remember(sources: Iterable[Any], gather: Callable[[Any], Evidence]) -> None:
+    """Keep what is known of the variables among `sources`, for which there is no gradient.
+
+    Each variable is looked at once in its life: a training loop pays for it in its first step only.
+    """
+    lighter = None
+    for source in sources:
+        if not hasattr(source, "handle_read") or is_known(source):
+            continue
+        evidence = gather(source)
+        if lighter is None:
+            lighter = Lighter(evidence.records)
+        _keep(source, lighter(evidence))
+
+
+def is_known(variable: Any) -> bool:
+    """Whether the variable's absent gradient was met before."""
+    found = _pending.get(id(variable))
+    return found is not None and found[0]() is variable
+
+
+def _keep(variable: Any, evidence: Evidence | None) -> None:
+    key = id(variable)
+    _pending[key] = weakref.ref(variable, lambda _: _pending.pop(key, None)), evidence
+
+
+def announce(variables: Iterable[Any]) -> None:
+    """Say in one line why each of these variables got no gradient, once in its life."""
+    for variable in variables:
+        found = _pending.get(id(variable))
+        if found is None or found[0]() is not variable or found[1] is None:
+            continue
+        _pending[id(variable)] = found[0], None
+        LOGGER.warning(OPERATIONS["absence_in_a_line"](found[1]))
