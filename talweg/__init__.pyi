@@ -89,6 +89,7 @@ from talweg.api.math.comparison import equal as equal
 from talweg.api.scopes import executing_eagerly as executing_eagerly
 from talweg.api.math.exponential import exp as exp
 from talweg.api.array.shapes import expand_dims as expand_dims
+from talweg.api.debugging_numerics import explain_numerics as explain_numerics
 from talweg.api.image.patches import extract_volume_patches as extract_volume_patches
 from talweg.api.array.creating import eye as eye
 from talweg.api.array.creating import fill as fill

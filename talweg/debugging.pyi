@@ -27,7 +27,9 @@ from talweg.api.shape_checks import assert_scalar as assert_scalar
 from talweg.api.shape_checks import assert_shapes as assert_shapes
 from talweg.api.shape_checks import assert_type as assert_type
 from talweg.api.debugging import check_numerics as check_numerics
+from talweg.api.debugging_numerics import disable_check_numerics as disable_check_numerics
 from talweg.api.debugging import disable_traceback_filtering as disable_traceback_filtering
+from talweg.api.debugging_numerics import enable_check_numerics as enable_check_numerics
 from talweg.api.debugging import enable_traceback_filtering as enable_traceback_filtering
 from talweg.api.debugging import get_log_device_placement as get_log_device_placement
 from talweg.api.shape_checks import is_numeric_tensor as is_numeric_tensor

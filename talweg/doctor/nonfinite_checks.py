@@ -1,0 +1,150 @@
+"""Stopping at the first result that is NaN or infinite (`tf.debugging.enable_check_numerics`).
+
+Eager operations are looked at when they ran, programs step by step.  Compiled programs demand that
+every result is finite (`settings.numerics`, `passes/straight.py`); one that does not get that has
+written nothing, and is run by the interpreter, which says where.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch, settings
+from talweg.core.errors import InvalidArgumentError, OpError, compose
+from talweg.core.observer import Observer
+from talweg.core.provenance import describe, user_origin
+from talweg.doctor.nonfinite import (
+    Entry,
+    Ledger,
+    Link,
+    bad_index,
+    content,
+    entry_of,
+    has_bad,
+    tell_rule,
+)
+from talweg.doctor.nonfinite_causes import Cause, cause_of, shown_operands
+from talweg.doctor.nonfinite_report import Operand
+from talweg.execute.interpret import onlooker
+from talweg.passes.straight import makes_values
+
+
+class Checks:
+    """Whether results are checked, and what watched the program before."""
+
+    def __init__(self) -> None:
+        self.enabled = False
+        self.before: tuple = ()
+
+    def enable(self) -> None:
+        """Check from now on, in all threads; nothing happens if that is so already."""
+        if self.enabled:
+            return
+        state = dispatch.state
+        self.enabled, self.before = True, (state.observer, onlooker.watch)
+        dispatch.enter()
+        state.observer = _Eager(state.observer)
+        onlooker.watch = _Steps
+        settings.numerics.set(True)
+
+    def disable(self) -> None:
+        """Check no more."""
+        if not self.enabled:
+            return
+        self.enabled = False
+        dispatch.state.observer, onlooker.watch = self.before
+        dispatch.leave()
+        settings.numerics.set(False)
+
+
+checks = Checks()
+
+
+class _Eager:
+    """Checks what runs at once; whoever watched before is told of everything, too."""
+
+    def __init__(self, before: Any):
+        self.before = Observer() if before is None else before
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.before, name)
+
+    def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+        """InvalidArgumentError if a result is not finite."""
+        self.before.applied(prim, operands, results, params)
+        parts = results if type(results) is tuple else (results,)
+        if makes_values(prim) and any([has_bad(content(part)) for part in parts]):
+            entry = entry_of(prim, operands, results, params, user_origin(2))
+            raise not_finite(tell_rule(entry))
+
+
+class _Steps:
+    """Checks one run of a program."""
+
+    def __init__(self, program: Any):
+        self.step: Any = None
+        self.values: list = []
+        self.operands: tuple = ()
+
+    def begin(self, step: Any, values: list) -> None:
+        """A step begins: the one before is over."""
+        self.end()
+        self.step, self.values = step, values
+        self.operands = tuple([values[slot] if slot >= 0 else None for slot in step.inputs])
+
+    def end(self) -> None:
+        """InvalidArgumentError if the step under way gave what is not finite."""
+        step, self.step = self.step, None
+        if step is None or not makes_values(step.prim):
+            return
+        result = self.values[step.out]
+        results = result if type(result) is tuple else (result,)
+        if any(map(has_bad, results)):
+            entry = Entry(step.prim, self.operands, results, step.params, step.node.origin)
+            error = not_finite(entry)
+            error.talweg_located = True  # type: ignore[attr-defined]
+            error.talweg_node = step.node  # type: ignore[attr-defined]
+            raise error
+
+
+def not_finite(entry: Entry) -> OpError:
+    """The error of an operation whose result is not finite: where, of what, and why."""
+    array = next(x for x in entry.results if has_bad(x))
+    index = bad_index(array)
+    link = Link(entry, array, index)
+    bad = next((i for i, x in enumerate(entry.operands) if has_bad(x)), None)
+    if bad is None:
+        ledger = Ledger()
+        ledger.note(entry)
+        cause = cause_of(ledger, [link])
+    else:
+        cause = Cause(
+            "TW344",
+            f"operand {entry.name_of(bad)} was not finite already",
+            "tf.explain_numerics says where it comes from; tf.debugging.check_numerics on inputs",
+        )
+    return InvalidArgumentError(
+        None, None, compose(cause.code, _text(entry, link, cause), "finite values", cause.cure)
+    )
+
+
+def _text(entry: Entry, link: Link, cause: Cause) -> str:
+    array = np.asarray(link.array)
+    finite = np.isfinite(array)
+    kinds = [name for name, test in (("Inf", np.isinf), ("NaN", np.isnan)) if test(array).any()]
+    name = entry.prim.name
+    if entry.rule_of is not None:
+        name = f"{name}, in the derivative of {entry.rule_of.name},"
+    lines = [
+        f"{name} gave {' and '.join(kinds)} at {array.size - int(finite.sum())} of {array.size} "
+        f"elements, first at {list(link.index)} ({array.dtype.name} {list(array.shape)}): "
+        f"{cause.text}"
+    ]
+    lines += [f"  operand: {Operand(*row)}" for row in shown_operands(entry, link)]
+    if entry.origin is not None:
+        lines.append(f"  made at: {describe(entry.origin)}")
+    if entry.forward is not None:
+        lines.append(f"  derivative of: {describe(entry.forward)}")
+    return "\n".join(lines)

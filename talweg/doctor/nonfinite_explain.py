@@ -1,0 +1,258 @@
+"""`explain_numerics`: from a value that is NaN, infinite or zero to the line that made it.
+
+What is asked about may be a tensor and the tape that recorded it, a tensor of a graph with a
+session, or a function of no arguments, which is run.  In each case a ledger (`nonfinite.py`) has
+every operation, forward and backward, in one flow of data, and its trail ends where the first value
+that is not finite was made.  Compiled code runs step by step on the interpreter meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.errors import value_error
+from talweg.core.provenance import Origin
+from talweg.core.value import Tensor
+from talweg.doctor.findings import Place
+from talweg.doctor.nonfinite import Entry, Ledger, content, has_bad, keeping
+from talweg.doctor.nonfinite_causes import cause_of, forward_operands, shown_operands
+from talweg.doctor.nonfinite_gradients import Sweep, source_norm, why_small
+from talweg.doctor.nonfinite_report import NumericsExplanation, Operand, Passage, SourceNorm
+from talweg.eager.structured import STATE
+from talweg.eager.tape import GradientTape, ones_of
+from talweg.execute import interpret
+from talweg.graph import structure
+from talweg.passes.functionalize import program_of
+
+
+class Scratch:
+    """The values of variables for a run that must not change them."""
+
+    def __init__(self) -> None:
+        self.own: dict = {}
+
+    def get(self, variable: Any, default: Any = interpret.MISSING) -> Any:
+        """What was written here, else what the variable holds."""
+        return self.own[variable] if variable in self.own else STATE.get(variable, default)
+
+    __getitem__ = get
+
+    def __setitem__(self, variable: Any, array: Any) -> None:
+        self.own[variable] = array
+
+
+def explain_function(function: Callable[[], Any], sources: Any = None) -> NumericsExplanation:
+    """Run a function of no arguments, and say what in its results is not finite, and why.
+
+    With `sources`, also the gradients of the first result by these.
+    """
+    flat, names = named(sources)
+    before = [content(leaf.handle_read()) if hasattr(leaf, "handle_read") else content(leaf)
+              for leaf in flat]  # fmt: skip
+    with keeping() as ledger:
+        answer = function()
+    results = [content(x) for x in structure.flatten(answer) if isinstance(x, Tensor)]
+    for array in results:
+        if has_bad(array):
+            return of_trail(ledger, array, "the result")
+    if flat:
+        if not results:
+            raise value_error(
+                "TW303", "explain_numerics: the function returns no tensor to differentiate",
+                "a function that returns the loss",
+            )  # fmt: skip
+        return of_gradients(ledger, results[0], before, names)
+    for variable in ledger.written.values():
+        array = content(variable.handle_read())
+        if has_bad(array):
+            if id(array) not in ledger.maker:  # by assign_add, which is no operation
+                array = ledger.last_bad(array.shape)
+            if array is not None:
+                return of_trail(ledger, array, f"the new value of {variable.name.split(':')[0]}")
+    changed = [entry for entry in ledger.entries if any(map(has_bad, entry.results))]
+    if not changed:
+        return NumericsExplanation("finite")
+    return hidden(ledger)
+
+
+def explain_tape(target: Any, sources: Any, tape: GradientTape) -> NumericsExplanation:
+    """What is not finite in a target, else in its gradients, by what a tape recorded."""
+    records = tape._records
+    if records is None:
+        raise RuntimeError(
+            "This tape has been used, and its records are gone: ask explain_numerics before "
+            "tape.gradient, or use tf.GradientTape(persistent=True).  [TW302]"
+        )
+    ledger = ledger_of(records)
+    for leaf in structure.flatten(target):
+        array = content(tape._target(leaf))
+        if has_bad(array):
+            return of_trail(ledger, array, "the target")
+    flat, names = named(sources)
+    if not flat:
+        return NumericsExplanation("finite", "the target")
+    arrays = [[content(part) for part in tape._parts(leaf)] for leaf in flat]
+    first = tape._target(structure.flatten(target)[0])
+    pairs = [(part, name) for parts, name in zip(arrays, names) for part in parts]
+    missing = [name for parts, name in zip(arrays, names) if not parts]
+    found = of_gradients(ledger, content(first), [p for p, _ in pairs], [n for _, n in pairs])
+    return found if not missing else without_path(found, missing)
+
+
+def explain_arrays(
+    ledger: Ledger, targets: list, sources: list, names: list[str]
+) -> NumericsExplanation:
+    """What is not finite in arrays of a ledger, else in the gradients of the first one."""
+    for array in targets:
+        if has_bad(array):
+            return of_trail(ledger, array, "the target")
+    if not sources:
+        bad = ledger.first_bad()
+        return NumericsExplanation("finite", "the target") if bad is None else hidden(ledger)
+    return of_gradients(ledger, targets[0], sources, names)
+
+
+def without_path(found: NumericsExplanation, missing: list[str]) -> NumericsExplanation:
+    """`found`, saying by which sources there is no gradient at all."""
+    rows = [SourceNorm(name, None, 0.0, "no gradient (tape.explain says why)") for name in missing]
+    own = {**found.__dict__, "sources": (*found.sources, *rows)}
+    return NumericsExplanation(**own)
+
+
+def named(sources: Any) -> tuple[list, list[str]]:
+    """Sources, flat, and what to call each."""
+    flat = [] if sources is None else structure.flatten(sources)
+    names = []
+    for place, leaf in enumerate(flat):
+        name = getattr(leaf, "name", None) if hasattr(leaf, "handle_read") else None
+        names.append(str(name).split(":")[0] if name else
+                     "the source" if len(flat) == 1 else f"source {place}")  # fmt: skip
+    return flat, names
+
+
+# -- tapes
+
+
+def ledger_of(records: list) -> Ledger:
+    """The ledger of a tape's records; traced functions run once more, step by step."""
+    ledger = Ledger()
+    arrays: dict[int, Any] = {}
+
+    def array_of(tensor: Any) -> Any:
+        return arrays.get(id(tensor), content(tensor))
+
+    for prim, operands, results, params, origin in records:
+        parts = results if type(results) is tuple else (results,)
+        inputs = tuple([array_of(x) for x in operands])
+        for part in parts:
+            if any([content(part) is x for x in inputs]):
+                arrays[id(part)] = np.asarray(content(part)).view()
+        outputs = tuple([array_of(x) for x in parts])
+        if prim.name == "call":
+            _run_again(ledger, params["body"], inputs, outputs)
+        entry = Entry(prim, inputs, outputs, params, origin)
+        ledger.note(entry)
+        ledger.kept.append(results)
+    return ledger
+
+
+def _run_again(ledger: Ledger, body: Any, inputs: tuple, outputs: tuple) -> None:
+    """Write down the inside of a function that ran under a tape."""
+    with keeping(ledger):
+        found = interpret.run(program_of(body), list(inputs), Scratch())  # type: ignore[arg-type]
+    for array, again in zip(outputs, found):
+        ledger.same(array, again)
+
+
+# -- what a ledger tells
+
+
+def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> NumericsExplanation:
+    """The explanation of a bad value: the first link of its trail, and why."""
+    trail = ledger.trail(array)
+    first = trail[0]
+    cause = cause_of(ledger, trail)
+    value = np.asarray(array)
+    verdict = "nan" if np.isnan(value).any() else "inf"
+    path = tuple([passage(link) for link in trail])
+    other = None if cause.place is None else Place.of(cause.place)
+    common = {"verdict": verdict, "subject": subject, "code": cause.code, "cause": cause.text,
+              "cure": cause.cure, "path": path, "other": other, "element": first.index,
+              "result": first.value, "sources": sources}  # fmt: skip
+    entry = first.entry
+    if entry is None:
+        place = origin_place(first.via[0].origin) if first.via else None
+        return NumericsExplanation(direction="outside", place=place, **common)
+    if entry.rule_of is None:
+        return NumericsExplanation(
+            direction="forward", operation=entry.prim.name, place=origin_place(entry.origin),
+            operands=operands_of(entry, first), singular=_singular(entry.prim, cause), **common,
+        )  # fmt: skip
+    forward = Entry(entry.rule_of, forward_operands(ledger, entry) or (), (), {}, entry.forward)
+    return NumericsExplanation(
+        direction="backward", operation=entry.rule_of.name, place=origin_place(entry.forward),
+        asked=origin_place(entry.origin), operands=operands_of(forward, first),
+        singular=_singular(entry.rule_of, cause), **common,
+    )  # fmt: skip
+
+
+def _singular(prim: Any, cause: Any) -> str:
+    return prim.singular if cause.code in ("TW340", "TW345", "TW346", "TW347") else ""
+
+
+def operands_of(entry: Entry, link: Any) -> tuple[Operand, ...]:
+    """The operands of an operation, with the element that matters."""
+    return tuple([Operand(*row) for row in shown_operands(entry, link)])
+
+
+def origin_place(origin: Origin | None) -> Place | None:
+    """An origin as a place."""
+    return None if origin is None else Place.of(origin)
+
+
+def passage(link: Any) -> Passage:
+    """A link of a trail, for reading."""
+    entry = link.entry
+    if entry is None:
+        return Passage("given", None, link.value)
+    if entry.rule_of is not None:
+        return Passage(entry.rule_of.name, origin_place(entry.forward), link.value, rule=True)
+    return Passage(entry.prim.name, origin_place(entry.origin), link.value)
+
+
+def hidden(ledger: Ledger) -> NumericsExplanation:
+    """Something was not finite on the way, and nothing that was asked about is."""
+    bad = ledger.first_bad()
+    if bad is None:
+        entry = next(e for e in ledger.entries if any(map(has_bad, e.results)))
+        array = next(x for x in entry.results if has_bad(x))
+    else:
+        array = bad.array
+    return of_trail(ledger, array, "a value on the way")
+
+
+def of_gradients(
+    ledger: Ledger, target: Any, sources: list, names: list[str]
+) -> NumericsExplanation:
+    """The explanation of the worst of some gradients."""
+    sweep = Sweep(ledger)
+    y = sweep.tensor(target)
+    with dispatch.eagerly():
+        seed = ones_of(y)
+    gradients = sweep.pull(target, seed, sources)
+    largest = max((sweep.norm(t) for r in sweep.records
+                   for t in (r[2] if type(r[2]) is tuple else (r[2],))), default=1.0)  # fmt: skip
+    rows = tuple([source_norm(n, g, largest) for n, g in zip(names, gradients)])
+    for gradient, name in zip(gradients, names):
+        if gradient is not None and has_bad(gradient):
+            return of_trail(ledger, gradient, f"the gradient of {name}", rows)
+    for source, row in zip(sources, rows):
+        if row.verdict in ("zero", "vanishing", "exploding"):
+            found = why_small(sweep, source, row.name, row.verdict)
+            return NumericsExplanation(**{**found.__dict__, "sources": rows})
+    return NumericsExplanation("finite", "every gradient" if len(rows) > 1 else
+                               f"the gradient of {names[0]}", sources=rows)  # fmt: skip
