@@ -13,8 +13,9 @@ from talweg.graph.graph import Graph as Graph
 from talweg.core.value import IndexedSlices as IndexedSlices
 from talweg.core.spec import IndexedSlicesSpec as IndexedSlicesSpec
 from talweg.api.module import Module as Module
-from talweg.api.specs import NoneTensorSpec as NoneTensorSpec
+from talweg.core.spec import NoneTensorSpec as NoneTensorSpec
 from talweg.graph.operation import Operation as Operation
+from talweg.pipeline.iterators import OptionalSpec as OptionalSpec
 from talweg.eager.ragged import RaggedTensor as RaggedTensor
 from talweg.eager.ragged import RaggedTensorSpec as RaggedTensorSpec
 from talweg.api.registered_gradients import RegisterGradient as RegisterGradient
@@ -253,12 +254,15 @@ from talweg.api.control import while_loop as while_loop
 from talweg.api.array.creating import zeros as zeros
 from talweg.api.initializers import Zeros as zeros_initializer
 from talweg.api.array.creating import zeros_like as zeros_like
+from talweg import __internal__ as __internal__
 from talweg import autodiff as autodiff
 from talweg import autograph as autograph
 from talweg import bitwise as bitwise
 from talweg import compat as compat
 from talweg import config as config
+from talweg import data as data
 from talweg import debugging as debugging
+from talweg import distribute as distribute
 from talweg import dtypes as dtypes
 from talweg import errors as errors
 from talweg import experimental as experimental

@@ -6,7 +6,7 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.core.errors import type_error
-from talweg.core.spec import IndexedSlicesSpec, TensorSpec, TypeSpec
+from talweg.core.spec import IndexedSlicesSpec, NoneTensorSpec, TensorSpec, TypeSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.variable import Variable
@@ -14,29 +14,7 @@ from talweg.eager.variable import Variable
 export("TypeSpec")(TypeSpec)
 export("TensorSpec")(TensorSpec)
 export("IndexedSlicesSpec")(IndexedSlicesSpec)
-
-
-@export("NoneTensorSpec")
-class NoneTensorSpec(TypeSpec):
-    """The spec of None.
-
-    >>> import talweg as tf
-    >>> tf.NoneTensorSpec()
-    NoneTensorSpec()
-    """
-
-    __slots__ = ()
-
-    @property
-    def value_type(self) -> type:
-        """The class of None."""
-        return type(None)
-
-    def _serialize(self) -> tuple:
-        return ()
-
-    def _of(self, value: Any) -> NoneTensorSpec | None:
-        return self if value is None else None
+export("NoneTensorSpec")(NoneTensorSpec)
 
 
 class VariableSpec(TensorSpec):

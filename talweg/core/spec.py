@@ -201,6 +201,28 @@ class TensorSpec(TypeSpec):
         return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
 
 
+class NoneTensorSpec(TypeSpec):
+    """The spec of None (`tf.NoneTensorSpec`).
+
+    >>> import talweg as tf
+    >>> tf.NoneTensorSpec()
+    NoneTensorSpec()
+    """
+
+    __slots__ = ()
+
+    @property
+    def value_type(self) -> type:
+        """The class of None."""
+        return type(None)
+
+    def _serialize(self) -> tuple:
+        return ()
+
+    def _of(self, value: Any) -> NoneTensorSpec | None:
+        return self if value is None else None
+
+
 class IndexedSlicesSpec(TypeSpec):
     """What is known of a `tf.IndexedSlices` (`tf.IndexedSlicesSpec`)."""
 

@@ -92,7 +92,7 @@ class Taken:
         if structure.kind_of(value) == structure.MAPPING:
             extra = tuple(structure.sorted_keys(value))
         elif structure.kind_of(value) == structure.COMPOSITE:
-            extra = getattr(value, "shape", None)
+            extra = getattr(value, "trace_key", None) or getattr(value, "shape", None)
         keys = tuple([key for key, _ in parts])
         return (type(value), extra, keys), Container(value, [tree for _, tree in parts])
 

@@ -223,8 +223,10 @@ from talweg.compat.v1 import bitwise as bitwise
 from talweg.compat.v1 import config as config
 from talweg.compat.v1 import data as data
 from talweg.compat.v1 import debugging as debugging
+from talweg.compat.v1 import distribute as distribute
 from talweg.compat.v1 import dtypes as dtypes
 from talweg.compat.v1 import errors as errors
+from talweg.compat.v1 import experimental as experimental
 from talweg.compat.v1 import graph_util as graph_util
 from talweg.compat.v1 import image as image
 from talweg.compat.v1 import initializers as initializers

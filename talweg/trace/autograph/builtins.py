@@ -22,7 +22,13 @@ def _operation(name: str, *args: Any) -> Any:
 
 
 def _any_traced(values: tuple) -> bool:
-    return any([is_symbolic(value) or isinstance(value, Steps) for value in values])
+    return any([is_symbolic(value) or isinstance(value, Steps) or _is_dataset(value)
+                for value in values])  # fmt: skip
+
+
+def _is_dataset(value: Any) -> bool:
+    """Whether a loop over `value` goes on as long as it has elements."""
+    return hasattr(value, "traced_steps") and hasattr(value, "enumerate")
 
 
 @overload(builtins.bool)
@@ -82,7 +88,7 @@ def print_(*values: Any, **named: Any) -> None:
 @overload(builtins.enumerate)
 def enumerate_(values: Any, start: Any = 0) -> Any:
     """`enumerate(...)`; over a tensor, for a loop that is traced once."""
-    if is_symbolic(values) or isinstance(values, Steps) or is_symbolic(start):
+    if _any_traced((values, start)):
         return numbered(values, start)
     return enumerate(values, start)
 

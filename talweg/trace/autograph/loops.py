@@ -66,6 +66,9 @@ def for_stmt(
     opts: dict,
 ) -> None:
     """A `for`; `extra_test` is false after a `break` or `return`."""
+    if hasattr(iter_, "traced_steps") and dispatch.context.base is not None:
+        _while_more(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
+        return
     steps = steps_of(iter_)
     if steps is None:
         _python_for(iter_, extra_test, body, get_state, set_state, symbol_names)
@@ -76,6 +79,26 @@ def for_stmt(
         length = arithmetic.minimum(length, as_count(limit))
     loop = Loop(get_state, set_state, symbol_names, opts)
     _counted(loop, length, extra_test, lambda place: body(steps.item(place)))
+
+
+def _while_more(
+    source: Any,
+    extra_test: Thunk | None,
+    body: Callable[[Any], Any],
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    names: tuple[str, ...],
+    opts: dict,
+) -> None:
+    """A loop of the graph over a dataset: as long as it has elements, which it is asked for."""
+    more, take = source.traced_steps()
+    loop = Loop(get_state, set_state, names, opts)
+    test = more if extra_test is None else lambda: and_(extra_test, more)
+    limit = opts.get("maximum_iterations")
+    if limit is None:
+        run(loop, test, lambda: body(take()))
+        return
+    _counted(loop, as_count(limit), test, lambda place: body(take()))
 
 
 def _counted(loop: Loop, length: Any, test: Thunk | None, body: Callable[[Any], Any]) -> None:

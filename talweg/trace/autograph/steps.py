@@ -83,6 +83,8 @@ def inner_dims(x: Tensor) -> tuple:
 
 def numbered(values: Any, start: Any) -> Any:
     """`enumerate`."""
+    if hasattr(values, "traced_steps") and hasattr(values, "enumerate"):
+        return values.enumerate(start)
     steps = steps_of(values)
     if steps is None:
         return enumerate(values, start)
@@ -114,6 +116,8 @@ def together(values: tuple) -> tuple[Any, list[Steps]] | None:
 
 def zipped(values: tuple) -> Any:
     """`zip`; None if Python goes over the values."""
+    if all([hasattr(value, "traced_steps") and hasattr(value, "zip") for value in values]):
+        return type(values[0]).zip(tuple(values))
     found = together(values)
     if found is None:
         return None
@@ -123,6 +127,8 @@ def zipped(values: tuple) -> Any:
 
 def mapped(function: Callable[..., Any], values: tuple) -> Any:
     """`map`; None if Python goes over the values."""
+    if len(values) == 1 and hasattr(values[0], "traced_steps") and hasattr(values[0], "map"):
+        return values[0].map(function)
     found = together(values)
     if found is None:
         return None

@@ -1,0 +1,1 @@
+"""tf.data: the public names of `talweg/pipeline/`."""

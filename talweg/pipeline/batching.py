@@ -1,0 +1,316 @@
+"""Stages that put elements together and take them apart: batch, padded_batch, unbatch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import InvalidArgumentError, compose, invalid, type_error, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.spec import NoneTensorSpec, TensorSpec
+from talweg.eager.convert import convert_to_tensor
+from talweg.pipeline import element
+from talweg.pipeline.element import Layout
+from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.slices import batch_spec, row_of, row_spec, stacked
+from talweg.pipeline.stage import INFINITE, Stage
+
+
+class Batch(Stage):
+    """Elements, `count` at a time, along a new first dimension."""
+
+    name = "_BatchDataset"
+
+    def __init__(self, source: Any, count: Any, drop_remainder: Any):
+        known = count if type(count) is int and drop_remainder is True else None
+        specs = [batch_spec(leaf, known) for leaf in source.layout.flat]
+        super().__init__(Layout(element.pack(source.layout.spec, specs)), source)
+        self.count, self.drop_remainder = count, drop_remainder
+
+    def leaves(self) -> list:
+        """The size of a batch, and whether to drop the last one."""
+        return [self.count, self.drop_remainder]
+
+    def size(self, run: Run) -> int:
+        """The number of batches."""
+        return batches(self.inputs[0].size(run), run.number(self.count), self._drops(run))
+
+    def _drops(self, run: Run) -> bool:
+        return self.drop_remainder is True or bool(
+            self.drop_remainder is not False and run.number(self.drop_remainder)
+        )
+
+    def start(self, run: Run) -> Next:
+        """Collect elements; whole batches of rows."""
+        count, drops = run.number(self.count), self._drops(run)
+        check_count(count)
+        rows = self.inputs[0].rows(run)
+        if rows is not None:
+            return _batches_of_rows(rows, count, drops)
+        source, specs = self.inputs[0].start(run), self.inputs[0].layout.flat
+        ended = False
+
+        def step() -> tuple:
+            nonlocal ended
+            found: list = []
+            try:
+                while not ended and len(found) < count:
+                    found.append(source())
+            except End:
+                ended = True
+            if not found or (drops and len(found) < count):
+                raise End
+            return tuple(
+                [stacked(list(items), spec, number)
+                 for number, (items, spec) in enumerate(zip(zip(*found), specs))]
+            )  # fmt: skip
+
+        return step
+
+
+def check_count(count: int) -> None:
+    """InvalidArgumentError for a batch size that is no positive number."""
+    if count <= 0:
+        raise InvalidArgumentError(
+            None, None, compose("TW207", "Batch size must be greater than zero.")
+        )
+
+
+def batches(size: int, count: int, drops: bool) -> int:
+    """The number of batches of `size` elements."""
+    if size < 0:
+        return size
+    return size // count if drops else -(-size // count)
+
+
+def _batches_of_rows(rows: Any, count: int, drops: bool) -> Next:
+    """Batches taken from arrays."""
+    order, take = rows.order, rows.take
+
+    def step() -> tuple:
+        numbers = order(count)
+        size = len(numbers)
+        if not size or (drops and size < count):
+            raise End
+        return tuple(take(numbers))
+
+    return step
+
+
+class PaddedBatch(Stage):
+    """Elements of different shapes, `count` at a time, filled up to a common shape."""
+
+    name = "_PaddedBatchDataset"
+
+    def __init__(self, source: Any, count: Any, shapes: Any, values: Any, drop_remainder: Any):
+        leaves = source.layout.flat
+        self.paddings = _paddings(source.layout, values)
+        self.shapes = _padded_shapes(source.layout, shapes)
+        known = count if type(count) is int and drop_remainder is True else None
+        specs = [
+            leaf
+            if shape is None
+            else TensorSpec(TensorShape([known]).concatenate(shape), leaf.dtype)
+            for leaf, shape in zip(leaves, self.shapes)
+        ]
+        super().__init__(Layout(element.pack(source.layout.spec, specs)), source)
+        self.count, self.drop_remainder = count, bool(drop_remainder)
+
+    def leaves(self) -> list:
+        """The size of a batch."""
+        return [self.count]
+
+    def size(self, run: Run) -> int:
+        """The number of batches."""
+        return batches(self.inputs[0].size(run), run.number(self.count), self.drop_remainder)
+
+    def start(self, run: Run) -> Next:
+        """Collect elements and fill them up."""
+        source, count = self.inputs[0].start(run), run.number(self.count)
+        check_count(count)
+        ended = False
+
+        def step() -> tuple:
+            nonlocal ended
+            found: list = []
+            try:
+                while not ended and len(found) < count:
+                    found.append(source())
+            except End:
+                ended = True
+            if not found or (self.drop_remainder and len(found) < count):
+                raise End
+            columns = zip(zip(*found), self.shapes, self.paddings)
+            return tuple([None if shape is None else padded(items, shape, value)
+                          for items, shape, value in columns])  # fmt: skip
+
+        return step
+
+
+def padded(items: tuple, shape: TensorShape, value: Any) -> np.ndarray:
+    """Arrays in one, each filled up with `value` to the shape, or to the largest of them."""
+    rank = items[0].ndim
+    if shape.rank is not None and shape.rank != rank:
+        raise invalid(
+            "TW203", f"All elements in a batch must have the same rank as the padded shape for "
+            f"component: expected rank {shape.rank} got element with rank {rank}",
+        )  # fmt: skip
+    wanted = [None] * rank if shape.rank is None else shape.as_list()
+    largest = [max(sizes) for sizes in zip(*[item.shape for item in items])]
+    target = [size if known is None else known for known, size in zip(wanted, largest)]
+    out = np.full((len(items), *target), value, items[0].dtype)
+    for place, item in enumerate(items):
+        if any([have > size for have, size in zip(item.shape, target)]):
+            raise InvalidArgumentError(
+                None, None,
+                compose("TW204", "Attempted to pad to a smaller size than the input element: shape "
+                        f"{list(item.shape)} to {target}."),
+            )  # fmt: skip
+        out[(place, *[slice(size) for size in item.shape])] = item
+    return out
+
+
+def _padded_shapes(layout: Layout, shapes: Any) -> list:
+    """The shape to fill up to, of each leaf."""
+    if shapes is None:
+        for leaf in layout.flat:
+            if isinstance(leaf, TensorSpec) and leaf.shape.rank is None:
+                raise value_error(
+                    "TW203", "You must provide `padded_shapes` because a component of the dataset "
+                    f"has unknown rank: {leaf!r}",
+                )  # fmt: skip
+        return [leaf.shape if isinstance(leaf, TensorSpec) else _only_none(leaf)
+                for leaf in layout.flat]  # fmt: skip
+    found = _shapes_like(layout.spec, shapes)
+    for leaf, shape in zip(layout.flat, found):
+        _check_shape(leaf, shape)
+    return found
+
+
+def _only_none(leaf: Any) -> None:
+    if isinstance(leaf, NoneTensorSpec):
+        return
+    raise type_error(
+        "TW104", f"`padded_batch` is only supported for datasets that produce tensor elements but "
+        f"the input dataset produces elements of {leaf!r}",
+    )  # fmt: skip
+
+
+def _shapes_like(spec: Any, shapes: Any) -> list:
+    """Shapes in the structure of `spec`, flat; ValueError where structures differ."""
+    if not element.is_nested(spec):
+        if isinstance(spec, NoneTensorSpec):
+            return [None]
+        return [_shape(shapes)]
+    parts = element.structure.children(spec)
+    given = list(shapes) if isinstance(shapes, list) else element.structure.children(shapes)
+    if len(parts) != len(given):
+        raise value_error(
+            "TW208", f"padded_shapes {shapes!r} does not have the structure of {spec!r}"
+        )
+    return [shape for part, own in zip(parts, given) for shape in _shapes_like(part, own)]
+
+
+def _shape(value: Any) -> TensorShape:
+    if hasattr(value, "_array"):
+        value = value._array.tolist()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        value = [None if size == -1 else size for size in value]
+    return TensorShape(value)
+
+
+def _check_shape(leaf: Any, shape: Any) -> None:
+    if shape is None or leaf.shape.rank is None or shape.rank is None:
+        return
+    if leaf.shape.rank != shape.rank:
+        raise value_error(
+            "TW203", f"The padded shape {shape} is not compatible with the shape {leaf.shape} of "
+            "the corresponding input component."
+        )  # fmt: skip
+    for wanted, size in zip(shape.as_list(), leaf.shape.as_list()):
+        if wanted is not None and size is not None and wanted < size:
+            raise value_error(
+                "TW204", f"The padded shape {shape} is not compatible with the shape {leaf.shape} "
+                "of the corresponding input component."
+            )  # fmt: skip
+
+
+def _paddings(layout: Layout, values: Any) -> list:
+    """What each leaf is filled up with."""
+    if values is None or not element.is_nested(values):
+        given = [values] * len(layout.flat)
+    else:
+        given = element.flatten(values)
+        if len(given) != len(layout.flat):
+            raise value_error(
+                "TW208", f"padding_values {values!r} does not have the structure of "
+                f"{layout.spec!r}"
+            )  # fmt: skip
+    return [_padding(leaf, value) for leaf, value in zip(layout.flat, given)]
+
+
+def _padding(leaf: Any, value: Any) -> Any:
+    if not isinstance(leaf, TensorSpec):
+        return None
+    if value is None:
+        if leaf.dtype.name == "string":
+            return b""
+        return leaf.dtype.numpy_dtype.type(0)
+    own = getattr(value, "dtype", None)
+    found = convert_to_tensor(value, None if own is not None else leaf.dtype)
+    if found.dtype is not leaf.dtype:
+        raise type_error(
+            "TW102", f"Mismatched type between padding value {value!r} and input dataset's "
+            f"component: {found.dtype.name} vs. {leaf.dtype.name}",
+        )  # fmt: skip
+    if found.ndim:
+        raise value_error("TW203", f"padding_values must be scalars, got {value!r}")
+    return found._array[()]
+
+
+class Unbatch(Stage):
+    """The rows of elements."""
+
+    name = "_UnbatchDataset"
+
+    def __init__(self, source: Any):
+        specs = [row_spec(leaf) for leaf in source.layout.flat]
+        if not specs:
+            raise value_error("TW208", "Cannot unbatch an input with no components.")
+        super().__init__(Layout(element.pack(source.layout.spec, specs)), source)
+
+    def size(self, run: Run) -> int:
+        """Known where all elements have as many rows."""
+        size = self.inputs[0].size(run)
+        rows = [leaf.shape[0] for leaf in self.inputs[0].layout.flat
+                if hasattr(leaf, "shape") and leaf.shape.rank]  # fmt: skip
+        known = [number for number in rows if number is not None]
+        if size == INFINITE:
+            return INFINITE
+        return size * known[0] if known and size >= 0 else -2
+
+    def start(self, run: Run) -> Next:
+        """Row after row."""
+        source = self.inputs[0].start(run)
+        pickers: list = []
+        place, count = 0, 0
+
+        def step() -> tuple:
+            nonlocal pickers, place, count
+            while place >= count:
+                flat = source()
+                sizes = {int(item.shape[0]) for item in flat if item is not None}
+                if len(sizes) > 1:
+                    raise InvalidArgumentError(
+                        None, None,
+                        compose("TW204", "Input element must have the same batch size in each "
+                                f"component, got {sorted(sizes)}"),
+                    )  # fmt: skip
+                pickers, place, count = [row_of(item) for item in flat], 0, sizes.pop()
+            place += 1
+            return tuple([pick(place - 1) for pick in pickers])
+
+        return step

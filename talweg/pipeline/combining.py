@@ -1,0 +1,173 @@
+"""The methods of `tf.data.Dataset` that make one dataset of several, given or made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core.errors import type_error, value_error
+from talweg.core.value import OPERATIONS
+from talweg.eager.convert import convert_to_tensor
+from talweg.pipeline import element
+from talweg.pipeline.batching import Batch
+from talweg.pipeline.element import Layout
+from talweg.pipeline.making import integer, seeds_of
+from talweg.pipeline.mapping import Map
+from talweg.pipeline.nesting import Choose, FlatMap, Interleave, Zip, merged
+from talweg.pipeline.order import Concatenate
+from talweg.pipeline.source import RandomNumbers
+from talweg.pipeline.stage import Stage
+
+CYCLE = 16  # datasets interleaved where the number is left to us
+
+
+class Combining:
+    """Datasets with the elements of several others."""
+
+    of: Callable[..., Any]
+    stage: Stage
+
+    @classmethod
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Any:
+        """Elements of several datasets together, until the first of them ends.
+
+        Takes the datasets as arguments, or one nest of them, whose structure the elements have.
+
+        >>> import talweg as tf
+        >>> a, b = tf.data.Dataset.range(2), tf.data.Dataset.range(5, 9)
+        >>> [(int(x), int(y)) for x, y in tf.data.Dataset.zip(a, b)]
+        [(0, 5), (1, 6)]
+        """
+        if not args and datasets is None:
+            raise type_error("TW104", "Must pass at least one dataset to `zip`.")
+        if args and datasets is not None:
+            raise type_error("TW104", "Both `*args` and `datasets` cannot be set.")
+        nest = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        for leaf in element.flatten(nest):
+            if isinstance(leaf, list):
+                raise type_error(
+                    "TW104", "Invalid input to `zip`. Inputs are expected to be (nested) "
+                    "structures of `tf.data.Dataset` objects. Python `list` is not supported and "
+                    "you should use `tuple` instead.",
+                )  # fmt: skip
+            if not hasattr(leaf, "stage"):
+                raise type_error(
+                    "TW104", "Invalid input to `zip`. Inputs are expected to be (nested) "
+                    f"structures of `tf.data.Dataset` objects but encountered object of type "
+                    f"{type(leaf)}.",
+                )  # fmt: skip
+        return cls.of(Zip(nest), *element.flatten(nest))
+
+    def concatenate(self, dataset: Any, name: str | None = None) -> Any:
+        """The elements, then those of another dataset; TypeError where their structures differ."""
+        spec = merged(
+            self.stage.layout.spec, dataset.stage.layout.spec,
+            "Incompatible types of input datasets:",
+        )  # fmt: skip
+        return self.of(Concatenate(Layout(spec), self.stage, dataset.stage), self, dataset)
+
+    def __add__(self, other: Any) -> Any:
+        return NotImplemented
+
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
+        """The elements of the datasets map_func(element), one dataset after the other.
+
+        >>> import talweg as tf
+        >>> pairs = tf.data.Dataset.range(1, 4).flat_map(lambda x: tf.data.Dataset.range(x))
+        >>> [int(x) for x in pairs]
+        [0, 0, 1, 0, 1, 2]
+        """
+        return self.of(FlatMap(self.stage, map_func), self)
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: Any = None,
+        block_length: Any = None,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """The elements of the datasets map_func(element), `block_length` of each in turn.
+
+        cycle_length: how many datasets are open at a time.  The order does not depend on
+        num_parallel_calls.
+        """
+        cycle = CYCLE if cycle_length is None else integer(cycle_length, "cycle_length")
+        block = 1 if block_length is None else integer(block_length, "block_length")
+        return self.of(
+            Interleave(self.stage, map_func, CYCLE if cycle == -1 else cycle, block), self
+        )
+
+    @classmethod
+    def choose_from_datasets(
+        cls, datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = True
+    ) -> Any:
+        """At each step an element of datasets[choice], choice being int64 scalars of a dataset."""
+        if not datasets:
+            raise value_error("TW104", "Invalid `datasets`. `datasets` should not be empty.")
+        spec = choice_dataset.element_spec
+        if getattr(spec, "dtype", None) is not element.int64 or spec.shape.rank != 0:
+            raise type_error(
+                "TW102", "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar "
+                f"`tf.int64` tensors but are {spec!r}.",
+            )  # fmt: skip
+        stages = [dataset.stage for dataset in datasets]
+        return cls.of(Choose(choice_dataset.stage, stages, stop_on_empty_dataset), *datasets)
+
+    @classmethod
+    def sample_from_datasets(
+        cls,
+        datasets: Any,
+        weights: Any = None,
+        seed: Any = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Any:
+        """At each step an element of one of the datasets, chosen at random by `weights`.
+
+        weights: a probability for each dataset, or a dataset of such vectors; equal if not given.
+        """
+        if not datasets:
+            raise value_error("TW104", "Invalid `datasets`. `datasets` should not be empty.")
+        exported = OPERATIONS["exported"]
+        if not hasattr(weights, "stage"):
+            datasets, weights = _weighted(datasets, weights)
+            if len(datasets) == 1:
+                return datasets[0]
+        numbers = RandomNumbers(seeds_of(seed), bool(rerandomize_each_iteration))
+        pairs = Batch(numbers, 2, False)
+
+        def choice(logits: Any, seed_pair: Any) -> Any:
+            found = exported("random.stateless_categorical")(
+                logits, 1, seed_pair, dtype=element.int64
+            )
+            return exported("squeeze")(found, [0, 1])
+
+        if hasattr(weights, "stage"):
+            logits = Map(weights.stage, lambda p: (exported("math.log")(p)[None],))
+            both = Zip((cls.of(logits), cls.of(pairs)))
+            chosen = Map(both, lambda p, s: choice(p[0], s))
+        else:
+            chosen = Map(pairs, lambda s: choice(weights, s))
+        stages = [dataset.stage for dataset in datasets]
+        return cls.of(Choose(chosen, stages, stop_on_empty_dataset), *datasets)
+
+
+def _weighted(datasets: Any, weights: Any) -> tuple[list, Any]:
+    """The datasets that can be chosen, and their logits; ValueError for a wrong number."""
+    datasets = list(datasets)
+    if weights is None:
+        return datasets, convert_to_tensor([[1.0] * len(datasets)])
+    found = convert_to_tensor(weights)
+    if found.dims != (len(datasets),):
+        raise value_error(
+            "TW204", "Invalid `weights`. The shape of `weights` should be compatible with "
+            f"`[len(datasets)]` but is {found.dims}.",
+        )  # fmt: skip
+    values = found.numpy()
+    kept = [place for place, value in enumerate(values) if value > 0]
+    if not kept:
+        return datasets[:1], None
+    logarithm = OPERATIONS["exported"]("math.log")
+    return [datasets[place] for place in kept], logarithm(convert_to_tensor(values[kept]))[None]

@@ -1,0 +1,344 @@
+"""tf.data.Dataset: what users hold of a pipeline, its iterators and its spec.
+
+A dataset is a `Stage` with methods.  Methods that make datasets of nothing are in `making.py`,
+those that make one of another in `transforming.py`, `grouping.py`, `combining.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.dtypes import int64, variant
+from talweg.core.errors import InvalidArgumentError, compose, type_error
+from talweg.core.spec import TypeSpec
+from talweg.eager.structured import Variant
+from talweg.eager.tensor import EagerTensor, wrap
+from talweg.graph.handle import Handle
+from talweg.pipeline import element
+from talweg.pipeline.combining import Combining
+from talweg.pipeline.element import Layout
+from talweg.pipeline.grouping import Grouping
+from talweg.pipeline.iterators import NumpyIterator, OwnedIterator, applied, in_graph, unwrapped
+from talweg.pipeline.keeping import Keeping
+from talweg.pipeline.making import Making
+from talweg.pipeline.mapping import DataFunction, settled
+from talweg.pipeline.nesting import Given
+from talweg.pipeline.options import Options
+from talweg.pipeline.run import VARIANT_SPEC, Bound, End, Run, bound_of, unknowns
+from talweg.pipeline.stage import Stage
+from talweg.pipeline.transforming import Transforming
+from talweg.prims.host import host_call  # noqa: F401 -- declares the operation
+
+
+class Dataset(Making, Transforming, Grouping, Combining, Keeping):
+    """A pipeline of elements (`tf.data.Dataset`): made by `from_tensor_slices` and its like.
+
+    Iterating computes the elements, one after the other, each time anew.
+
+    >>> import talweg as tf
+    >>> dataset = tf.data.Dataset.range(5).map(lambda x: x * x).batch(2)
+    >>> [batch.tolist() for batch in dataset.as_numpy_iterator()]
+    [[0, 1], [4, 9], [16]]
+    """
+
+    def __init__(self, variant_tensor: Any = None, element_spec: Any = None):
+        if isinstance(variant_tensor, Stage):
+            self.stage: Stage = variant_tensor
+        else:
+            self.stage = Given(variant_tensor, Layout(element_spec))
+        self._options: Any = None
+        self._tensor: Any = None
+
+    @classmethod
+    def of(cls, stage: Stage, *sources: Any) -> Any:
+        """The dataset of a stage, with the options of those it is made of."""
+        found = cls(stage)
+        options = [source._options for source in sources if source._options is not None]
+        for other in options:
+            found._options = other if found._options is None else found._options.merge(other)
+        return found
+
+    # -- what it is
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of the elements, with a `tf.TypeSpec` for each leaf."""
+        return self.stage.layout.spec
+
+    @property
+    def _type_spec(self) -> DatasetSpec:
+        return DatasetSpec(self.element_spec)
+
+    def bound(self) -> Bound:
+        """The pipeline with all values it needs; TypeError if it uses tensors of a graph."""
+        return bound_of(self.stage)
+
+    def bound_in(self, run: Run) -> Bound:
+        """The pipeline as part of another one."""
+        found = unknowns(self.stage)
+        if not found:
+            return bound_of(self.stage)
+        return Bound(self.stage, run.values, {} if run.kept is None else run.kept)
+
+    def cardinality(self) -> Any:
+        """The number of elements, an int64 scalar: -1 if there is no end, -2 if nobody knows."""
+        if in_graph() and unknowns(self.stage):
+            call = lambda bound: (np.int64(unwrapped(bound).size()),)  # noqa: E731
+            return applied("DatasetCardinality", [Aval((), int64)], call, self._variant_tensor)[0]
+        with dispatch.eagerly():
+            return wrap(np.int64(self.bound().size()))
+
+    def options(self) -> Options:
+        """The options, those of its inputs included."""
+        return Options() if self._options is None else Options().merge(self._options)
+
+    def with_options(self, options: Options, name: str | None = None) -> Dataset:
+        """The dataset with options, which take the place of those set before."""
+        if not isinstance(options, Options):
+            raise type_error("TW104", f"with_options: {options!r} is no tf.data.Options")
+        found = type(self).of(self.stage)
+        found._options = self.options().merge(options)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<{self.stage.name} element_spec={self.element_spec!r}>"
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        if in_graph():
+            raise TypeError(
+                compose("TW104", "`tf.data.Dataset` only supports `len` in eager mode",
+                        hint="tf.data.Dataset.cardinality()")
+            )  # fmt: skip
+        size = self.bound().size()
+        if size < 0:
+            why = "infinite" if size == -1 else "unknown"
+            raise TypeError(compose("TW104", f"The dataset length is {why}."))
+        return size
+
+    # -- iterating
+
+    def __iter__(self) -> OwnedIterator:
+        return OwnedIterator(self)
+
+    def as_numpy_iterator(self) -> NumpyIterator:
+        """An iterator whose elements are NumPy arrays.
+
+        >>> import talweg as tf
+        >>> list(tf.data.Dataset.range(3).as_numpy_iterator())
+        [np.int64(0), np.int64(1), np.int64(2)]
+        """
+        if in_graph():
+            raise RuntimeError(
+                compose("TW501", "as_numpy_iterator() is not supported while tracing functions")
+            )
+        for leaf in self.stage.layout.flat:
+            known = hasattr(leaf, "dtype") or hasattr(leaf, "dataset_layout")
+            if not known and not isinstance(leaf, element.NoneTensorSpec):
+                raise type_error(
+                    "TW104", f"as_numpy_iterator() is not supported for elements of {leaf!r}"
+                )
+        return NumpyIterator(self)
+
+    def reduce(
+        self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
+    ) -> Any:
+        """The last state: reduce_func(state, element) is the next one, from the first element on.
+
+        The state is a nest of tensors whose structure and dtypes stay.
+
+        >>> import talweg as tf
+        >>> tf.data.Dataset.range(5).reduce(np.int64(0), lambda state, x: state + x).numpy()
+        np.int64(10)
+        """
+        first, function = settled(
+            initial_state, reduce_func, self.stage.layout, "Dataset.reduce()", gives_element=False
+        )
+        leaves = element.flatten(first)
+        if not in_graph():
+            flat = tuple([element.content_of(leaf) for leaf in leaves])
+            run = Run({}, None)
+            return function.layout.value(_reduced(self.bound(), flat, function, run))
+        return self._reduce_in_graph(leaves, function)
+
+    def _reduce_in_graph(self, leaves: list, function: DataFunction) -> Any:
+        captured = [_read(leaf) for leaf in function.leaves()]
+        ids = [id(leaf) for leaf in function.leaves()]
+        layout, count = function.layout, len(leaves)
+
+        def call(bound: Any, *arrays: Any) -> tuple:
+            values = dict(zip(ids, arrays[count:]))
+            run = Run(values, None)
+            flat = tuple([unwrapped(array) for array in arrays[:count]])
+            return tuple(layout.parts(_reduced(unwrapped(bound), flat, function, run)))
+
+        from_graph = applied(
+            "ReduceDataset", _avals(layout), call, self._variant_tensor, *leaves, *captured
+        )
+        return element.pack(layout.spec, list(from_graph))
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The only element; InvalidArgumentError if there is none, or more than one."""
+        layout = self.stage.layout
+        if not in_graph():
+            return layout.value(_single(self.bound()))
+        call = lambda bound: tuple(layout.parts(_single(unwrapped(bound))))  # noqa: E731
+        found = applied("DatasetToSingleElement", _avals(layout), call, self._variant_tensor)
+        return _together(layout, found)
+
+    def traced_steps(self) -> tuple:
+        """For a loop in a graph: what says whether there is an element, and what takes it."""
+        return OwnedIterator(self).traced_steps()
+
+    # -- as one tensor
+
+    @property
+    def _variant_tensor(self) -> Any:
+        """The tensor that stands for it; in a graph an operation, if it uses tensors of that."""
+        found = unknowns(self.stage)
+        if not found:
+            if self._tensor is None:
+                self._tensor = EagerTensor(Variant(bound_of(self.stage)))
+            return self._tensor
+        if isinstance(self.stage, Given):
+            return self.stage.tensor
+        ids, stage = [id(leaf) for leaf in found], self.stage
+
+        def make(*arrays: Any) -> tuple:
+            return (Variant(Bound(stage, dict(zip(ids, arrays)), {})),)
+
+        operands = [_read(leaf) for leaf in found]
+        return applied(stage.name[1:], [Aval((), variant)], make, *operands)[0]
+
+    @property
+    def trace_key(self) -> Any:
+        """What distinguishes traces of functions that take datasets."""
+        return self.stage.layout.key
+
+    def _flat_components(self) -> list:
+        return [self._variant_tensor]
+
+    def _with_components(self, parts: list) -> Dataset:
+        return dataset_of(parts[0], self.stage.layout, type(self))
+
+    def __tf_tracing_type__(self, context: Any) -> Any:
+        return DatasetSpec(self.element_spec)
+
+
+def _read(leaf: Any) -> Any:
+    return leaf.variable.value() if type(leaf) is Handle else leaf
+
+
+def _avals(layout: Layout) -> list:
+    return [Aval(None if spec.shape.rank is None else spec.shape.as_tuple(), spec.dtype)
+            for leaf in layout.flat for spec in element.part_specs(leaf)]  # fmt: skip
+
+
+def _together(layout: Layout, tensors: tuple) -> Any:
+    remaining, leaves = list(tensors), []
+    for spec in layout.flat:
+        count = len(element.part_specs(spec))
+        leaves.append(element.composite(spec, remaining[:count]))
+        del remaining[:count]
+    return element.pack(layout.spec, leaves)
+
+
+def _reduced(bound: Bound, state: tuple, function: DataFunction, run: Run) -> tuple:
+    """The last state of a reduction."""
+    step, call = bound.start(), function.run_several(run)
+    while True:
+        try:
+            flat = step()
+        except End:
+            return state
+        state = call(state, flat)
+
+
+def _single(bound: Bound) -> tuple:
+    step = bound.start()
+    try:
+        found = step()
+    except End:
+        raise _not_single("Dataset was empty.") from None
+    try:
+        step()
+    except End:
+        return found
+    raise _not_single("Dataset had more than one element.")
+
+
+def _not_single(text: str) -> Exception:
+    return InvalidArgumentError(None, None, compose("TW207", text))
+
+
+def dataset_of(tensor: Any, layout: Layout, cls: type = Dataset) -> Any:
+    """The dataset that a tensor stands for."""
+    if type(tensor) is EagerTensor:
+        bound = unwrapped(tensor._array)
+        if not bound.values:
+            return cls(bound.stage)
+    return cls(Given(tensor, layout))
+
+
+class DatasetSpec(TypeSpec):
+    """The spec of a dataset: that of its elements (`tf.data.DatasetSpec`).
+
+    >>> import talweg as tf
+    >>> tf.data.DatasetSpec(tf.TensorSpec([], tf.int64)).element_spec
+    TensorSpec(shape=(), dtype=tf.int64, name=None)
+    """
+
+    __slots__ = ("_dataset_shape", "_element_spec", "_layout")
+    variant_spec = VARIANT_SPEC
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()):
+        self._element_spec, self._dataset_shape = element_spec, dataset_shape
+        self._layout: Any = None
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the elements."""
+        return self._element_spec
+
+    @property
+    def dataset_layout(self) -> Layout:
+        """The layout of the elements."""
+        if self._layout is None:
+            self._layout = Layout(self._element_spec)
+        return self._layout
+
+    @property
+    def value_type(self) -> type:
+        """`tf.data.Dataset`."""
+        return Dataset
+
+    def _serialize(self) -> tuple:
+        return self._element_spec, self._dataset_shape
+
+    def _of(self, value: Any) -> DatasetSpec | None:
+        return DatasetSpec(value.element_spec) if isinstance(value, Dataset) else None
+
+    def from_variant(self, tensor: Any) -> Dataset:
+        """The dataset that a tensor stands for."""
+        return dataset_of(tensor, self.dataset_layout)
+
+    def from_content(self, content: Bound) -> Dataset:
+        """The dataset of an element."""
+        if not content.values:
+            return Dataset(content.stage)
+        return dataset_of(EagerTensor(Variant(content)), self.dataset_layout)
+
+    @staticmethod
+    def from_value(value: Dataset) -> DatasetSpec:
+        """The spec of a dataset."""
+        return DatasetSpec(value.element_spec)
+
+
+Dataset.spec_of_dataset = DatasetSpec  # type: ignore[attr-defined]

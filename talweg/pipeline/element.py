@@ -1,0 +1,303 @@
+"""What an element of a dataset is made of, and its flat form inside pipelines.
+
+An element is a nest of tuples, namedtuples, dictionaries and attrs classes; a *list* is no nest
+here but a tensor to be.  Inside a pipeline it is a tuple with one item for each leaf: the array of
+a tensor, a sparse or ragged tensor as it is, a `Bound` dataset, an `Optional`, None.  A `Layout`
+knows the specs of the leaves and how elements are put together and taken apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.dtypes import int64
+from talweg.core.errors import type_error, value_error
+from talweg.core.spec import NoneTensorSpec, TensorSpec, TypeSpec
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.eager.composite import SparseTensor, SparseTensorSpec
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
+from talweg.eager.structured import Variant
+from talweg.eager.tensor import EagerTensor, wrap
+from talweg.graph import structure
+from talweg.graph.symbol import Symbol
+
+NESTS = frozenset(
+    (structure.SEQUENCE, structure.NAMEDTUPLE, structure.MAPPING, structure.ATTRS, structure.CUSTOM)
+)
+
+
+def is_nested(value: Any) -> bool:
+    """Whether `value` is a container of an element: lists are not."""
+    if isinstance(value, tuple):
+        return True
+    return structure.kind_of(value) in NESTS and not isinstance(value, list) and not _leaf(value)
+
+
+def _leaf(value: Any) -> bool:
+    return structure.kind_of(value) == structure.SEQUENCE  # ranges, deques, shapes
+
+
+def flatten(value: Any) -> list:
+    """All leaves, in the order of `tf.nest`."""
+    if not is_nested(value):
+        return [value]
+    return [leaf for child in structure.children(value) for leaf in flatten(child)]
+
+
+def pack(template: Any, leaves: list) -> Any:
+    """The nest `template` with other leaves."""
+    return _packed(template, iter(leaves))
+
+
+def _packed(template: Any, remaining: Iterator) -> Any:
+    if not is_nested(template):
+        return next(remaining)
+    parts = [_packed(child, remaining) for child in structure.children(template)]
+    return structure.rebuild(template, parts)
+
+
+def map_leaves(function: Callable[..., Any], *nests: Any) -> Any:
+    """`function` of the leaves of nests that have the structure of the first."""
+    columns = zip(*[flatten(nest) for nest in nests])
+    return pack(nests[0], [function(*leaves) for leaves in columns])
+
+
+def text_of(value: Any) -> str:
+    """A nest as text in which every container shows its kind: equal texts, equal structures."""
+    if not is_nested(value):
+        return repr(value)
+    inside = ", ".join(text_of(child) for child in structure.children(value))
+    keys = ""
+    if structure.kind_of(value) == structure.MAPPING:
+        keys = repr(structure.sorted_keys(value))
+    return f"{type(value).__name__}{keys}({inside})"
+
+
+# -- leaves
+
+
+def as_leaf(value: Any) -> Any:
+    """A leaf as it is kept: a tensor, a composite, a dataset, None."""
+    if value is None or isinstance(value, (Tensor, SparseTensor, RaggedTensor)):
+        return value
+    if hasattr(type(value), "handle_read"):
+        return value.value()
+    if hasattr(value, "element_spec") or hasattr(value, "_type_spec"):
+        return value
+    if hasattr(value, "dense_shape") and hasattr(value, "indices"):
+        if isinstance(value, tuple):  # a SparseTensorValue
+            return SparseTensor.from_value(value)
+        raise type_error("TW104", "an IndexedSlices cannot be an element of a dataset",
+                         hint="tf.convert_to_tensor")  # fmt: skip
+    try:
+        with dispatch.eagerly():
+            return convert_to_tensor(value)
+    except (TypeError, ValueError):
+        if any([type(leaf) is Symbol for leaf in structure.flatten(value)]):
+            return convert_to_tensor(value)
+        raise
+
+
+def converted(value: Any) -> Any:
+    """A nest with every leaf as it is kept."""
+    if isinstance(value, tuple) and hasattr(value, "dense_shape"):
+        return as_leaf(value)
+    if not is_nested(value):
+        return as_leaf(value)
+    parts = [converted(child) for child in structure.children(value)]
+    return structure.rebuild(value, parts)
+
+
+def spec_of(leaf: Any) -> TypeSpec:
+    """The spec of a leaf."""
+    if leaf is None:
+        return NoneTensorSpec()
+    if isinstance(leaf, TypeSpec):
+        return leaf
+    if isinstance(leaf, Tensor):
+        return TensorSpec(leaf.shape, leaf.dtype)
+    return leaf._type_spec
+
+
+def specs_of(value: Any) -> Any:
+    """A nest with specs in place of its leaves."""
+    return map_leaves(spec_of, value)
+
+
+def content_of(leaf: Any) -> Any:
+    """What stands for an eager leaf in flat elements."""
+    if type(leaf) is EagerTensor:
+        array = leaf._array
+        return array.value if type(array) is Variant else array
+    if isinstance(leaf, (RaggedTensor, SparseTensor)):
+        return leaf
+    if hasattr(leaf, "bound"):
+        return leaf.bound()
+    return leaf
+
+
+class Layout:
+    """The structure of the elements of a dataset, with a spec for each leaf."""
+
+    __slots__ = ("_key", "_kind", "flat", "plain", "spec", "wraps")
+
+    def __init__(self, spec: Any):
+        self.spec = spec
+        self.flat: list[TypeSpec] = flatten(spec)
+        for leaf in self.flat:
+            if not isinstance(leaf, TypeSpec):
+                raise type_error("TW104", f"{leaf!r} is no tf.TypeSpec", "a nest of specs")
+        self.plain = all([type(leaf) is TensorSpec for leaf in self.flat])
+        self._key: str | None = None
+        self._kind = 0
+        if self.plain and not is_nested(spec):
+            self._kind = 1
+        elif self.plain and type(spec) is tuple and not any([is_nested(part) for part in spec]):
+            self._kind = 2
+        self.wraps = [None if type(leaf) is TensorSpec else leaf_maker(leaf) for leaf in self.flat]
+
+    @property
+    def key(self) -> str:
+        """Text that is equal for equal layouts."""
+        if self._key is None:
+            self._key = text_of(self.spec)
+        return self._key
+
+    def value(self, flat: tuple) -> Any:
+        """The element that users get: a nest of eager tensors."""
+        kind = self._kind
+        if kind == 1:
+            return wrap(flat[0])
+        if kind == 2:
+            return tuple([wrap(array) for array in flat])
+        leaves = [
+            wrap(item) if make is None else make(item) for item, make in zip(flat, self.wraps)
+        ]
+        return pack(self.spec, leaves)
+
+    def numpy(self, flat: tuple) -> Any:
+        """The element as a nest of arrays, which are the user's own."""
+        return pack(self.spec, [_as_numpy(item) for item in flat])
+
+    def flattened(self, value: Any, what: str = "element") -> tuple:
+        """The flat form of an eager element of this structure; TypeError for another."""
+        leaves = flatten(converted(value))
+        if len(leaves) != len(self.flat):
+            raise type_error(
+                "TW208", f"{what}: the structure of {value!r} is not that of {self.spec!r}"
+            )
+        return tuple([content_of(leaf) for leaf in leaves])
+
+    # -- the tensors of elements, as functions take them
+
+    def parts(self, flat: tuple) -> list:
+        """The arrays of an element, composites taken apart."""
+        if self.plain:
+            return list(flat)
+        arrays: list = []
+        for item, spec in zip(flat, self.flat):
+            if type(spec) is TensorSpec:
+                arrays.append(item)
+            elif isinstance(item, (np.ndarray, np.generic)):
+                arrays.append(item)  # a row of a ragged tensor
+            elif isinstance(item, (SparseTensor, RaggedTensor)):
+                arrays += [part._array for part in item._flat_components()]
+            elif item is not None:
+                arrays.append(Variant(item))
+        return arrays
+
+    def whole(self, arrays: list) -> tuple:
+        """The flat element of the arrays of its tensors."""
+        if self.plain:
+            return tuple(arrays)
+        remaining, items = iter(arrays), []
+        for spec in self.flat:
+            if type(spec) is TensorSpec:
+                items.append(next(remaining))
+            elif isinstance(spec, NoneTensorSpec):
+                items.append(None)
+            elif isinstance(spec, (SparseTensorSpec, RaggedTensorSpec)):
+                count = len(part_specs(spec))
+                found = composite(spec, [wrap(next(remaining)) for _ in range(count)])
+                items.append(content_of(found))
+            else:
+                array = next(remaining)
+                items.append(array.value if type(array) is Variant else array)
+        return tuple(items)
+
+
+def _as_numpy(item: Any) -> Any:
+    if isinstance(item, np.ndarray):
+        return item[()] if item.ndim == 0 else item
+    if isinstance(item, RaggedTensor):
+        return item
+    if isinstance(item, SparseTensor):
+        make = OPERATIONS["exported"]("compat.v1.SparseTensorValue")
+        return make(*[part.numpy() for part in item._flat_components()])
+    if hasattr(item, "numpy_elements"):
+        return item.numpy_elements()
+    return item
+
+
+def leaf_maker(spec: TypeSpec) -> Callable[[Any], Any]:
+    """What makes of the content of a leaf what users get."""
+    if isinstance(spec, RaggedTensorSpec) and not spec.ragged_rank:
+        return wrap
+    make = getattr(spec, "from_content", None)
+    return (lambda item: item) if make is None else make
+
+
+def part_specs(spec: TypeSpec) -> list[TensorSpec]:
+    """The specs of the tensors that a leaf consists of."""
+    if type(spec) is TensorSpec:
+        return [spec]
+    if isinstance(spec, NoneTensorSpec):
+        return []
+    if isinstance(spec, SparseTensorSpec):
+        return _sparse_parts(spec)
+    if isinstance(spec, RaggedTensorSpec):
+        return _ragged_parts(spec)
+    if hasattr(spec, "variant_spec"):
+        return [spec.variant_spec]
+    raise value_error("TW104", f"{spec!r} cannot describe a part of an element")
+
+
+def _sparse_parts(spec: SparseTensorSpec) -> list[TensorSpec]:
+    rank = spec.shape.rank
+    return [
+        TensorSpec([None, rank], int64),
+        TensorSpec([None], spec.dtype),
+        TensorSpec([rank], int64),
+    ]
+
+
+def _ragged_parts(spec: RaggedTensorSpec) -> list[TensorSpec]:
+    shape = spec.shape
+    if not spec.ragged_rank:
+        return [TensorSpec(shape, spec.dtype)]
+    inner = None if shape.rank is None else [None, *shape.as_list()[spec.ragged_rank + 1 :]]
+    splits = spec.row_splits_dtype
+    count = None if shape.rank is None else shape.as_list()[0]
+    first = None if count is None else count + 1
+    rows = [TensorSpec([first if n == 0 else None], splits) for n in range(spec.ragged_rank)]
+    return [TensorSpec(inner, spec.dtype), *rows]
+
+
+def composite(spec: TypeSpec, parts: list) -> Any:
+    """The leaf that consists of these tensors."""
+    if type(spec) is TensorSpec:
+        return parts[0]
+    if isinstance(spec, NoneTensorSpec):
+        return None
+    if isinstance(spec, SparseTensorSpec):
+        return SparseTensor(*parts)
+    if isinstance(spec, RaggedTensorSpec):
+        if len(parts) == 1:
+            return parts[0]
+        return RaggedTensor._with_components(cast(Any, None), parts)
+    return spec.from_variant(parts[0])  # type: ignore[attr-defined]

@@ -1,0 +1,163 @@
+"""The user's functions in pipelines: traced once, when the stage is made, and run on arrays.
+
+A function gets the element as arguments (a tuple is unpacked) and may give any nest; a list of
+results is a tuple.  What it captures is looked up once an iterator, variables every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.errors import type_error
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.structured import Variant
+from talweg.execute import executor
+from talweg.graph.handle import Handle
+from talweg.graph.subgraph import Body
+from talweg.graph.walk import postorder
+from talweg.passes.functionalize import program_of
+from talweg.pipeline import element
+from talweg.pipeline.element import Layout
+from talweg.pipeline.run import Run
+from talweg.trace.concrete import ConcreteFunction, TraceGraph
+from talweg.trace.signature import Container, Place
+
+
+class DataFunction:
+    """A traced function of flat elements (`run_with`), with the layout of its results.
+
+    `layouts` are those of its arguments; a tuple is unpacked into arguments if it is alone.
+    """
+
+    def __init__(self, function: Callable[..., Any], layouts: list[Layout], what: str):
+        if not callable(function):
+            raise type_error("TW104", f"{what}: {function!r} is not callable")
+        self.layouts, self.what, self.function = layouts, what, function
+        self.name = getattr(function, "__name__", type(function).__name__)
+        specs = [part for layout in layouts for leaf in layout.flat
+                 for part in element.part_specs(leaf)]  # fmt: skip
+        places = [Place(number) for number in range(len(specs))]
+        tree = Container([(), {}], [Container((None,) * len(specs), places), Container({}, [])])
+        self._result: Any = None
+        graph = TraceGraph(self.name)
+        graph.may_make_variables = True
+        self.concrete = ConcreteFunction(self.name, graph, tree, specs)
+        called = OPERATIONS["autograph_converted"](function)
+        outer = dispatch.context.base
+        try:
+            self.concrete.trace(lambda *tensors: self._traced(called, list(tensors)), [
+                f"args_{number}" for number in range(len(specs))
+            ])  # fmt: skip
+        except BaseException:
+            dispatch.context.base = outer
+            raise
+        self.layout = Layout(self._result)
+        self.body = self.concrete.body
+        self.waits = _waits(self.body)  # whether it calls Python, which may wait for the world
+        del self._result
+
+    def _traced(self, function: Callable[..., Any], tensors: list) -> list:
+        """The function's results as a flat list of tensors; remembers their specs."""
+        arguments = []
+        for layout in self.layouts:
+            leaves = []
+            for spec in layout.flat:
+                count = len(element.part_specs(spec))
+                leaves.append(element.composite(spec, tensors[:count]))
+                del tensors[:count]
+            arguments.append(element.pack(layout.spec, leaves))
+        if len(arguments) == 1 and type(arguments[0]) is tuple:
+            arguments = list(arguments[0])
+        result = function(*arguments)
+        if isinstance(result, list):
+            result = tuple(result)
+        leaves = [_result_leaf(leaf, self.what) for leaf in element.flatten(result)]
+        self._result = element.pack(result, [element.spec_of(leaf) for leaf in leaves])
+        return [part for leaf in leaves for part in _parts(leaf)]
+
+    def leaves(self) -> list:
+        """What it captured: tensors and variables."""
+        return self.concrete._outside
+
+    def arrays_with(self, run: Run) -> Callable[[list], list]:
+        """The function on arrays, for one iterator."""
+        program, state = program_of(self.body), run.state
+        captured = self.concrete._outside
+        if any([type(value) is Handle for value in captured]):
+            return lambda arrays: executor.run(
+                program, arrays + [_content(run, value) for value in captured], state
+            )
+        fixed = [_content(run, value) for value in captured]
+        execute = executor.run
+        return lambda arrays: execute(program, arrays + fixed, state)
+
+    def run_with(self, run: Run) -> Callable[[tuple], tuple]:
+        """The function on flat elements, for one iterator."""
+        execute = self.arrays_with(run)
+        inside, layout = self.layouts[0], self.layout
+        if inside.plain and layout.plain:
+            return lambda flat: tuple(execute(list(flat)))
+        return lambda flat: layout.whole(execute(inside.parts(flat)))
+
+    def run_several(self, run: Run) -> Callable[..., tuple]:
+        """The function of several flat elements, for one iterator."""
+        execute, layouts, layout = self.arrays_with(run), self.layouts, self.layout
+
+        def call(*flats: tuple) -> tuple:
+            arrays = [part for own, flat in zip(layouts, flats) for part in own.parts(flat)]
+            return layout.whole(execute(arrays))
+
+        return call
+
+
+def _waits(body: Any) -> bool:
+    """Whether a body, or one inside it, calls functions of the host."""
+    nodes: dict = {}
+    postorder([*body.outputs, *body.effects], nodes)
+    for node in nodes:
+        if node.prim.effect == "host":
+            return True
+        inner = [value for value in node.params.values() if isinstance(value, Body)]
+        inner += [part for value in node.params.values() if isinstance(value, tuple)
+                  for part in value if isinstance(part, Body)]  # fmt: skip
+        if any([_waits(own) for own in inner]):
+            return True
+    return False
+
+
+def _content(run: Run, value: Any) -> Any:
+    """The value of a captured tensor, as programs take it."""
+    found = run.array(value)
+    return found if hasattr(found, "dtype") and hasattr(found, "shape") else Variant(found)
+
+
+def _result_leaf(leaf: Any, what: str) -> Any:
+    """A leaf of a result as a tensor, composite or None."""
+    if leaf is None or isinstance(leaf, Tensor):
+        return leaf
+    if hasattr(type(leaf), "handle_read"):
+        return leaf.value()
+    if hasattr(leaf, "_type_spec"):
+        return leaf
+    if hasattr(leaf, "node") and not hasattr(leaf, "dtype"):  # an operation
+        return None
+    try:
+        return convert_to_tensor(leaf)
+    except (TypeError, ValueError):
+        raise type_error(
+            "TW104",
+            f"Unsupported return value from function passed to {what}: {leaf!r}",
+            "tensors, datasets, None, or nests of these",
+        ) from None
+
+
+def _parts(leaf: Any) -> list:
+    """The tensors that a leaf of a result consists of."""
+    if leaf is None:
+        return []
+    if isinstance(leaf, Tensor):
+        return [leaf]
+    return list(leaf._flat_components())

@@ -1,0 +1,234 @@
+"""The methods of `tf.data.Dataset` that put elements together: batches, windows, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import int32, int64
+from talweg.core.errors import value_error
+from talweg.core.spec import TensorSpec
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.pipeline import element
+from talweg.pipeline.batching import Batch, PaddedBatch, Unbatch
+from talweg.pipeline.making import integer
+from talweg.pipeline.nesting import GroupByWindow, Window
+from talweg.pipeline.stage import Stage
+
+
+def flag(value: Any) -> Any:
+    """A truth value, or a tensor of a graph."""
+    if isinstance(value, Tensor):
+        return bool(value) if hasattr(value, "_array") else value
+    return bool(value)
+
+
+class Grouping:
+    """Datasets whose elements are several of another one."""
+
+    of: Callable[..., Any]
+    stage: Stage
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: Any = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Elements, `batch_size` at a time, along a new first dimension.
+
+        drop_remainder: leave out the last batch if it is smaller; then the size is static.
+        InvalidArgumentError where shapes differ, when the batch is asked for.
+
+        >>> import talweg as tf
+        >>> [x.tolist() for x in tf.data.Dataset.range(5).batch(2).as_numpy_iterator()]
+        [[0, 1], [2, 3], [4]]
+        """
+        count = integer(batch_size, "batch_size")
+        return self.of(Batch(self.stage, count, flag(drop_remainder)), self)
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Like `batch`, of elements whose shapes may differ: each is filled up at its ends.
+
+        padded_shapes: for each leaf the shape to fill up to; None or -1 in it, and no shapes at
+        all, mean the largest of the batch.  padding_values: what to fill with; zeros and empty
+        strings if not given.
+
+        >>> import talweg as tf
+        >>> rows = tf.data.Dataset.range(1, 4).map(lambda n: tf.fill([n], n))
+        >>> [x.tolist() for x in rows.padded_batch(3).as_numpy_iterator()]
+        [[[1, 0, 0], [2, 2, 0], [3, 3, 3]]]
+        """
+        stage = PaddedBatch(
+            self.stage, integer(batch_size, "batch_size"), padded_shapes, padding_values,
+            drop_remainder,
+        )  # fmt: skip
+        return self.of(stage, self)
+
+    def ragged_batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = int64,
+        name: str | None = None,
+    ) -> Any:
+        """Like `batch`, of elements whose shapes may differ: they become ragged tensors."""
+        ragged = self.map(_as_ragged(self.stage.layout, row_splits_dtype))  # type: ignore[attr-defined]
+        return ragged.batch(batch_size, drop_remainder)
+
+    def unbatch(self, name: str | None = None) -> Any:
+        """The rows of the elements, one after the other."""
+        return self.of(Unbatch(self.stage), self)
+
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Any:
+        """The rows of the elements in batches of another size."""
+        if isinstance(batch_size, (list, tuple)) or getattr(batch_size, "ndim", 0):
+            raise value_error("TW104", "rebatch takes one size", "a scalar batch_size")
+        return self.unbatch().batch(batch_size, drop_remainder)
+
+    def window(
+        self,
+        size: Any,
+        shift: Any = None,
+        stride: Any = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Windows of `size` elements, each a dataset (for each leaf of the elements).
+
+        shift: by how much the next window begins later (its size if not given); stride: take
+        every so many-th element.
+
+        >>> import talweg as tf
+        >>> windows = tf.data.Dataset.range(5).window(3, shift=1, drop_remainder=True)
+        >>> [[int(x) for x in window] for window in windows]
+        [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+        """
+        width = integer(size, "size")
+        numbers = (width, width if shift is None else integer(shift, "shift"),
+                   integer(stride, "stride"))  # fmt: skip
+        make = type(self).spec_of_dataset  # type: ignore[attr-defined]
+        layout = self.stage.layout
+        spec = element.pack(layout.spec, [make(leaf) for leaf in layout.flat])
+        return self.of(Window(self.stage, numbers, bool(drop_remainder), spec), self)
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        window_size: Any = None,
+        window_size_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Elements in groups of equal key_func(element), an int64 scalar.
+
+        A group of `window_size` (or window_size_func(key)) elements is given to
+        reduce_func(key, dataset), whose elements follow.  ValueError unless exactly one of the
+        sizes is given.
+        """
+        if (window_size is None) == (window_size_func is None):
+            raise value_error(
+                "TW104", "Either the `window_size` argument or the `window_size_func` argument "
+                "must be specified, but not both."
+                if window_size is not None else
+                "Either the `window_size` argument or the `window_size_func` argument must be "
+                "specified.",
+            )  # fmt: skip
+        if window_size is not None:
+            fixed = convert_to_tensor(integer(window_size, "window_size"), int64)
+            size: Any = lambda key: fixed  # noqa: E731
+        else:
+            own = window_size_func
+            size = lambda key: OPERATIONS["cast"](convert_to_tensor(own(key)), int64)  # type: ignore[misc]  # noqa: E731
+        spec = type(self).spec_of_dataset(self.element_spec)  # type: ignore[attr-defined]
+        return self.of(GroupByWindow(self.stage, key_func, reduce_func, size, spec), self)
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Any,
+        bucket_batch_sizes: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Padded batches of elements of similar length.
+
+        Bucket i holds lengths from bucket_boundaries[i - 1] up to below bucket_boundaries[i], and
+        its batches have bucket_batch_sizes[i] elements, one more size than boundaries.
+        """
+        if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
+            raise value_error(
+                "TW207", "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
+                f"`len(bucket_batch_sizes)={len(bucket_batch_sizes)}` and "
+                f"`len(bucket_boundaries)={len(bucket_boundaries)}`.",
+            )  # fmt: skip
+        limits = np.array(bucket_boundaries, np.int32)
+        sizes = np.array(bucket_batch_sizes, np.int64)
+        lowest = np.concatenate([[np.iinfo(np.int32).min], limits]).astype(np.int32)
+        highest = np.concatenate([limits, [np.iinfo(np.int32).max]]).astype(np.int32)
+        exported = OPERATIONS["exported"]
+
+        def bucket(*args: Any) -> Any:
+            length = OPERATIONS["cast"](convert_to_tensor(element_length_func(*args)), int32)
+            inside = exported("logical_and")(
+                exported("less_equal")(lowest, length), exported("less")(length, highest)
+            )
+            return exported("reduce_min")(exported("where")(inside))
+
+        def batch_size(key: Any) -> Any:
+            return exported("gather")(sizes, key)
+
+        def reduce(key: Any, group: Any) -> Any:
+            count = batch_size(key)
+            if no_padding:
+                return group.batch(count, drop_remainder=drop_remainder)
+            shapes = _bucket_shapes(group, padded_shapes, pad_to_bucket_boundary, limits, key)
+            return group.padded_batch(count, shapes, padding_values, drop_remainder)
+
+        return self.group_by_window(bucket, reduce, window_size_func=batch_size)
+
+
+def _bucket_shapes(group: Any, shapes: Any, to_boundary: bool, limits: Any, key: Any) -> Any:
+    """The shapes to fill up to: those asked for, or one less than the bucket's boundary."""
+    if not to_boundary:
+        return shapes
+    raise NotImplementedError("pad_to_bucket_boundary")
+
+
+def _as_ragged(layout: Any, dtype: Any) -> Callable[..., Any]:
+    """A function that makes a ragged tensor of each leaf whose shape is not known."""
+    kinds = [isinstance(leaf, TensorSpec) and not leaf.shape.is_fully_defined()
+             for leaf in layout.flat]  # fmt: skip
+
+    def make(*args: Any) -> Any:
+        value = args if type(layout.spec) is tuple else args[0]
+        leaves = element.flatten(value)
+        found = [_ragged(leaf, dtype) if kind else leaf for leaf, kind in zip(leaves, kinds)]
+        return element.pack(layout.spec, found)
+
+    return make
+
+
+def _ragged(leaf: Any, dtype: Any) -> Any:
+    from_tensor = OPERATIONS["exported"]("RaggedTensor").from_tensor
+    if leaf.shape.rank is None:
+        raise value_error("TW203", "ragged_batch needs elements of known rank")
+    if leaf.shape.rank < 2:
+        return leaf
+    return from_tensor(leaf, ragged_rank=leaf.shape.rank - 1, row_splits_dtype=dtype)

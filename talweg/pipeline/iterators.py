@@ -1,0 +1,428 @@
+"""Iterators over datasets, eager and in graphs, and Optional, which holds an element or none.
+
+In eager execution an iterator holds a `Cursor`.  In a graph it is a tensor that stands for a cursor
+when the graph runs; taking an element is an operation with an effect, so it happens once, in the
+order of the program.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.dtypes import bool_, variant
+from talweg.core.errors import (
+    InvalidArgumentError,
+    OutOfRangeError,
+    compose,
+)
+from talweg.core.spec import TypeSpec
+from talweg.eager.structured import Variant
+from talweg.eager.tensor import EagerTensor, wrap
+from talweg.pipeline import element
+from talweg.pipeline.element import Layout
+from talweg.pipeline.run import VARIANT_SPEC, End, Next
+from talweg.prims.host import host_call
+
+
+class Cursor:
+    """A place in a dataset, for one user or several threads."""
+
+    __slots__ = ("__weakref__", "_ahead", "_lock", "_step", "layout", "taken")
+
+    def __init__(self, step: Next, layout: Layout):
+        self._step, self.layout = step, layout
+        self._ahead: list = []
+        self._lock = threading.RLock()
+        self.taken = 0  # elements given so far
+
+    def next(self) -> tuple:
+        """The next element; raises End."""
+        with self._lock:
+            if self._ahead:
+                flat = self._ahead.pop()
+            else:
+                flat = self._step()
+            self.taken += 1
+            return flat
+
+    def more(self) -> bool:
+        """Whether there is a next element, which is kept for `next`."""
+        with self._lock:
+            if not self._ahead:
+                try:
+                    self._ahead.append(self._step())
+                except End:
+                    return False
+            return True
+
+
+def unwrapped(value: Any) -> Any:
+    """What a variant holds."""
+    return value.value if type(value) is Variant else value
+
+
+# -- operations of graphs
+
+
+class Operation:
+    """What an operation on iterators does when a graph runs."""
+
+    def __init__(self, tf_type: str, avals: tuple, call: Any):
+        self.tf_type, self.avals, self.call = tf_type, avals, call
+
+    def __call__(self, *values: Any) -> tuple:
+        return self.call(*values)
+
+
+def applied(tf_type: str, avals: list, call: Any, *operands: Any) -> tuple:
+    """The results of an operation with an effect."""
+    return host_call(*operands, call=Operation(tf_type, tuple(avals), call))
+
+
+def in_graph() -> bool:
+    """Whether what is called now belongs into a graph."""
+    return dispatch.context.base is not None
+
+
+def avals_of(layout: Layout) -> list[Aval]:
+    """What graphs know of the tensors of an element."""
+    specs = [part for leaf in layout.flat for part in element.part_specs(leaf)]
+    return [
+        Aval(None if spec.shape.rank is None else spec.shape.as_tuple(), spec.dtype)
+        for spec in specs
+    ]
+
+
+def element_in_graph(layout: Layout, tensors: tuple) -> Any:
+    """An element of the tensors it consists of."""
+    remaining, leaves = list(tensors), []
+    for spec in layout.flat:
+        count = len(element.part_specs(spec))
+        leaves.append(element.composite(spec, remaining[:count]))
+        del remaining[:count]
+    return element.pack(layout.spec, leaves)
+
+
+def end_of_sequence() -> Exception:
+    """The error of `get_next` at the end."""
+    return OutOfRangeError(None, None, compose("TW209", "End of sequence"))
+
+
+class Iterator:
+    """An iterator over a dataset (`tf.data.Iterator`): `iter(dataset)` makes it.
+
+    `next(iterator)` raises StopIteration at the end, `get_next()` OutOfRangeError.
+
+    >>> import talweg as tf
+    >>> iterator = iter(tf.data.Dataset.range(2))
+    >>> [int(next(iterator)), int(iterator.get_next())]
+    [0, 1]
+    """
+
+    def __init__(self, dataset: Any = None, components: Any = None, element_spec: Any = None):
+        self._variant: Any = None
+        self._key: tuple | None = None
+        if dataset is None:
+            self._layout = Layout(element_spec)
+            self._take_variant(components[0] if isinstance(components, list) else components)
+            return
+        self._layout = dataset.stage.layout
+        self._cursor: Any = None
+        if in_graph():
+            layout = self._layout
+
+            def begin(bound: Any) -> tuple:
+                return (Variant(Cursor(unwrapped(bound).start(), layout)),)
+
+            (self._variant,) = applied(
+                "AnonymousIteratorV3", [Aval((), variant)], begin, dataset._variant_tensor
+            )
+        else:
+            self._cursor = Cursor(dataset.bound().start(), self._layout)
+
+    def _take_variant(self, tensor: Any) -> None:
+        self._cursor = unwrapped(tensor._array) if type(tensor) is EagerTensor else None
+        self._variant = None if self._cursor is not None else tensor
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the elements."""
+        return self._layout.spec
+
+    @property
+    def _type_spec(self) -> IteratorSpec:
+        return IteratorSpec(self._layout.spec)
+
+    # -- as a nest of one variant tensor, so that functions take it as an argument
+
+    @property
+    def trace_key(self) -> Any:
+        """What distinguishes traces for iterators."""
+        return self._layout.key
+
+    @property
+    def iterator_tensor(self) -> Any:
+        """The tensor that stands for it."""
+        if self._variant is None:
+            self._variant = EagerTensor(Variant(self._cursor))
+        return self._variant
+
+    def _flat_components(self) -> list:
+        return [self.iterator_tensor]
+
+    def _with_components(self, parts: list) -> Iterator:
+        found = object.__new__(type(self))
+        found._layout, found._key, found._cursor = self._layout, None, None
+        found._take_variant(parts[0])
+        return found
+
+    # -- elements
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        if self._cursor is None or in_graph():
+            return self.get_next()
+        try:
+            return self._layout.value(self._cursor.next())
+        except End:
+            raise StopIteration from None
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element; OutOfRangeError at the end."""
+        if self._cursor is not None and not in_graph():
+            try:
+                return self._layout.value(self._cursor.next())
+            except End:
+                raise end_of_sequence() from None
+        layout = self._layout
+
+        def take(cursor: Any) -> tuple:
+            try:
+                return tuple(layout.parts(unwrapped(cursor).next()))
+            except End:
+                raise end_of_sequence() from None
+
+        avals = avals_of(layout)
+        tensors = applied("IteratorGetNext", avals, take, self.iterator_tensor)
+        return element_in_graph(layout, tensors)
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element as an `Optional`, which is empty at the end."""
+        if self._cursor is not None and not in_graph():
+            flat = None
+            if self._cursor.more():
+                flat = self._cursor.next()
+            return Optional(self._layout, flat)
+
+        def take(cursor: Any) -> tuple:
+            cursor = unwrapped(cursor)
+            flat = cursor.next() if cursor.more() else None
+            return (Variant(Optional(cursor.layout, flat)),)
+
+        (tensor,) = applied(
+            "IteratorGetNextAsOptional", [Aval((), variant)], take, self.iterator_tensor
+        )
+        return OptionalSpec(self._layout.spec).from_variant(tensor)
+
+    def traced_steps(self) -> tuple:
+        """For a loop in a graph: what says whether there is an element, and what takes it."""
+
+        def more() -> Any:
+            call = lambda cursor: (wrap(unwrapped(cursor).more())._array,)  # noqa: E731
+            return applied("IteratorHasNext", [Aval((), bool_)], call, self.iterator_tensor)[0]
+
+        return more, self.get_next
+
+    # -- checkpoints: a place is the number of elements taken
+
+    def _serialize_to_tensors(self) -> dict:
+        return {"_ITERATOR": wrap(element.np.int64(self._cursor.taken))}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.{type(self).__name__} object at {hex(id(self))}>"
+
+
+class OwnedIterator(Iterator):
+    """The iterators of eager execution and functions."""
+
+
+class NumpyIterator:
+    """An iterator whose elements are arrays (`tf.data.NumpyIterator`)."""
+
+    __slots__ = ("__weakref__", "_cursor", "_layout")
+
+    def __init__(self, dataset: Any):
+        self._layout = dataset.stage.layout
+        self._cursor = Cursor(dataset.bound().start(), self._layout)
+
+    def __iter__(self) -> NumpyIterator:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return self._layout.numpy(self._cursor.next())
+        except End:
+            raise StopIteration from None
+
+    next = __next__
+
+
+class IteratorSpec(TypeSpec):
+    """The spec of an iterator: that of its elements (`tf.data.IteratorSpec`).
+
+    >>> import talweg as tf
+    >>> tf.data.IteratorSpec(tf.TensorSpec([], tf.int64))
+    IteratorSpec(TensorSpec(shape=(), dtype=tf.int64, name=None))
+    """
+
+    __slots__ = ("_element_spec",)
+    variant_spec = VARIANT_SPEC
+
+    def __init__(self, element_spec: Any):
+        self._element_spec = element_spec
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the elements."""
+        return self._element_spec
+
+    @property
+    def value_type(self) -> type:
+        """`OwnedIterator`."""
+        return OwnedIterator
+
+    def _serialize(self) -> tuple:
+        return (self._element_spec,)
+
+    def _of(self, value: Any) -> IteratorSpec | None:
+        return self.from_value(value) if isinstance(value, Iterator) else None
+
+    def from_variant(self, tensor: Any) -> Iterator:
+        """The iterator that a tensor stands for."""
+        return OwnedIterator(components=tensor, element_spec=self._element_spec)
+
+    @staticmethod
+    def from_value(value: Iterator) -> IteratorSpec:
+        """The spec of an iterator."""
+        return IteratorSpec(value.element_spec)
+
+
+class Optional:
+    """An element, or none (`tf.experimental.Optional`)."""
+
+    def __init__(self, layout: Layout, flat: tuple | None, tensor: Any = None):
+        self._layout, self._flat, self._variant = layout, flat, tensor
+
+    @staticmethod
+    def empty(element_spec: Any) -> Optional:
+        """One without an element, which would have this spec."""
+        return Optional(Layout(element_spec), None)
+
+    @staticmethod
+    def from_value(value: Any) -> Optional:
+        """One with an element."""
+        value = element.converted(value)
+        layout = Layout(element.specs_of(value))
+        leaves = element.flatten(value)
+        if in_graph():
+            parts = [part for leaf in leaves if leaf is not None
+                     for part in (leaf._flat_components() if hasattr(leaf, "_flat_components")
+                                  else [leaf])]  # fmt: skip
+
+            def make(*arrays: Any) -> tuple:
+                return (Variant(Optional(layout, layout.whole(list(arrays)))),)
+
+            (tensor,) = applied("OptionalFromValue", [Aval((), variant)], make, *parts)
+            return Optional(layout, None, tensor)
+        return Optional(layout, tuple([element.content_of(leaf) for leaf in leaves]))
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of the element."""
+        return self._layout.spec
+
+    @property
+    def _type_spec(self) -> OptionalSpec:
+        return OptionalSpec(self._layout.spec)
+
+    @property
+    def trace_key(self) -> Any:
+        """What distinguishes traces."""
+        return self._layout.key
+
+    def _flat_components(self) -> list:
+        return [EagerTensor(Variant(self)) if self._variant is None else self._variant]
+
+    def _with_components(self, parts: list) -> Optional:
+        return OptionalSpec(self._layout.spec).from_variant(parts[0])
+
+    def has_value(self, name: str | None = None) -> Any:
+        """Whether there is an element, a bool tensor."""
+        if self._variant is None:
+            return wrap(element.np.bool_(self._flat is not None))
+        call = lambda found: (element.np.bool_(unwrapped(found)._flat is not None),)  # noqa: E731
+        return applied("OptionalHasValue", [Aval((), bool_)], call, self._variant)[0]
+
+    def get_value(self, name: str | None = None) -> Any:
+        """The element; InvalidArgumentError if there is none."""
+        if self._variant is None:
+            return self._layout.value(self._given())
+        layout = self._layout
+        call = lambda found: tuple(layout.parts(unwrapped(found)._given()))  # noqa: E731
+        tensors = applied("OptionalGetValue", avals_of(layout), call, self._variant)
+        return element_in_graph(layout, tensors)
+
+    def _given(self) -> tuple:
+        if self._flat is None:
+            raise InvalidArgumentError(
+                None, None, compose("TW209", "The given optional does not have a value.")
+            )
+        return self._flat
+
+    def numpy_elements(self) -> Any:
+        """Itself, as `as_numpy_iterator` gives it."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"tf.experimental.Optional(element_spec={self.element_spec!r})"
+
+
+class OptionalSpec(TypeSpec):
+    """The spec of an Optional (`tf.OptionalSpec`)."""
+
+    __slots__ = ("_element_spec",)
+    variant_spec = VARIANT_SPEC
+
+    def __init__(self, element_spec: Any):
+        self._element_spec = element_spec
+
+    @property
+    def value_type(self) -> type:
+        """`tf.experimental.Optional`."""
+        return Optional
+
+    def _serialize(self) -> tuple:
+        return (self._element_spec,)
+
+    def _of(self, value: Any) -> OptionalSpec | None:
+        return self.from_value(value) if isinstance(value, Optional) else None
+
+    def from_variant(self, tensor: Any) -> Optional:
+        """The Optional that a tensor stands for."""
+        if type(tensor) is EagerTensor:
+            return unwrapped(tensor._array)
+        return Optional(Layout(self._element_spec), None, tensor)
+
+    def from_content(self, content: Any) -> Optional:
+        """Itself."""
+        return content
+
+    @staticmethod
+    def from_value(value: Optional) -> OptionalSpec:
+        """The spec of an Optional."""
+        return OptionalSpec(value.element_spec)

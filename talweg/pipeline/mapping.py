@@ -1,0 +1,309 @@
+"""Stages that apply functions to elements: map, filter, take_while, scan, enumerate, unique, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import bool_, int64
+from talweg.core.errors import FailedPreconditionError, OpError, compose, type_error, value_error
+from talweg.core.spec import TensorSpec
+from talweg.pipeline import element
+from talweg.pipeline.element import Layout
+from talweg.pipeline.function import DataFunction
+from talweg.pipeline.parallel import in_parallel
+from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.stage import Stage
+
+
+class Map(Stage):
+    """A function of each element."""
+
+    name = "_MapDataset"
+
+    def __init__(self, source: Any, function: Callable[..., Any], parallel: Any = None):
+        self.function = DataFunction(function, [source.layout], "Dataset.map()")
+        super().__init__(self.function.layout, source)
+        self.parallel = parallel
+        if parallel is not None:
+            self.name = "_ParallelMapDataset"
+
+    def leaves(self) -> list:
+        """What the function captured."""
+        return self.function.leaves()
+
+    def size(self, run: Run) -> int:
+        """That of its input."""
+        return self.inputs[0].size(run)
+
+    def start(self, run: Run) -> Next:
+        """Call the function; in threads where this is asked for and pays."""
+        step, call = self.inputs[0].start(run), self.function.run_with(run)
+        if self.parallel is not None and self.function.waits:
+            return in_parallel(step, call, run.number(self.parallel))
+        return lambda: call(step())
+
+
+class Filter(Stage):
+    """The elements for which a function is true."""
+
+    name = "_FilterDataset"
+
+    def __init__(self, source: Any, predicate: Callable[..., Any]):
+        super().__init__(source.layout, source)
+        self.function = _predicate(predicate, source.layout, "filter")
+
+    def leaves(self) -> list:
+        """What the predicate captured."""
+        return self.function.leaves()
+
+    def start(self, run: Run) -> Next:
+        """Pass over those for which it is false."""
+        source = self.inputs[0].start(run)
+        call = self.function.run_with(run)
+
+        def step() -> tuple:
+            while True:
+                flat = source()
+                if call(flat)[0]:
+                    return flat
+
+        return step
+
+
+def _predicate(predicate: Callable[..., Any], layout: Layout, what: str) -> DataFunction:
+    """A traced function that gives one truth value; ValueError if it does not."""
+    found = DataFunction(predicate, [layout], f"Dataset.{what}()")
+    spec = found.layout.spec
+    scalar = isinstance(spec, TensorSpec) and spec.dtype is bool_ and spec.shape.rank in (0, None)
+    if not scalar:
+        raise value_error(
+            "TW104",
+            f"Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its "
+            f"return type is {spec!r}.",
+        )
+    return found
+
+
+class TakeWhile(Filter):
+    """The elements before the first for which a function is false."""
+
+    name = "_TakeWhileDataset"
+
+    def start(self, run: Run) -> Next:
+        """End there."""
+        source = self.inputs[0].start(run)
+        call, ended = self.function.run_with(run), False
+
+        def step() -> tuple:
+            nonlocal ended
+            if ended:
+                raise End
+            flat = source()
+            if not call(flat)[0]:
+                ended = True
+                raise End
+            return flat
+
+        return step
+
+
+class Enumerate(Stage):
+    """Elements with their numbers."""
+
+    name = "_ZipDataset"
+
+    def __init__(self, source: Any, start: Any):
+        super().__init__(Layout((TensorSpec((), int64), source.layout.spec)), source)
+        self.first = int(start)
+
+    def size(self, run: Run) -> int:
+        """That of its input."""
+        return self.inputs[0].size(run)
+
+    def start(self, run: Run) -> Next:
+        """Count."""
+        source, place, number = self.inputs[0].start(run), self.first - 1, np.int64
+
+        def step() -> tuple:
+            nonlocal place
+            flat = source()
+            place += 1
+            return (number(place), *flat)
+
+        return step
+
+
+class Scan(Stage):
+    """A function of a state and each element, which gives a new state and an element."""
+
+    name = "_ScanDataset"
+
+    def __init__(self, source: Any, initial: Any, function: Callable[..., Any]):
+        self.initial, self.function = settled(
+            initial, function, source.layout, "Dataset.scan()", gives_element=True
+        )
+        super().__init__(Layout(self.function.layout.spec[1]), source)
+
+    def leaves(self) -> list:
+        """The first state, and what the function captured."""
+        return [*element.flatten(self.initial), *self.function.leaves()]
+
+    def size(self, run: Run) -> int:
+        """That of its input."""
+        return self.inputs[0].size(run)
+
+    def start(self, run: Run) -> Next:
+        """Carry the state."""
+        source, call = self.inputs[0].start(run), self.function.run_several(run)
+        state = tuple([run.array(leaf) for leaf in element.flatten(self.initial)])
+        count = len(state)
+
+        def step() -> tuple:
+            nonlocal state
+            found = call(state, source())
+            state = found[:count]
+            return found[count:]
+
+        return step
+
+
+def settled(
+    initial: Any, function: Callable[..., Any], layout: Layout, what: str, gives_element: bool
+) -> tuple[Any, DataFunction]:
+    """The initial state as tensors, and the traced function of state and element.
+
+    Shapes of the state that the function does not keep become unknown.  TypeError where it changes
+    structure or dtypes.
+    """
+    initial = element.converted(initial)
+    spec = element.specs_of(initial)
+    while True:
+        state = Layout(spec)
+        made = DataFunction(function, [state, layout], what)
+        after = made.layout.spec
+        if gives_element:
+            if not isinstance(after, tuple) or len(after) != 2:
+                raise type_error(
+                    "TW208", f"{what}: the function must return a pair of state and element, but "
+                    f"returns {after!r}",
+                )  # fmt: skip
+            after = after[0]
+        loosened = _loosened(spec, after, what)
+        if loosened == spec:
+            return initial, made
+        spec = loosened
+
+
+def _loosened(before: Any, after: Any, what: str) -> Any:
+    """The spec that both have; TypeError where structures or dtypes differ."""
+    one, other = element.flatten(before), element.flatten(after)
+    same = element.text_of(element.pack(before, [0] * len(one))) == element.text_of(
+        element.pack(after, [0] * len(other))
+    )
+    if not same:
+        raise type_error(
+            "TW208", f"The element structure for the new state must match the initial state: "
+            f"{what} expected {before!r}, got {after!r}",
+        )  # fmt: skip
+    found = []
+    for first, second in zip(one, other):
+        merged = first.most_specific_common_supertype([second])
+        if merged is None:
+            raise type_error(
+                "TW102", f"The element types for the new state must match the initial state. "
+                f"{what} expected {first!r}; got {second!r}.",
+            )  # fmt: skip
+        found.append(merged)
+    return element.pack(before, found)
+
+
+class Unique(Stage):
+    """Each value once, in the order of first appearance."""
+
+    name = "_UniqueDataset"
+
+    def __init__(self, source: Any):
+        super().__init__(source.layout, source)
+
+    def start(self, run: Run) -> Next:
+        """Remember what was there."""
+        source = self.inputs[0].start(run)
+        seen: set = set()
+
+        def step() -> tuple:
+            while True:
+                flat = source()
+                array = np.asarray(flat[0])
+                key = (
+                    tuple(array.reshape(-1).tolist()) if array.dtype == object else array.tobytes()
+                )
+                if (array.shape, key) not in seen:
+                    seen.add((array.shape, key))
+                    return flat
+
+        return step
+
+
+class IgnoreErrors(Stage):
+    """The elements that can be computed."""
+
+    name = "_IgnoreErrorsDataset"
+
+    def __init__(self, source: Any, report: Callable[[str], None] | None):
+        super().__init__(source.layout, source)
+        self.report = report
+
+    def start(self, run: Run) -> Next:
+        """Pass over errors."""
+        source, report = self.inputs[0].start(run), self.report
+
+        def step() -> tuple:
+            while True:
+                try:
+                    return source()
+                except OpError as error:
+                    if report is not None:
+                        report(str(error))
+
+        return step
+
+
+class AssertCardinality(Stage):
+    """The elements of a dataset whose number is known to the user."""
+
+    name = "_AssertCardinalityDataset"
+
+    def __init__(self, source: Any, expected: int):
+        super().__init__(source.layout, source)
+        self.expected = expected
+
+    def size(self, run: Run) -> int:
+        """What the user says."""
+        return self.expected
+
+    def start(self, run: Run) -> Next:
+        """Count; FailedPreconditionError where it is wrong."""
+        source, count, expected = self.inputs[0].start(run), 0, self.expected
+
+        def step() -> tuple:
+            nonlocal count
+            try:
+                flat = source()
+            except End:
+                if 0 <= expected != count:
+                    raise _wrong(expected, count) from None
+                raise
+            count += 1
+            if 0 <= expected < count:
+                raise _wrong(expected, count)
+            return flat
+
+        return step
+
+
+def _wrong(expected: int, count: int) -> OpError:
+    text = f"Input dataset was expected to contain {expected} elements but contained "
+    return FailedPreconditionError(None, None, compose("TW207", text + f"{count} elements."))

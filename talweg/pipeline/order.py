@@ -1,0 +1,447 @@
+"""Stages that choose and order elements: take, skip, shard, repeat, shuffle, concatenate.
+
+`shuffle` gives TensorFlow's order for the same seeds: a buffer of `size` places, filled from the
+front; each element is drawn from the occupied places by a 32-bit number of a Philox stream modulo
+their number, and its place is taken by the first.  Every pass has seeds of its own, the next two
+numbers of the stream that the two given seeds start; with `reshuffle_each_iteration=False` the
+given seeds themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from talweg.kernels.random_bits import MASK64, blocks
+from talweg.kernels.random_streams import Stream, unforeseeable
+from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.stage import (
+    INFINITE,
+    UNKNOWN,
+    PassOn,
+    Rows,
+    Stage,
+    as_numbers,
+    start_rows,
+    times,
+    total,
+)
+
+NOTHING = range(0)
+
+
+class Take(PassOn):
+    """The first elements; all of them for a negative count."""
+
+    name = "_TakeDataset"
+
+    def __init__(self, source: Any, count: Any):
+        super().__init__(source)
+        self.count = count
+
+    def leaves(self) -> list:
+        """The count."""
+        return [self.count]
+
+    def size(self, run: Run) -> int:
+        """At most the count."""
+        size, count = self.inputs[0].size(run), run.number(self.count)
+        if count < 0 or size == 0 or count == 0:
+            return size if count < 0 else 0
+        return count if size == INFINITE else size if size == UNKNOWN else min(size, count)
+
+    def rows(self, run: Run) -> Rows | None:
+        """The first ones."""
+        rows = self.inputs[0].rows(run)
+        left = run.number(self.count)
+        if rows is None or left < 0:
+            return rows
+        order = rows.order
+
+        def first(count: int) -> Any:
+            nonlocal left
+            if not left:
+                return NOTHING
+            found = order(min(count, left))
+            left = left - len(found) if len(found) else 0
+            return found
+
+        return rows.ordered(first)
+
+    def start(self, run: Run) -> Next:
+        """Count down."""
+        rows = self.rows(run)
+        if rows is not None:
+            return start_rows(rows)
+        step, left = self.inputs[0].start(run), run.number(self.count)
+        if left < 0:
+            return step
+
+        def first() -> tuple:
+            nonlocal left
+            if not left:
+                raise End
+            left -= 1
+            return step()
+
+        return first
+
+
+class Skip(PassOn):
+    """All but the first elements; none for a negative count."""
+
+    name = "_SkipDataset"
+
+    def __init__(self, source: Any, count: Any):
+        super().__init__(source)
+        self.count = count
+
+    def leaves(self) -> list:
+        """The count."""
+        return [self.count]
+
+    def size(self, run: Run) -> int:
+        """What is left."""
+        size, count = self.inputs[0].size(run), run.number(self.count)
+        if count < 0:
+            return 0
+        return size if size < 0 else max(0, size - count)
+
+    def rows(self, run: Run) -> Rows | None:
+        """The last ones."""
+        rows = self.inputs[0].rows(run)
+        if rows is None:
+            return None
+        order, left = rows.order, run.number(self.count)
+        if left < 0:
+            return rows.ordered(lambda count: NOTHING)
+
+        def last(count: int) -> Any:
+            nonlocal left
+            while left:
+                found = order(min(left, 1 << 16))
+                left = left - len(found) if len(found) else 0
+            return order(count)
+
+        return rows.ordered(last)
+
+    def start(self, run: Run) -> Next:
+        """Pass over the first ones."""
+        rows = self.rows(run)
+        if rows is not None:
+            return start_rows(rows)
+        step, left = self.inputs[0].start(run), run.number(self.count)
+        if left < 0:
+            return _ended
+
+        def last() -> tuple:
+            nonlocal left
+            while left:
+                left -= 1
+                step()
+            return step()
+
+        return last
+
+
+def _ended() -> tuple:
+    raise End
+
+
+class Shard(PassOn):
+    """Every n-th element, from one of the first n on."""
+
+    name = "_ShardDataset"
+
+    def __init__(self, source: Any, count: Any, index: Any):
+        super().__init__(source)
+        self.count, self.index = count, index
+
+    def leaves(self) -> list:
+        """Number of shards and which one."""
+        return [self.count, self.index]
+
+    def size(self, run: Run) -> int:
+        """About a part."""
+        size = self.inputs[0].size(run)
+        count, index = run.number(self.count), run.number(self.index)
+        return size if size < 0 else max(0, (size - index + count - 1) // count)
+
+    def rows(self, run: Run) -> Rows | None:
+        """Every n-th one."""
+        rows = self.inputs[0].rows(run)
+        if rows is None:
+            return None
+        order = rows.order
+        parts, wait = run.number(self.count), run.number(self.index)
+
+        def every(count: int) -> Any:
+            nonlocal wait
+            while True:
+                found = as_numbers(order(count * parts))
+                if not len(found):
+                    return NOTHING
+                kept = found[wait::parts]
+                wait = (wait - len(found)) % parts
+                if len(kept):
+                    return kept
+
+        return rows.ordered(every)
+
+    def start(self, run: Run) -> Next:
+        """Pass over the others."""
+        rows = self.rows(run)
+        if rows is not None:
+            return start_rows(rows)
+        step = self.inputs[0].start(run)
+        parts, wait = run.number(self.count), run.number(self.index)
+        others = wait
+
+        def every() -> tuple:
+            nonlocal others
+            while others:
+                step()
+                others -= 1
+            found = step()
+            others = parts - 1
+            return found
+
+        return every
+
+
+class Repeat(PassOn):
+    """The elements again and again; for ever for a negative count."""
+
+    name = "_RepeatDataset"
+
+    def __init__(self, source: Any, count: Any):
+        super().__init__(source)
+        self.count = count
+
+    def leaves(self) -> list:
+        """The count."""
+        return [self.count]
+
+    def size(self, run: Run) -> int:
+        """That many times as many."""
+        count = run.number(self.count)
+        return times(self.inputs[0].size(run), INFINITE if count < 0 else count)
+
+    def rows(self, run: Run) -> Rows | None:
+        """All of them, begun anew each time."""
+        source = self.inputs[0]
+        first = source.rows(run)
+        if first is None:
+            return None
+        left, order = run.number(self.count), first.order
+        if not left:
+            return first.ordered(lambda count: NOTHING)
+        found_any = False
+
+        def again(count: int) -> Any:
+            nonlocal left, order, found_any
+            while True:
+                found = order(count)
+                if len(found):
+                    found_any = True
+                    return _filled(found, count)
+                if left == 1 or not found_any:
+                    return NOTHING
+                left -= 1
+                found_any = False
+                order = source.rows(run).order
+
+        def _filled(found: Any, count: int) -> Any:
+            """Go on with the next repetition, so that batches are whole."""
+            nonlocal left, order
+            parts = [found]
+            missing = count - len(found)
+            while missing:
+                more = order(missing)
+                if not len(more):
+                    if left == 1:
+                        break
+                    left -= 1
+                    order = source.rows(run).order
+                    more = order(missing)
+                    if not len(more):
+                        break
+                parts.append(more)
+                missing -= len(more)
+            return found if len(parts) == 1 else np.concatenate([as_numbers(p) for p in parts])
+
+        return first.ordered(again)
+
+    def start(self, run: Run) -> Next:
+        """Begin anew at the end."""
+        rows = self.rows(run)
+        if rows is not None:
+            return start_rows(rows)
+        source, left = self.inputs[0], run.number(self.count)
+        if not left:
+            return _ended
+        step, found_any = source.start(run), False
+
+        def again() -> tuple:
+            nonlocal step, left, found_any
+            while True:
+                try:
+                    found = step()
+                except End:
+                    if left == 1 or (not found_any and left < 0):
+                        raise
+                    left -= 1
+                    found_any = False
+                    step = source.start(run)
+                    continue
+                found_any = True
+                return found
+
+        return again
+
+
+class Concatenate(Stage):
+    """The elements of one dataset, then those of another."""
+
+    name = "_ConcatenateDataset"
+
+    def size(self, run: Run) -> int:
+        """Both together."""
+        return total([source.size(run) for source in self.inputs])
+
+    def start(self, run: Run) -> Next:
+        """One after the other."""
+        waiting = list(self.inputs)
+        step = waiting.pop(0).start(run)
+
+        def after() -> tuple:
+            nonlocal step
+            while True:
+                try:
+                    return step()
+                except End:
+                    if not waiting:
+                        raise
+                step = waiting.pop(0).start(run)
+
+        return after
+
+
+# -- shuffling
+
+
+def draws(first: int, second: int) -> Iterator[int]:
+    """The 32-bit numbers of the Philox stream of two seeds."""
+    stream = Stream(first & MASK64, (second & MASK64) << 64)
+    if first == 0 and second == 0:
+        stream = unforeseeable()
+    place, count = 0, 2
+    while True:
+        yield from blocks(stream, place, count).reshape(-1).tolist()
+        place, count = place + count, min(2 * count, 4096)
+
+
+def next_seeds(numbers: Iterator[int]) -> tuple[int, int]:
+    """Two seeds from a stream."""
+    return next(numbers), next(numbers)
+
+
+class Shuffle(PassOn):
+    """The elements in random order, drawn from a buffer."""
+
+    name = "_ShuffleDataset"
+
+    def __init__(self, source: Any, buffer_size: Any, seeds: tuple, reshuffle: bool):
+        super().__init__(source)
+        self.buffer_size, self.seeds, self.reshuffle = buffer_size, seeds, reshuffle
+
+    def leaves(self) -> list:
+        """The size of the buffer."""
+        return [self.buffer_size]
+
+    def _draws(self, run: Run) -> Iterator[int]:
+        """The random numbers of one pass."""
+        first, second = self.seeds
+        if not self.reshuffle:
+            if (first, second) == (0, 0):
+                first, second = run.keep(self, lambda: next_seeds(draws(0, 0)))
+            return draws(first, second)
+        return draws(*next_seeds(run.keep(self, lambda: draws(first, second))))
+
+    def rows(self, run: Run) -> Rows | None:
+        """The numbers of rows, shuffled."""
+        rows = self.inputs[0].rows(run)
+        if rows is None:
+            return None
+        order, waiting = rows.order, iter(())
+
+        def pull() -> int:
+            nonlocal waiting
+            for number in waiting:
+                return number
+            found = as_numbers(order(4096))
+            if not len(found):
+                raise End
+            waiting = iter(found.tolist())
+            return next(waiting)
+
+        step = shuffled(pull, run.number(self.buffer_size), lambda: self._draws(run))
+
+        def shuffled_order(count: int) -> np.ndarray:
+            found = []
+            try:
+                for _ in range(count):
+                    found.append(step())
+            except End:
+                pass
+            return np.array(found, np.int64)
+
+        return rows.ordered(shuffled_order)
+
+    def start(self, run: Run) -> Next:
+        """From the buffer."""
+        rows = self.rows(run)
+        if rows is not None:
+            return start_rows(rows)
+        source = self.inputs[0].start(run)
+        return shuffled(source, run.number(self.buffer_size), lambda: self._draws(run))
+
+
+def shuffled(
+    pull: Callable[[], Any], size: int, begin: Callable[[], Iterator[int]]
+) -> Callable[[], Any]:
+    """What `pull` gives, drawn from a buffer of `size` places (any number, if negative)."""
+    buffer: list = []
+    numbers: Any = None
+    start = end = 0  # the occupied places, modulo the size of the buffer
+    ended = False
+
+    def step() -> Any:
+        nonlocal numbers, start, end, ended
+        if numbers is None:
+            numbers = begin()
+        while not ended and (size < 0 or end - start < size):
+            try:
+                item = pull()
+            except End:
+                ended = True
+                break
+            if size < 0 or end < size:
+                buffer.append(item)
+            else:
+                buffer[end % size] = item
+            end += 1
+        if start == end:
+            raise End
+        ring = len(buffer)
+        place = (start + next(numbers) % (end - start)) % ring
+        first = start % ring
+        found = buffer[place]
+        buffer[place] = buffer[first]
+        buffer[first] = None
+        start += 1
+        return found
+
+    return step

@@ -1,0 +1,226 @@
+"""Background work: prefetching, and functions called in several threads.
+
+A worker holds what it works on and a `Channel`, never the iterator; the iterator holds the channel
+through a `Holder`, and when that goes, for whatever reason, the workers are told to stop.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.pipeline.run import End, Next
+
+AUTOTUNE = -1
+AHEAD = 8  # elements prefetched where the number is left to us
+WORKERS = 8  # threads where the number is left to us
+
+
+class Channel:
+    """Results on their way from one thread to another, in order."""
+
+    def __init__(self, size: int):
+        self.size = size
+        self.results: deque = deque()
+        self.changed = threading.Condition()
+        self.waiting = 0  # threads that wait for a change
+        self.stopped = False
+
+    def put(self, result: tuple) -> bool:
+        """Add a result when there is room; False once nobody wants any."""
+        results = self.results
+        if len(results) >= self.size:
+            with self.changed:
+                self.waiting += 1
+                while len(results) >= self.size and not self.stopped:
+                    self.changed.wait()
+                self.waiting -= 1
+        if self.stopped:
+            return False
+        results.append(result)
+        self._tell()
+        return True
+
+    def get(self) -> tuple:
+        """The next result, when it is there."""
+        results = self.results
+        while True:
+            try:
+                found = results.popleft()
+                break
+            except IndexError:
+                with self.changed:
+                    self.waiting += 1
+                    while not results:
+                        self.changed.wait()
+                    self.waiting -= 1
+        if self.waiting and len(results) <= self.size // 2:
+            self._tell()
+        return found
+
+    def _tell(self) -> None:
+        if self.waiting:
+            with self.changed:
+                self.changed.notify_all()
+
+    def stop(self) -> None:
+        """Let the workers end."""
+        with self.changed:
+            self.stopped = True
+            self.results.clear()
+            self.changed.notify_all()
+
+
+class Holder:
+    """Keeps workers going as long as somebody keeps it."""
+
+    __slots__ = ("__weakref__", "channel")
+
+    def __init__(self, channel: Any):
+        self.channel = channel
+
+    def __del__(self) -> None:
+        self.channel.stop()
+
+
+def in_background(source: Next, size: int) -> Next:
+    """Elements computed ahead by a thread, `size` at most; errors arrive at their places."""
+    size = AHEAD if size < 0 else size
+    holder: Any = None
+    ended = False
+
+    def step() -> tuple:
+        nonlocal holder, ended
+        if ended:
+            raise End
+        if holder is None:
+            holder = Holder(Channel(size))
+            _thread("talweg-prefetch", _fetch, source, holder.channel)
+        flat, error = holder.channel.get()
+        if error is None:
+            return flat
+        if type(error) is End:
+            ended = True
+            holder = None
+        raise error
+
+    return step
+
+
+def _fetch(source: Next, channel: Channel) -> None:
+    """A worker: element after element, until the end or until nobody wants any."""
+    dispatch.context.base, dispatch.context.recorders = None, ()
+    while True:
+        try:
+            result = (source(), None)
+        except BaseException as error:  # noqa: BLE001 -- raised where the element is asked for
+            result = (None, error.with_traceback(None))
+        if not channel.put(result) or type(result[1]) is End:
+            return
+
+
+def _thread(name: str, target: Callable[..., None], *args: Any) -> None:
+    threading.Thread(target=target, args=args, name=name, daemon=True).start()
+
+
+# -- functions in threads
+
+
+class Pool:
+    """Threads that call one function; results are taken in the order of the calls."""
+
+    def __init__(self, call: Callable[[tuple], tuple], count: int):
+        self.call, self.count = call, count
+        self.tasks: deque = deque()
+        self.changed = threading.Condition()
+        self.stopped = False
+        self.threads = 0
+
+    def submit(self, flat: tuple) -> Task:
+        """A call, to be made when a thread is free."""
+        task = Task(flat)
+        with self.changed:
+            self.tasks.append(task)
+            if self.threads < self.count:
+                self.threads += 1
+                _thread("talweg-map", _work, self)
+            self.changed.notify()
+        return task
+
+    def stop(self) -> None:
+        """Let the threads end."""
+        with self.changed:
+            self.stopped = True
+            self.tasks.clear()
+            self.changed.notify_all()
+
+
+class Task:
+    """A call under way."""
+
+    __slots__ = ("done", "error", "flat", "result")
+
+    def __init__(self, flat: tuple):
+        self.flat: Any = flat
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.done = threading.Event()
+
+    def get(self) -> tuple:
+        """The result, when it is there; or the error."""
+        self.done.wait()
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+def _work(pool: Pool) -> None:
+    dispatch.context.base, dispatch.context.recorders = None, ()
+    while True:
+        with pool.changed:
+            while not pool.tasks and not pool.stopped:
+                pool.changed.wait()
+            if pool.stopped:
+                return
+            task = pool.tasks.popleft()
+        try:
+            task.result = pool.call(task.flat)
+        except BaseException as error:  # noqa: BLE001 -- raised where the element is asked for
+            task.error = error.with_traceback(None)
+        task.done.set()
+
+
+def in_parallel(source: Next, call: Callable[[tuple], tuple], count: int) -> Next:
+    """`call` of the elements, several at a time, in threads (`count`; negative: our choice)."""
+    count = WORKERS if count < 0 else max(1, count)
+    holder: Any = None
+    under_way: deque = deque()
+    ended: Any = None
+
+    def step() -> tuple:
+        nonlocal holder, ended
+        if holder is None:
+            holder = Holder(Pool(call, count))
+        while ended is None and len(under_way) < count:
+            try:
+                under_way.append(holder.channel.submit(source()))
+            except End as end:
+                ended = end
+            except Exception as error:
+                under_way.append(_failed(error))
+        if not under_way:
+            holder = None
+            raise End
+        return under_way.popleft().get()
+
+    return step
+
+
+def _failed(error: Exception) -> Task:
+    task = Task(())
+    task.error = error
+    task.done.set()
+    return task

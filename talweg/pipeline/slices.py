@@ -1,0 +1,157 @@
+"""Rows of leaves, and leaves of rows: what slicing, batching and unbatching do to each kind.
+
+Tensors are arrays here.  A batch of sparse tensors is a sparse tensor with one more dimension, a
+batch of ragged ones a ragged tensor with one more divided dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from talweg.core.errors import InvalidArgumentError, compose, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.spec import NoneTensorSpec, TensorSpec, TypeSpec
+from talweg.eager.composite import SparseTensor, SparseTensorSpec
+from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
+from talweg.eager.tensor import wrap
+
+
+def row_spec(spec: TypeSpec) -> TypeSpec:
+    """The spec of a row; ValueError for scalars."""
+    if isinstance(spec, NoneTensorSpec):
+        return spec
+    shape: TensorShape = spec.shape  # type: ignore[attr-defined]
+    if shape.rank == 0:
+        raise value_error(
+            "TW203", "Unbatching a tensor is only supported for rank >= 1", "tensors with rows"
+        )
+    inner = TensorShape(None) if shape.rank is None else shape[1:]
+    if isinstance(spec, SparseTensorSpec):
+        return SparseTensorSpec(inner, spec.dtype)
+    if isinstance(spec, RaggedTensorSpec):
+        return RaggedTensorSpec(inner, spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)
+    return TensorSpec(inner, spec.dtype)  # type: ignore[attr-defined]
+
+
+def batch_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
+    """The spec of a batch of leaves."""
+    if isinstance(spec, NoneTensorSpec):
+        return spec
+    if not hasattr(spec, "shape"):
+        raise value_error("TW104", f"elements of {spec!r} cannot be batched")
+    shape = TensorShape([size]).concatenate(spec.shape)  # type: ignore[attr-defined]
+    if isinstance(spec, SparseTensorSpec):
+        return SparseTensorSpec(shape, spec.dtype)
+    if isinstance(spec, RaggedTensorSpec):
+        return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
+    return TensorSpec(shape, spec.dtype)  # type: ignore[attr-defined]
+
+
+def row_of(content: Any) -> Callable[[int], Any]:
+    """What gives the rows of a content by number."""
+    if content is None:
+        return lambda place: None
+    if isinstance(content, RaggedTensor):
+        return lambda place: _ragged_row(content, place)
+    if isinstance(content, SparseTensor):
+        return _sparse_rows(content)
+    return content.__getitem__
+
+
+def _ragged_row(content: RaggedTensor, place: int) -> Any:
+    row: Any = content[place]  # type: ignore[index]
+    return row if isinstance(row, RaggedTensor) else row._array
+
+
+def _sparse_rows(content: SparseTensor) -> Callable[[int], Any]:
+    indices, values, shape = [part._array for part in content._flat_components()]
+    order = np.argsort(indices[:, 0], kind="stable")
+    indices, values = indices[order], values[order]
+    limits = np.searchsorted(indices[:, 0], np.arange(int(shape[0]) + 1))
+
+    def row(place: int) -> SparseTensor:
+        inside = slice(limits[place], limits[place + 1])
+        return SparseTensor(wrap(indices[inside, 1:]), wrap(values[inside]), wrap(shape[1:]))
+
+    return row
+
+
+# -- batches
+
+
+def stacked(items: list, spec: TypeSpec, component: int) -> Any:
+    """The batch of some contents of one spec; InvalidArgumentError where shapes differ."""
+    if type(spec) is TensorSpec:
+        return stacked_arrays(items, component)
+    if isinstance(spec, NoneTensorSpec):
+        return None
+    if isinstance(spec, SparseTensorSpec):
+        return _stacked_sparse(items)
+    return _stacked_ragged(items, spec)
+
+
+def stacked_arrays(items: list, component: int) -> np.ndarray:
+    """Arrays of one shape as one array."""
+    first = items[0]
+    shape = first.shape
+    out = np.empty((len(items), *shape), first.dtype)
+    if not shape and first.dtype != object:
+        out[:] = items
+        return out
+    for place, item in enumerate(items):
+        if item.shape != shape:
+            raise InvalidArgumentError(
+                None, None,
+                compose(
+                    "TW204",
+                    "Cannot batch tensors with different shapes in component "
+                    f"{component}. First element had shape {list(shape)} and element {place} had "
+                    f"shape {list(item.shape)}.",
+                    hint="padded_batch, ragged_batch",
+                ),
+            )  # fmt: skip
+        out[place] = item if item.ndim else item[()]
+    return out
+
+
+def _stacked_sparse(items: list) -> SparseTensor:
+    parts = [[part._array for part in item._flat_components()] for item in items]
+    indices = [
+        np.concatenate([np.full((len(where), 1), place, np.int64), where], axis=1)
+        for place, (where, _, _) in enumerate(parts)
+    ]
+    shape = np.max([shape for _, _, shape in parts], axis=0)
+    return SparseTensor(
+        wrap(np.concatenate(indices)),
+        wrap(np.concatenate([values for _, values, _ in parts])),
+        wrap(np.concatenate([[len(items)], shape]).astype(np.int64)),
+    )
+
+
+def _stacked_ragged(items: list, spec: Any) -> RaggedTensor:
+    """Ragged tensors (or, of ragged rank 0, tensors) as one with one more divided dimension."""
+    dtype = spec.row_splits_dtype.numpy_dtype
+    tensors = [_plain(item) for item in items]
+    depth = max(0, spec.ragged_rank)
+    columns = [tensor._flat_components() if isinstance(tensor, RaggedTensor) else [tensor]
+               for tensor in tensors]  # fmt: skip
+    arrays = [[part._array for part in parts] for parts in columns]
+    flat = np.concatenate([parts[0] for parts in arrays])
+    splits = []
+    for level in range(depth):
+        lengths = np.concatenate([np.diff(parts[1 + level]) for parts in arrays])
+        splits.append(_splits(lengths, dtype))
+    outer = [len(parts[1]) - 1 if len(parts) > 1 else len(parts[0]) for parts in arrays]
+    pieces = [flat, _splits(np.array(outer), dtype), *splits]
+    return RaggedTensor._with_components(cast(Any, None), [wrap(piece) for piece in pieces])
+
+
+def _splits(lengths: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(dtype)
+
+
+def _plain(item: Any) -> Any:
+    return item if hasattr(item, "_flat_components") or hasattr(item, "_array") else wrap(item)

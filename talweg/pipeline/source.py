@@ -1,0 +1,380 @@
+"""Stages that elements come from: tensors, their slices, ranges, generators, random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.dtypes import as_dtype
+from talweg.core.errors import InvalidArgumentError, OpError, UnknownError, compose, value_error
+from talweg.core.spec import NoneTensorSpec, TensorSpec
+from talweg.eager.convert import convert_to_tensor
+from talweg.pipeline import element
+from talweg.pipeline.element import Layout
+from talweg.pipeline.order import draws, next_seeds
+from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.slices import row_of, row_spec
+from talweg.pipeline.stage import (
+    INFINITE,
+    Rows,
+    Stage,
+    counting,
+    rows_of_arrays,
+    start_rows,
+)
+
+
+class Tensors(Stage):
+    """One element."""
+
+    name = "_TensorDataset"
+
+    def __init__(self, value: Any):
+        self.value = element.converted(value)
+        super().__init__(Layout(element.specs_of(self.value)))
+        self.flat_leaves = element.flatten(self.value)
+
+    def leaves(self) -> list:
+        """The tensors."""
+        return _tensors_in(self.flat_leaves)
+
+    def size(self, run: Run) -> int:
+        """One."""
+        return 1
+
+    def start(self, run: Run) -> Next:
+        """Once."""
+        given = False
+
+        def step() -> tuple:
+            nonlocal given
+            if given:
+                raise End
+            given = True
+            return tuple([resolved(run, leaf) for leaf in self.flat_leaves])
+
+        return step
+
+
+def _tensors_in(leaves: list) -> list:
+    return [
+        part
+        for leaf in leaves
+        if leaf is not None
+        for part in (leaf._flat_components() if hasattr(leaf, "_flat_components") else [leaf])
+    ]
+
+
+def resolved(run: Run, leaf: Any) -> Any:
+    """The content of a leaf, for this pass."""
+    if leaf is None:
+        return None
+    if hasattr(leaf, "stage"):
+        return leaf.bound_in(run)
+    if hasattr(leaf, "_flat_components"):
+        parts = leaf._flat_components()
+        if all([hasattr(part, "_array") for part in parts]):
+            return leaf
+        return leaf._with_components([element.wrap(run.array(part)) for part in parts])
+    return run.array(leaf)
+
+
+class TensorSlices(Stage):
+    """The slices of tensors along their first dimension."""
+
+    name = "_TensorSliceDataset"
+    moves_rows = True
+
+    def __init__(self, value: Any):
+        self.value = element.converted(value)
+        self.flat_leaves = element.flatten(self.value)
+        if not self.flat_leaves:
+            raise value_error(
+                "TW208", "Invalid `tensors`. `tensors` should not be empty, and have at least one "
+                "component",
+            )  # fmt: skip
+        specs = [row_spec(element.spec_of(leaf)) for leaf in self.flat_leaves]
+        super().__init__(Layout(element.pack(self.value, specs)))
+        self.known = self._known_length()
+
+    def _known_length(self) -> int | None:
+        """The common number of slices; ValueError where two differ."""
+        sizes = [leaf.shape[0] for leaf in self.flat_leaves
+                 if leaf is not None and leaf.shape.rank is not None]  # fmt: skip
+        known = [size for size in sizes if size is not None]
+        if len(set(known)) > 1:
+            raise value_error(
+                "TW204", f"Dimensions {known[0]} and "
+                f"{next(size for size in known if size != known[0])} are not compatible: "
+                "from_tensor_slices of tensors with different numbers of slices",
+                "equal first dimensions",
+            )  # fmt: skip
+        return known[0] if known else None
+
+    def leaves(self) -> list:
+        """The tensors."""
+        return _tensors_in(self.flat_leaves)
+
+    def _contents(self, run: Run) -> list:
+        return [resolved(run, leaf) for leaf in self.flat_leaves]
+
+    def size(self, run: Run) -> int:
+        """The first dimension."""
+        if self.known is not None:
+            return self.known
+        return self._length(self._contents(run))
+
+    def _length(self, contents: list) -> int:
+        sizes = {int(item.shape[0]) for item in contents if item is not None}
+        if len(sizes) > 1:
+            raise InvalidArgumentError(
+                None, None,
+                compose("TW204", f"from_tensor_slices: first dimensions differ: {sorted(sizes)}"),
+            )  # fmt: skip
+        return sizes.pop() if sizes else 0
+
+    def rows(self, run: Run) -> Rows | None:
+        """The rows of the arrays."""
+        if not self.layout.plain:
+            return None
+        arrays = self._contents(run)
+        return Rows(*rows_of_arrays(arrays), counting(0, self._length(arrays)))
+
+    def start(self, run: Run) -> Next:
+        """Slice after slice."""
+        rows = self.rows(run)
+        if rows is not None:
+            return start_rows(rows)
+        contents = self._contents(run)
+        pickers = [row_of(item) for item in contents]
+        size = self._length(contents)
+        place = -1
+
+        def step() -> tuple:
+            nonlocal place
+            place += 1
+            if place >= size:
+                raise End
+            return tuple([pick(place) for pick in pickers])
+
+        return step
+
+
+class Range(Stage):
+    """Numbers from `start` up to `stop`, `step` apart."""
+
+    name = "_RangeDataset"
+    moves_rows = True
+
+    def __init__(self, start: Any, stop: Any, step: Any, dtype: Any):
+        super().__init__(Layout(TensorSpec((), dtype)))
+        self.start_at, self.stop, self.step, self.dtype = start, stop, step, dtype.numpy_dtype
+
+    def leaves(self) -> list:
+        """The three numbers."""
+        return [self.start_at, self.stop, self.step]
+
+    def _numbers(self, run: Run) -> range:
+        start, stop, step = [run.number(x) for x in (self.start_at, self.stop, self.step)]
+        if not step:
+            raise InvalidArgumentError(None, None, compose("TW207", "step must be non-zero."))
+        return range(start, stop, step)
+
+    def size(self, run: Run) -> int:
+        """How many there are."""
+        return len(self._numbers(run))
+
+    def rows(self, run: Run) -> Rows:
+        """The numbers, computed."""
+        numbers, make = self._numbers(run), self.dtype.type
+        start, step, dtype = numbers.start, numbers.step, self.dtype
+
+        def take(places: Any) -> list:
+            if type(places) is range:
+                places = np.arange(places.start, places.stop)
+            return [(places * step + start).astype(dtype)]
+
+        return Rows(take, lambda place: (make(start + place * step),), counting(0, len(numbers)))
+
+
+class Counter(Stage):
+    """start, start + step, ... for ever."""
+
+    name = "_ScanDataset"
+
+    def __init__(self, start: Any, step: Any, dtype: Any):
+        super().__init__(Layout(TensorSpec((), dtype)))
+        self.first = np.asarray(start, dtype.numpy_dtype)[()]
+        self.by = np.asarray(step, dtype.numpy_dtype)[()]
+
+    def size(self, run: Run) -> int:
+        """No end."""
+        return INFINITE
+
+    def start(self, run: Run) -> Next:
+        """Add up."""
+        now, by = self.first, self.by
+
+        def step() -> tuple:
+            nonlocal now
+            found, now = now, now + by
+            return (found,)
+
+        return step
+
+
+class RandomNumbers(Stage):
+    """32-bit random numbers, as int64, for ever."""
+
+    name = "_RandomDataset"
+
+    def __init__(self, seeds: tuple, rerandomize: bool):
+        super().__init__(Layout(TensorSpec((), as_dtype("int64"))))
+        self.seeds, self.rerandomize = seeds, rerandomize
+
+    def size(self, run: Run) -> int:
+        """No end."""
+        return INFINITE
+
+    def start(self, run: Run) -> Next:
+        """From the stream of the seeds; with `rerandomize`, of the next two seeds of that."""
+        seeds = self.seeds
+        if self.rerandomize:
+            seeds = next_seeds(run.keep(self, lambda: draws(*seeds)))
+        elif seeds == (0, 0):
+            seeds = run.keep(self, lambda: next_seeds(draws(0, 0)))
+        numbers = draws(*seeds)
+        return lambda: (np.int64(next(numbers)),)
+
+
+class FromGenerator(Stage):
+    """What a Python generator yields."""
+
+    name = "_FlatMapDataset"
+
+    def __init__(self, generator: Callable[..., Any], args: tuple, layout: Layout):
+        super().__init__(layout)
+        self.generator, self.args = generator, tuple([element.as_leaf(arg) for arg in args])
+
+    def leaves(self) -> list:
+        """The arguments."""
+        return list(self.args)
+
+    def start(self, run: Run) -> Next:
+        """Call it, and take element after element."""
+        source: Any = None
+        take = taker(self.layout)
+
+        def step() -> tuple:
+            nonlocal source
+            if source is None:
+                args = [_argument(run.array(arg)) for arg in self.args]
+                source = _begun(self.generator, args)
+            try:
+                value = _outside(next, source)
+            except StopIteration:
+                source = iter(())
+                raise End from None
+            except OpError:
+                raise
+            except Exception as error:
+                raise as_operation_error(error) from error
+            return take(value)
+
+        return step
+
+
+def _argument(array: Any) -> Any:
+    return array[()] if getattr(array, "ndim", 1) == 0 else np.array(array)
+
+
+def _outside(function: Callable[..., Any], *args: Any) -> Any:
+    """A call of user's code, outside of any graph."""
+    context = dispatch.context
+    before = context.base, context.recorders
+    context.base, context.recorders = None, ()
+    try:
+        return function(*args)
+    finally:
+        context.base, context.recorders = before
+
+
+def _begun(generator: Callable[..., Any], args: list) -> Iterator:
+    try:
+        return iter(_outside(generator, *args))
+    except OpError:
+        raise
+    except Exception as error:
+        raise as_operation_error(error) from error
+
+
+def as_operation_error(error: Exception) -> OpError:
+    """The error of an operation for one that user's code raised."""
+    kind = InvalidArgumentError if isinstance(error, (TypeError, ValueError)) else UnknownError
+    return kind(None, None, compose("TW209", f"{type(error).__name__}: {error}"))
+
+
+def taker(layout: Layout) -> Callable[[Any], tuple]:
+    """What makes flat elements of what a generator yields; InvalidArgumentError where it cannot."""
+    specs = layout.flat
+    if not element.is_nested(layout.spec):
+        (only,) = specs
+        return lambda value: (_taken(value, only),)
+
+    def take(value: Any) -> tuple:
+        if isinstance(value, list) and isinstance(layout.spec, tuple):
+            value = tuple(value)
+        leaves = element.flatten(value)
+        if len(leaves) != len(specs) or not element.is_nested(value):
+            raise InvalidArgumentError(
+                None, None,
+                compose(
+                    "TW208", "TypeError: `generator` yielded an element that did not match the "
+                    f"expected structure. The expected structure was {layout.spec!r}, but the "
+                    f"yielded element was {value!r}.",
+                ),
+            )  # fmt: skip
+        return tuple([_taken(leaf, spec) for leaf, spec in zip(leaves, specs)])
+
+    return take
+
+
+def _taken(value: Any, spec: Any) -> Any:
+    """A yielded leaf as content of this spec."""
+    if type(spec) is not TensorSpec:
+        if isinstance(spec, NoneTensorSpec):
+            return None
+        leaf = element.as_leaf(value)
+        if not spec.is_compatible_with(leaf):
+            raise _unexpected("not compatible with the expected spec", spec, value)
+        return element.content_of(leaf)
+    dtype = spec.dtype
+    try:
+        if isinstance(value, np.ndarray) and value.dtype == dtype.numpy_dtype:
+            array: Any = np.array(value) if dtype.name != "string" else value
+        elif isinstance(value, (np.ndarray, np.generic)) and dtype.name != "string":
+            array = value.astype(dtype.numpy_dtype)
+        else:
+            array = convert_to_tensor(value, dtype)._array
+    except (TypeError, ValueError):
+        raise _unexpected(
+            "could not be converted to the expected type", dtype.name, value
+        ) from None
+    if not spec.shape.is_compatible_with(array.shape):
+        raise InvalidArgumentError(
+            None, None,
+            compose("TW204", f"TypeError: `generator` yielded an element of shape {array.shape} "
+                    f"where an element of shape {spec.shape} was expected."),
+        )  # fmt: skip
+    return array
+
+
+def _unexpected(happened: str, expected: Any, value: Any) -> Exception:
+    text = (
+        f"TypeError: `generator` yielded an element that {happened}. The expected type was "
+        f"{expected}, but the yielded element was {value!r}."
+    )
+    return InvalidArgumentError(None, None, compose("TW102", text))

@@ -1,0 +1,175 @@
+"""Stages: what pipelines are made of.
+
+A stage knows its inputs, the `Layout` of its elements and their number, and how to start:
+`start(run)` gives a function of no arguments that returns the next element (a flat tuple, see
+`element.py`) or raises `End`.  After any other error it can be called again, and goes on with the
+element after the one that failed.  Nothing runs before the first call.
+
+Where the elements are rows of arrays in some order, `rows(run)` gives them by number, so that
+shuffling moves integers and a batch is taken from the arrays as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.pipeline.element import Layout
+from talweg.pipeline.run import End, Next, Run
+
+INFINITE, UNKNOWN = -1, -2
+CHUNK = 512  # rows whose numbers are asked for at once
+
+Order = Callable[[int], Any]  # the numbers of up to n next rows, a range or array; empty: the end
+
+
+class Stage:
+    """One step of a pipeline."""
+
+    name = "Dataset"
+    moves_rows = False  # whether `rows` may give something
+
+    def __init__(self, layout: Layout, *inputs: Any):
+        self.layout = layout
+        self.inputs: tuple = inputs
+        self.kept: dict = {}
+
+    def leaves(self) -> list:
+        """Tensors, variables and datasets that it uses beside its inputs."""
+        return []
+
+    def size(self, run: Run) -> int:
+        """The number of elements, INFINITE or UNKNOWN."""
+        return UNKNOWN
+
+    def rows(self, run: Run) -> Rows | None:
+        """The elements as rows of arrays, if they are."""
+        return None
+
+    def start(self, run: Run) -> Next:
+        """A function that gives the next element, or raises End."""
+        rows = self.rows(run)
+        if rows is None:
+            raise NotImplementedError(type(self).__name__)
+        return start_rows(rows)
+
+    def options(self) -> Any:
+        """The options in force, those of inputs included; None if nothing was set."""
+        return None
+
+
+class Rows:
+    """Elements that are rows of something, in some order."""
+
+    __slots__ = ("one", "order", "take")
+
+    def __init__(
+        self, take: Callable[[Any], list], one: Callable[[int], tuple], order: Order
+    ):  # fmt: skip
+        self.take, self.one = take, one  # arrays of many rows, the element of one
+        self.order = order
+
+    def ordered(self, order: Order) -> Rows:
+        """The same rows in another order."""
+        return Rows(self.take, self.one, order)
+
+
+def start_rows(rows: Rows) -> Next:
+    """Element after element of some rows."""
+    one, order = rows.one, rows.order
+    numbers: Any = iter(())
+
+    def step() -> tuple:
+        nonlocal numbers
+        for number in numbers:
+            return one(number)
+        found = order(CHUNK)
+        if not len(found):
+            raise End
+        numbers = iter(found if type(found) is range else found.tolist())
+        return one(next(numbers))
+
+    return step
+
+
+def rows_of_arrays(arrays: list) -> tuple[Callable[[Any], list], Callable[[int], tuple]]:
+    """How rows are taken from arrays with equal first dimensions."""
+
+    def take(numbers: Any) -> list:
+        if type(numbers) is range and numbers.step == 1:
+            return [array[numbers.start : numbers.stop] for array in arrays]
+        return [array.take(numbers, axis=0) for array in arrays]
+
+    if len(arrays) == 1:
+        (only,) = arrays
+        return take, lambda number: (only[number],)
+    if len(arrays) == 2:
+        first, second = arrays
+        return take, lambda number: (first[number], second[number])
+    return take, lambda number: tuple([array[number] for array in arrays])
+
+
+def counting(start: int, stop: int) -> Order:
+    """All rows, in their own order."""
+    place = start
+
+    def order(count: int) -> range:
+        nonlocal place
+        begin, place = place, min(stop, place + count)
+        return range(begin, place)
+
+    return order
+
+
+def as_numbers(numbers: Any) -> np.ndarray:
+    """Numbers of rows as an array."""
+    return (
+        np.arange(numbers.start, numbers.stop, numbers.step) if type(numbers) is range else numbers
+    )
+
+
+def times(size: int, count: int) -> int:
+    """The size of `count` repetitions; both may be INFINITE or UNKNOWN."""
+    if size == 0 or count == 0:
+        return 0
+    if count < 0:
+        return INFINITE if size != UNKNOWN or count == INFINITE else UNKNOWN
+    return size if size < 0 else size * count
+
+
+def smallest(sizes: list[int]) -> int:
+    """The size of what ends with the first of several."""
+    finite = [size for size in sizes if size >= 0]
+    if UNKNOWN in sizes:
+        return 0 if 0 in finite else UNKNOWN
+    return min(finite) if finite else INFINITE
+
+
+def total(sizes: list[int]) -> int:
+    """The size of several, one after the other."""
+    if INFINITE in sizes:
+        return INFINITE
+    return UNKNOWN if UNKNOWN in sizes else sum(sizes)
+
+
+class PassOn(Stage):
+    """A stage that gives the elements of its only input, and has their number."""
+
+    moves_rows = True
+
+    def __init__(self, source: Any):
+        super().__init__(source.layout, source)
+
+    def size(self, run: Run) -> int:
+        """That of its input."""
+        return self.inputs[0].size(run)
+
+    def rows(self, run: Run) -> Rows | None:
+        """Those of its input."""
+        return self.inputs[0].rows(run)
+
+    def start(self, run: Run) -> Next:
+        """As its input does."""
+        return self.inputs[0].start(run)

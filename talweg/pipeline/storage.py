@@ -1,0 +1,86 @@
+"""Stages that keep elements: prefetch, and cache in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.errors import InvalidArgumentError, compose
+from talweg.pipeline.parallel import in_background
+from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.stage import PassOn, Rows
+
+
+class Prefetch(PassOn):
+    """The elements, computed ahead by a thread of its own.
+
+    Rows of arrays are passed on as they are: there is nothing to compute ahead.
+    """
+
+    name = "_PrefetchDataset"
+
+    def __init__(self, source: Any, size: Any):
+        super().__init__(source)
+        self.ahead = size
+
+    def leaves(self) -> list:
+        """How many."""
+        return [self.ahead]
+
+    def start(self, run: Run) -> Next:
+        """In the background; at once for a size of 0."""
+        size = run.number(self.ahead)
+        if size < -1:
+            raise InvalidArgumentError(
+                None, None, compose("TW207", "buffer_size must be >= 0 or set to tf.data.AUTOTUNE")
+            )
+        source = self.inputs[0].start(run)
+        return in_background(source, size) if size else source
+
+
+class Cache(PassOn):
+    """The elements, computed in the first pass and remembered for the others.
+
+    A pass that stops early leaves nothing; a second one beside it computes for itself.
+    """
+
+    name = "_CacheDataset"
+    moves_rows = False
+
+    def rows(self, run: Run) -> Rows | None:
+        """None: what was shuffled before must stay as it was."""
+        return None
+
+    def start(self, run: Run) -> Next:
+        """From memory if everything is there."""
+        memory: dict = run.keep(self, dict)
+        source: Any = None
+        found: list = []
+        place = 0
+
+        def step() -> tuple:
+            nonlocal source, found, place
+            if source is None:
+                if "elements" in memory:
+                    found = memory["elements"]
+                    source = _nothing
+                else:
+                    source = self.inputs[0].start(run)
+            if source is _nothing:
+                if place >= len(found):
+                    raise End
+                place += 1
+                return found[place - 1]
+            try:
+                flat = source()
+            except End:
+                memory.setdefault("elements", found)
+                source, place = _nothing, len(found)
+                raise
+            found.append(flat)
+            return flat
+
+        return step
+
+
+def _nothing() -> tuple:
+    raise End
