@@ -17,7 +17,7 @@ from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 
-context = dispatch.context
+context, state = dispatch.context, dispatch.state
 GENERAL = operators  # imported for the general way of every operator
 _new_node = Node.__new__
 _frame = sys._getframe
@@ -27,6 +27,7 @@ def partner(graph: Any, own: Node, other: Any) -> Node | None:
     """The node of the other operand; None where the general way is needed."""
     if (
         context.recorders
+        or state.observer is not None
         or graph.controls
         or graph.closed
         or graph.scope

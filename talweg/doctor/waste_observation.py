@@ -1,0 +1,358 @@
+"""Watching a program: what is counted while it runs, for the findings made of it afterwards.
+
+What happens often (an eager operation) is counted by the instruction of the user's code it comes
+from, and looked at closely only the first few times and then every sixteenth time; what happens
+seldom (a variable, a trace, a run of a session) is kept one by one.  Nothing of the program is kept
+alive: tensors, variables, functions and sessions are held by weak references.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+import weakref
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from talweg.core.observer import Observer
+from talweg.doctor.waste_graph_sites import GraphWatch, module_called
+from talweg.doctor.waste_sites import InnerFiles, Spot, together, user_frames
+
+FIRST, EVERY = 8, 16  # which applications at a spot are looked at closely
+KEPT = 256  # results remembered at one spot, to see whether they are let go
+HEAVY = 1 << 14  # bytes of operands from which computing the same again counts
+MEMORY_EVERY = 0.02  # seconds between two looks at the memory of the process
+ROWS = 2000  # of memory over time
+JUDGED = frozenset(20 * 2**n for n in range(20))  # samples after which it is seen what is alive
+ALIVE = 0.9  # share of results alive from which they count as kept
+NAMED = 4  # holders that are looked for, since that is slow
+
+
+class EagerSpot(Spot):
+    """An instruction that applied one primitive, and how often."""
+
+    __slots__ = ("bytes", "changed", "count", "doubles", "held", "holder", "kept", "operands",
+                 "prim", "same", "sampled", "stride")  # fmt: skip
+
+    def __init__(self, frame: FrameType, prim: Any, module: str):
+        super().__init__(frame.f_code, frame.f_lasti, module)
+        self.prim = prim
+        self.count = self.sampled = self.bytes = self.doubles = self.same = self.changed = 0
+        self.stride = 1  # how many looks for one result that is remembered
+        self.kept: list[tuple] = []  # (when, weak reference) of some results
+        self.operands: list | None = None  # of the last application that was looked at
+        self.held: tuple | None = None  # (count, share alive, first and last look), lately
+        self.holder = ""  # what holds the results that are alive
+
+    def take(self, other: EagerSpot) -> None:
+        """Add what was counted at another spot of the same expression."""
+        if other.count > self.count:
+            self.held, self.holder, self.stride = other.held, other.holder, other.stride
+        super().take(other)
+        self.kept += other.kept
+
+
+class Crossing(Spot):
+    """An instruction where values leave for NumPy, or come from there."""
+
+    __slots__ = ("asked", "bytes", "count", "doubles", "shapes")
+
+    def __init__(self, frame: FrameType):
+        super().__init__(frame.f_code, frame.f_lasti)
+        self.count = self.bytes = self.doubles = 0
+        self.asked = False  # whether a dtype was asked for
+        self.shapes: set = set()
+
+
+class SeenVariable:
+    """What is known of a variable of the program."""
+
+    def __init__(self, variable: Any, spot: Spot | None, runs: int, steps: int):
+        self.ref = weakref.ref(variable)
+        self.name, self.trainable = variable.name, variable.trainable
+        self.dtype, self.shape = variable.dtype, variable.shape
+        self.spot, self.runs, self.steps = spot, runs, steps
+        self.graph = getattr(variable, "table", None)  # of a variable of a graph
+        self.read = self.valued = False
+        self.written = self.asked = self.reached = 0
+
+
+class SeenFunction:
+    """What is known of a `tf.function` of the program."""
+
+    def __init__(self, function: Any, spot: Spot | None):
+        self.ref, self.name = weakref.ref(function), function.name
+        self.code = getattr(function.python_function, "__code__", None)
+        self.spot = spot
+        self.traces: list[tuple] = []  # (reason or None, spot of the call, nodes, seconds)
+
+
+class Observation(Observer):
+    """Counts what a program does."""
+
+    def __init__(self) -> None:
+        self.inner = InnerFiles()
+        self.started = time.perf_counter()
+        self.seconds = 0.0
+        self.eager: dict[tuple, EagerSpot] = {}
+        self.exits: dict[tuple, Crossing] = {}
+        self.entries: dict[tuple, Crossing] = {}
+        self.variables: dict[int, SeenVariable] = {}
+        self.gone: list[SeenVariable] = []  # whose place in `variables` another one took
+        self.functions: list[SeenFunction] = []
+        self._functions: dict[int, SeenFunction] = {}
+        self.graphs = GraphWatch(self.inner)
+        self.calls = self.gradients = self.steps = 0
+        self.memory: list[tuple] = []
+        self._next_memory = 0.0
+        self.looks = self._holders_named = 0
+        self.note_memory()
+
+    # -- eager operations
+
+    def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+        """Count the application at the user's instruction."""
+        frame = sys._getframe(2)
+        inner = self.inner
+        code = frame.f_code
+        while inner[code.co_filename]:
+            frame = frame.f_back  # type: ignore[assignment]
+            if frame is None:
+                return
+            code = frame.f_code
+        key = (id(code), frame.f_lasti, prim)
+        spot = self.eager.get(key)
+        if spot is None:
+            spot = self.eager[key] = EagerSpot(frame, prim, module_called(sys._getframe(2), frame))
+        count = spot.count = spot.count + 1
+        if count <= FIRST or not count % EVERY:
+            self._look(spot, operands, results)
+
+    def _look(self, spot: EagerSpot, operands: tuple, results: Any) -> None:
+        """Look closely at one application: size, dtype, whether its operands are the same again."""
+        now = time.perf_counter()
+        result = results[0] if type(results) is tuple and results else results
+        array = getattr(result, "_array", None)
+        if array is None:
+            return
+        size = array.nbytes
+        self.looks += 1
+        spot.sampled += 1
+        spot.bytes += size
+        if array.dtype == np.float64:
+            spot.doubles += 1
+        if spot.sampled % spot.stride == 0:
+            spot.kept.append((self.looks, weakref.ref(result)))
+            if len(spot.kept) >= KEPT:
+                spot.kept = spot.kept[::2]
+                spot.stride *= 2
+        if spot.sampled in JUDGED:
+            self.judge(spot)
+        self._compare(spot, operands, size)
+        if now >= self._next_memory:
+            self.note_memory()
+
+    def judge(self, spot: EagerSpot) -> None:
+        """How many of the remembered results are still alive, and who holds them."""
+        alive = [(when, ref()) for when, ref in spot.kept]
+        there = [(when, value) for when, value in alive if value is not None]
+        if not alive:
+            return
+        share = len(there) / len(alive)
+        spot.held = spot.count, share, alive[0][0], alive[-1][0]
+        if share >= ALIVE and not spot.holder and self._holders_named < NAMED:
+            self._holders_named += 1
+            spot.holder = holder_of(there[0][1])
+
+    def _compare(self, spot: EagerSpot, operands: tuple, size: int) -> None:
+        """Whether the operands are the very tensors of the time before."""
+        before = spot.operands
+        if before is not None and len(before) == len(operands):
+            alike = all([known is value if plain else known() is value
+                         for (plain, known), value in zip(before, operands)])  # fmt: skip
+            if alike:
+                spot.same += 1
+                return
+            spot.changed += 1
+        heavy = size + sum([x._array.nbytes for x in operands if hasattr(x, "_array")]) >= HEAVY
+        if heavy and spot.prim.effect is None and spot.changed < FIRST:
+            spot.operands = [
+                (False, weakref.ref(x)) if hasattr(x, "_array") else (True, x) for x in operands
+            ]
+        else:
+            spot.operands = None
+
+    # -- values that leave and come
+
+    def _crossing(self, table: dict[tuple, Crossing], depth: int) -> Crossing | None:
+        frames = user_frames(sys._getframe(depth), self.inner, 1)
+        if not frames:
+            return None
+        frame = frames[0]
+        key = id(frame.f_code), frame.f_lasti
+        spot = table.get(key)
+        if spot is None:
+            spot = table[key] = Crossing(frame)
+        spot.count += 1
+        return spot
+
+    def left(self, tensor: Any) -> None:
+        """A value left for NumPy or Python."""
+        spot = self._crossing(self.exits, 3)
+        if spot is not None:
+            spot.bytes += tensor._array.nbytes
+
+    def entered(self, value: Any, array: Any, dtype: Any) -> None:
+        """A value came in."""
+        if not isinstance(value, (np.ndarray, np.generic, list)):
+            return
+        spot = self._crossing(self.entries, 3)
+        if spot is not None:
+            spot.bytes += array.nbytes
+            spot.asked |= dtype is not None
+            if array.dtype == np.float64 and dtype is None:
+                spot.doubles += 1
+
+    # -- variables
+
+    def variable_made(self, variable: Any) -> None:
+        """Keep what is known of it."""
+        before = self.variables.get(id(variable))
+        if before is not None:
+            self.gone.append(before)
+        frames = user_frames(sys._getframe(2), self.inner, 1)
+        spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
+        seen = SeenVariable(variable, spot, self.graphs.runs, self.steps)
+        self.variables[id(variable)] = seen
+        if seen.graph is not None:
+            self.graphs.excuse(variable)
+
+    def all_variables(self) -> list[SeenVariable]:
+        """The variables of the program, in the order they were made."""
+        return [*self.gone, *self.variables.values()]
+
+    def variable_read(self, variable: Any) -> None:
+        """It is of use."""
+        seen = self.variables.get(id(variable))
+        if seen is not None:
+            seen.read = True
+
+    def variable_written(self, variable: Any, adding: bool) -> None:
+        """It changes; adding to it is a use."""
+        seen = self.variables.get(id(variable))
+        if seen is not None:
+            seen.written += 1
+            seen.read |= adding
+
+    def gradient_taken(self, sources: list, gradients: list, wanted: bool) -> None:
+        """Which variables the target depends on."""
+        self.gradients += 1
+        self.steps += 1
+        if wanted:
+            return
+        for source, gradient in zip(sources, gradients):
+            seen = self.variables.get(id(source))
+            if seen is not None and seen.ref() is source:
+                seen.asked += 1
+                seen.reached += gradient is not None
+
+    # -- functions
+
+    def function_made(self, function: Any) -> None:
+        """Keep where it was made."""
+        frames = user_frames(sys._getframe(2), self.inner, 1)
+        spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
+        self._keep_function(function, spot)
+
+    def _keep_function(self, function: Any, spot: Spot | None) -> SeenFunction:
+        seen = self._functions[id(function)] = SeenFunction(function, spot)
+        self.functions.append(seen)
+        return seen
+
+    def function_traced(self, function: Any, concrete: Any, reason: str | None) -> None:
+        """Keep why, and how large the trace is."""
+        seen = self._functions.get(id(function))
+        if seen is None or seen.ref() is not function:
+            seen = self._keep_function(function, None)
+        frames = user_frames(sys._getframe(2), self.inner, 1)
+        spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
+        seen.traces.append((reason, spot, concrete.graph.table.built))
+
+    def function_called(self, concrete: Any) -> None:
+        """A step of the program."""
+        self.calls += 1
+        self.steps += 1
+        self._tick()
+
+    # -- graphs
+
+    def node_asked(self, node: Any, merged: bool) -> None:
+        """A graph was asked for a node."""
+        self.graphs.asked(node, merged, sys._getframe(2))
+
+    def session_ran(self, session: Any, program: Any, fed: list, fetched: list) -> None:
+        """A run is over."""
+        self.steps += 1
+        frames = user_frames(sys._getframe(2), self.inner)
+        known = self.graphs.ran(session, program, fed, fetched, frames)
+        for variable, read in known.items():
+            owner = variable.owner() if hasattr(variable, "owner") else None
+            seen = None if owner is None else self.variables.get(id(owner))
+            if seen is not None:
+                seen.read |= read
+                seen.valued |= variable in session._state
+        self._tick()
+
+    # -- memory
+
+    def _tick(self) -> None:
+        if time.perf_counter() >= self._next_memory:
+            self.note_memory()
+
+    def note_memory(self) -> None:
+        """One row of memory over time."""
+        now = time.perf_counter()
+        self._next_memory = now + MEMORY_EVERY
+        self.memory.append((now - self.started, bytes_in_use(), self.graphs.live()))
+        if len(self.memory) >= ROWS:
+            self.memory = self.memory[::2]
+
+    def finish(self) -> None:
+        """The program is over."""
+        self.seconds = time.perf_counter() - self.started
+        self.note_memory()
+        self.eager = together(self.eager)
+        self.exits, self.entries = together(self.exits), together(self.entries)
+        self.graphs.finish()
+        for spot in self.eager.values():
+            if spot.held is None and spot.sampled >= min(JUDGED):
+                self.judge(spot)
+
+
+def holder_of(value: Any) -> str:
+    """What keeps a tensor alive, in words; "" if that cannot be said."""
+    for holder in gc.get_referrers(value):
+        if type(holder) is list and len(holder) > 10:
+            inside = any(type(item) is tuple and len(item) == 5 for item in holder[:3])
+            return "" if inside else f"a list of {len(holder):,} or more"
+        if type(holder) is dict and len(holder) > 10:
+            return f"a dictionary of {len(holder):,} or more"
+        if type(holder) is tuple and len(holder) == 5 and hasattr(holder[0], "operands"):
+            return "the records of a tape"
+    return ""
+
+
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def bytes_in_use() -> int:
+    """The memory of this process, in bytes; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * PAGE
+    except OSError:
+        return 0

@@ -1,0 +1,15 @@
+"""Both layers are on the path to the loss."""
+
+import talweg as tf
+
+first = tf.Variable(tf.ones([3, 3]), name="first")
+second = tf.Variable(tf.ones([3, 1]), name="second")
+x = tf.ones([4, 3])
+for step in range(5):
+    with tf.GradientTape() as tape:
+        hidden = x @ first
+        output = hidden @ second
+        loss = tf.reduce_mean(tf.square(output - 1.0))
+    gradients = tape.gradient(loss, [first, second])
+    first.assign_sub(0.1 * gradients[0])
+    second.assign_sub(0.1 * gradients[1])

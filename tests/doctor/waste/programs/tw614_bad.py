@@ -1,0 +1,14 @@
+"""Data made by NumPy is float64, and so is all that is computed of it."""
+
+import numpy as np
+
+import talweg as tf
+
+w = tf.Variable(tf.ones([3, 1]), name="w")
+random = np.random.default_rng(0)
+for step in range(10):
+    batch = tf.constant(random.standard_normal((8, 3)))  # here
+    centred = batch - tf.reduce_mean(batch, axis=0)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(tf.cast(centred, tf.float32) @ w))
+    w.assign_sub(0.1 * tape.gradient(loss, w))
