@@ -1,7 +1,8 @@
-"""Write docs/compatibility.md: which of TensorFlow's public names talweg has.
+"""Write docs/compatibility.md: which of TensorFlow's public names talweg has; and
+talweg/command/absent.txt: which it does not have, those of compat.v1 among them.
 
-Reads the recorded list of TensorFlow 2.21's names (tests/recorded/names.txt) and talweg's own
-export table; ``--check`` only compares.
+Reads the recorded lists of TensorFlow 2.21's names (tests/recorded/names.txt, names_v1.txt) and
+talweg's own export table; ``--check`` only compares.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "compatibility.md"
+ABSENT = ROOT / "talweg" / "command" / "absent.txt"
 sys.path.insert(0, str(ROOT))
 
 HEAD = """# What of TensorFlow's API works
@@ -90,19 +92,34 @@ def differences() -> list[str]:
     return [*lines, ""]
 
 
+def absent() -> str:
+    """The names that talweg does not have, one a line: what `talweg run` knows of them."""
+    from talweg.api.table import TABLE
+    from talweg.api.table_v1 import SHARED
+
+    names = (ROOT / "tests" / "recorded" / "names.txt").read_text().split()
+    own = (ROOT / "tests" / "recorded" / "names_v1.txt").read_text().split()
+    missing = [name for name in names if name not in TABLE]
+    missing += [f"compat.v1.{name}" for name in own if f"compat.v1.{name}" not in TABLE]
+    missing += [f"compat.v1.{name}" for name, other in SHARED.items()
+                if other not in TABLE and f"compat.v1.{name}" not in TABLE]  # fmt: skip
+    return "\n".join(sorted(set(missing))) + "\n"
+
+
 def main() -> int:
-    """Write the document, or compare it."""
+    """Write both, or compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 if it is out of date")
+    parser.add_argument("--check", action="store_true", help="exit 1 if one is out of date")
     options = parser.parse_args()
-    wanted = text()
+    wanted = {DOCUMENT: text(), ABSENT: absent()}
     if options.check:
-        current = DOCUMENT.exists() and DOCUMENT.read_text() == wanted
+        current = all(path.exists() and path.read_text() == new for path, new in wanted.items())
         print("up to date" if current else "out of date: run python tools/compatibility.py")
         return 0 if current else 1
-    temporary = DOCUMENT.with_suffix(".tmp")
-    temporary.write_text(wanted)
-    os.replace(temporary, DOCUMENT)
+    for path, new in wanted.items():
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(new)
+        os.replace(temporary, path)
     return 0
 
 

@@ -1,4 +1,5 @@
-"""Record which names of tf.compat.v1 mean what a name of tf means: talweg/api/table_v1.py.
+"""Record which names of tf.compat.v1 mean what a name of tf means: talweg/api/table_v1.py; and
+those that tf.compat.v1 alone has: tests/recorded/names_v1.txt.
 
 Run it with TensorFlow's Python.  A name counts if TensorFlow has one object for both, or two of the
 same name with the same parameters.  Namespaces whose functions differ in what they do, not in their
@@ -14,7 +15,9 @@ import types
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).resolve().parent.parent / "talweg" / "api" / "table_v1.py"
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "talweg" / "api" / "table_v1.py"
+OWN_NAMES = ROOT / "tests" / "recorded" / "names_v1.txt"
 LONGEST = 96  # names that fill more than a line are not written
 LEFT_OUT = {"compat", "keras", "estimator"}
 OWN = {
@@ -132,10 +135,18 @@ def main() -> None:
     new = names_of(tensorflow, "._api.v2.")
     old = names_of(tensorflow.compat.v1, "._api.v2.compat.v1")
     found = shared(old, new)
-    temporary = TARGET.with_suffix(".tmp")
-    temporary.write_text(text(found))
-    os.replace(temporary, TARGET)
-    print(len(found), "names")
+    write(TARGET, text(found))
+    known = {entry.partition("=")[0] for entry in found}
+    own = [name for name in old if name not in known and not name.startswith("raw_ops.")]
+    write(OWN_NAMES, "\n".join(sorted(own)) + "\n")
+    print(len(found), "names,", len(own), "of v1 alone")
+
+
+def write(path: Path, content: str) -> None:
+    """The file whole, or not at all."""
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(content)
+    os.replace(temporary, path)
 
 
 if __name__ == "__main__":

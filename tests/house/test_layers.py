@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "talweg"
 LAYERS = ["core", "graph", "kernels", "prims", "transform", "passes", "lower", "execute", "eager",
-          "trace", "pipeline", "doctor", "api"]  # fmt: skip
+          "trace", "pipeline", "doctor", "api", "command"]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 GENERATED = {"table.py"}
 LAZY = {"scipy", "ml_dtypes", "rich", "matplotlib", "tensorboard", "keras", "llvmlite", "malt"}

@@ -1,0 +1,6 @@
+"""Pictures of graphs: what is in them, how it is grouped, where it is put, how it is drawn.
+
+`model.py` makes items, groups and edges of nodes; `layers.py` gives each group's members ranks and
+an order, `placing.py` coordinates; `svg.py` draws that, and `page.py` makes a page in which groups
+fold, whose script places anew what has changed its size, from the same ranks and orders.
+"""

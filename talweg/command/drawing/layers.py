@@ -1,0 +1,241 @@
+"""Ranks and orders: in which row each member of a group stands, and where in its row.
+
+Layered drawing (Sugiyama, Tagawa and Toda 1981): rows by the longest path, sources moved down to
+their first user, long edges broken by a place in each row between, rows ordered by the mean place
+of neighbours, over and over.  Members of one group may need each other both ways (a scope that is
+entered twice): such an edge is turned for the ranks and drawn upwards.  Everything is iterative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from talweg.command.drawing.model import Group, Picture
+
+SWEEPS = 12
+WIDEST = 9  # members of a row
+LARGE = 4000  # places in a group beyond which fewer sweeps are made
+
+
+@dataclass(eq=False)
+class Bend:
+    """The place of a long edge in a row between its ends."""
+
+    ends: tuple[Any, Any]
+
+
+@dataclass(eq=False)
+class Layers:
+    """The rows of a group, and the way of each edge between its members."""
+
+    rows: list[list[Any]] = field(default_factory=list)  # members and bends
+    ways: dict[tuple[Any, Any], list[Bend]] = field(default_factory=dict)  # edge -> its bends
+    turned: set[tuple[Any, Any]] = field(default_factory=set)  # edges that go up
+
+
+def lifted(picture: Picture) -> dict[Group, dict[tuple[Any, Any], None]]:
+    """The edges between the members of each group: those of items, at their innermost group."""
+    found: dict[Group, dict] = {}
+    paths: dict[Any, list] = {}
+    for source, target in picture.edges:
+        a, b = ([*paths.setdefault(item.parent, item.parent.above()), item]
+                for item in (source, target))  # fmt: skip
+        depth = 0
+        while a[depth] is b[depth]:
+            depth += 1
+        found.setdefault(a[depth - 1], {})[a[depth], b[depth]] = None
+    return found
+
+
+def arrange(picture: Picture) -> dict[Group, Layers]:
+    """The rows of every group of a picture."""
+    edges = lifted(picture)
+    found, pending = {}, [picture.root]
+    while pending:
+        group = pending.pop()
+        found[group] = layers_of(group.members, list(edges.get(group, ())))
+        pending += group.groups()
+    return found
+
+
+def layers_of(members: list, edges: list[tuple[Any, Any]]) -> Layers:
+    """The rows of members joined by edges."""
+    turned = upward(members, edges)
+    straight = [(b, a) if (a, b) in turned else (a, b) for a, b in edges]
+    straight = list(dict.fromkeys(straight))
+    ranks = ranked(members, straight)
+    layers = Layers([[] for _ in range(1 + max(ranks.values(), default=-1))], turned=turned)
+    for member in members:
+        layers.rows[ranks[member]].append(member)
+    links: list[tuple[Any, Any]] = []
+    for a, b in straight:
+        chain: list[Any] = [a]
+        for rank in range(ranks[a] + 1, ranks[b]):
+            chain.append(Bend((a, b)))
+            layers.rows[rank].append(chain[-1])
+        links += list(zip(chain, [*chain[1:], b]))
+        bends = chain[1:]
+        if (b, a) in turned:
+            layers.ways[b, a] = bends[::-1]
+        if (a, b) not in turned:
+            layers.ways[a, b] = bends
+    order(layers.rows, links)
+    return layers
+
+
+def upward(members: list, edges: list) -> set:
+    """Edges that close circles: among members that need each other, those to one made earlier."""
+    after: dict[Any, list] = {member: [] for member in members}
+    for a, b in edges:
+        after[a].append(b)
+    born = {member: first_of(member) for member in members}
+    knot = knots(members, after)
+    return {(a, b) for a, b in edges if knot[a] == knot[b] and born[a] > born[b]}
+
+
+def first_of(member: Any) -> int:
+    """The number of the first item in a member."""
+    numbers, pending = [], [member]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, Group):
+            pending += each.members
+        else:
+            numbers.append(each.number)
+    return min(numbers, default=0)
+
+
+def knots(members: list, after: dict[Any, list]) -> dict[Any, int]:
+    """Which members lie on circles with each other: the same number (Tarjan 1972)."""
+    number: dict[Any, int] = {}
+    low: dict[Any, int] = {}
+    knot: dict[Any, int] = {}
+    open_ones: list = []
+    for start in members:
+        stack = [] if start in number else [(start, iter(after[start]))]
+        if stack:
+            number[start] = low[start] = len(number)
+            open_ones.append(start)
+        while stack:
+            member, rest = stack[-1]
+            following = next(rest, None)
+            if following is not None:
+                if following not in number:
+                    number[following] = low[following] = len(number)
+                    open_ones.append(following)
+                    stack.append((following, iter(after[following])))
+                elif following not in knot:
+                    low[member] = min(low[member], number[following])
+                continue
+            stack.pop()
+            if stack:
+                low[stack[-1][0]] = min(low[stack[-1][0]], low[member])
+            if low[member] == number[member]:
+                while member not in knot:
+                    knot[open_ones.pop()] = number[member]
+    return knot
+
+
+def ranked(members: list, edges: list) -> dict[Any, int]:
+    """The row of each member: below all it needs; what needs nothing, just above its first user."""
+    after: dict[Any, list] = {member: [] for member in members}
+    missing = dict.fromkeys(members, 0)
+    for a, b in edges:
+        after[a].append(b)
+        missing[b] += 1
+    sources = [member for member in members if not missing[member]]
+    ranks = dict.fromkeys(members, 0)
+    pending = list(sources)
+    while pending:
+        following = []
+        for member in pending:
+            for other in after[member]:
+                ranks[other] = max(ranks[other], ranks[member] + 1)
+                missing[other] -= 1
+                if not missing[other]:
+                    following.append(other)
+        pending = following
+    for member in sources:
+        if after[member]:
+            ranks[member] = max(0, min(ranks[other] for other in after[member]) - 1)
+    return wrapped(ranks)
+
+
+def wrapped(ranks: dict[Any, int]) -> dict[Any, int]:
+    """Rows of more than `WIDEST` members as several."""
+    rows: dict[int, list] = {}
+    for member, rank in ranks.items():
+        rows.setdefault(rank, []).append(member)
+    found, row = {}, 0
+    for rank in sorted(rows):
+        count = -(-len(rows[rank]) // WIDEST)
+        size = -(-len(rows[rank]) // count)
+        found.update({member: row + place // size for place, member in enumerate(rows[rank])})
+        row += count
+    return found
+
+
+def order(rows: list[list], links: list[tuple[Any, Any]]) -> None:
+    """Order each row so that few links cross; the best order found stays."""
+    above: dict[Any, list] = {}
+    below: dict[Any, list] = {}
+    for a, b in links:
+        below.setdefault(a, []).append(b)
+        above.setdefault(b, []).append(a)
+    size = sum(map(len, rows))
+    place = {member: i for row in rows for i, member in enumerate(row)}
+    best, least = [list(row) for row in rows], crossings(rows, below, place)
+    for sweep in range(SWEEPS if size <= LARGE else 2):
+        if not least:
+            break
+        downward = sweep % 2 == 0
+        neighbours = above if downward else below
+        for row in rows if downward else reversed(rows):
+            row.sort(key=lambda member: mean(member, neighbours, place))
+            for i, member in enumerate(row):
+                place[member] = i
+        count = crossings(rows, below, place)
+        if count < least:
+            best, least = [list(row) for row in rows], count
+    for row, kept in zip(rows, best):
+        row[:] = kept
+
+
+def mean(member: Any, neighbours: dict, place: dict) -> float:
+    """The mean place of a member's neighbours; its own without any."""
+    found = neighbours.get(member)
+    if not found:
+        return place[member]
+    return sum([place[other] for other in found]) / len(found)
+
+
+def crossings(rows: list[list], below: dict, place: dict) -> int:
+    """How many pairs of links between neighbouring rows cross (Barth, Jünger and Mutzel 2004)."""
+    total = 0
+    for row in rows:
+        ends = [place[b] for a in row for b in sorted(below.get(a, ()), key=place.__getitem__)]
+        total += inversions(ends)
+    return total
+
+
+def inversions(numbers: list[int]) -> int:
+    """How many pairs stand in the wrong order.
+
+    >>> inversions([3, 1, 2])
+    2
+    """
+    if not numbers:
+        return 0
+    size = 1 << max(numbers).bit_length()
+    tree, total = [0] * (2 * size), 0
+    for seen, number in enumerate(numbers):
+        place, smaller = number + size, 0
+        tree[place] += 1
+        while place > 1:  # counts what came before and is not larger
+            if place % 2:
+                smaller += tree[place - 1]
+            place //= 2
+            tree[place] += 1
+        total += seen - smaller - (tree[number + size] - 1)
+    return total

@@ -1,0 +1,168 @@
+"""A picture as SVG: groups, edges, boxes, with what is known of each as its tooltip."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.sax.saxutils import escape
+
+from talweg.command.drawing.layers import Layers, arrange
+from talweg.command.drawing.model import Group, Item, Picture
+from talweg.command.drawing.placing import Box, Placed, chosen, place
+
+COLOURS = {  # kind: fill, border
+    "operation": ("#e8f1fb", "#5b8fc7"),
+    "gradient": ("#fdeedd", "#d08a3c"),
+    "variable": ("#e2f3e4", "#4f9a5a"),
+    "input": ("#fbf6d9", "#b49b2f"),
+    "constant": ("#f1f1f1", "#9a9a9a"),
+    "effect": ("#fbe6ea", "#c25468"),
+}
+WORDS = {
+    "operation": "operation", "gradient": "derivative", "variable": "variable", "input": "input",
+    "constant": "constant", "effect": "effect",
+}  # fmt: skip
+STYLE = """
+text { font-family: -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1d2733 }
+.label { font-size: 12px; text-anchor: middle } .shape { font-size: 10px; fill: #66707c;
+ text-anchor: middle } .title { font-size: 11.5px; font-weight: 600; fill: #46525f }
+.edge { fill: none; stroke: #7f8b99; stroke-width: 1.1 } .control { stroke-dasharray: 4 3 }
+.across { stroke-opacity: .55 } .group { fill: #35608f; fill-opacity: .045; stroke: #a9b4c0 }
+"""
+LEGEND_HEIGHT = 26
+
+
+def draw(picture: Picture, depth: int | None = None, most: int = 90) -> str:
+    """The picture as an SVG document; groups are open to `depth`, or as `most` boxes allow."""
+    layers = arrange(picture)
+    return document(picture, layers, place(picture, layers, chosen(picture, depth, most)))
+
+
+def document(picture: Picture, layers: dict[Group, Layers], placed: Placed) -> str:
+    """The SVG of a picture that has its places."""
+    width, height = max(placed.width, 560) + 16, placed.height + LEGEND_HEIGHT + 16
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}">',
+        f"<title>{escape(picture.title)}</title><style>{STYLE}</style>",
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+        'markerHeight="7" orient="auto"><path d="M0 0.8 L7 4 L0 7.2 z" fill="#7f8b99"/></marker>'
+        '</defs><rect width="100%" height="100%" fill="#fff"/>',
+        legend(picture),
+        f'<g transform="translate(8,{LEGEND_HEIGHT + 4})">',
+    ]
+    parts += [group_text(group, box) for group, box in placed.boxes.items()
+              if isinstance(group, Group)]  # fmt: skip
+    parts += [edge_text(edge) for edge in edges_of(picture, layers, placed)]
+    parts += [item_text(item, box) for item, box in placed.boxes.items() if isinstance(item, Item)]
+    return "\n".join([*parts, "</g></svg>\n"])
+
+
+def legend(picture: Picture) -> str:
+    """What the colours mean, of those that occur."""
+    present = {item.kind for item in picture.items}
+    parts, x = [], 12.0
+    for kind, (fill, border) in COLOURS.items():
+        if kind in present:
+            parts.append(f'<rect x="{x}" y="8" width="14" height="12" rx="3" fill="{fill}" '
+                         f'stroke="{border}"/><text class="title" x="{x + 19}" y="18">'
+                         f"{WORDS[kind]}</text>")  # fmt: skip
+            x += 34 + 7 * len(WORDS[kind])
+    return "".join(parts)
+
+
+def visible(member: Any, placed: Placed) -> Any:
+    """What is seen of an item: itself, or the folded group it is in."""
+    if member in placed.boxes:
+        return member
+    for group in member.parent.above():
+        if group in placed.boxes and any(inner in placed.boxes for inner in group.members):
+            continue
+        return group
+    return member.parent
+
+
+def edges_of(picture: Picture, layers: dict[Group, Layers], placed: Placed) -> list[dict]:
+    """The edges between what is seen, with the points they go through."""
+    found: dict[tuple, dict] = {}
+    for (source, target), text in picture.edges.items():
+        a, b = visible(source, placed), visible(target, placed)
+        if a is b:
+            continue
+        known = found.get((a, b))
+        if known is not None:
+            known["texts"].append(text)
+            continue
+        found[a, b] = {"points": points_of(a, b, layers, placed), "texts": [text],
+                       "across": a.parent is not b.parent}  # fmt: skip
+    return list(found.values())
+
+
+def points_of(a: Any, b: Any, layers: dict[Group, Layers], placed: Placed) -> list[tuple]:
+    """Where an edge goes, from the end of one box to the beginning of another."""
+    path, other = [*a.parent.above(), a], [*b.parent.above(), b]
+    depth = 0
+    while path[depth] is other[depth]:
+        depth += 1
+    own = layers[path[depth - 1]]
+    ends = path[depth], other[depth]
+    bends = [placed.bends[bend] for bend in own.ways.get(ends, ())]
+    start, end = placed.boxes[a], placed.boxes[b]
+    if ends in own.turned:
+        return [(start.middle, start.y), *bends, (end.middle, end.y + end.height)]
+    return [(start.middle, start.y + start.height), *bends, (end.middle, end.y)]
+
+
+def edge_text(edge: dict) -> str:
+    """An edge as a smooth line, upright at every bend."""
+    points, texts = edge["points"], edge["texts"]
+    control = all(text == "control" for text in texts)
+    classes = "edge" + (" control" if control else "") + (" across" if edge["across"] else "")
+    shown = "\n".join(dict.fromkeys(texts)) if not control else "only waits for it"
+    return (f'<path class="{classes}" marker-end="url(#tip)" d="{path_of(points)}">'
+            f"<title>{escape(shown)}</title></path>")  # fmt: skip
+
+
+def path_of(points: list[tuple[float, float]]) -> str:
+    """The smooth line through points."""
+    (x, y), *rest = points
+    parts = [f"M{x:.1f} {y:.1f}"]
+    for following in rest:
+        to_x, to_y = following
+        half = (y + to_y) / 2
+        parts.append(f"C{x:.1f} {half:.1f} {to_x:.1f} {half:.1f} {to_x:.1f} {to_y:.1f}")
+        x, y = following
+    return "".join(parts)
+
+
+def group_text(group: Group, box: Box) -> str:
+    """A group: a frame with its title; folded, a box that says how much is in it."""
+    title = escape(group.title)
+    if box.height <= 34.5:
+        return (
+            f'<g><rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
+            f'height="{box.height:.1f}" rx="9" fill="#dfe7ef" stroke="#7f8b99"/>'
+            f'<text class="title" text-anchor="middle" x="{box.middle:.1f}" '
+            f'y="{box.y + 21:.1f}">{title} ({group.count()})</text></g>'
+        )
+    dashed = ' stroke-dasharray="5 3"' if group.kind == "body" else ""
+    return (
+        f'<g><rect class="group" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.1f}" rx="9"{dashed}/>'
+        f'<text class="title" x="{box.x + 10:.1f}" y="{box.y + 15:.1f}">{title}</text></g>'
+    )
+
+
+def item_text(item: Item, box: Box) -> str:
+    """A box with its label and shape."""
+    fill, border = COLOURS[item.kind]
+    thick = 2.4 if item.is_result else 1
+    radius = 18 if item.kind in ("input", "variable") else 5
+    about = "\n".join(filter(None, (item.name, item.label, item.shape, item.line, item.details)))
+    return (
+        f'<g><title>{escape(about)}</title><rect x="{box.x:.1f}" y="{box.y:.1f}" '
+        f'width="{box.width:.1f}" height="{box.height:.1f}" rx="{radius}" fill="{fill}" '
+        f'stroke="{border}" stroke-width="{thick}"/>'
+        f'<text class="label" x="{box.middle:.1f}" y="{box.y + 16:.1f}">{escape(item.label)}</text>'
+        f'<text class="shape" x="{box.middle:.1f}" y="{box.y + 30:.1f}">{escape(item.shape)}</text>'
+        "</g>"
+    )

@@ -1,0 +1,73 @@
+"""Print the page of a code: what an error or a finding means, an example, and its cure.
+
+examples:
+  talweg explain TW604
+  talweg explain 604        the letters may be left out
+  talweg explain            all codes, with what they say
+
+exit status: 0 fine, 2 there is no such code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from talweg.command.launch import FINE
+from talweg.command.program import UsageError
+from talweg.core.errors import CATALOGUE
+from talweg.doctor import pages
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `talweg explain`."""
+    parser.add_argument("code", nargs="?", metavar="CODE", help="a code such as TW604")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the page, or the list of codes."""
+    if options.code is None:
+        print(json.dumps(titles(), indent=1) if options.json else listing())
+        return FINE
+    code = whole(options.code)
+    known = titles()
+    if code not in known:
+        near = [other for other in known if other[:3] == code[:3]] or list(known)
+        raise UsageError(f"there is no code {options.code}; there are {', '.join(near)}")
+    has_page = code in pages.codes_with_pages()
+    if options.json:
+        text = pages.page(code) if has_page else ""
+        print(json.dumps({"code": code, "title": known[code], "page": text}, indent=1))
+    elif has_page:
+        print(pages.rendered(code, sys.stdout.isatty()), end="")
+    else:
+        print(f"{code}: {known[code]}\n\nThe error says what happened, what was expected, and at "
+              "which line.")  # fmt: skip
+    return FINE
+
+
+def whole(code: str) -> str:
+    """A code as it stands in messages.
+
+    >>> whole("[tw604]"), whole("604")
+    ('TW604', 'TW604')
+    """
+    text = code.strip().strip("[]").upper()
+    return text if text.startswith("TW") else f"TW{text}"
+
+
+def titles() -> dict[str, str]:
+    """All codes, and what they say."""
+    found = dict(CATALOGUE)
+    for code in pages.codes_with_pages():
+        found[code] = pages.title(code)
+    return dict(sorted(found.items()))
+
+
+def listing() -> str:
+    """The codes as text, those with a page marked."""
+    own = set(pages.codes_with_pages())
+    lines = [f"{code}{'*' if code in own else ' '} {text}" for code, text in titles().items()]
+    return "\n".join([*lines, "", "* has a page: talweg explain CODE"])

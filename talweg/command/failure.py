@@ -1,0 +1,127 @@
+"""A program that failed, told to its user: its own lines, the message, and what is not there.
+
+Frames of talweg between the program's are left out where the message says what was wrong; an error
+that talweg did not expect keeps them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from types import TracebackType
+from typing import Any
+
+from talweg.command.names import describe, resolve
+from talweg.command.program import Program
+from talweg.command.uses import Use, read
+from talweg.core.errors import InternalError
+from talweg.core.provenance import is_inner
+
+_CODE = re.compile(r"\[TW\d+\]\s*$")
+_NAME = re.compile(r"^(?:tf|tensorflow|talweg)\.([\w.]+) is not there")
+_MODULE = re.compile(r"^No module named '(?:tensorflow|talweg)\.([\w.]+)'")
+SHOWN = 12  # missing names that are listed
+
+
+def status_of(error: BaseException) -> int:
+    """The exit status that Python would give for it."""
+    if isinstance(error, SystemExit):
+        if error.code is None:
+            return 0
+        return error.code if isinstance(error.code, int) else 1
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def tell(error: BaseException, program: Program, whole: bool = False, first: bool = False) -> None:
+    """Print to stderr what Python would print, and what talweg knows besides."""
+    if isinstance(error, SystemExit):
+        if error.code is not None and not isinstance(error.code, int):
+            print(error.code, file=sys.stderr)
+        return
+    print("".join(lines_of(error, whole)), end="", file=sys.stderr)
+    for line in about_missing(error, program, first):
+        print(line, file=sys.stderr)
+
+
+def lines_of(error: BaseException, whole: bool = False) -> list[str]:
+    """The traceback as Python prints it, without what lies around and between the program."""
+    found = traceback.TracebackException.from_exception(error)
+    pending: list[tuple[Any, Any]] = [(found, error)]
+    while pending:
+        part, own = pending.pop()
+        if part is None or own is None:
+            continue
+        part.stack = shown_frames(part.stack, own, whole)
+        pending += [(part.__cause__, own.__cause__), (part.__context__, own.__context__)]
+    return list(found.format())
+
+
+def shown_frames(
+    stack: traceback.StackSummary, error: BaseException, whole: bool
+) -> traceback.StackSummary:
+    """The frames that are the program's, or all of them if `whole` or if talweg is to blame."""
+    frames = list(stack)
+    while len(frames) > 1 and is_inner(frames[0].filename):
+        frames.pop(0)  # how the program was started
+    expected = bool(_CODE.search(str(error))) and not isinstance(error, InternalError)
+    if not whole and frames and (expected or not is_inner(frames[-1].filename)):
+        own = [frame for frame in frames if not is_inner(frame.filename)]
+        frames = own or frames
+    if isinstance(error, SyntaxError) and all(is_inner(frame.filename) for frame in frames):
+        frames = []
+    return traceback.StackSummary.from_list(frames)
+
+
+def own_line(trace: TracebackType | None) -> tuple[str, int] | None:
+    """The innermost line of a traceback that is not talweg's."""
+    found = None
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not is_inner(file):
+            found = file, trace.tb_lineno
+        trace = trace.tb_next
+    return found
+
+
+def missing_name(error: BaseException | None) -> str:
+    """The name relative to `tf` whose absence an error is about; "" if it is about others."""
+    while error is not None:
+        text = str(error)
+        pattern = _NAME if isinstance(error, AttributeError) else _MODULE
+        found = pattern.match(text)
+        if found and isinstance(error, (AttributeError, ImportError)):
+            return found[1]
+        if isinstance(error, ImportError) and str(error.name or "").startswith("tensorflow"):
+            named = re.match(r"cannot import name '(\w+)' from '(?:tensorflow|talweg)\.?([\w.]*)'",
+                             text)  # fmt: skip
+            if named:
+                return f"{named[2]}.{named[1]}".lstrip(".")
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def about_missing(error: BaseException, program: Program, first: bool = False) -> list[str]:
+    """If a name was not there: whether TensorFlow has it, who asked, and what else is missing."""
+    name = missing_name(error)
+    if not name:
+        return []
+    place = own_line(error.__traceback__)
+    lines = ["", f"talweg: {describe(name)}"]
+    if place is not None:
+        lines.append(f"  asked for at {place[0]}:{place[1]}")
+    others = [use for use in missing_in(program, first) if resolve(use.name).name != name]
+    if others:
+        lines.append("  also asked for in this program, and not there:")
+        lines += [f"    {use.text}  ({use.file}:{use.line})" for use in others[:SHOWN]]
+        if len(others) > SHOWN:
+            lines.append(f"    and {len(others) - SHOWN} more: talweg ops --of {program.path}")
+    return lines
+
+
+def missing_in(program: Program, first: bool = False) -> list[Use]:
+    """The names a program uses that are not there; none if it cannot be read."""
+    try:
+        return read(program.path, program.source()).missing(first)
+    except (SyntaxError, ValueError, OSError):
+        return []

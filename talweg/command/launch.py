@@ -1,0 +1,118 @@
+"""What all subcommands that run a program share: its options, the start, and what became of it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from talweg.command import failure
+from talweg.command.program import Program, find, printing_to, run
+from talweg.command.stand_in import standing_in
+from talweg.command.uses import Use, read
+from talweg.core import settings
+
+FINE, FOUND, USAGE, FAILED = 0, 1, 2, 3  # exit statuses: all is well, findings, wrong use, a crash
+
+
+class Outcome(NamedTuple):
+    """What became of a program."""
+
+    status: int  # what Python would have exited with
+    error: BaseException | None
+    main: ModuleType | None  # its module, if it came to its end
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended otherwise than well."""
+        return self.status != 0
+
+
+def add_program(parser: argparse.ArgumentParser, optional: bool = False) -> None:
+    """The options that say what is run, and as what."""
+    parser.add_argument(
+        "-m", dest="module", action="store_true", help="the program is a module, as for python -m"
+    )
+    generation = parser.add_mutually_exclusive_group()
+    generation.add_argument(
+        "--v1", action="store_true", help="`import tensorflow` gives TensorFlow 1 (else guessed)"
+    )
+    generation.add_argument(
+        "--v2", action="store_true", help="`import tensorflow` gives TensorFlow 2 (else guessed)"
+    )
+    parser.add_argument(
+        "--traceback", action="store_true", help="show talweg's own frames, too, if it fails"
+    )
+    parser.add_argument(
+        "program", nargs="?" if optional else None, metavar="PROGRAM",
+        help="a Python file, a folder with __main__.py, a notebook, or a module (-m)",
+    )  # fmt: skip
+    parser.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="...", help="its own arguments"
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The option for output that programs read."""
+    parser.add_argument(
+        "--json", action="store_true",
+        help="print JSON; what the program prints goes to stderr",
+    )  # fmt: skip
+
+
+def program_of(options: argparse.Namespace) -> Program:
+    """The program the options name; UsageError if there is none."""
+    return find(options.program, tuple(options.arguments), options.module)
+
+
+def first_uses(program: Program) -> list[Use]:
+    """Where a program uses names that only TensorFlow 1 has; none if it cannot be read."""
+    try:
+        return read(program.path, program.source()).first_generation()
+    except (SyntaxError, ValueError, OSError):  # running it will say so
+        return []
+
+
+def is_first(program: Program, options: argparse.Namespace) -> bool:
+    """Whether `import tensorflow` gives TensorFlow 1; says so if that was found out."""
+    if options.v1 or options.v2:
+        return options.v1
+    uses = first_uses(program)
+    if uses and os.environ.get("TALWEG_DEBUG", "0") not in ("", "0"):
+        use = uses[0]
+        print(f"talweg: {use.file}:{use.line} asks for {use.text}: this is a program for "
+              "TensorFlow 1", file=sys.stderr)  # fmt: skip
+    return bool(uses)
+
+
+def launch(program: Program, options: argparse.Namespace, around: Any = None) -> Outcome:
+    """Run the program with talweg as its TensorFlow, inside the context `around`.
+
+    A failure is told on stderr, as Python would.
+    """
+    first = is_first(program, options)
+    with ExitStack() as stack:
+        if getattr(options, "json", False):
+            stack.enter_context(printing_to(sys.stderr))
+        stack.enter_context(standing_in(first))
+        if around is not None:
+            stack.enter_context(around)
+        try:
+            return Outcome(0, None, run(program))
+        except BaseException as error:  # noqa: BLE001 -- it becomes the exit status
+            sys.stdout.flush()
+            failure.tell(error, program, options.traceback, first)
+            return Outcome(failure.status_of(error), error, None)
+
+
+@contextmanager
+def changed(**values: Any) -> Iterator[None]:
+    """Settings of talweg with other values inside the block."""
+    with ExitStack() as stack:
+        for name, value in values.items():
+            stack.enter_context(settings.SETTINGS[name](value))
+        yield

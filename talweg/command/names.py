@@ -1,0 +1,131 @@
+"""What is known of TensorFlow's names: whether talweg has one, or TensorFlow 2.21, or TensorFlow 1.
+
+talweg's own come from the table that `@export` fills; those of TensorFlow that talweg does not have
+yet stand in `absent.txt`, which `tools/compatibility.py` writes.  Nothing of the API is imported.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from pathlib import Path
+from typing import NamedTuple
+
+from talweg.api.export import V1, shared_with_v1
+from talweg.api.table import NAMESPACES, TABLE
+from talweg.api.tensorflow_alias import exists as is_module
+
+KERAS = ("keras", "optimizers", "losses", "metrics", "initializers")  # filled by Keras itself
+GONE = {
+    "contrib": "tf.contrib went with TensorFlow 2: its parts live on in other packages",
+    "examples": "tf.examples.tutorials went with TensorFlow 2: tf.keras.datasets has the data",
+}
+
+
+class Known(NamedTuple):
+    """What is known of a name."""
+
+    name: str  # as far as it was looked up: `float32.max` is `float32`
+    there: bool  # talweg has it
+    in_tensorflow: bool  # TensorFlow 2.21 has it
+    generation: int  # 1: only compat.v1 has it, though it was asked for without; else 2
+    is_namespace: bool = False
+
+
+@functools.cache
+def absent() -> frozenset[str]:
+    """The names of TensorFlow 2.21 that talweg does not have, those of `compat.v1.` among them."""
+    return frozenset((Path(__file__).parent / "absent.txt").read_text().split())
+
+
+@functools.cache
+def absent_namespaces() -> frozenset[str]:
+    """The namespaces those names are in."""
+    return frozenset(name.rsplit(".", count)[0] for name in absent()
+                     for count in range(1, name.count(".") + 1))  # fmt: skip
+
+
+@functools.lru_cache(100_000)
+def resolve(name: str, first: bool = False) -> Known:
+    """What is known of a name relative to `tf`; `first`: as TensorFlow 1 would understand it.
+
+    >>> resolve("math.add").there, resolve("float32.max").name, resolve("placeholder").generation
+    (True, 'float32', 1)
+    >>> resolve("placeholder", first=True).there
+    True
+    """
+    if first and not name.startswith(V1) and name != V1[:-1]:
+        found = plain(V1 + name)
+        if found.there or found.in_tensorflow:
+            return found
+        return plain(name)
+    found = plain(name)
+    if found.there or found.in_tensorflow or name.startswith(V1):
+        return found
+    old = plain(V1 + name)
+    if old.there or old.in_tensorflow or name.split(".")[0] in GONE:
+        return found._replace(generation=1)
+    return found
+
+
+def plain(name: str) -> Known:
+    """What is known of exactly this name, without a thought of the other generation."""
+    parts = name.split(".") if name else []
+    there = tensorflow = True
+    if parts and parts[-1].startswith("__"):  # what every module has
+        return Known(name, True, True, 2)
+    for count in range(1, len(parts) + 1):
+        prefix = ".".join(parts[:count])
+        if has(prefix):
+            return Known(prefix, True, True, 2)
+        if own_part(prefix) in KERAS:
+            return Known(name, True, True, 2, is_namespace=True)
+        there = prefix in NAMESPACES or is_module(prefix) or prefix in ("compat", V1[:-1])
+        tensorflow = there or prefix in absent_namespaces()
+        if prefix in absent():
+            return Known(prefix, False, True, 2)
+        if not tensorflow:
+            return Known(prefix, False, False, 2)
+    return Known(name, there, tensorflow, 2, is_namespace=True)
+
+
+def own_part(prefix: str) -> str:
+    """A name without `compat.v1.`."""
+    return prefix.removeprefix(V1) if prefix.removeprefix(V1) == "keras" else prefix
+
+
+def has(name: str) -> bool:
+    """Whether talweg exports a name (no namespace)."""
+    if name in TABLE:
+        return name not in KERAS
+    if name.startswith(V1):
+        other = shared_with_v1(name)
+        return other is not None and other in TABLE
+    return False
+
+
+def describe(name: str) -> str:
+    """Why `tf.<name>` is not there, in a sentence."""
+    found = resolve(name)
+    shown = f"tf.{found.name}"
+    head = found.name.removeprefix(V1).split(".")[0]
+    if found.there:
+        return f"{shown} is there"
+    if head in GONE:
+        return GONE[head]
+    if found.in_tensorflow:
+        return f"{shown} is in TensorFlow 2.21, but not in talweg yet"
+    if found.generation == 1:
+        return f"{shown} is a name of TensorFlow 1: talweg run --v1, or tf.compat.v1.{found.name}"
+    near = alike(found.name)
+    return f"{shown} is no name of TensorFlow 2.21" + (f"; near: {near}" if near else "")
+
+
+def alike(name: str) -> str:
+    """The names that look most like one, in a sentence part."""
+    space, _, last = name.rpartition(".")
+    names = [other for other in TABLE if ":" not in other and not other.startswith(V1)]
+    own = {other.rpartition(".")[2]: other for other in names if other.rpartition(".")[0] == space}
+    near = [own[word] for word in difflib.get_close_matches(last, own, 2, 0.7)]
+    near = near or [other for other in names if other.rpartition(".")[2] == last][:2]
+    return ", ".join(f"tf.{other}" for other in near)

@@ -1,0 +1,164 @@
+"""What of TensorFlow is there, and what of it a program needs.
+
+Words are looked for in names and in what functions say of themselves.  With --of, the names a
+program uses are listed with their lines, those that are missing first; nothing is run.
+
+examples:
+  talweg ops conv              names with "conv" in them
+  talweg ops "smooth relu"     both words, in a name or its description
+  talweg ops tf.nn.relu        one name: its signature, description, and where it is made
+  talweg ops --missing image   what TensorFlow 2.21 has and talweg has not
+  talweg ops --of train.py     what a program uses, and what of it is missing
+
+exit status: 0 fine, 1 nothing was found (or the program needs what is missing), 2 wrong use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import sys
+from collections.abc import Iterable
+
+from talweg.api.export import V1, look_up, shared_with_v1
+from talweg.api.table import TABLE
+from talweg.command.launch import FINE, FOUND, first_uses
+from talweg.command.names import absent, describe, resolve
+from talweg.command.program import UsageError, find
+from talweg.command.uses import Use, read
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `talweg ops`."""
+    parser.add_argument("words", nargs="*", metavar="WORD", help="what to look for")
+    parser.add_argument("--missing", action="store_true", help="names that are not there yet")
+    parser.add_argument("--of", metavar="PROGRAM", help="the names that a program uses")
+    parser.add_argument("--all", action="store_true", help="tf.compat.v1 and tf.raw_ops, too")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print what was asked for."""
+    if options.of:
+        return of_program(options)
+    words = [word.lower().removeprefix("tf.") for word in options.words]
+    if options.missing:
+        names = sorted(name for name in wanted(absent(), options) if matches(name, words))
+        rows = [{"name": f"tf.{name}"} for name in names]
+        text = "\n".join(row["name"] for row in rows)
+    elif len(options.words) == 1 and resolve(words[0]).there and is_name(options.words[0]):
+        return one(options.words[0].removeprefix("tf."), options.json)
+    else:
+        rows = found(words, options)
+        text = "\n".join(f"{row['name']:<36} {row['summary']}".rstrip() for row in rows)
+    if options.json:
+        print(json.dumps(rows, indent=1))
+    elif rows:
+        print(text)
+    else:
+        print(f"talweg: nothing has {' and '.join(options.words)} in it", file=sys.stderr)
+    return FINE if rows else FOUND
+
+
+def is_name(word: str) -> bool:
+    """Whether a word is exactly the name of something there."""
+    name = word.removeprefix("tf.")
+    return name in TABLE or (name.startswith(V1) and shared_with_v1(name) in TABLE)
+
+
+def wanted(names: Iterable[str], options: argparse.Namespace) -> list[str]:
+    """The names of TensorFlow 2 as people use them, or all."""
+    shown = [name for name in names if ":" not in name]
+    if options.all:
+        return shown
+    return [name for name in shown if not name.startswith((V1, "raw_ops."))]
+
+
+def matches(text: str, words: list[str]) -> bool:
+    """Whether all words are in a text."""
+    lowered = text.lower()
+    return all(word in lowered for word in words)
+
+
+def found(words: list[str], options: argparse.Namespace) -> list[dict]:
+    """Names with all words in them, then those whose description has them."""
+    names = sorted(wanted(TABLE, options))
+    first = [name for name in names if matches(name, words)]
+    rows = [{"name": f"tf.{name}", "summary": summary(name) if words else ""} for name in first]
+    if words:
+        others = [name for name in names if name not in set(first)]
+        described = [(name, summary(name)) for name in others]
+        rows += [{"name": f"tf.{name}", "summary": text} for name, text in described
+                 if matches(f"{name} {text}", words)]  # fmt: skip
+    return rows
+
+
+def summary(name: str) -> str:
+    """The first sentence of what an object says of itself."""
+    try:
+        value = look_up(name)
+    except (AttributeError, ImportError):
+        return ""
+    if not (inspect.isclass(value) or callable(value)):
+        return repr(value).splitlines()[0][:60]
+    text = inspect.getdoc(value) or ""
+    return " ".join(text.split("\n\n")[0].split())[:110]
+
+
+def one(name: str, as_json: bool) -> int:
+    """Print all that is known of one name."""
+    value = look_up(name)
+    origin = TABLE.get(name) or TABLE.get(shared_with_v1(name) or "", "")
+    try:
+        signature = f"tf.{name}{inspect.signature(value)}"
+    except (TypeError, ValueError):
+        signature = f"tf.{name}"
+    others = [other for other in TABLE if TABLE[other] == origin and other != name
+              and ":" not in other and look_up(other) is value]  # fmt: skip
+    row = {
+        "name": f"tf.{name}", "signature": signature, "defined in": origin,
+        "also": [f"tf.{other}" for other in others],
+        "description": inspect.getdoc(value) if callable(value) else repr(value),
+    }  # fmt: skip
+    if as_json:
+        print(json.dumps(row, indent=1))
+        return FINE
+    also = f"also: {', '.join(row['also'])}\n" if others else ""
+    print(f"{signature}\n\n{row['description']}\n\n{also}defined in: {origin}")
+    return FINE
+
+
+def of_program(options: argparse.Namespace) -> int:
+    """List the names a program uses; whether any is missing."""
+    program = find(options.of)
+    try:
+        reading = read(program.path, program.source())
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"{program.path} cannot be read: {error}") from None
+    first = bool(first_uses(program))
+    missing = reading.missing(first)
+    there = [use for use in reading.uses if use not in set(missing)]
+    if options.json:
+        rows = [row_of(use, False) for use in missing] + [row_of(use, True) for use in there]
+        print(json.dumps({"tensorflow": 1 if first else 2, "files": reading.files, "uses": rows},
+                         indent=1))  # fmt: skip
+        return FOUND if missing else FINE
+    for use in missing:
+        print(f"missing  {use.text:<34} {use.file}:{use.line}  {describe(use.name)}")
+    counts: dict[str, list[int]] = {}
+    for use in there:
+        counts.setdefault(use.text, []).append(use.line)
+    for text in sorted(counts):
+        lines = counts[text]
+        shown = ", ".join(map(str, lines[:6])) + (", ..." if len(lines) > 6 else "")
+        print(f"there    {text:<34} {'line' if len(lines) == 1 else 'lines'} {shown}")
+    generation = "TensorFlow 1" if first else "TensorFlow 2"
+    print(f"\n{program.path}: a program for {generation}; {len(counts)} names are there, "
+          f"{len({use.text for use in missing})} are missing")  # fmt: skip
+    return FOUND if missing else FINE
+
+
+def row_of(use: Use, there: bool) -> dict:
+    """A use for JSON."""
+    return {"name": use.name, "text": use.text, "file": use.file, "line": use.line, "there": there}

@@ -1,0 +1,131 @@
+"""A user's program, run as Python itself would: a file, a module (`-m`), or a notebook.
+
+The program is `__main__`, finds the modules beside it, and sees its own arguments; what it was
+before is put back when it ends, so that a test or a notebook can run programs, too.  The module
+stays, so that what is to be looked at afterwards is still there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import sys
+import tokenize
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
+
+from talweg.command import notebook
+
+
+class UsageError(Exception):
+    """The command cannot do what it was asked: no such file, an option that is wrong."""
+
+
+class Program(NamedTuple):
+    """What is run, and how it was called."""
+
+    path: str  # of the file
+    arguments: tuple[str, ...] = ()
+    module: str = ""  # if it was named as one
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self.module or self.path
+
+    @property
+    def is_notebook(self) -> bool:
+        """Whether it is a Jupyter notebook."""
+        return self.path.endswith(".ipynb")
+
+    def source(self) -> str:
+        """Its text; a notebook's cells, one after the other, as Python."""
+        if self.is_notebook:
+            return "\n".join(cell.source for cell in notebook.cells(self.path))
+        return decoded(Path(self.path).read_bytes())
+
+
+def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> Program:
+    """The program of a file's or a module's name; UsageError if there is none."""
+    if not module:
+        path = Path(name)
+        if path.is_dir() and (path / "__main__.py").is_file():
+            return Program(str(path / "__main__.py"), arguments)
+        if not path.is_file():
+            raise UsageError(f"there is no file {name!r}")
+        return Program(name, arguments)
+    with searched(os.getcwd()):
+        try:
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.submodule_search_locations is not None:
+                spec = importlib.util.find_spec(f"{name}.__main__")
+        except (ImportError, ValueError) as error:
+            raise UsageError(f"there is no module {name!r} ({error})") from None
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        raise UsageError(f"there is no module {name!r} that could be run")
+    return Program(spec.origin, arguments, spec.name)
+
+
+def run(program: Program) -> ModuleType:
+    """Run it to its end; its `__main__`.  What it raises is raised, SystemExit too."""
+    main = ModuleType("__main__")
+    with as_main(program, main):
+        if program.is_notebook:
+            notebook.run(program.path, main.__dict__)
+        else:
+            exec(compiled(program), main.__dict__)
+    return main
+
+
+def compiled(program: Program) -> CodeType:
+    """The program as code; SyntaxError with its own file and line."""
+    return compile(Path(program.path).read_bytes(), program.path, "exec", dont_inherit=True)
+
+
+@contextmanager
+def as_main(program: Program, main: ModuleType) -> Iterator[None]:
+    """What a program finds when it is started: `__main__`, `sys.argv`, `sys.path`."""
+    before, arguments = sys.modules["__main__"], sys.argv
+    main.__dict__.update(__file__=program.path, __builtins__=sys.modules["builtins"])
+    if program.module:
+        main.__spec__ = importlib.util.spec_from_file_location(program.module, program.path)
+        main.__package__ = program.module.rpartition(".")[0]
+    folder = os.getcwd() if program.module else os.path.dirname(os.path.abspath(program.path))
+    sys.modules["__main__"] = main
+    sys.argv = [program.path, *program.arguments]
+    try:
+        with searched(folder):
+            yield
+    finally:
+        sys.modules["__main__"], sys.argv = before, arguments
+
+
+@contextmanager
+def searched(folder: str) -> Iterator[None]:
+    """Modules are looked for in `folder` first."""
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+
+
+def decoded(data: bytes) -> str:
+    """Python's text, in the encoding it names."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return io.TextIOWrapper(io.BytesIO(data), encoding).read()
+
+
+@contextmanager
+def printing_to(stream: Any) -> Iterator[None]:
+    """What the program prints goes to `stream`, so that the command's own output is alone."""
+    before, sys.stdout = sys.stdout, stream
+    try:
+        yield
+    finally:
+        sys.stdout = before

@@ -1,0 +1,98 @@
+"""Under which name a program finds talweg: `tensorflow`, as that of TensorFlow 2, or of 1.
+
+`talweg.as_tensorflow` does the first.  For a program of the first generation, `import tensorflow`
+in the program's own files gives `tensorflow.compat.v1` with graphs as the way of the process;
+installed packages, Keras among them, still find TensorFlow 2's names under the same import.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import talweg
+from talweg.api.export import look_up
+from talweg.api.tensorflow_alias import FINDER, as_tensorflow
+from talweg.command.names import resolve
+from talweg.core.provenance import is_inner
+
+NAME, FIRST = "tensorflow", "compat.v1"
+
+
+@contextmanager
+def standing_in(first: bool = False) -> Iterator[Any]:
+    """talweg under the name `tensorflow` inside the block; `first`: that of TensorFlow 1."""
+    before = {name: module for name, module in sys.modules.items() if is_below(name)}
+    finders, version = list(sys.meta_path), talweg.__version__
+    as_tensorflow()
+    talweg.__version__ = look_up("version.VERSION")
+    try:
+        if first:
+            with first_generation():
+                yield talweg
+        else:
+            yield talweg
+    finally:
+        talweg.__version__ = version
+        if FINDER not in finders:
+            sys.meta_path.remove(FINDER)
+        for name in [name for name in sys.modules if is_below(name)]:
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
+def is_below(name: str) -> bool:
+    """Whether a module is `tensorflow` or below it."""
+    return name == NAME or name.startswith(f"{NAME}.")
+
+
+@contextmanager
+def first_generation() -> Iterator[None]:
+    """The program's imports of `tensorflow` give `compat.v1`; operations go to graphs."""
+    plain = builtins.__import__
+    v1 = look_up(FIRST)
+    v1.__dict__.setdefault("__version__", talweg.__version__)
+    was_eager = look_up("executing_eagerly")()
+
+    def importer(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (),
+                 level: int = 0) -> Any:  # fmt: skip
+        if level == 0 and is_below(name) and is_own(globals):
+            return import_first(name, fromlist, plain, globals, locals)
+        return plain(name, globals, locals, fromlist, level)
+
+    look_up(f"{FIRST}.disable_v2_behavior")()
+    builtins.__import__ = importer
+    try:
+        yield
+    finally:
+        builtins.__import__ = plain
+        if was_eager:
+            look_up(f"{FIRST}.reset_default_graph")()
+            look_up(f"{FIRST}.enable_v2_behavior")()
+
+
+def import_first(name: str, fromlist: Any, plain: Any, globals: Any, locals: Any) -> Any:
+    """What `import name` gives in a program of the first generation.
+
+    `import tensorflow.nn` binds `tensorflow`, `from tensorflow.nn import relu` needs `nn` itself.
+    """
+    own = name[len(NAME) + 1 :]
+    target = own if own.startswith("compat") or not own else f"{FIRST}.{own}"
+    if own and not resolve(target).is_namespace:
+        return plain(name, globals, locals, fromlist, 0)
+    if own and target == own:
+        return plain(name, globals, locals, fromlist, 0)
+    if not fromlist:
+        return look_up(FIRST)
+    return importlib.import_module(f"{NAME}.{target or FIRST}")
+
+
+def is_own(globals: Any) -> bool:
+    """Whether an import stands in the program itself: neither installed nor talweg's."""
+    file = (globals or {}).get("__file__") or ""
+    return not (is_inner(file) or f"{os.sep}site-packages{os.sep}" in file)

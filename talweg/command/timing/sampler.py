@@ -1,0 +1,62 @@
+"""Where Python is, looked at every few milliseconds: the time that no operation accounts for."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from types import FrameType
+from typing import Any
+
+from talweg.command.timing.clock import Clock
+from talweg.core.provenance import is_inner
+
+INTERVAL = 0.002  # seconds
+
+
+class Sampler:
+    """Counts, by line of the program, how often a thread was there with nothing under way."""
+
+    def __init__(self, clock: Clock, interval: float = INTERVAL):
+        self.clock, self.interval = clock, interval
+        self.lines: Counter[tuple] = Counter()  # (file, line, function) -> samples
+        self.samples = 0
+        self.thread = threading.get_ident()
+        self.stack = clock.stack
+        self._over = threading.Event()
+        self._looking = threading.Thread(target=self._look, daemon=True, name="talweg-profile")
+
+    def __enter__(self) -> Sampler:
+        self._looking.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._over.set()
+        self._looking.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(self.interval):
+            frame = sys._current_frames().get(self.thread)
+            if frame is None:
+                return
+            self.samples += 1
+            if not self.stack:
+                place = place_of(frame)
+                if place is not None:
+                    self.lines[place] += 1
+            del frame
+
+
+def place_of(frame: FrameType | None) -> tuple | None:
+    """The innermost line that is the program's; of an installed package if there is none."""
+    outer = None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not is_inner(file):
+            place = file, frame.f_lineno, frame.f_code.co_name
+            if "site-packages" in file:
+                outer = outer or place
+            elif not file.startswith((sys.prefix, sys.base_prefix, "<frozen")):
+                return place
+        frame = frame.f_back
+    return outer

@@ -1,0 +1,192 @@
+"""Where the clock is put while a profile is on: round operations, programs, traces, compilations.
+
+These are the few functions through which all work goes.  They are replaced inside the block and put
+back after it, so that nothing is paid without a profile.  Steps of the interpreter are told by its
+own `watch`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from talweg.command.timing.clock import Clock, Key
+from talweg.core import dispatch
+from talweg.core.provenance import user_origin
+from talweg.eager.tape import GradientTape
+from talweg.eager.tensor import EagerTensor
+from talweg.execute import executor, interpret
+from talweg.trace.concrete import ConcreteFunction
+
+OPERATORS = ("add", "sub", "mul", "truediv", "pow", "matmul")
+COMPARISONS = ("lt", "gt", "le", "ge")
+NAMES = {"truediv": "div", "lt": "less", "gt": "greater", "le": "less_equal",
+         "ge": "greater_equal"}  # fmt: skip
+
+
+@contextmanager
+def timed(clock: Clock) -> Iterator[None]:
+    """Everything that is done inside the block is timed by `clock`."""
+    with ExitStack() as stack:
+        for owner, name, around in (
+            (dispatch.state, "evaluate", operations),
+            (executor, "run", programs),
+            (interpret, "run", interpretations),
+            (executor, "compiled", compilations),
+            (ConcreteFunction, "trace", traces),
+            (GradientTape, "gradient", gradients),
+        ):
+            stack.enter_context(replaced(owner, name, functools.partial(around, clock)))
+        for name in OPERATORS + COMPARISONS:
+            for method in (f"__{name}__", f"__r{name}__"):
+                if method in EagerTensor.__dict__:
+                    around = functools.partial(operators, clock, NAMES.get(name, name))
+                    stack.enter_context(replaced(EagerTensor, method, around))
+        yield
+
+
+@contextmanager
+def replaced(owner: Any, name: str, around: Callable[[Any], Any]) -> Iterator[None]:
+    """Another function under a name, inside the block."""
+    before = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
+    setattr(owner, name, around(before))
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def operations(clock: Clock, plain: Any) -> Any:
+    """Operations that run at once."""
+
+    def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
+        clock.enter()
+        size = 0
+        try:
+            result = plain(prim, operands, params)
+            size = bytes_of(result)
+            return result
+        finally:
+            clock.leave(Key("operation", prim.name, user_origin(2)), 1, size)
+
+    return evaluate
+
+
+def operators(clock: Clock, name: str, plain: Any) -> Any:
+    """Python's operators, which go straight to a kernel where they can."""
+
+    def operate(self: Any, other: Any) -> Any:
+        clock.enter()
+        frame = clock.stack[-1]
+        size = 0
+        try:
+            result = plain(self, other)
+            size = bytes_of(result)
+            return result
+        finally:
+            straight = not frame[1]  # else the operation inside was counted
+            clock.leave(Key("operation", name, user_origin(2)), int(straight), size * straight)
+
+    return operate
+
+
+def bytes_of(result: Any) -> int:
+    """The bytes of a result, or of several."""
+    if type(result) is tuple:
+        return sum(map(bytes_of, result))
+    return getattr(getattr(result, "_array", None), "nbytes", 0)
+
+
+def programs(clock: Clock, plain: Any) -> Any:
+    """Calls of functions and sessions: what is not interpreted in them is compiled code."""
+
+    def run(program: Any, arguments: list, state: Any, watch: Any = None) -> list:
+        clock.enter()
+        try:
+            return plain(program, arguments, state, watch)
+        finally:
+            tier = program.tier
+            kind = "call" if tier is None or tier.last is None else "compiled"
+            clock.leave(Key(kind, program.name, user_origin(2)))
+
+    return run
+
+
+def interpretations(clock: Clock, plain: Any) -> Any:
+    """Programs that run step by step."""
+
+    def run(program: Any, arguments: list, state: Any, watch: Any = None) -> list:
+        if watch is not None:
+            return plain(program, arguments, state, watch)
+        steps = Steps(clock)
+        try:
+            return plain(program, arguments, state, steps)
+        finally:
+            steps.end()
+
+    return run
+
+
+class Steps:
+    """Told by the interpreter when a step begins; the one before it is over then."""
+
+    def __init__(self, clock: Clock):
+        self.clock = clock
+        self.under_way: Any = None
+        self.values: list = []
+
+    def begin(self, step: Any, values: list) -> None:
+        """A step begins."""
+        self.end()
+        self.under_way, self.values = step, values
+        self.clock.enter()
+
+    def end(self) -> None:
+        """The step under way is over."""
+        step = self.under_way
+        if step is not None:
+            self.under_way = None
+            size = getattr(self.values[step.out], "nbytes", 0)
+            self.clock.leave(Key("step", step.prim.name, step.node.origin), 1, size)
+
+
+def compilations(clock: Clock, plain: Any) -> Any:
+    """Programs that are compiled."""
+
+    def compiled(program: Any, arguments: list, state: Any) -> Any:
+        clock.enter()
+        try:
+            return plain(program, arguments, state)
+        finally:
+            clock.leave(Key("compile", program.name, user_origin(2)))
+
+    return compiled
+
+
+def traces(clock: Clock, plain: Any) -> Any:
+    """Functions that are traced."""
+
+    def trace(self: Any, *arguments: Any) -> Any:
+        clock.enter()
+        try:
+            return plain(self, *arguments)
+        finally:
+            clock.leave(Key("trace", self.name, user_origin(2)))
+
+    return trace
+
+
+def gradients(clock: Clock, plain: Any) -> Any:
+    """Reverse sweeps of tapes: their operations are counted as such, the rest is the sweep."""
+
+    @functools.wraps(plain)
+    def gradient(self: Any, *arguments: Any, **named: Any) -> Any:
+        clock.enter()
+        try:
+            return plain(self, *arguments, **named)
+        finally:
+            clock.leave(Key("gradient", "tape.gradient", user_origin(2)))
+
+    return gradient

@@ -1,0 +1,206 @@
+"""Which names of TensorFlow a program uses, and where: read from its text, nothing is run.
+
+Follows what `import` and plain assignments bind (`import tensorflow as tf`, `from tensorflow import
+keras`, `layers = tf.layers`), and the modules beside the program that it imports.  A name that a
+program computes (`getattr(tf, text)`) is not seen.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from talweg.command.names import resolve
+
+ROOTS = {"tensorflow": "", "talweg": ""}
+FIRST = "compat.v1"
+MANY_FILES = 200  # beside a program that are read
+
+
+class Use(NamedTuple):
+    """One mention of a name: as talweg would look it up, and the line."""
+
+    name: str  # relative to `tf`: "compat.v1.Session"
+    file: str
+    line: int
+    text: str  # as it was written: "tf.Session"
+
+
+class Reading(NamedTuple):
+    """What was found in a program."""
+
+    uses: list[Use]
+    files: list[str]
+
+    def first_generation(self) -> list[Use]:
+        """The uses of names that only TensorFlow 1 has, where the program imports plain
+        `tensorflow`: it was written for TensorFlow 1."""
+        return [use for use in self.uses if resolve(use.name).generation == 1]
+
+    def missing(self, first: bool = False) -> list[Use]:
+        """The uses of names that talweg does not have, one for each name and line; `first` if the
+        program is served as one of TensorFlow 1."""
+        found = {}
+        for use in self.uses:
+            place = (use.name, use.file, use.line)
+            if not resolve(use.name, first).there:
+                found.setdefault(place, use)
+        return list(found.values())
+
+
+def read(path: str, source: str | None = None) -> Reading:
+    """The uses in a program and in the modules beside it that it imports.
+
+    SyntaxError in the program itself is raised; other files that are no Python are left out.
+    """
+    first = Path(path)
+    reader = Reader(path)
+    reader.read(source if source is not None else first.read_text("utf-8"))
+    uses, files, pending = list(reader.uses), [path], list(reader.modules)
+    seen = set(pending)
+    while pending and len(files) < MANY_FILES:
+        module = pending.pop(0)
+        found = beside(first.parent, module)
+        if found is None or str(found) in files:
+            continue
+        reader = Reader(str(found), package=module if found.name == "__init__.py" else
+                        module.rpartition(".")[0])  # fmt: skip
+        try:
+            reader.read(found.read_text("utf-8"))
+        except (SyntaxError, ValueError, OSError):
+            continue
+        files.append(str(found))
+        uses += reader.uses
+        pending += [name for name in reader.modules if name not in seen]
+        seen.update(reader.modules)
+    return Reading(uses, files)
+
+
+def beside(folder: Path, module: str) -> Path | None:
+    """The file of a module beside the program, if it is there."""
+    path = folder.joinpath(*module.split("."))
+    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+class Reader(ast.NodeVisitor):
+    """Reads one file.
+
+    >>> reader = Reader("program.py")
+    >>> reader.read("import tensorflow as tf\\nx = tf.math.add(tf.placeholder(tf.float32), 1)")
+    >>> [use.name for use in reader.uses]
+    ['math.add', 'placeholder', 'float32']
+    """
+
+    def __init__(self, file: str, package: str = ""):
+        self.file, self.package = file, package
+        self.bound: dict[str, str] = {}  # a name of the program -> what it stands for
+        self.uses: list[Use] = []
+        self.modules: list[str] = []  # other modules that it imports
+
+    def read(self, source: str) -> None:
+        """Note what a text binds, then what it uses: functions may stand before imports."""
+        tree = ast.parse(source, self.file)
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self.bind_imported(node)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign):
+                self.bind_assigned(node)
+        self.visit(tree)
+
+    # -- what names stand for
+
+    def bind_imported(self, node: ast.Import | ast.ImportFrom) -> None:
+        """What an import binds."""
+        for module, own, written in imported(node, self.package):
+            head, _, rest = module.partition(".")
+            if head not in ROOTS:
+                self.modules += [part for part in (module, module.rpartition(".")[0]) if part]
+                continue
+            name = join(ROOTS[head], rest)
+            if name:
+                self.note(name, node, written)
+            if own:
+                self.bind(own, name)
+
+    def bind(self, own: str, name: str) -> None:
+        """Let a name of the program stand for one of TensorFlow's; compat.v1 wins over others, for
+        programs that try both."""
+        if self.bound.get(own) != FIRST:
+            self.bound[own] = name
+
+    def bind_assigned(self, node: ast.Assign) -> None:
+        """What `layers = tf.layers` binds: names for namespaces, and `tf = tf.compat.v1`."""
+        chain = dotted(node.value)
+        if chain is None or chain[0] not in self.bound:
+            return
+        name = join(self.bound[chain[0]], ".".join(chain[1:]))
+        if resolve(name).is_namespace:
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    self.bind(target.id, name)
+
+    # -- what is used
+
+    def note(self, name: str, node: ast.AST, written: str) -> None:
+        """Note a use."""
+        self.uses.append(Use(name, self.file, getattr(node, "lineno", 0), written))
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        """A chain of names, the longest one."""
+        chain = dotted(node)
+        if chain is None:
+            self.generic_visit(node)
+        elif chain[0] in self.bound:
+            name = join(self.bound[chain[0]], ".".join(chain[1:]))
+            if not isinstance(node.ctx, ast.Store):
+                self.note(name, node, ".".join(chain))
+
+
+def imported(
+    node: ast.Import | ast.ImportFrom, package: str = ""
+) -> Iterator[tuple[str, str, str]]:
+    """(module or name, the name it is bound to or "", as written) of each part of an import."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            head = alias.name.partition(".")[0]
+            if alias.asname:
+                yield alias.name, alias.asname, f"import {alias.name}"
+            else:
+                yield alias.name, "", f"import {alias.name}"
+                yield head, head, f"import {alias.name}"
+        return
+    base = node.module or ""
+    if node.level:
+        parts = package.split(".") if package else []
+        base = ".".join([*parts[: len(parts) - node.level + 1], *([base] if base else [])])
+    for alias in node.names:
+        if alias.name == "*":
+            yield base, "", f"from {base} import *"
+        else:
+            yield (
+                join(base, alias.name),
+                alias.asname or alias.name,
+                f"from {base} import {alias.name}",
+            )
+
+
+def dotted(node: ast.AST) -> list[str] | None:
+    """`a.b.c` as its parts; None for other expressions."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return [node.id, *reversed(parts)]
+
+
+def join(prefix: str, name: str) -> str:
+    """Two parts of a dotted name, either of which may be empty."""
+    return f"{prefix}.{name}" if prefix and name else prefix or name
