@@ -318,6 +318,8 @@ def _report_absent(
     cuts = [place_in(sweep.graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
             for leaf in stops]  # fmt: skip
     cuts = [cut for cut in cuts if cut is not None]
+    if cuts:  # with what lies behind them
+        sweep = _sweep(sweep.graph, ys, xs, [])
     if mode is UnconnectedGradients.ERROR:
         place = places[0]
         evidence = sweep.evidence(place, ys, xs[place], frame, cuts)

@@ -41,6 +41,8 @@ class Derived(tuple):
         return hash((self[0], self[1], self.prim, self.forward))
 
 
+WRAPPERS = ("call", "call_in_graph")  # what exported functions are wrapped in
+
 _inner_files: dict[str, bool] = {}
 
 
@@ -80,7 +82,9 @@ def user_entry(depth: int = 1) -> tuple[Origin | None, str]:
     """As `user_origin`, with the name of the function of talweg that was called from there."""
     frame, entry = sys._getframe(depth), ""
     while frame is not None and is_inner(frame.f_code.co_filename):
-        frame, entry = frame.f_back, frame.f_code.co_name
+        if frame.f_code.co_name not in WRAPPERS:
+            entry = frame.f_code.co_name
+        frame = frame.f_back
     return (None if frame is None else (frame.f_code, frame.f_lasti)), entry
 
 

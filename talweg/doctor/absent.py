@@ -33,6 +33,7 @@ class Case:
         scene = evidence.scene
         self.program = Program(scene.code) if scene is not None else None
         self._upstream: set | None = None
+        self._read_names: dict[int, str] | None = None
 
     # -- what is known of the target
 
@@ -93,14 +94,28 @@ class Case:
     def steps(self, numbers: list[int], role: str = "connected", flow: Flow | None = None) -> tuple:
         """The operations with these numbers as steps of a path."""
         operations = (flow or self.flow).operations
-        return tuple([step_of(operations[number], role) for number in numbers])
+        return tuple([self.step(operations[number], role) for number in numbers])
 
+    def step(self, operation: tuple, role: str = "connected", place: int = 0) -> Step:
+        """An operation as a step of a path; `place` says which of its results leads on."""
+        prim, operands, _, _, origin, results = operation
+        value = value_text(results[place]) if results else ""
+        beside = tuple(dict.fromkeys(self.read_names[key] for key in operands
+                                     if key in self.read_names))  # fmt: skip
+        return Step.of(prim.name, value, origin, role, beside)
 
-def step_of(operation: tuple, role: str = "connected") -> Step:
-    """An operation as a step of a path."""
-    prim, _, _, _, origin, results = operation
-    value = value_text(results[0]) if results else ""
-    return Step.of(prim.name, value, origin, role)
+    @property
+    def read_names(self) -> dict[int, str]:
+        """The names of the other variables, by the ids of the values read from them."""
+        if self._read_names is None:
+            names = self.evidence.variables
+            self._read_names = {
+                id(read): names.get(variable, "").split(":")[0]
+                for variable, reads in self.evidence.reads.items()
+                for read in reads
+                if variable != self.source.key
+            }
+        return self._read_names
 
 
 def place_of(origin: Origin | None) -> Place | None:
@@ -123,7 +138,7 @@ def explained(evidence: Evidence) -> Explanation:
 
 def not_a_target(case: Case) -> Explanation | None:
     """The target is a number, an array, a text, None."""
-    bad = [t for t in case.evidence.targets if not hasattr(t, "dims")]
+    bad = [t for t in case.evidence.targets if not hasattr(type(t), "dims")]
     if not bad:
         return None
     kind = type(bad[0]).__name__

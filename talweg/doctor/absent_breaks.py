@@ -41,10 +41,10 @@ def explained_break(case: Case, first: Break, others: list[Break]) -> Explanatio
     flow_at, at = flow, first
     outer: list[Step] = []
     while at.inside:  # into bodies, to the operation itself
-        outer.append(step_in(flow_at, at, "connected"))
+        outer.append(step_in(case, flow_at, at, "connected"))
         flow_at, at = at.inside[0]
         path += [*outer[-1:], *case.steps(flow_at.path_to(at.operand), flow=flow_at)]
-    breaking = step_in(flow_at, at, "break")
+    breaking = step_in(case, flow_at, at, "break")
     onward = needed_for(flow, case.targets)
     beyond = case.steps(way_on(onward, first.result), "after")
     kind, code, verdict, remedy = _cause(at)
@@ -56,13 +56,11 @@ def explained_break(case: Case, first: Break, others: list[Break]) -> Explanatio
     )  # fmt: skip
 
 
-def step_in(flow: Flow, at: Break, role: str) -> Step:
+def step_in(case: Case, flow: Flow, at: Break, role: str) -> Step:
     """The operation of a break as a step."""
-    prim, _, keys, _, origin, results = flow.operations[at.number]
-    place = keys.index(at.result) if at.result in keys else 0
-    from_result = results[place]
-    dims = "?" if from_result.dims is None else ", ".join(map(str, from_result.dims))
-    return Step.of(prim.name, f"{from_result.dtype.name}[{dims}]", origin, role)
+    operation = flow.operations[at.number]
+    keys = operation[2]
+    return case.step(operation, role, keys.index(at.result) if at.result in keys else 0)
 
 
 def _called(at: Break) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-STRAIGHT = "a straight-through estimate: x + tf.stop_gradient({op}(x) - x), or a smooth function near it"
+STRAIGHT = (
+    "a straight-through estimate: x + tf.stop_gradient({op}(x) - x), or a smooth function near it"
+)
 SMOOTH_STEP = "a smooth step instead: tf.sigmoid(k * (a - b)), with k as sharp as training allows"
 POSITION = (
     "an expected position instead of a position: "
-    "tf.reduce_sum(tf.nn.softmax(beta * x) * tf.range(n, dtype=x.dtype))"
+    "tf.reduce_sum(tf.nn.softmax(beta * x) * tf.range(n, dtype=x.dtype)).\n"
+    "To train a classifier: a cross entropy of the logits, not the accuracy of their argmax"
 )
 CHOSEN = (
     "weigh both sides instead of choosing one: p = tf.sigmoid(k * score); p * a + (1.0 - p) * b"
@@ -23,7 +26,8 @@ ROWS = (
     "tf.linalg.matvec(table, tf.nn.softmax(scores), transpose_a=True)"
 )
 GUMBEL = (
-    "a sample that has a derivative: noise = -tf.math.log(-tf.math.log(u)), u uniform in (0, 1); "
+    "Gumbel-softmax, a sample that has a derivative: "
+    "noise = -tf.math.log(-tf.math.log(u)), u uniform in (0, 1); "
     "tf.nn.softmax((logits + noise) / temperature)   (Jang et al. 2017)"
 )
 SCORE = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from talweg.core.provenance import line_of
+from talweg.core.provenance import Origin, line_of
 from talweg.doctor import absent_remedies as remedies
 from talweg.doctor.absent_source import Program
 from talweg.doctor.explanation import Explanation, Step
@@ -41,23 +41,23 @@ def assigned(case: Case) -> Explanation | None:
     for variable, name, key, origin in writes:
         reads = evidence.reads.get(variable)
         if reads is None or any(id(read) in case.inputs for read in reads):
-            return _assigned(case, name, place_of(origin), case.steps(case.flow.path_to(key)))
+            return _assigned(case, name, origin, case.steps(case.flow.path_to(key)))
     for write in case.flow.writes:
         owner = getattr(write.variable, "variable", None)
         reads = evidence.reads.get(id(owner))
         if reads is None or any(id(read) in case.inputs for read in reads):
             name = getattr(write.variable, "name", "a variable")
-            return _assigned(case, name, place_of(write.operation[4]), ())
+            return _assigned(case, name, write.operation[4], ())
     return None
 
 
-def _assigned(case: Case, name: str, place: Place | None, path: tuple) -> Explanation:
-    step = Step(f"assign to {name}", "", place, place.source if place else "", role="break")
+def _assigned(case: Case, name: str, origin: Origin | None, path: tuple) -> Explanation:
+    step = Step.of(f"assign to {name}", "", origin, "break")
     return case.answer(
         "assigned", "TW328",
         f"it went into the variable {name} by an assignment, and no gradient follows a value "
         "through a variable's state",
-        remedies.BY_NAME["update_variable"], path=path, breaking=step, lines=[place],
+        remedies.BY_NAME["update_variable"], path=path, breaking=step, lines=[step.place],
     )  # fmt: skip
 
 
@@ -66,14 +66,16 @@ def exchanged(case: Case) -> Explanation | None:
     evidence = case.evidence
     if case.source.kind != "tensor" or case.source.key in case.targets:
         return None
-    back = case.walker.over_records(evidence.records, evidence.targets)
-    if case.source.key not in back.level:
-        return None
+    if not evidence.exchanged:
+        back = case.walker.over_records(evidence.records, evidence.targets)
+        if case.source.key not in back.level:
+            return None
     words = case.words
     return case.answer(
         "exchanged", "TW337",
         f"{words.source} was computed from {words.target}, not the other way round",
-        f"tape.gradient({words.source}, {words.target}): the target comes first",
+        ("tf.gradients" if evidence.in_graph else "tape.gradient")
+        + f"({words.source}, {words.target}): the target comes first",
     )  # fmt: skip
 
 
@@ -89,14 +91,14 @@ def left(case: Case) -> Explanation | None:
             continue
         path = case.steps(case.flow.path_to(key))
         if entry == "__bool__" or purpose == "decides" and entry not in ("numpy", "__array__"):
-            step = Step("if", "bool", place, place.source if place else "", role="break")
+            step = Step.of("if", "bool", origin, "break")
             return case.answer(
                 "only chooses", "TW325",
                 "it only decides which lines of Python run; a decision has no derivative",
                 remedies.CHOSEN, path=path, breaking=step, lines=[place],
             )  # fmt: skip
         how = EXITS.get(entry, f"by {entry}()")
-        step = Step(_exit_name(entry), "", place, place.source if place else "", role="break")
+        step = Step.of(_exit_name(entry), "", origin, "break")
         return case.answer(
             "left through NumPy", "TW321" if entry == "numpy_function" else "TW320",
             f"its value left {how}, and the tape does not see what happens there",
@@ -159,7 +161,8 @@ def target_outside(case: Case) -> Explanation | None:
     pauses = case.program.blocks_inside(*block, "stop_recording") if case.program else []
     if any(start <= line <= end for start, end in pauses):
         return paused(case, place)
-    return left(case) or constant_target(case, place)
+    found = left(case)
+    return found if found is not None else constant_target(case, place)
 
 
 def before_tape(case: Case, what: str, place: Place | None) -> Explanation:
@@ -237,8 +240,10 @@ def unwatched_variable(case: Case) -> Explanation | None:
 def unwatched_tensor(case: Case) -> Explanation | None:
     """A tensor that nobody told the tape to watch, or too late."""
     evidence = case.evidence
-    if case.source.kind != "tensor" or evidence.in_graph:
+    if case.source.kind != "tensor":
         return None
+    if evidence.in_graph:
+        return None if _used(case) else rebound(case)
     if case.source.key not in evidence.watched:
         found = rebound(case)
         if found is not None:
@@ -252,7 +257,9 @@ def unwatched_tensor(case: Case) -> Explanation | None:
             f"tape.watch({spelling}) as the first line of the block, or make it a tf.Variable",
             lines=[used, place_of(case.notes.began)],
         )  # fmt: skip
-    if case.source.key in case.notes.late and not _used(case):
+    if _used(case):
+        return None
+    if case.source.key in case.notes.late:
         return case.answer(
             "watched too late", "TW313",
             f"{case.words.source} was watched only after it had been used: what was computed "
@@ -260,7 +267,7 @@ def unwatched_tensor(case: Case) -> Explanation | None:
             "put tape.watch first in the block",
             lines=[place_of(case.notes.late[case.source.key]), _first_use(case)],
         )  # fmt: skip
-    return None
+    return rebound(case)
 
 
 def rebound(case: Case) -> Explanation | None:

@@ -46,6 +46,7 @@ def value_text(value: Any) -> str:
     dtype = value.dtype
     if dtype is None:
         return ""
-    dims = value.dims
+    aval = getattr(value, "aval", None)  # of a tensor of a graph, whose rank may be unknown
+    dims = value.dims if aval is None else aval.dims
     inner = "?" if dims is None else ", ".join("?" if d is None else str(d) for d in dims)
     return f"{dtype.name}[{inner}]"

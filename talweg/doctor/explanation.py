@@ -24,7 +24,8 @@ class Step:
     """One operation on the way from source to target.
 
     name: the operation.  value: dtype and shape of its result.  place: the user's line; code: the
-    expression on it.  role: "connected", "break", or "after" the break.
+    expression on it, columns: where.  role: "connected", "break", or "after" the break.  beside:
+    other variables that come in here.
     """
 
     name: str
@@ -33,15 +34,23 @@ class Step:
     code: str = ""
     columns: tuple[int, int] | None = None
     role: str = "connected"
+    beside: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, value: str, origin: Origin | None, role: str = "connected") -> Step:
+    def of(
+        cls,
+        name: str,
+        value: str,
+        origin: Origin | None,
+        role: str = "connected",
+        beside: tuple[str, ...] = (),
+    ) -> Step:
         """The step of an operation made at `origin`."""
         if origin is None:
-            return cls(name, value, role=role)
+            return cls(name, value, role=role, beside=beside)
         place = Place(origin[0].co_filename, line_of(origin), origin[0].co_name)
         code, columns = expression_at(origin)
-        return cls(name, value, place, code, columns, role)
+        return cls(name, value, place, code, columns, role, beside)
 
 
 def expression_at(origin: Origin) -> tuple[str, tuple[int, int] | None]:
@@ -83,9 +92,6 @@ class Explanation:
     def connected(self) -> bool:
         """Whether there is a gradient."""
         return not self.code
-
-    def __bool__(self) -> bool:
-        return self.connected
 
     @property
     def headline(self) -> str:
@@ -146,7 +152,7 @@ class Explanation:
 
     # -- pictures
 
-    def svg(self) -> str:
+    def svg(self, title: bool = True) -> str:
         """The way from source to target as a picture: what is connected, and the break in red."""
         boxes = [Box(self.source, "", "source")]
         boxes += [_box(step) for step in _shortened(self.path)]
@@ -156,7 +162,7 @@ class Explanation:
             boxes.append(Box(self.kind, self._place_in_short(), "break"))
         boxes += [_box(step) for step in _shortened(self.beyond)]
         boxes.append(Box(self.target, "", "target" if self.connected else "lost"))
-        return drawn(boxes, self._title())
+        return drawn(boxes, self._title() if title else "")
 
     def _place_in_short(self) -> str:
         place = self.lines[0] if self.lines else None
@@ -178,7 +184,7 @@ class Explanation:
                          '<pre style="margin:0 0 6px 12px">'
                          f"{_marked(place, self.breaking)}</pre>")  # fmt: skip
         if self.path or self.breaking:
-            parts.append(self.svg())
+            parts.append(self.svg(title=False))
         for title, text in [("also", note) for note in self.notes] + [("try", self.remedy)]:
             if text:
                 parts.append(f"<div><i>{title}:</i> <code style=\"white-space:pre-wrap\">"
@@ -197,21 +203,20 @@ class Explanations(tuple):
     def __iter__(self) -> Iterator[Explanation]:
         return super().__iter__()
 
-    def __str__(self) -> str:
-        absent = self.absent
-        head = f"{len(self) - len(absent)} of {len(self)} sources have a gradient"
+    def _head(self) -> str:
         fine = [each.source for each in self if each.connected]
-        parts = [
-            head + (f": {', '.join(fine[:12])}" + (", ..." * (len(fine) > 12)) if fine else "")
-        ]
-        return "\n\n".join([*parts, *map(str, absent)])
+        head = f"{len(fine)} of {len(self)} sources have a gradient"
+        named = ", ".join(fine[:12]) + (", ..." if len(fine) > 12 else "")
+        return f"{head}: {named}" if fine else head
+
+    def __str__(self) -> str:
+        return "\n\n".join([self._head(), *map(str, self.absent)])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = html.escape(str(Explanations(each for each in self if each.connected)))
-        return "\n".join([f"<div>{head}</div>"] * (len(self.absent) < len(self))
-                         + [each._repr_html_() for each in self.absent])  # fmt: skip
+        parts = [f"<div>{html.escape(self._head())}</div>"]
+        return "\n".join([*parts, *[each._repr_html_() for each in self.absent]])
 
 
 def _columns(step: Step) -> tuple[str, str, str]:
@@ -238,7 +243,7 @@ def _shortened(steps: tuple[Step, ...]) -> list[Step]:
 
 def _box(step: Step) -> Box:
     where = "" if step.place is None else f"line {step.place.line}: {step.code}"
-    return Box(step.name, where, step.role, step.value)
+    return Box(step.name, where, step.role, step.value, step.beside)
 
 
 def _place_text(place: Place) -> str:

@@ -23,12 +23,13 @@ TEXT_WIDTH = 64  # characters of code shown in a box
 
 @dataclass(frozen=True)
 class Box:
-    """A rounded box: a title, a line of detail below it, and what comes out of it."""
+    """A rounded box: a title, a line of detail below it, and what comes out of it and into it."""
 
     title: str
     detail: str = ""
     role: str = "connected"
     result: str = ""
+    beside: tuple[str, ...] = ()  # what else comes in: boxes on the right
 
 
 def width_of(text: str, size: float) -> float:
@@ -55,11 +56,12 @@ def wrapped(text: str, limit: int) -> list[str]:
 def drawn(boxes: list[Box], title: str = "") -> str:
     """The boxes below each other, joined by arrows, as one SVG element."""
     inner = max([_box_width(box) for box in boxes] + [240.0])
-    heads = wrapped(title, max(40, int(inner / 6.2))) if title else []
+    side = max([_side_width(box) for box in boxes])
     margin, gap = 16.0, 34.0
+    width = inner + side + 2 * margin
+    heads = wrapped(title, int((width - 2 * margin) / 8.4)) if title else []
     top = margin + 18.0 * len(heads) + (8 if heads else 0)
-    width = inner + 2 * margin
-    parts, center = [], width / 2
+    parts, center = [], margin + inner / 2
     for place, line in enumerate(heads):
         parts.append(
             _text(margin, margin + 12 + 18 * place, line, 13, "#24292f", "start", bold=True)
@@ -75,6 +77,7 @@ def drawn(boxes: list[Box], title: str = "") -> str:
                 parts.append(_text(center + 8, y - gap / 2 + 4, previous.result, 10.5, "#57606a",
                                    "start"))  # fmt: skip
         parts.append(_drawn_box(box, center, y, height))
+        parts.append(_drawn_side(box, center + _box_width(box) / 2, margin + inner + 34, y, height))
         y += height + gap
     height = y - gap + margin
     return (
@@ -86,6 +89,31 @@ def drawn(boxes: list[Box], title: str = "") -> str:
 
 def _box_width(box: Box) -> float:
     return max(width_of(shortened(box.title), 14), width_of(shortened(box.detail), 11.5)) + 36
+
+
+def _side_width(box: Box) -> float:
+    return 34 + width_of(_side_text(box), 12) + 20 if box.beside else 0.0
+
+
+def _side_text(box: Box) -> str:
+    return shortened(", ".join(box.beside), 28)
+
+
+def _drawn_side(box: Box, edge: float, x: float, y: float, height: float) -> str:
+    """What comes into a box from the side: green, since that much is connected."""
+    if not box.beside:
+        return ""
+    border, fill = COLORS["connected"]
+    width, middle = _side_width(box) - 34, y + height / 2
+    end = edge + (14 if box.role == "break" else 2)
+    return (
+        f'<rect x="{x:.1f}" y="{middle - 12:.1f}" width="{width:.1f}" height="24" rx="6" '
+        f'fill="{fill}" stroke="{border}" stroke-width="1.1"/>'
+        + _text(x + width / 2, middle + 4, _side_text(box), 12, "#24292f")
+        + f'<path d="M{x - 1:.1f} {middle:.1f} H{end + 7:.1f}" stroke="{border}" '
+        f'stroke-width="1.4"/><path d="M{end + 8:.1f} {middle - 4:.1f} L{end:.1f} {middle:.1f} '
+        f'L{end + 8:.1f} {middle + 4:.1f} Z" fill="{border}"/>'
+    )
 
 
 def _drawn_box(box: Box, center: float, y: float, height: float) -> str:

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.eager.variable import variable_of
 from talweg.transform.absent import Evidence, Lighter, Notes, Scene, Source
 
 LOGGER = logging.getLogger("talweg")
@@ -29,11 +30,12 @@ def evidence_of(tape: Any, target: Any, source: Any, frame: FrameType | None) ->
         state = "used up"
     targets = [_value(leaf) for leaf in (target if isinstance(target, list) else [target])]
     asked = target[0] if isinstance(target, list) and len(target) == 1 else target
+    scene = Scene.of(frame, asked, source, tape._began)
+    source = variable_of(source)
     try:
         parts = tape._parts(source)
     except TypeError:
         parts = []
-    scene = Scene.of(frame, asked, source, tape._began)
     return Evidence(
         tape._records or [],
         targets,
@@ -55,6 +57,7 @@ def _value(leaf: Any) -> Any:
         return leaf
     if isinstance(leaf, IndexedSlices):
         return leaf.values
+    leaf = variable_of(leaf)
     if hasattr(leaf, "handle_read"):
         return leaf.handle_read()
     return leaf.flat_values if hasattr(leaf, "_with_gradient") else leaf

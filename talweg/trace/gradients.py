@@ -106,7 +106,17 @@ class Sweep:
             cuts=frozenset(id(self._kept[x.node]) for x in cuts if x.node in self._kept),
             scene=scene,
             in_graph=True,
+            exchanged=self._leads_to(source),
         )
+
+    def _leads_to(self, source: Any) -> bool:
+        """Whether a source was computed from a target."""
+        if type(source) is not Symbol:
+            return False
+        order: dict[Node, None] = {}
+        postorder([source.node], order)
+        return any(target.node in order and target.node is not source.node
+                   for target in self.targets)  # fmt: skip
 
     def _variables(self) -> dict[int, str]:
         """The names of the variables that the targets read, by their ids."""

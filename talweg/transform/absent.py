@@ -6,11 +6,12 @@ The engine only notes absence; everything here is put together when somebody ask
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType
 from typing import Any
 
-from talweg.core.provenance import Origin
+from talweg.core.provenance import Origin, is_inner
 
 BODIES = ("body", "bodies", "cond", "count", "index", "rule", "call", "variable")  # what is kept
 EXITS = 1000  # how many values that left are remembered
@@ -57,12 +58,34 @@ class Scene:
         """The scene in a frame, or around it, where the code runs in which the tape began."""
         if frame is None:
             return None
-        outer: FrameType | None = frame
-        while began is not None and outer is not None and outer.f_code is not began[0]:
-            outer = outer.f_back
-        frame = outer or frame
-        names = (names_in(frame, target), names_in(frame, source))
-        return cls(frame.f_code, frame.f_lasti, *names)
+        scenes = []
+        for outer in outward(frame):
+            found = cls(outer.f_code, outer.f_lasti, names_in(outer, target),
+                        names_in(outer, source))  # fmt: skip
+            if began is not None and outer.f_code is began[0]:
+                return found
+            scenes.append((found, outer))
+        for kind in ("target_names", "source_names"):
+            for found, outer in scenes if began is None else ():
+                if own_names(outer, getattr(found, kind)):
+                    return found
+        return scenes[0][0] if scenes else None
+
+
+def outward(frame: FrameType) -> Iterator[FrameType]:
+    """The frames of the user's program from one outward."""
+    outer: FrameType | None = frame
+    while outer is not None:
+        if not is_inner(outer.f_code.co_filename):
+            yield outer
+        outer = outer.f_back
+
+
+def own_names(frame: FrameType, names: list[str]) -> list[str]:
+    """Those of the names that are not arguments of the frame's function."""
+    code = frame.f_code
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return [name for name in names if name not in arguments]
 
 
 def names_in(frame: FrameType, value: Any) -> list[str]:
@@ -100,7 +123,7 @@ class Source:
     def of(cls, value: Any, name: str = "") -> Source:
         """The facts about a source."""
         is_variable = hasattr(value, "handle_read") or hasattr(value, "variable")
-        kind = "variable" if is_variable else "tensor" if hasattr(value, "dims") else "other"
+        kind = "variable" if is_variable else "tensor" if hasattr(type(value), "dims") else "other"
         if kind == "other":
             return cls(kind, id(value), f"{value!r:.60}", type(value).__name__)
         trainable = getattr(getattr(value, "variable", value), "trainable", True)
@@ -116,7 +139,8 @@ class Evidence:
     ids of results computed while the tape recorded, from nothing that was watched.  watched: ids of
     what the tape watches.  reads: the values read from each variable, by the variable's id.
     variables: the names of those watched, by id.  cuts: ids of tensors that were to be taken as
-    constants.  state: "" for a tape that can be asked, else what became of it.
+    constants.  exchanged: whether the source is known to depend on the target.  state: "" for a
+    tape that can be asked, else what became of it.
     """
 
     records: list
@@ -132,6 +156,7 @@ class Evidence:
     cuts: frozenset[int] = frozenset()
     scene: Scene | None = None
     in_graph: bool = False
+    exchanged: bool = False
     state: str = ""
 
 
@@ -141,7 +166,8 @@ class StandIn:
     __slots__ = ("dims", "dtype")
 
     def __init__(self, value: Any):
-        self.dims = getattr(value, "dims", ())
+        aval = getattr(value, "aval", None)  # of a tensor of a graph, whose rank may be unknown
+        self.dims = getattr(value, "dims", ()) if aval is None else aval.dims
         self.dtype = getattr(value, "dtype", None)
 
 

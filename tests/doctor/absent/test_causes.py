@@ -1,0 +1,488 @@
+"""One small program for every cause of an absent gradient: the code, the line, the remedy.
+
+The line that is to be named ends in the comment HERE.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import talweg as tf
+
+
+def check(found, code, remedy="", line="HERE", kind=None):
+    """`found` is this cause, names the line and says what to write."""
+    assert found.code == code, str(found)
+    assert not found.connected
+    if line:
+        assert found.lines and line in found.lines[0].source, str(found)
+    assert remedy in found.remedy, found.remedy
+    assert code in str(found) and code in found.in_a_line()
+    assert kind is None or found.kind == kind
+    assert found.svg().startswith("<svg") and found._repr_html_().count("<div") >= 1
+
+
+# -- the source was not watched
+
+
+def test_a_constant_is_not_watched():
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        y = x * x  # HERE
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW310", "tape.watch(x)")
+
+
+def test_a_variable_that_is_not_trainable():
+    scale = tf.Variable(2.0, trainable=False, name="scale")
+    with tf.GradientTape() as tape:
+        y = scale * 3.0  # HERE
+    assert tape.gradient(y, scale) is None
+    check(tape.explain(y, scale), "TW311", "tape.watch(scale)")
+
+
+def test_a_tape_that_watches_no_variables():
+    w = tf.Variable(2.0, name="w")
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        y = w * 3.0  # HERE
+    assert tape.gradient(y, w) is None
+    check(tape.explain(y, w), "TW312", "tape.watch(w)")
+
+
+def test_watched_after_use():
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+        tape.watch(x)  # HERE
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW313", "first")
+
+
+def test_never_used():
+    w, b = tf.Variable(1.0, name="w"), tf.Variable(1.0, name="b")
+    with tf.GradientTape() as tape:  # HERE
+        loss = b * 2.0
+    assert tape.gradient(loss, w) is None
+    check(tape.explain(loss, w), "TW314", "leave it out")
+
+
+def test_used_for_something_else():
+    w, b = tf.Variable(1.0, name="w"), tf.Variable(1.0, name="b")
+    with tf.GradientTape() as tape:
+        unused = tf.square(w)  # HERE
+        loss = b * 2.0
+    assert tape.gradient(loss, w) is None
+    found = tape.explain(loss, w)
+    check(found, "TW315", "leave it out")
+    assert "computed from b" in found.verdict and [s.name for s in found.path] == ["square"]
+    del unused
+
+
+def test_a_constant_as_target():
+    w = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        loss = tf.constant(2.0)  # HERE
+    check(tape.explain(loss, w), "TW315")
+
+
+# -- outside the tape
+
+
+def test_before_the_tape():
+    """The third seed's program."""
+    x = tf.Variable(3.0)
+    y = x**2 + 2 * x + 1  # HERE
+    with tf.GradientTape() as tape:
+        z = y
+    assert tape.gradient(z, x) is None
+    check(tape.explain(z, x), "TW316", "inside")
+
+
+def test_an_intermediate_value_from_before_the_tape():
+    w = tf.Variable(3.0)
+    prediction = tf.tanh(w * 2.0)  # HERE
+    with tf.GradientTape() as tape:
+        loss = tf.square(prediction - 1.0)
+    assert tape.gradient(loss, w) is None
+    found = tape.explain(loss, w)
+    check(found, "TW316", "inside")
+    assert "prediction" in found.verdict
+
+
+def test_after_the_tape():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+    loss = tf.sqrt(y)  # HERE
+    assert tape.gradient(loss, x) is None
+    check(tape.explain(loss, x), "TW317", "move this line")
+
+
+def test_outside_where_the_text_does_not_tell():
+    def computed(x):
+        return [x * x]
+
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        tf.square(x)
+    check(tape.explain(computed(x)[0], x), "TW317", line="")
+
+
+def test_while_recording_was_stopped():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape, tape.stop_recording():
+        y = x * x  # HERE
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW318", "stop_recording")
+
+
+def test_an_intermediate_value_while_recording_was_stopped():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        with tape.stop_recording():
+            y = x * x  # HERE
+        z = y * 2.0
+    assert tape.gradient(z, x) is None
+    check(tape.explain(z, x), "TW318", "stop_recording")
+
+
+def test_reset():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+        tape.reset()  # HERE
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW319", "reset before")
+
+
+# -- out of the tape's sight
+
+
+@pytest.mark.parametrize("leave", [
+    lambda y: tf.constant(y.numpy()),
+    lambda y: tf.constant(np.sin(y)),
+    lambda y: tf.constant(float(y)),
+    lambda y: tf.constant(np.asarray(y) * 2.0),
+], ids=["numpy", "function", "float", "asarray"])  # fmt: skip
+def test_left_through_numpy(leave):
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+        print(y.numpy())  # does no harm
+        z = leave(y)  # the lambda is the line
+    assert tape.gradient(z, x) is None
+    found = tape.explain(z, x)
+    check(found, "TW320", "tensor operations", line="lambda y")
+    assert [step.name for step in found.path] == ["mul"]
+
+
+def test_a_numpy_value_used_beside_other_variables():
+    x, b = tf.Variable(3.0), tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        factor = np.exp(x)  # HERE
+        loss = b * factor
+    assert tape.gradient(loss, x) is None
+    check(tape.explain(loss, x), "TW320")
+
+
+def test_numpy_function():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = tf.numpy_function(np.sin, [x], tf.float32)  # HERE
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW321", "tf.py_function")
+
+
+def test_numpy_function_in_a_traced_function():
+    x = tf.Variable(3.0)
+
+    @tf.function
+    def f():
+        return tf.numpy_function(np.sin, [x * 2.0], tf.float32)  # HERE
+
+    with tf.GradientTape() as tape:
+        y = f()
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW321", "tf.py_function")
+
+
+def test_numpy_inside_py_function():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = tf.py_function(lambda v: np.sin(v.numpy()), [x], tf.float32)  # HERE
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW320")
+
+
+# -- operations on the path
+
+
+def test_a_cast_to_integers():
+    x = tf.Variable(3.5)
+    with tf.GradientTape() as tape:
+        y = tf.cast(tf.cast(x * 2.0, tf.int32), tf.float32) * 2.0  # HERE
+    assert tape.gradient(y, x) is None
+    found = tape.explain(y, x)
+    check(found, "TW322", "straight-through")
+    assert found.breaking.value == "int32[]" and found.breaking.code == "tf.cast(x * 2.0, tf.int32)"
+    assert [s.name for s in found.path] == ["mul"]
+    assert [s.name for s in found.beyond] == ["cast", "mul"]
+
+
+def test_a_float_index():
+    x, table = tf.Variable(1.2), tf.constant([1.0, 2.0, 4.0])
+    with tf.GradientTape() as tape:
+        y = tf.gather(table, tf.cast(x, tf.int32))  # HERE
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW322")
+
+
+def test_truth_values_on_the_path():
+    x = tf.Variable([1.2, -1.0])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.cast(tf.cast(x, tf.bool), tf.float32))  # HERE
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW322", "weigh both sides")
+
+
+def test_an_integer_source():
+    n = tf.Variable(3)  # HERE
+    with tf.GradientTape() as tape:
+        y = tf.cast(n, tf.float32) * 2.0
+    assert tape.gradient(y, n) is None
+    check(tape.explain(y, n), "TW323", "tf.Variable(3.0)")
+
+
+@pytest.mark.parametrize("operation, remedy", [
+    (tf.round, "straight-through"),
+    (tf.floor, "straight-through"),
+    (tf.math.ceil, "straight-through"),
+    (lambda x: tf.cast(tf.argmax(x), tf.float32), "tf.nn.softmax"),
+    (lambda x: tf.cast(x > 0.5, tf.float32), "tf.sigmoid"),
+    (lambda x: tf.cast(tf.equal(x, 0.5), tf.float32), "tf.exp"),
+    (lambda x: x // 2.0, "tf.math.divide"),
+    (lambda x: tf.cast(tf.argsort(x), tf.float32), "tf.sort"),
+    (lambda x: tf.cast(tf.math.is_nan(x), tf.float32), ""),
+    (lambda x: tf.cast(tf.searchsorted([0.0, 1.0], x), tf.float32), "sigmoid"),
+])  # fmt: skip
+def test_operations_without_a_derivative(operation, remedy):
+    x = tf.Variable([0.2, 0.9])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(operation(x * 1.0) * 2.0)
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW324", remedy, line="")
+
+
+def test_the_condition_only_chooses():
+    x, a, b = tf.Variable(0.7), tf.constant(1.0), tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        y = tf.where(tf.cast(x, tf.bool), a, b)
+    check(tape.explain(y, x), "TW322", line="")
+    with tf.GradientTape() as tape:
+        y = tf.where(x > 0.5, a, b)  # HERE
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW324", "tf.sigmoid")
+
+
+def test_python_if_on_a_tensor_only_chooses():
+    x = tf.Variable(0.7)
+    with tf.GradientTape() as tape:
+        if x > 0.5:  # HERE
+            y = tf.constant(1.0)
+        else:
+            y = tf.constant(2.0)
+    assert tape.gradient(y, x) is None
+    found = tape.explain(y, x)
+    check(found, "TW325", "tf.sigmoid")
+
+
+def test_class_numbers_only_choose():
+    logits, labels = tf.constant([[1.0, 2.0]]), tf.Variable([0.0])
+    with tf.GradientTape() as tape:
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            tf.cast(labels, tf.int32), logits
+        )  # fmt: skip
+    check(tape.explain(loss, labels), "TW322", line="")
+
+
+def test_sampling():
+    logits = tf.Variable([[0.1, 0.9]])
+    with tf.GradientTape() as tape:
+        sample = tf.random.categorical(logits, 1)  # HERE
+        y = tf.cast(sample, tf.float32)
+    assert tape.gradient(y, logits) is None
+    check(tape.explain(y, logits), "TW326", "Gumbel")
+
+
+def test_poisson_sampling():
+    rate = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = tf.random.stateless_poisson([], [1, 2], rate, tf.float32)  # HERE
+    assert tape.gradient(y, rate) is None
+    check(tape.explain(y, rate), "TW326", "score-function")
+
+
+def test_stop_gradient():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = tf.stop_gradient(x * x) * 3.0  # HERE
+    assert tape.gradient(y, x) is None
+    found = tape.explain(y, x)
+    check(found, "TW327", "leave tf.stop_gradient out")
+    assert [s.name for s in found.path] == ["mul"] and [s.name for s in found.beyond] == ["mul"]
+
+
+# -- variables
+
+
+def test_assigned_inside_the_tape():
+    w, v = tf.Variable(2.0, name="w"), tf.Variable(0.0, name="v")
+    with tf.GradientTape() as tape:
+        v.assign(w * 3.0)  # HERE
+        loss = v * v
+    assert tape.gradient(loss, w) is None
+    found = tape.explain(loss, w)
+    check(found, "TW328", "new = f(w)")
+    assert "v:0" in found.verdict and [s.name for s in found.path] == ["mul"]
+
+
+def test_assigned_in_a_traced_function():
+    w, v = tf.Variable(2.0, name="w"), tf.Variable(0.0, name="v")
+
+    @tf.function
+    def step():
+        v.assign_add(w * 3.0)  # HERE
+        return w
+
+    with tf.GradientTape() as tape:
+        step()
+        loss = v * v
+    assert tape.gradient(loss, w) is None
+    check(tape.explain(loss, w), "TW328")
+
+
+def test_a_variable_replaced_by_a_tensor():
+    w = tf.Variable(2.0)
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            loss = w * w
+        gradient = tape.gradient(loss, w)
+        if gradient is not None:
+            w = w - 0.1 * gradient  # HERE
+    check(tape.explain(loss, w), "TW329", "w.assign_sub")
+
+
+def test_a_tensor_replaced_after_use():
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        x = x + 1.0  # HERE
+        z = y * 2.0
+    assert tape.gradient(z, x) is None
+    check(tape.explain(z, x), "TW329", "another name", line="HERE")
+
+
+def test_two_variables_of_one_name():
+    first, second = tf.Variable(1.0, name="kernel"), tf.Variable(1.0, name="kernel")
+    with tf.GradientTape() as tape:
+        loss = first * 2.0
+    assert tape.gradient(loss, second) is None
+    found = tape.explain(loss, second)
+    check(found, "TW334", "a name of its own", line="")
+
+
+# -- the tape
+
+
+def test_tape_used_up():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:  # HERE
+        y = x * x
+    tape.gradient(y, x)
+    with pytest.raises(RuntimeError):
+        tape.gradient(y, x)
+    check(tape.explain(y, x), "TW330", "persistent=True")
+
+
+def test_tape_never_entered():
+    x = tf.Variable(2.0)
+    tape = tf.GradientTape()
+    check(tape.explain(x * x, x), "TW331", "with tf.GradientTape()", line="")
+
+
+# -- what was asked for
+
+
+def test_a_branch_not_taken():
+    w, b, flag = tf.Variable(2.0), tf.Variable(1.0), False
+    with tf.GradientTape() as tape:
+        y = b * 2.0
+        if flag:
+            y = y * w  # HERE
+    assert tape.gradient(y, w) is None
+    check(tape.explain(y, w), "TW332", "ZERO")
+
+
+def test_a_function_not_called():
+    w, b = tf.Variable(2.0), tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = tf.cond(b < 0.0, lambda: w * 2.0, lambda: b * 2.0)  # HERE
+    assert tape.gradient(y, w) is None
+    check(tape.explain(y, w), "TW332")
+
+
+def test_a_custom_gradient_that_gave_none():
+    @tf.custom_gradient
+    def clipped(x):
+        def grad(upstream):
+            return None
+
+        return tf.minimum(x, 1.0), grad
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = clipped(x * 2.0) * 3.0  # HERE
+    assert tape.gradient(y, x) is None
+    found = tape.explain(y, x)
+    check(found, "TW333", "def grad(upstream)")
+    assert "clipped" in found.verdict
+
+
+def test_the_target_is_a_number():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = float(x * x)  # HERE
+    check(tape.explain(y, x), "TW335", "keep the tensor")
+    with pytest.raises(TypeError, match="float"):
+        tape.gradient(y, x)
+
+
+def test_the_source_is_an_array():
+    x = np.array([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(x)
+    check(tape.explain(y, x), "TW336", "tape.watch(x)", line="")
+
+
+def test_target_and_source_exchanged():
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    assert tape.gradient(x, y) is None
+    check(tape.explain(x, y), "TW337", "tape.gradient(y, x)", line="")
+
+
+# -- no cause at all
+
+
+def test_connected():
+    x = tf.Variable(2.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.square(tf.sin(x))
+    found = tape.explain(y, x)
+    assert found.connected and found.code == ""
+    assert [step.name for step in found.path] == ["sin", "square"]
+    assert float(tape.gradient(y, x)) != 0.0
