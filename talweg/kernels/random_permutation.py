@@ -103,13 +103,39 @@ def index_shuffle(
     rows = np.flatnonzero(
         fits | (half == 32)
     )  # an index of 2ᵏ = max_index, beyond the block, stays
+    small = half[rows] == _SMALLEST_BLOCK // 2
+    _walk_by_table(found, rows[small], key, max_index, rounds)
+    rows = rows[~small]
     while len(rows):
-        width = half[rows]
-        keys = _key_schedule(key[rows], width, rounds)
-        left, right = found[rows] & ((_U(1) << width) - _U(1)), found[rows] >> width
-        for first, second in zip(keys[0::2], keys[1::2]):
-            right = right ^ _mix(left, width) ^ first
-            left = left ^ _mix(right, width) ^ second
-        found[rows] = right << width | left
+        found[rows] = _encrypt(found[rows], key[rows], half[rows], rounds)
         rows = rows[found[rows] > max_index[rows]]
     return found
+
+
+def _encrypt(x: np.ndarray, key: np.ndarray, width: np.ndarray, rounds: int) -> np.ndarray:
+    """Simon on blocks of twice `width` bits; keys are uint32 [..., 3]."""
+    keys = _key_schedule(key, width, rounds)
+    left, right = x & ((_U(1) << width) - _U(1)), x >> width
+    for first, second in zip(keys[0::2], keys[1::2]):
+        right = right ^ _mix(left, width) ^ first
+        left = left ^ _mix(right, width) ^ second
+    return right << width | left
+
+
+def _walk_by_table(
+    found: np.ndarray, rows: np.ndarray, key: np.ndarray, max_index: np.ndarray, rounds: int
+) -> None:
+    """Encrypt rows of `found` with blocks of the smallest size, where walks are long.
+
+    A walk to one of few places goes through most of the block: all of it is encrypted once for
+    each key.
+    """
+    places = np.arange(1 << _SMALLEST_BLOCK, dtype=_U)
+    width = np.full(1, _SMALLEST_BLOCK // 2, _U)
+    keys, which = np.unique(key[rows], axis=0, return_inverse=True)
+    for number, own_key in enumerate(keys):
+        image = _encrypt(places, own_key, width, rounds)
+        left = rows[which.reshape(-1) == number]
+        while len(left):
+            found[left] = image[found[left]]
+            left = left[found[left] > max_index[left]]
