@@ -31,11 +31,12 @@ class Entry:
     """
 
     __slots__ = ("forward", "forward_operands", "node", "operands", "origin", "params", "prim",
-                 "results", "rule_of")  # fmt: skip
+                 "results", "rule_of", "several")  # fmt: skip
 
     def __init__(self, prim: Any, operands: tuple, results: tuple, params: dict, origin: Any):
         self.prim, self.operands, self.results, self.params = prim, operands, results, params
         self.origin: Origin | None = origin
+        self.several = prim.multiple  # whether the operation gives a tuple
         self.node: Any = None  # of a graph, where it ran as a step of a program
         self.rule_of: Any = None
         self.forward: Origin | None = None
@@ -239,7 +240,9 @@ def entry_of(prim: Any, operands: tuple, results: Any, params: dict, origin: Any
     """The entry of an application to eager tensors."""
     parts = results if type(results) is tuple else (results,)
     arrays = tuple([content(x) for x in operands])
-    return Entry(prim, arrays, tuple([content(x) for x in parts]), params, origin)
+    entry = Entry(prim, arrays, tuple([content(x) for x in parts]), params, origin)
+    entry.several = type(results) is tuple
+    return entry
 
 
 def tell_rule(entry: Entry) -> Entry:

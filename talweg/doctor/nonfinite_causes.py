@@ -16,6 +16,7 @@ import numpy as np
 
 from talweg.core.provenance import Origin
 from talweg.doctor.nonfinite import Entry, Ledger, Link, element_of, has_bad, is_float
+from talweg.eager.custom import CustomRule
 
 CONDITION = re.compile(r"(\|?)(\w)(\|?) = (.+)")
 SMALL = 1e-6  # so near a singular point counts as having hit it, for derivatives
@@ -154,6 +155,12 @@ def in_a_rule(ledger: Ledger, trail: list[Link], entry: Entry) -> Cause:
     values = values_at(prim, operands, index) if operands and prim.elementwise else {}
     known = ", ".join(f"{name} = {value}" for name, value in values.items() if value is not None)
     at_point = bool(prim.singular) and (not values or hits(prim.singular, values))
+    custom = custom_name(ledger, entry)
+    if custom:
+        shown = values_at(entry.prim, entry.operands, index) if entry.prim.elementwise else {}
+        had = ", ".join(f"{name} = {value}" for name, value in shown.items())
+        text = f"the custom gradient of {custom} made it: its {entry.prim.name} had {had}"
+        return Cause("TW349", text, entry.prim.avoid)
     masked = behind_a_mask(ledger, trail)
     if masked is not None:
         return _masked(prim, known, masked)
@@ -190,6 +197,16 @@ def forward_operands(ledger: Ledger, entry: Entry) -> tuple | None:
         if other.prim is entry.rule_of and other.origin == entry.forward:
             return other.operands
     return None
+
+
+def custom_name(ledger: Ledger, entry: Entry) -> str:
+    """The function whose custom gradient made an entry; "" if none did."""
+    if isinstance(entry.rule_of, CustomRule):
+        return entry.rule_of.name
+    if entry.rule_of.name != "with_rule":
+        return ""
+    calls = [e for e in ledger.entries if e.prim is entry.rule_of and e.origin == entry.forward]
+    return calls[-1].params["rule"].name if calls else "a function"
 
 
 def is_root_of_sum(ledger: Ledger, prim: Any, operands: tuple | None) -> bool:

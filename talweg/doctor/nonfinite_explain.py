@@ -9,6 +9,9 @@ that is not finite was made.  Compiled code runs step by step on the interpreter
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,12 @@ from talweg.core.provenance import Origin
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
 from talweg.doctor.nonfinite import Entry, Ledger, content, has_bad, keeping
-from talweg.doctor.nonfinite_causes import cause_of, forward_operands, shown_operands
+from talweg.doctor.nonfinite_causes import (
+    cause_of,
+    custom_name,
+    forward_operands,
+    shown_operands,
+)
 from talweg.doctor.nonfinite_gradients import Sweep, source_norm, why_small
 from talweg.doctor.nonfinite_report import NumericsExplanation, Operand, Passage, SourceNorm
 from talweg.eager.structured import STATE
@@ -27,6 +35,12 @@ from talweg.eager.tape import GradientTape, ones_of
 from talweg.execute import interpret
 from talweg.graph import structure
 from talweg.passes.functionalize import program_of
+from talweg.transform.rules import densify
+
+IN_A_TRACE = (
+    "it became zero inside a tf.function that has a custom gradient, where it cannot be followed: "
+    "ask again with tf.config.run_functions_eagerly(True)"
+)
 
 
 class Scratch:
@@ -53,9 +67,12 @@ def explain_function(function: Callable[[], Any], sources: Any = None) -> Numeri
     flat, names = named(sources)
     before = [content(leaf.handle_read()) if hasattr(leaf, "handle_read") else content(leaf)
               for leaf in flat]  # fmt: skip
-    with keeping() as ledger:
+    tape = GradientTape(persistent=True)
+    with keeping() as ledger, tape if flat else nullcontext():
+        tape.watch([leaf for leaf in flat if isinstance(leaf, Tensor)])
         answer = function()
-    results = [content(x) for x in structure.flatten(answer) if isinstance(x, Tensor)]
+    tensors = [x for x in structure.flatten(answer) if isinstance(x, Tensor)]
+    results = [content(x) for x in tensors]
     for array in results:
         if has_bad(array):
             return of_trail(ledger, array, "the result")
@@ -65,7 +82,8 @@ def explain_function(function: Callable[[], Any], sources: Any = None) -> Numeri
                 "TW303", "explain_numerics: the function returns no tensor to differentiate",
                 "a function that returns the loss",
             )  # fmt: skip
-        return of_gradients(ledger, results[0], before, names)
+        whole = partial(tape.gradient, tensors[0], flat)
+        return of_gradients(ledger, results[0], before, names, whole)
     for variable in ledger.written.values():
         array = content(variable.handle_read())
         if has_bad(array):
@@ -99,7 +117,11 @@ def explain_tape(target: Any, sources: Any, tape: GradientTape) -> NumericsExpla
     first = tape._target(structure.flatten(target)[0])
     pairs = [(part, name) for parts, name in zip(arrays, names) for part in parts]
     missing = [name for parts, name in zip(arrays, names) if not parts]
-    found = of_gradients(ledger, content(first), [p for p, _ in pairs], [n for _, n in pairs])
+    kept = [leaf for parts, leaf in zip(arrays, flat) for _ in parts]
+    whole = partial(tape._sweep, [first], [ones_of(first)], kept)
+    found = of_gradients(
+        ledger, content(first), [p for p, _ in pairs], [n for _, n in pairs], whole
+    )  # fmt: skip
     return found if not missing else without_path(found, missing)
 
 
@@ -119,8 +141,7 @@ def explain_arrays(
 def without_path(found: NumericsExplanation, missing: list[str]) -> NumericsExplanation:
     """`found`, saying by which sources there is no gradient at all."""
     rows = [SourceNorm(name, None, 0.0, "no gradient (tape.explain says why)") for name in missing]
-    own = {**found.__dict__, "sources": (*found.sources, *rows)}
-    return NumericsExplanation(**own)
+    return replace(found, sources=(*found.sources, *rows))
 
 
 def named(sources: Any) -> tuple[list, list[str]]:
@@ -155,6 +176,7 @@ def ledger_of(records: list) -> Ledger:
         if prim.name == "call":
             _run_again(ledger, params["body"], inputs, outputs)
         entry = Entry(prim, inputs, outputs, params, origin)
+        entry.several = type(results) is tuple
         ledger.note(entry)
         ledger.kept.append(results)
     return ledger
@@ -178,25 +200,32 @@ def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> N
     cause = cause_of(ledger, trail)
     value = np.asarray(array)
     verdict = "nan" if np.isnan(value).any() else "inf"
-    path = tuple([passage(link) for link in trail])
-    other = None if cause.place is None else Place.of(cause.place)
-    common = {"verdict": verdict, "subject": subject, "code": cause.code, "cause": cause.text,
-              "cure": cause.cure, "path": path, "other": other, "element": first.index,
-              "result": first.value, "sources": sources}  # fmt: skip
+    found = NumericsExplanation(
+        verdict, subject, cause.code, cause=cause.text, cure=cause.cure, element=first.index,
+        result=first.value, path=tuple([passage(link) for link in trail]), sources=sources,
+        other=origin_place(cause.place),
+    )  # fmt: skip
     entry = first.entry
     if entry is None:
         place = origin_place(first.via[0].origin) if first.via else None
-        return NumericsExplanation(direction="outside", place=place, **common)
+        return replace(found, direction="outside", place=place)
     if entry.rule_of is None:
-        return NumericsExplanation(
-            direction="forward", operation=entry.prim.name, place=origin_place(entry.origin),
-            operands=operands_of(entry, first), singular=_singular(entry.prim, cause), **common,
+        return replace(
+            found, direction="forward", operation=entry.prim.name,
+            place=origin_place(entry.origin), operands=operands_of(entry, first),
+            singular=_singular(entry.prim, cause),
+        )  # fmt: skip
+    if cause.code == "TW349":
+        return replace(
+            found, direction="backward", operation=custom_name(ledger, entry),
+            place=origin_place(entry.origin), operands=operands_of(entry, first),
+            other=origin_place(entry.forward),
         )  # fmt: skip
     forward = Entry(entry.rule_of, forward_operands(ledger, entry) or (), (), {}, entry.forward)
-    return NumericsExplanation(
-        direction="backward", operation=entry.rule_of.name, place=origin_place(entry.forward),
-        asked=origin_place(entry.origin), operands=operands_of(forward, first),
-        singular=_singular(entry.rule_of, cause), **common,
+    return replace(
+        found, direction="backward", operation=entry.rule_of.name,
+        place=origin_place(entry.forward), asked=origin_place(entry.origin),
+        operands=operands_of(forward, first), singular=_singular(entry.rule_of, cause),
     )  # fmt: skip
 
 
@@ -236,14 +265,23 @@ def hidden(ledger: Ledger) -> NumericsExplanation:
 
 
 def of_gradients(
-    ledger: Ledger, target: Any, sources: list, names: list[str]
+    ledger: Ledger, target: Any, sources: list, names: list[str], whole: Any = None
 ) -> NumericsExplanation:
-    """The explanation of the worst of some gradients."""
+    """The explanation of the worst of some gradients.
+
+    Where a traced function has a custom gradient, which exists in its trace only, the gradients
+    come from `whole`.
+    """
     sweep = Sweep(ledger)
-    y = sweep.tensor(target)
-    with dispatch.eagerly():
-        seed = ones_of(y)
-    gradients = sweep.pull(target, seed, sources)
+    traced = any(e.prim.name == "with_rule" for e in ledger.entries)
+    if traced and whole is not None:
+        with keeping(ledger):
+            found = structure.flatten(whole())
+        gradients = [None if g is None else content(densify(g)) for g in found]
+    else:
+        with dispatch.eagerly():
+            seed = ones_of(sweep.tensor(target))
+        gradients = sweep.pull(target, seed, sources)
     largest = max((sweep.norm(t) for r in sweep.records
                    for t in (r[2] if type(r[2]) is tuple else (r[2],))), default=1.0)  # fmt: skip
     rows = tuple([source_norm(n, g, largest) for n, g in zip(names, gradients)])
@@ -251,8 +289,11 @@ def of_gradients(
         if gradient is not None and has_bad(gradient):
             return of_trail(ledger, gradient, f"the gradient of {name}", rows)
     for source, row in zip(sources, rows):
-        if row.verdict in ("zero", "vanishing", "exploding"):
+        if traced and row.verdict == "zero":
+            return NumericsExplanation("zero", f"the gradient of {row.name}", "TW350", "backward",
+                                       cause=IN_A_TRACE, sources=rows)  # fmt: skip
+        if not traced and row.verdict in ("zero", "vanishing", "exploding"):
             found = why_small(sweep, source, row.name, row.verdict)
-            return NumericsExplanation(**{**found.__dict__, "sources": rows})
+            return replace(found, sources=rows)
     return NumericsExplanation("finite", "every gradient" if len(rows) > 1 else
                                f"the gradient of {names[0]}", sources=rows)  # fmt: skip

@@ -61,7 +61,7 @@ class Sweep:
     def _record(self, entry: Entry) -> tuple:
         operands = tuple([self._operand(x) for x in entry.operands])
         results = tuple([self.tensor(x) for x in entry.results])
-        made: Any = results if entry.prim.multiple else results[0]
+        made: Any = results if entry.several else results[0]
         return entry.prim, operands, made, entry.params, entry.origin
 
     def pull(self, target: Any, seed: Any, sources: list) -> list:

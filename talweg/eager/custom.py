@@ -27,6 +27,7 @@ class CustomRule:
 
     variadic, elementwise, wants_sparse, multiple, keeps_dtype = True, False, False, True, False
     operands, effect = ("arguments",), None
+    memory, singular, avoid, kinks = "none", "", "", {}
 
     def __init__(self, name: str, pullback: Callable[[list], list]):
         self.name = name
@@ -123,12 +124,15 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         operands = tuple(a for a in arguments if isinstance(a, Tensor)) + tuple(reads)
         flat = list(with_rule(*flat, *operands, rule=rule, count=len(flat)))
         return structure.pack(result, flat)
-    if outer:
+    observer = dispatch.state.observer
+    if outer or observer is not None:
         reads = [variable.value() for variable in variables]
         rule = CustomRule(_name(function), _pullback(function, grad_fn, arguments, variables, flat))
         operands = tuple(a for a in arguments if isinstance(a, Tensor)) + tuple(reads)
         for recorder in outer:
             recorder.record(rule, operands, tuple(flat), {})
+        if observer is not None:
+            observer.applied(rule, operands, tuple(flat), {})
     return structure.pack(result, flat)
 
 
