@@ -18,6 +18,25 @@ def async_wait() -> None:
     """Wait for work that was begun: nothing is deferred here."""
 
 
+class Context:
+    """What runs operations, as `context()` gives it."""
+
+    def clear_kernel_cache(self) -> None:
+        """Forget prepared kernels: there are none, an operation is a call of NumPy."""
+
+    def executing_eagerly(self) -> bool:
+        """Whether operations run at once."""
+        return look_up("executing_eagerly")()
+
+
+CONTEXT = Context()
+
+
+def context() -> Context:
+    """The context of this process."""
+    return CONTEXT
+
+
 def is_op_determinism_enabled() -> bool:
     """Whether results are the same each time, at the price of speed: they are, at none."""
     return False
@@ -33,7 +52,7 @@ class DictWrapper(dict):
 
 # Module -> its names.  A text is the public name of the object, or where it is: "module:name".
 CONTENTS: dict[str, dict[str, Any]] = {
-    "python.eager.context": {"async_wait": async_wait},
+    "python.eager.context": {"async_wait": async_wait, "context": context},
     "python.ops.math_ops": {"is_nan": "math.is_nan"},
     "python.ops.linalg.sparse.sparse_csr_matrix_ops": {
         name: f"talweg.api.sparse.products:{name}"

@@ -371,7 +371,7 @@ def _dtype_or_none(spec: Any) -> Any:
 
 
 def _plain_nest(template: Any) -> bool:
-    return len(structure.flatten(template)) == len(structure.flatten(template, composites=True))
+    return not any(structure.is_nested(x, composites=True) for x in structure.flatten(template))
 
 
 def _without_values(template: Any) -> Any:

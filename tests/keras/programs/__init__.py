@@ -1,0 +1,1 @@
+"""Keras programs whose losses are recorded under TensorFlow; see support.py."""
