@@ -13,8 +13,8 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline import element
 from talweg.pipeline.element import Layout
 from talweg.pipeline.run import End, Next, Run
-from talweg.pipeline.slices import batch_spec, row_of, row_spec, stacked
-from talweg.pipeline.stage import INFINITE, Stage
+from talweg.pipeline.slices import batch_spec, row_of, row_spec, stacked, stacked_arrays
+from talweg.pipeline.stage import INFINITE, Stage, as_numbers
 
 
 class Batch(Stage):
@@ -93,7 +93,11 @@ def _batches_of_rows(rows: Any, count: int, drops: bool) -> Next:
         size = len(numbers)
         if not size or (drops and size < count):
             raise End
-        return tuple(take(numbers))
+        try:
+            return tuple(take(numbers))
+        except Exception:  # of one of the rows, which says more about it
+            found = [rows.one(number) for number in as_numbers(numbers).tolist()]
+        return tuple([stacked_arrays(list(items), n) for n, items in enumerate(zip(*found))])
 
     return step
 

@@ -35,7 +35,11 @@ from talweg.pipeline.transforming import Transforming
 from talweg.prims.host import host_call  # noqa: F401 -- declares the operation
 
 
-class Dataset(Making, Transforming, Grouping, Combining, Keeping):
+class DatasetV2:
+    """What libraries know a dataset by: the name of its class in TensorFlow."""
+
+
+class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     """A pipeline of elements (`tf.data.Dataset`): made by `from_tensor_slices` and its like.
 
     Iterating computes the elements, one after the other, each time anew.

@@ -6,6 +6,7 @@ results is a tuple.  What it captures is looked up once an iterator, variables e
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from talweg.core.errors import type_error
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.structured import Variant
-from talweg.execute import executor
+from talweg.execute import executor, interpret
 from talweg.graph.handle import Handle
 from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder
@@ -22,8 +23,12 @@ from talweg.passes.functionalize import program_of
 from talweg.pipeline import element
 from talweg.pipeline.element import Layout
 from talweg.pipeline.run import Run
+from talweg.pipeline.vectorized import Vectorized
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.signature import Container, Place
+
+TRIALS, LONG = 8, 2e-4  # calls that are timed, and the seconds a call may take
+_UNKNOWN: Any = object()
 
 
 class DataFunction:
@@ -58,6 +63,7 @@ class DataFunction:
         self.body = self.concrete.body
         self.waits = _waits(self.body)  # whether it calls Python, which may wait for the world
         del self._result
+        self._vectorized: Any = _UNKNOWN
 
     def _traced(self, function: Callable[..., Any], tensors: list) -> list:
         """The function's results as a flat list of tensors; remembers their specs."""
@@ -78,21 +84,28 @@ class DataFunction:
         self._result = element.pack(result, [element.spec_of(leaf) for leaf in leaves])
         return [part for leaf in leaves for part in _parts(leaf)]
 
+    @property
+    def vectorized(self) -> Vectorized | None:
+        """The function for stacks of rows, if there is one."""
+        if self._vectorized is _UNKNOWN:
+            plain = self.layout.plain and all([layout.plain for layout in self.layouts])
+            self._vectorized = Vectorized.of(self.concrete) if plain else None
+        return self._vectorized
+
     def leaves(self) -> list:
         """What it captured: tensors and variables."""
         return self.concrete._outside
 
     def arrays_with(self, run: Run) -> Callable[[list], list]:
         """The function on arrays, for one iterator."""
-        program, state = program_of(self.body), run.state
+        execute = _executing(program_of(self.body), run.state)
         captured = self.concrete._outside
         if any([type(value) is Handle for value in captured]):
-            return lambda arrays: executor.run(
-                program, arrays + [_content(run, value) for value in captured], state
-            )
+            return lambda arrays: execute(arrays + [_content(run, value) for value in captured])
         fixed = [_content(run, value) for value in captured]
-        execute = executor.run
-        return lambda arrays: execute(program, arrays + fixed, state)
+        if not fixed:
+            return execute
+        return lambda arrays: execute(arrays + fixed)
 
     def run_with(self, run: Run) -> Callable[[tuple], tuple]:
         """The function on flat elements, for one iterator."""
@@ -111,6 +124,29 @@ class DataFunction:
             return layout.whole(execute(arrays))
 
         return call
+
+
+def _executing(program: Any, state: Any) -> Callable[[list], list]:
+    """What runs a program: the interpreter while that takes little time for an element.
+
+    For small elements it is faster than machine code, which has to be entered.
+    """
+    calls, seconds = 0, 0.0
+    execute: Any = interpret.run
+
+    def run(arrays: list) -> list:
+        nonlocal calls, seconds, execute
+        if calls >= TRIALS:
+            return execute(program, arrays, state)
+        calls += 1
+        start = time.perf_counter()
+        found = interpret.run(program, arrays, state)
+        seconds += time.perf_counter() - start
+        if calls == TRIALS and seconds > TRIALS * LONG:
+            execute = executor.run
+        return found
+
+    return run
 
 
 def _waits(body: Any) -> bool:

@@ -17,6 +17,7 @@ from talweg.core.errors import (
     InvalidArgumentError,
     OutOfRangeError,
     compose,
+    value_error,
 )
 from talweg.core.spec import TypeSpec
 from talweg.eager.structured import Variant
@@ -315,13 +316,13 @@ class IteratorSpec(TypeSpec):
 class Optional:
     """An element, or none (`tf.experimental.Optional`)."""
 
-    def __init__(self, layout: Layout, flat: tuple | None, tensor: Any = None):
-        self._layout, self._flat, self._variant = layout, flat, tensor
+    def __init__(self, layout: Layout | None, flat: tuple | None, tensor: Any = None):
+        self._given_layout, self._flat, self._variant = layout, flat, tensor
 
     @staticmethod
     def empty(element_spec: Any) -> Optional:
-        """One without an element, which would have this spec."""
-        return Optional(Layout(element_spec), None)
+        """One without an element, which would have this spec; None if nobody knows it yet."""
+        return Optional(None if element_spec is None else Layout(element_spec), None)
 
     @staticmethod
     def from_value(value: Any) -> Optional:
@@ -342,24 +343,38 @@ class Optional:
         return Optional(layout, tuple([element.content_of(leaf) for leaf in leaves]))
 
     @property
+    def _layout(self) -> Layout:
+        if self._given_layout is None:
+            raise value_error(
+                "TW104", "The element of this Optional is not known: it was made by empty(None)"
+            )
+        return self._given_layout
+
+    @property
     def element_spec(self) -> Any:
-        """The spec of the element."""
-        return self._layout.spec
+        """The spec of the element; None for that of `empty(None)`."""
+        return None if self._given_layout is None else self._given_layout.spec
+
+    def _set_element_spec(self, spec: Any) -> None:
+        self._given_layout = None if spec is None else Layout(spec)
+
+    # Keras's trainer makes one by `empty(None)` and says later, while a loop is traced, what it is.
+    _element_spec = property(lambda self: self.element_spec, _set_element_spec)
 
     @property
     def _type_spec(self) -> OptionalSpec:
-        return OptionalSpec(self._layout.spec)
+        return OptionalSpec(self.element_spec)
 
     @property
     def trace_key(self) -> Any:
         """What distinguishes traces."""
-        return self._layout.key
+        return None if self._given_layout is None else self._given_layout.key
 
     def _flat_components(self) -> list:
         return [EagerTensor(Variant(self)) if self._variant is None else self._variant]
 
     def _with_components(self, parts: list) -> Optional:
-        return OptionalSpec(self._layout.spec).from_variant(parts[0])
+        return OptionalSpec(self.element_spec).from_variant(parts[0])
 
     def has_value(self, name: str | None = None) -> Any:
         """Whether there is an element, a bool tensor."""
@@ -416,7 +431,8 @@ class OptionalSpec(TypeSpec):
         """The Optional that a tensor stands for."""
         if type(tensor) is EagerTensor:
             return unwrapped(tensor._array)
-        return Optional(Layout(self._element_spec), None, tensor)
+        spec = self._element_spec
+        return Optional(None if spec is None else Layout(spec), None, tensor)
 
     def from_content(self, content: Any) -> Optional:
         """Itself."""

@@ -15,7 +15,7 @@ from talweg.pipeline.element import Layout
 from talweg.pipeline.function import DataFunction
 from talweg.pipeline.parallel import in_parallel
 from talweg.pipeline.run import End, Next, Run
-from talweg.pipeline.stage import Stage
+from talweg.pipeline.stage import Rows, Stage, as_numbers, start_rows
 
 
 class Map(Stage):
@@ -38,8 +38,23 @@ class Map(Stage):
         """That of its input."""
         return self.inputs[0].size(run)
 
+    def rows(self, run: Run) -> Rows | None:
+        """The function of rows, many at a time."""
+        many = self.function.vectorized
+        rows = None if many is None else self.inputs[0].rows(run)
+        if rows is None:
+            return None
+        take, one, call = rows.take, rows.one, self.function.run_with(run)
+        return Rows(
+            lambda numbers: many(take(numbers)), lambda number: call(one(number)), rows.order,
+            rows.length, computed=True,
+        )  # fmt: skip
+
     def start(self, run: Run) -> Next:
         """Call the function; in threads where this is asked for and pays."""
+        rows = self.rows(run)
+        if rows is not None:
+            return start_rows(rows)
         step, call = self.inputs[0].start(run), self.function.run_with(run)
         if self.parallel is not None and self.function.waits:
             return in_parallel(step, call, run.number(self.parallel))
@@ -59,8 +74,37 @@ class Filter(Stage):
         """What the predicate captured."""
         return self.function.leaves()
 
+    def rows(self, run: Run) -> Rows | None:
+        """The rows for which it is true, if that can be asked of many at a time."""
+        many = self.function.vectorized
+        rows = None if many is None else self.inputs[0].rows(run)
+        if rows is None or rows.computed:
+            return None
+        take, one, order, call = rows.take, rows.one, rows.order, self.function.run_with(run)
+
+        def kept(count: int) -> Any:
+            parts: list = []
+            missing = count
+            while missing > 0:
+                found = order(max(missing, 64))
+                if not len(found):
+                    break
+                numbers = as_numbers(found)
+                try:
+                    truths = many(take(found))[0]
+                except Exception:  # raised by the row it belongs to
+                    truths = np.array([bool(call(one(n))[0]) for n in numbers.tolist()])
+                parts.append(numbers[truths])
+                missing -= len(parts[-1])
+            return np.concatenate(parts) if parts else range(0)
+
+        return rows.ordered(_cut(kept))
+
     def start(self, run: Run) -> Next:
         """Pass over those for which it is false."""
+        rows = self.rows(run)
+        if rows is not None:
+            return start_rows(rows)
         source = self.inputs[0].start(run)
         call = self.function.run_with(run)
 
@@ -71,6 +115,22 @@ class Filter(Stage):
                     return flat
 
         return step
+
+
+def _cut(order: Callable[[int], Any]) -> Callable[[int], Any]:
+    """The numbers that `order` gives, never more than asked for."""
+    waiting: Any = range(0)
+
+    def cut(count: int) -> Any:
+        nonlocal waiting
+        if len(waiting) < count:
+            more = order(count - len(waiting))
+            if len(more):
+                waiting = np.concatenate([as_numbers(waiting), more]) if len(waiting) else more
+        found, waiting = waiting[:count], waiting[count:]
+        return found
+
+    return cut
 
 
 def _predicate(predicate: Callable[..., Any], layout: Layout, what: str) -> DataFunction:
@@ -91,6 +151,10 @@ class TakeWhile(Filter):
     """The elements before the first for which a function is false."""
 
     name = "_TakeWhileDataset"
+
+    def rows(self, run: Run) -> Rows | None:
+        """None: the end is found element by element."""
+        return None
 
     def start(self, run: Run) -> Next:
         """End there."""
@@ -123,8 +187,26 @@ class Enumerate(Stage):
         """That of its input."""
         return self.inputs[0].size(run)
 
+    def rows(self, run: Run) -> Rows | None:
+        """Rows in their own order, with their numbers."""
+        rows = self.inputs[0].rows(run)
+        if rows is None or rows.length is None:
+            return None
+        take, one, first = rows.take, rows.one, self.first
+
+        def numbered(numbers: Any) -> list:
+            return [as_numbers(numbers).astype(np.int64) + first, *take(numbers)]
+
+        return Rows(
+            numbered, lambda number: (np.int64(number + first), *one(number)), rows.order,
+            rows.length, rows.computed,
+        )  # fmt: skip
+
     def start(self, run: Run) -> Next:
         """Count."""
+        rows = self.rows(run)
+        if rows is not None:
+            return start_rows(rows)
         source, place, number = self.inputs[0].start(run), self.first - 1, np.int64
 
         def step() -> tuple:

@@ -13,7 +13,7 @@ from talweg.pipeline import element
 from talweg.pipeline.element import Layout
 from talweg.pipeline.function import DataFunction
 from talweg.pipeline.run import Bound, End, Next, Run, bound_of
-from talweg.pipeline.stage import INFINITE, UNKNOWN, Rows, Stage, smallest
+from talweg.pipeline.stage import INFINITE, UNKNOWN, Rows, Stage, counting, smallest, start_rows
 
 
 class Zip(Stage):
@@ -30,8 +30,25 @@ class Zip(Stage):
         """The smallest."""
         return smallest([source.size(run) for source in self.inputs])
 
+    def rows(self, run: Run) -> Rows | None:
+        """Rows with equal numbers, where all are in their own order."""
+        found = [source.rows(run) for source in self.inputs]
+        known = [rows.length for rows in found if rows is not None and rows.length is not None]
+        if len(known) < len(found) or not found:
+            return None
+        size = min(known)
+        takes, ones = [rows.take for rows in found], [rows.one for rows in found]  # type: ignore[union-attr]
+        return Rows(
+            lambda numbers: [array for take in takes for array in take(numbers)],
+            lambda number: tuple([item for one in ones for item in one(number)]),
+            counting(0, size), size, any([rows.computed for rows in found]),  # type: ignore[union-attr]
+        )  # fmt: skip
+
     def start(self, run: Run) -> Next:
         """One of each."""
+        rows = self.rows(run)
+        if rows is not None:
+            return start_rows(rows)
         steps = [source.start(run) for source in self.inputs]
         if len(steps) == 2:
             first, second = steps

@@ -141,7 +141,8 @@ class TensorSlices(Stage):
         if not self.layout.plain:
             return None
         arrays = self._contents(run)
-        return Rows(*rows_of_arrays(arrays), counting(0, self._length(arrays)))
+        size = self._length(arrays)
+        return Rows(*rows_of_arrays(arrays), counting(0, size), size)
 
     def start(self, run: Run) -> Next:
         """Slice after slice."""
@@ -197,7 +198,8 @@ class Range(Stage):
                 places = np.arange(places.start, places.stop)
             return [(places * step + start).astype(dtype)]
 
-        return Rows(take, lambda place: (make(start + place * step),), counting(0, len(numbers)))
+        one = lambda place: (make(start + place * step),)  # noqa: E731
+        return Rows(take, one, counting(0, len(numbers)), len(numbers))
 
 
 class Counter(Stage):

@@ -21,6 +21,7 @@ from talweg.pipeline.run import End, Next, Run
 
 INFINITE, UNKNOWN = -1, -2
 CHUNK = 512  # rows whose numbers are asked for at once
+LARGE = 1 << 20  # bytes of rows that are computed at once
 
 Order = Callable[[int], Any]  # the numbers of up to n next rows, a range or array; empty: the end
 
@@ -63,22 +64,31 @@ class Stage:
 class Rows:
     """Elements that are rows of something, in some order."""
 
-    __slots__ = ("one", "order", "take")
+    __slots__ = ("computed", "length", "one", "order", "take")
 
     def __init__(
-        self, take: Callable[[Any], list], one: Callable[[int], tuple], order: Order
-    ):  # fmt: skip
+        self,
+        take: Callable[[Any], list],
+        one: Callable[[int], tuple],
+        order: Order,
+        length: int | None = None,
+        computed: bool = False,
+    ):
         self.take, self.one = take, one  # arrays of many rows, the element of one
         self.order = order
+        self.length = length  # that of all rows in their own order; None for another order
+        self.computed = computed  # whether it pays to take many
 
     def ordered(self, order: Order) -> Rows:
         """The same rows in another order."""
-        return Rows(self.take, self.one, order)
+        return Rows(self.take, self.one, order, None, self.computed)
 
 
 def start_rows(rows: Rows) -> Next:
     """Element after element of some rows."""
     one, order = rows.one, rows.order
+    if rows.computed:
+        return _start_computed(rows)
     numbers: Any = iter(())
 
     def step() -> tuple:
@@ -90,6 +100,39 @@ def start_rows(rows: Rows) -> Next:
             raise End
         numbers = iter(found if type(found) is range else found.tolist())
         return one(next(numbers))
+
+    return step
+
+
+def _start_computed(rows: Rows) -> Next:
+    """Element after element of rows that are computed many at a time.
+
+    Where many cannot be computed, because one of them fails, they are one by one.
+    """
+    one, order, take = rows.one, rows.order, rows.take
+    ready: Any = iter(())
+    numbers: Any = iter(())
+    size = 1
+
+    def step() -> tuple:
+        nonlocal ready, numbers, size
+        while True:
+            for flat in ready:
+                return flat
+            for number in numbers:
+                return one(number)
+            found = order(size)
+            if not len(found):
+                raise End
+            try:
+                arrays = take(found)
+            except Exception:  # raised by the row it belongs to
+                numbers = iter(as_numbers(found).tolist())
+                continue
+            ready = zip(*arrays)
+            if size < CHUNK:
+                used = sum([array.nbytes for array in arrays])
+                size = min(CHUNK, max(1, LARGE * len(found) // max(1, used)), 2 * size)
 
     return step
 
