@@ -17,7 +17,7 @@ from graph import exported
 from programs.support import given
 
 import talweg
-from talweg.api.v1.graph_def import operations
+from talweg.api.v1.graph_def import building, operations
 from talweg.api.v1.graph_def.messages import GraphDef, NodeDef
 from talweg.api.v1.graph_def.rules_more import compiled
 from talweg.api.v1.graph_def.tensor_protos import given_values
@@ -296,7 +296,7 @@ def function(message, name, nodes, result):
     made.ret["r"] = result
 
 
-def test_functions_that_call_themselves():
+def test_functions_that_call_themselves(monkeypatch):
     """Recursion, depth and growth of functions have limits, and missing ones are named."""
     message = graph_of(X, call("y", "f", ["x"]))
     refused(message, "'f'", (talweg.errors.NotFoundError,))
@@ -316,6 +316,7 @@ def test_functions_that_call_themselves():
                  add]  # fmt: skip
         function(wide, f"f{number}", inner, "sum:z:0")
     function(wide, "f30", [], "a")
+    monkeypatch.setattr(building, "INLINED", building.INLINED // 50)  # a million take a minute
     refused(wide, "nodes", (talweg.errors.ResourceExhaustedError,))
 
 
