@@ -28,6 +28,7 @@ from talweg.prims import arithmetic, layout
 from talweg.trace import gradients as graph_gradients
 from talweg.trace.autograph.convert import handed_over
 from talweg.trace.gradients import place_in
+from talweg.trace.whole import named_by_scope
 from talweg.transform import batch
 from talweg.transform.rules import densify
 
@@ -90,6 +91,7 @@ def vectorized_map(
 
 
 @export("gradients")
+@named_by_scope
 def gradients(
     ys: Any,
     xs: Any,
@@ -108,9 +110,10 @@ def gradients(
     a path it is None, zeros or an error, by `unconnected_gradients`.  `gate_gradients` and
     `aggregation_method` are accepted.
 
-    Asked twice, the same gradient is the same tensors.  RuntimeError in eager mode, where
-    `tf.GradientTape` is meant; TypeError for complex ys without grad_ys, or dtypes that differ;
-    ValueError for a wrong number of grad_ys.
+    The operations made are in the name scope `name`, each behind the name of the operation whose
+    derivative it is.  Asked twice, the same gradient is the same tensors.  RuntimeError in eager
+    mode, where `tf.GradientTape` is meant; TypeError for complex ys without grad_ys, or dtypes that
+    differ; ValueError for a wrong number of grad_ys.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -123,7 +126,8 @@ def gradients(
     graph = _graph_of(_as_list(ys), "gradients")
     with graph.as_default():
         sweep = _sweep(graph, _as_list(ys), sources, _as_list(stop_gradients))
-        results = sweep.pull(_seeds(sweep.targets, grad_ys))
+        with graph.derivatives_in(name or "gradients"):
+            results = sweep.pull(_seeds(sweep.targets, grad_ys))
         if dispatch.state.observer is not None:
             wanted = mode is not UnconnectedGradients.NONE
             dispatch.state.observer.gradient_taken(sources, results, wanted)
@@ -137,6 +141,7 @@ def gradients(
 
 
 @export("compat.v1.gradients")
+@named_by_scope
 def gradients_v1(
     ys: Any,
     xs: Any,
@@ -157,11 +162,13 @@ def gradients_v1(
     [array([ 2., 40.], dtype=float32)]
     """
     return gradients(
-        ys, xs, grad_ys, stop_gradients=stop_gradients, unconnected_gradients=unconnected_gradients
-    )
+        ys, xs, grad_ys, name, stop_gradients=stop_gradients,
+        unconnected_gradients=unconnected_gradients,
+    )  # fmt: skip
 
 
 @export("hessians")
+@named_by_scope
 def hessians(
     ys: Any,
     xs: Any,
@@ -191,6 +198,7 @@ def hessians(
 
 
 @export("compat.v1.hessians")
+@named_by_scope
 def hessians_v1(
     ys: Any,
     xs: Any,

@@ -31,6 +31,7 @@ def partner(graph: Any, own: Node, other: Any) -> Node | None:
         or graph.controls
         or graph.closed
         or graph.scope
+        or graph.derivatives
         or graph.device_scopes
         or (context.base or graph) is not graph
     ):
@@ -71,7 +72,7 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
                 return None
             node = _new_node(Node)
             node.key, node.aval, node.table = key, aval, table
-            node.holders, node.serial, node.handle = 0, None, None
+            node.holders, node.serial, node.handle, node.scope = 0, None, None, ""
             origin = (frame.f_code, frame.f_lasti)
             node.origin = table.origins.setdefault(origin, origin)
             a.holders += 1

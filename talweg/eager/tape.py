@@ -327,7 +327,7 @@ class GradientTape(dispatch.Recorder):
         """Gradients by tensors and variables; a variable's is the sum over its reads."""
         groups = [self._parts(source) for source in flat_sources]
         tensors = [part for parts in groups for part in parts]
-        found = iter(pullback(self._records or [], targets, seeds, tensors))
+        found = iter(self._pulled(targets, seeds, tensors))
         results = []
         for parts in groups:
             total = None
@@ -335,6 +335,14 @@ class GradientTape(dispatch.Recorder):
                 total = accumulate(total, next(found))
             results.append(total)
         return results
+
+    def _pulled(self, targets: list, seeds: list, tensors: list) -> list:
+        """The reverse sweep; in a graph its operations have a name scope of their own."""
+        graph = dispatch.context.base
+        if graph is None:
+            return pullback(self._records or [], targets, seeds, tensors)
+        with graph.derivatives_in(*_SCOPE):
+            return pullback(self._records or [], targets, seeds, tensors)
 
     def _parts(self, source: Any) -> list:
         """The recorded tensors a source stands for."""
@@ -465,6 +473,7 @@ class _Pause:
         self._tape._start()
 
 
+_SCOPE = ("gradient_tape/", "/")  # of what a tape makes in a graph, as in TensorFlow
 _LEAVES = (EagerTensor, Variable)
 
 
@@ -482,4 +491,8 @@ def ones_of(tensor: Any) -> Any:
     if type(tensor) is EagerTensor:
         array = tensor._array
         return wrap(array.dtype.type(1) if array.ndim == 0 else np.ones(array.shape, array.dtype))
-    return zeros_of(tensor) + 1
+    graph = dispatch.context.base
+    if graph is None:
+        return zeros_of(tensor) + 1
+    with graph.derivatives_in(*_SCOPE):
+        return zeros_of(tensor) + 1

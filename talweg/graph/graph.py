@@ -96,8 +96,8 @@ class Graph(Names, Operations, Elements, Collections):
         node = table.intern(prim, params, nodes, aval)
         if self.controls:
             node = self._after_controls(node)
-        if self.scope or self.device_scopes:
-            self._note(node)
+        if self.device_scopes:
+            self.note_device(node)
         if prim.name == "inner_value":
             inner = node.params["inner"]
             inner.table.requested[node] = inner
@@ -122,13 +122,6 @@ class Graph(Names, Operations, Elements, Collections):
         finally:
             self.frozen = frozen
         return [self.symbol(part) for part in parts]
-
-    def _note(self, node: Node) -> None:
-        """Remember the name scope and the device in force for a new node."""
-        if self.scope:
-            self.note_scope(node)
-        if self.device_scopes:
-            self.note_device(node)
 
     def _after_controls(self, node: Node) -> Node:
         """`node`, to be computed after the operations of the enclosing `control_dependencies`."""
@@ -248,8 +241,8 @@ class Graph(Names, Operations, Elements, Collections):
         node = self.table.intern(later("placeholder"), items, (), Aval(dims, dtype))
         if self.controls:
             self._tie(node)
-        if self.scope or self.device_scopes:
-            self._note(node)
+        if self.device_scopes:
+            self.note_device(node)
         return self.symbol(node)
 
     def check_mutable(self) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
 from talweg.graph.node import Node, NodeTable
 
@@ -21,6 +22,74 @@ NAMED_AT_ONCE = 100_000  # nodes in front of a node that are named with it
 _OPERATION = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 HIDDEN = frozenset(("item", "size_value"))  # parts of other operations
+
+
+class Derivatives:
+    """The scope of the derivatives made by one call: a name, numbered when somebody looks."""
+
+    __slots__ = ("_found", "_last", "_name", "end", "start")
+
+    def __init__(self, start: str, name: str, end: str = "_grad/"):
+        self.start = start  # the scope in which they are made
+        self.end = end  # what follows the name of an operation that is derived
+        self._name, self._found = name, ""
+        self.close()
+
+    def close(self) -> None:
+        """Hold nothing of what was derived last."""
+        self._last: tuple = (None, None, None)
+
+    def scope(self, present: str) -> ScopeOfDerivative:
+        """Where the derivative of what is derived now is, while `present` is the scope."""
+        record = dispatch.context.deriving
+        last, last_present, found = self._last
+        if found is None or last is not record or last_present != present:
+            node = None if record is None else _node_of(record[2])
+            found = ScopeOfDerivative(self, node, present.removeprefix(self.start))
+            self._last = record, present, found
+        return found
+
+    def text(self, names: Names | None) -> str:
+        """The scope, with a slash behind it; without a graph to be unique in, as it was given."""
+        if names is None or self._name.endswith("/"):
+            return self._name if self._name.endswith("/") else f"{self.start}{self._name}/"
+        if not self._found:
+            self._found = f"{names.unique_in(self.start, self._name)}/"
+        return self._found
+
+
+class ScopeOfDerivative:
+    """Where the derivative of one operation is: a scope that is named after that operation, which
+    has a name only when somebody looks."""
+
+    __slots__ = ("_derivatives", "_inner", "_of")
+
+    def __init__(self, derivatives: Derivatives, of: Node | None, inner: str):
+        self._derivatives, self._inner = derivatives, inner
+        self._of = None if of is None else weakref.ref(of)
+
+    def text(self, names: Names | None) -> str:
+        """The scope, with a slash behind it."""
+        prefix = self._derivatives.text(names)
+        node = None if self._of is None else self._of()
+        if node is None or not is_operation(node):
+            return prefix + self._inner
+        labels = node.table.labels.get(node)
+        name = labels[0] if labels else scope_of(node, names) + default_name(node)
+        return f"{prefix}{name}{self._derivatives.end}{self._inner}"
+
+
+def scope_of(node: Node, names: Names | None = None) -> str:
+    """The scope in which a node was made, with a slash behind it; "" outside of all."""
+    found = node.scope
+    return found.text(names) if type(found) is ScopeOfDerivative else found or ""
+
+
+def _node_of(results: Any) -> Node | None:
+    """The node of a result or of several; None for what is no tensor of a graph."""
+    first = results[0] if type(results) is tuple else results
+    node = getattr(first, "node", None)
+    return node.inputs[0] if node is not None and node.prim.name == "item" else node
 
 
 class Names:
@@ -32,11 +101,10 @@ class Names:
         """Begin without names."""
         self._named: dict[str, Node] = {}  # explicit names; they hold their nodes
         self._seen: Any = weakref.WeakValueDictionary()  # names given because somebody looked
-        self._labels: Any = weakref.WeakKeyDictionary()  # node -> its names, first one first
         self._numbered: Any = weakref.WeakSet()  # nodes with a default name
         self._used: dict[str, int] = {}  # name in lower case -> next number
-        self._scopes: Any = weakref.WeakKeyDictionary()  # node -> scope it was made in
         self.scope = ""  # the name scopes entered, each with a slash behind it
+        self.derivatives: Derivatives | None = None  # the scope of those that are being made
 
     def forget_names(self) -> None:
         """Let go of the named nodes."""
@@ -47,6 +115,10 @@ class Names:
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """`name` inside the present scope, with a number behind it if it is taken."""
         return self._unique(f"{self.scope}{name}", mark_as_used)
+
+    def unique_in(self, scope: str, name: str) -> str:
+        """`name` inside a scope, with a number behind it if it is taken."""
+        return self._unique(scope + name)
 
     def _unique(self, name: str, mark_as_used: bool = True) -> str:
         key = name.lower()
@@ -82,34 +154,55 @@ class Names:
             raise type_error("TW104", f"name scope {name!r} is of type {type(name)}", "a string")
         if not name:
             return ""
+        self._check_scope_name(name)
+        return name if name.endswith("/") else f"{self.unique_name(name)}/"
+
+    def _check_scope_name(self, name: str) -> None:
         if not (_SCOPE if self.scope else _OPERATION).fullmatch(name):
             raise value_error("TW501", f"'{name}' is not a valid scope name")
-        return name if name.endswith("/") else f"{self.unique_name(name)}/"
 
     def get_name_scope(self) -> str:
         """The present scope, without the slash at its end."""
         return self.scope[:-1]
 
-    def note_scope(self, node: Node) -> None:
-        """Remember that `node` was made in the present scope; the first one counts."""
-        self._scopes.setdefault(node, self.scope)
+    @contextmanager
+    def derivatives_in(self, name: str, end: str = "_grad/") -> Iterator[None]:
+        """Put what is made inside into the scope `name`, each derivative of an operation into a
+        scope there that is named after this operation; a name that ends in a slash is taken as it
+        is."""
+        self._check_scope_name(name)
+        before = self.derivatives
+        made = self.derivatives = Derivatives(self.scope, name, end)
+        try:
+            yield
+        finally:
+            self.derivatives = before
+            made.close()
+
+    def _present_scope(self) -> Any:
+        """The scope of what is made now, a text or a ScopeOfDerivative."""
+        derivatives = self.derivatives
+        return self.scope if derivatives is None else derivatives.scope(self.scope)
 
     # -- names of nodes
 
     def label(self, node: Node, name: str) -> str:
         """Give `node` the explicit name `name` (numbered if another node has it)."""
-        full = name[:-1] if name.endswith("/") else f"{self.scope}{name}"
+        scope = self._present_scope()
+        scope = scope.text(self) if type(scope) is ScopeOfDerivative else scope
+        full = name[:-1] if name.endswith("/") else f"{scope}{name}"
         if not _OPERATION.fullmatch(full):
             raise value_error(
                 "TW501",
                 f"'{full}' is not a valid node name",
                 "a letter, digit or dot, then these or _ / \\ > -",
             )
-        names = self._labels.setdefault(node, [])
+        names = self.table.labels.setdefault(node, [])
         for present in names:
             if present == full or present.rpartition("_")[0] == full:
                 return present
-        full = self._unique(full)
+        if not name.endswith("/") or self.has_name(full):  # else it is the name of a scope
+            full = self._unique(full)
         if node in self._numbered:  # an explicit name goes before one that was made up
             self._numbered.discard(node)
             names.insert(0, full)
@@ -121,7 +214,7 @@ class Names:
 
     def name_exactly(self, node: Node, full: str) -> None:
         """Give `node` a name that `unique_name` has found; it goes before others."""
-        self._labels.setdefault(node, []).insert(0, full)
+        self.table.labels.setdefault(node, []).insert(0, full)
         self._named[full] = node
         node.holders += 1
 
@@ -131,7 +224,7 @@ class Names:
 
     def add_name(self, node: Node, full: str) -> None:
         """Give `node` exactly this name, which `has_name` does not know; it goes behind others."""
-        names = self._labels.setdefault(node, [])
+        names = self.table.labels.setdefault(node, [])
         if node in self._numbered:
             self._numbered.discard(node)
             names.insert(0, full)
@@ -145,16 +238,16 @@ class Names:
         """The (first) name of a node, made up now if it has none."""
         if node.prim.name == "item":
             node = node.inputs[0]
-        names = self._labels.get(node)
+        names = self.table.labels.get(node)
         if not names:
             for earlier in self._unnamed_before(node):
                 self._give_default(earlier)
-            names = self._labels.get(node) or self._give_default(node)
+            names = self.table.labels.get(node) or self._give_default(node)
         return names[0]
 
     def _give_default(self, node: Node) -> list[str]:
-        scope = self._scopes.get(node, "")
-        names = self._labels.setdefault(node, [])
+        scope = scope_of(node, self)
+        names = self.table.labels.setdefault(node, [])
         names.append(self._unique(scope + default_name(node)))
         self._seen[names[0]] = node
         self._numbered.add(node)
@@ -173,7 +266,7 @@ class Names:
                 break
             if other.prim.name == "after":
                 inner.add(other.inputs[0])
-            if other not in inner and other not in self._labels and is_operation(other):
+            if other not in inner and other not in self.table.labels and is_operation(other):
                 found.append(other)
         return found[::-1] if len(found) <= NAMED_AT_ONCE else []
 
@@ -185,7 +278,7 @@ class Names:
     def names_of(self, node: Node) -> list[str]:
         """All names of a node."""
         self.operation_name(node)
-        return list(self._labels[node])
+        return list(self.table.labels[node])
 
     def node_named(self, name: str) -> Node:
         """The node of an operation's name; KeyError if there is none."""

@@ -45,13 +45,15 @@ class Node:
     for a primitive with several results.
     """
 
-    __slots__ = ("__weakref__", "aval", "handle", "holders", "key", "origin", "serial", "table")
+    __slots__ = ("__weakref__", "aval", "handle", "holders", "key", "origin", "scope", "serial",
+                 "table")  # fmt: skip
 
     def __init__(self, key: tuple, aval: Any, table: NodeTable):
         self.key, self.aval, self.table = key, aval, table
         self.serial: int | None = None  # place in the order of effects
         self.holders = 0
         self.origin: Origin | None = None
+        self.scope: Any = None  # the name scope it was made in, see names.py
         self.handle: Any = None  # a weak reference to the user's handle, while there is one
 
     @property
@@ -141,6 +143,7 @@ class NodeTable:
         self.extra: Any = weakref.WeakKeyDictionary()  # nodes whose last inputs only give sizes
         self.controls: Any = weakref.WeakKeyDictionary()  # effects -> what they wait for
         self.requested: Any = weakref.WeakKeyDictionary()  # who asks from outside -> node inside
+        self.labels: Any = weakref.WeakKeyDictionary()  # node -> its names, first one first
         self.contents: Any = weakref.WeakKeyDictionary()  # elements known, see contents.py
         self.avals: dict[Any, Aval] = {}
         self.inferred: dict[tuple, Any] = {}
@@ -226,6 +229,9 @@ class NodeTable:
             origin = Derived(origin, deriving[0], deriving[4])
         if len(self.origins) >= REMEMBERED:
             self.origins.clear()
+        if owner is not None:
+            derivatives = owner.derivatives
+            node.scope = owner.scope if derivatives is None else derivatives.scope(owner.scope)
         node.origin = self.origins.setdefault(origin, origin)
         for source in key[2:]:
             source.holders += 1

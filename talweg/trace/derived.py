@@ -90,7 +90,8 @@ class Inner:
         targets = [self.handle(node) for node, _ in seeds]
         sources = [self.handle(node) for node, want in zip(self.body.inputs, wanted) if want]
         starts = [g for _, g in seeds]
-        found = iter(pullback(self.records(), targets, starts, sources, view.shown))
+        with view.graph.derivatives_in("gradients/"):
+            found = iter(pullback(self.records(), targets, starts, sources, view.shown))
         return [next(found) if want else None for want in wanted]
 
     def push(self, view: View, tangents: list) -> dict[Node, Any]:

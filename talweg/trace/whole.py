@@ -277,9 +277,15 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
         if not base.building_function:
             result = _in_graph(base, result)
         name = kwargs.get("name")
-        if name and isinstance(name, str):
+        if name and isinstance(name, str) and not hasattr(function, "name_of_scope"):
             label(result, name)
     return result
+
+
+def named_by_scope(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the argument `name` of a function be the scope of what it makes, not a name of that."""
+    function.name_of_scope = True  # type: ignore[attr-defined]
+    return function
 
 
 def _in_graph(graph: Any, result: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -9,12 +10,13 @@ from talweg.api.v1.graph_def.messages import NameAttrList
 from talweg.api.v1.graph_def.writing import Made, Output, cannot_write
 from talweg.core.dtypes import DType, float32, int32, resource, variant
 from talweg.graph.handle import Handle
-from talweg.graph.names import default_name
+from talweg.graph.names import default_name, scope_of
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body
 
 WITH_BODIES = ("branch", "loop", "call")
 STREAMS = frozenset(("reserve_stream", "seed_stream"))  # part of the operation that draws
+_NOT_IN_NAMES = re.compile(r"\W")
 LAZY = frozenset(("item", "size_value", *STREAMS))  # written by who uses them, if at all
 
 
@@ -181,28 +183,30 @@ class Library:
         """A function as an attribute."""
         return NameAttrList(name=name)
 
-    def branch(self, body: Body, handles: list, kept: tuple) -> str:
+    def branch(self, label: str, body: Body, handles: list, kept: tuple) -> str:
         """A body as a function of its inputs; inner values kept are results, too."""
-        return self._function(("branch", body, tuple(handles), kept), body, handles, kept)
+        return self._function(label, ("branch", body, tuple(handles), kept), body, handles, kept)
 
-    def condition(self, body: Body, handles: list, extra: tuple) -> str:
+    def condition(self, label: str, body: Body, handles: list, extra: tuple) -> str:
         """The condition of a loop."""
         key = ("condition", body, tuple(handles), extra)
-        return self._function(key, body, handles, (), extra)
+        return self._function(f"{label}_cond", key, body, handles, (), extra)
 
-    def loop_body(self, body: Body, handles: list, count: int, extra: tuple) -> str:
+    def loop_body(self, label: str, body: Body, handles: list, count: int, extra: tuple) -> str:
         """The body of a loop, which also gives back what does not change."""
         key = ("loop", body, tuple(handles), count, extra)
-        return self._function(key, body, handles, (), extra, count)
+        return self._function(f"{label}_body", key, body, handles, (), extra, count)
 
     def _function(
-        self, key: tuple, body: Body, handles: list, kept: tuple, extra: tuple = ((), False),
-        count: int | None = None,
+        self, label: str, key: tuple, body: Body, handles: list, kept: tuple,
+        extra: tuple = ((), False), count: int | None = None,
     ) -> str:  # fmt: skip
+        """The name of a function: that of the operation it is for, in words and with a number."""
         name = self.known.get(key)
         if name is not None:
             return name
-        name = self.known[key] = f"{key[0]}_{len(self.known)}"
+        label = _NOT_IN_NAMES.sub("_", label.rpartition("/")[2])
+        name = self.known[key] = f"{label}_{len(self.known)}"
         self.kept.append(body)
         start = len(self.message.library.function)
         try:
@@ -286,6 +290,12 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
     return left, folded
 
 
+def name_in_body(node: Node) -> str:
+    """The name of a node of a body, before it is numbered: its own, or what its type is called."""
+    names = node.table.labels.get(node)
+    return names[0] if names else scope_of(node) + default_name(node)
+
+
 def _write_nodes(writer: Any, body: Body) -> list[str]:
     """Write the nodes of a body, effects in order; the names of those that must happen."""
     own = set(body.inputs)
@@ -294,7 +304,7 @@ def _write_nodes(writer: Any, body: Body) -> list[str]:
     effects: list[str] = []
     reads: dict[Any, list[str]] = {}
     for node in nodes:
-        name = writer.unique(default_name(node).replace(" ", "_"))
+        name = writer.unique(name_in_body(node).replace(" ", "_"))
         controls: list[str] = []
         acts = node.serial is not None and node.prim.effect not in ("read", "input")
         if acts:

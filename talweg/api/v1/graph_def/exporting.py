@@ -23,12 +23,19 @@ from talweg.api.v1.graph_def.expressions import describe
 from talweg.api.v1.graph_def.messages import PRODUCER, GraphDef
 from talweg.api.v1.graph_def.special_writers import SPECIAL
 from talweg.api.v1.graph_def.tensor_protos import array_to_proto
-from talweg.api.v1.graph_def.writing import Output, Writer, cannot_write, static_shape
+from talweg.api.v1.graph_def.writing import (
+    Output,
+    Writer,
+    cannot_write,
+    note_output_shapes,
+    static_shape,
+)
 from talweg.api.v1.graph_def.writing_rules import RULES
 from talweg.api.v1.whole_calls import as_it_is
 from talweg.core.dtypes import DType
 from talweg.core.errors import NeedsStaticError, UnimplementedError
 from talweg.core.provenance import describe as where
+from talweg.graph.handle import Handle
 from talweg.graph.names import default_name
 from talweg.graph.node import Node
 
@@ -47,6 +54,7 @@ class Exporter(Writer):
         self.names: dict[Node, str] = {}  # node -> name of the operation to wait for
         self.handles: dict[Any, Output] = {}  # variable -> its resource
         self.folded: dict[Node, Node] = {}  # what is written with who waits -> who waits
+        self.captured_variables: dict[Node, Any] = {}  # inputs that are the values of variables
         self.renamed: dict[Node, str] = {}  # reads that cannot have the name of their variable
         self.histories: dict[Node, dict] = {}  # operation with bodies -> inner node -> its values
         self.trips: dict[Node, Output] = {}  # loop -> how many iterations it made
@@ -69,11 +77,11 @@ class Exporter(Writer):
                 self.value(source)
             return self.values[source][node.params["index"]]
         if name == "constant":
-            return self.literal(node, self.unique("Const"))
+            return self.literal(node, self.unique(self.near("Const")))
         if name == "update_variable":
             return self._read_again(node)
         if name in LAZY:
-            self.write(node, self.unique(default_name(node)))
+            self.write(node, self.unique(self.near(default_name(node))))
             return self.values[node][0]
         raise cannot_write(f"a use of {node!r}")
 
@@ -146,6 +154,13 @@ class Exporter(Writer):
     def write(self, node: Node, name: str, controls: Iterable[str] = ()) -> None:
         """Write an operation under this name."""
         controls = [*self.controls_of(node), *controls]
+        before, self.place = self.place, name
+        try:
+            self._write(node, name, controls)
+        finally:
+            self.place = before
+
+    def _write(self, node: Node, name: str, controls: list[str]) -> None:
         start = len(self.nodes)
         noted: tuple[dict[Any, Any], ...] = (self.constants, self.sizes, self.taken)
         counts = [len(part) for part in noted]
@@ -169,7 +184,7 @@ class Exporter(Writer):
         if outputs is not None:
             self.values[node] = outputs
         if self.shapes:
-            self._note_shapes(node, name)
+            self._note_shapes(node, self.renamed.get(node, name))
 
     def _described(self, node: Node, name: str, controls: list) -> list[Output]:
         operation = operations.find(node.prim.type_of(
@@ -208,12 +223,11 @@ class Exporter(Writer):
 
     def _note_shapes(self, node: Node, name: str) -> None:
         message = next((m for m in reversed(self.nodes) if m.name == name), None)
-        if message is None:
+        if message is None or node.prim.name in ("group", "update_variable"):
             return
         avals = node.aval if type(node.aval) is tuple else (node.aval,)
         shapes = [static_shape(getattr(aval, "dims", None)) for aval in avals]
-        if node.prim.name != "group":
-            message.attr["_output_shapes"].CopyFrom(attributes.write(shapes, "list(shape)"))
+        note_output_shapes(message, shapes[: len(self.values.get(node, shapes))])
 
 
 def _unknown_rank(node: Node) -> bool:
@@ -261,6 +275,7 @@ def _write(graph: Any, message: Any, shapes: bool, captured: bool) -> tuple[list
     taken = [name for own in names.values() for name in own]
     writer = Exporter(message.node, library, False, taken, shapes, captured)
     writer.folded = folded
+    writer.captured_variables = _captured_variables(graph)
     fused = _distinct_values(nodes)
     for node in nodes:
         if node in writer.values:
@@ -279,6 +294,15 @@ def _write(graph: Any, message: Any, shapes: bool, captured: bool) -> tuple[list
         for made in message.node[start:] if device else ():
             made.device = device
     return nodes, writer
+
+
+def _captured_variables(graph: Any) -> dict[Node, Any]:
+    """The inputs of a function's graph that are values of variables outside."""
+    found = {}
+    for outside, inside in getattr(graph, "captured", {}).values():
+        if type(outside) is Handle:
+            found[inside] = outside
+    return found
 
 
 def _distinct_values(nodes: list[Node]) -> dict[Node, Node]:

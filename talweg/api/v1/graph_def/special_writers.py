@@ -25,6 +25,9 @@ def _constant(writer: Any, node: Node, name: str, controls: list) -> list[Output
 
 
 def _placeholder(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    variable = writer.captured_variables.get(node)
+    if variable is not None:  # what a function's graph starts with
+        return _read_of(writer, variable, node, "", controls)
     given = {"dtype": node.aval.dtype, "shape": static_shape(node.aval.dims)}
     return writer.node("Placeholder", name, [], given, controls)
 
@@ -42,11 +45,14 @@ def _after(writer: Any, node: Node, name: str, controls: list) -> list[Output] |
 
 
 def _read(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
-    variable = node.params["variable"]
+    return _read_of(writer, node.params["variable"], node, name, controls)
+
+
+def _read_of(writer: Any, variable: Any, node: Node, name: str, controls: list) -> list[Output]:
     given = {"dtype": variable.dtype}
     handle = writer.handle(variable)
-    if name == handle.node:
-        name = writer.unique(f"{name}/Read/ReadVariableOp")
+    if name in ("", handle.node):
+        name = writer.unique(f"{handle.node}/Read/ReadVariableOp")
     outputs = writer.node("ReadVariableOp", name, [handle], given, controls)
     writer.renamed[node] = name
     return outputs
@@ -77,7 +83,11 @@ def _branch(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
     kept = library.kept_of(node)
     inputs = [writer.operand(x, f"{name}/input") for x in node.operands[1:]]
     inputs += [writer.handle(variable) for variable in handles]
-    names = [library.branch(body, handles, kept) for body in bodies]
+    ends = ("false", "true") if len(bodies) == 2 else [f"branch{k}" for k in range(len(bodies))]
+    if len(bodies) == 2 and _negated(node.operands[0]):
+        ends = ("true", "false")
+    names = [library.branch(f"{name}_{end}", body, handles, kept)
+             for body, end in zip(bodies, ends)]  # fmt: skip
     dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
     stateful = bool(handles) or any(body.has_effects for body in bodies)
     given: dict[str, Any] = {"Tout": dtypes}
@@ -104,9 +114,14 @@ def _branch(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
     return _with_history(writer, node, outputs, len(avals), kept)
 
 
+def _negated(index: Node) -> bool:
+    """Whether the number of a body is what the opposite of a truth value is as a number."""
+    return index.prim.name == "cast" and index.operands[0].prim.name == "logical_not"
+
+
 def _predicate(writer: Any, index: Node, label: str) -> tuple[Output, tuple]:
     """(a truth value, the numbers of the bodies for true and for false) of a number of a body."""
-    if index.prim.name == "cast" and index.operands[0].prim.name == "logical_not":
+    if _negated(index):
         return writer.operand(index.operands[0].operands[0], label), (0, 1)
     zero = writer.integers(0, index.aval.dtype)
     return writer.one(Made("NotEqual", (writer.value(index), zero), {}), label), (1, 0)
@@ -142,8 +157,8 @@ def _loop(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
     shapes += [static_shape(()) for _ in range(len(inputs) - len(shapes))]
     extra = (kept, counted)
     given = {
-        "cond": library.attribute(library.condition(condition, handles, extra)),
-        "body": library.attribute(library.loop_body(body, handles, count, extra)),
+        "cond": library.attribute(library.condition(name, condition, handles, extra)),
+        "body": library.attribute(library.loop_body(name, body, handles, count, extra)),
         "output_shapes": shapes,
     }
     stateful = bool(handles) or condition.has_effects or body.has_effects
@@ -162,7 +177,8 @@ def _call(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
     inputs = [writer.operand(x, f"{name}/args") for x in node.operands]
     inputs += [writer.handle(variable) for variable in handles]
     dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
-    given = {"Tout": dtypes, "f": library.attribute(library.branch(body, handles, kept))}
+    function = library.branch(body.name, body, handles, kept)
+    given = {"Tout": dtypes, "f": library.attribute(function)}
     stateful = bool(handles) or body.has_effects
     op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
     outputs = writer.node(op, name, [inputs], given, controls)

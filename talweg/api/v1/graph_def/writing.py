@@ -64,6 +64,11 @@ class Writer:
         self.values: dict[Node, list[Output]] = {}
         self.sizes: dict[Any, Output] = {}
         self.constants: dict[Node, Output] = {}
+        self.place = ""  # the name of the operation that is being written
+
+    def near(self, name: str) -> str:
+        """`name` inside the scope of the operation that is being written."""
+        return f"{self.place}/{name}" if self.place else name
 
     def unique(self, name: str) -> str:
         """`name`, numbered if it is taken."""
@@ -103,6 +108,8 @@ class Writer:
                 value = TensorShape(None)
             if kind != "func" or value:
                 message.attr[key].CopyFrom(attributes.write(value, kind))
+        if self.shapes and op in _KNOWN_SHAPES:
+            note_output_shapes(message, [_KNOWN_SHAPES[op](values)])
         return self._outputs(operation, name, {**_defaults(operation), **values})
 
     def _outputs(self, operation: Any, name: str, values: dict) -> list[Output]:
@@ -191,7 +198,7 @@ class Writer:
                 made = self._polynomial(size, dtype)
             else:
                 made = Made("Cast", (self.size(size, int64),), {"DstT": dtype})
-            found = self.sizes[key] = self.one(made, "size")
+            found = self.sizes[key] = self.one(made, self.near("size"))
         return found
 
     def _polynomial(self, size: Dim, dtype: DType) -> Any:
@@ -245,6 +252,18 @@ class Writer:
     def value(self, node: Node) -> Output:
         """The (first) output of a node."""
         raise NotImplementedError
+
+
+# Shapes of what is written for an operation beside it: its numbers, resources.
+_KNOWN_SHAPES: dict[str, Any] = {
+    "Const": lambda values: as_shape([part.size for part in values["value"].tensor_shape.dim]),
+    "VarHandleOp": lambda values: as_shape([]),
+}
+
+
+def note_output_shapes(message: Any, shapes: list) -> None:
+    """Have a node say the shapes of its outputs, which TensorBoard shows."""
+    message.attr["_output_shapes"].CopyFrom(attributes.write(shapes, "list(shape)"))
 
 
 def _defaults(operation: Any) -> dict:

@@ -7,7 +7,8 @@ formula.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -166,12 +167,16 @@ class Optimizer:
             if not isinstance(variable, Variable):
                 raise type_error("TW104", f"Variable must be a tf.Variable: {variable!r}")
         self._create_slots([variable for _, variable in present])
-        self._prepare()
-        updates = [self._update(gradient, variable) for gradient, variable in present]
-        step = self._finish(updates, name or self._name)
-        if global_step is not None:
-            step = _counted(step, global_step)
-        return _listed_step(step, name or self._name)
+        with _scope(name or self._name) as scope:
+            self._prepare()
+            updates = []
+            for gradient, variable in present:
+                with _scope(f"update_{variable.name.partition(':')[0]}"):
+                    updates.append(self._update(gradient, variable))
+            step = self._finish(updates, scope)
+            if global_step is not None:
+                step = _counted(step, global_step)
+        return _listed_step(step, scope)
 
     def _update(self, gradient: Any, variable: Any) -> Any:
         """The update of one variable, its constraint applied behind it."""
@@ -292,6 +297,17 @@ class Optimizer:
     def _call_if_callable(self, param: Any) -> Any:
         """A setting, which may be a function of nothing."""
         return param() if callable(param) and not isinstance(param, (Tensor, Variable)) else param
+
+
+@contextmanager
+def _scope(name: str) -> Iterator[str]:
+    """A name scope of the graph in force; in eager mode only the name."""
+    graph = dispatch.context.base
+    if graph is None:
+        yield name
+        return
+    with graph.name_scope(name) as scope:
+        yield scope
 
 
 def filled_like(variable: Any, value: float) -> Any:
