@@ -68,9 +68,21 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "dynamic_update_slice": "talweg.api.array.writing:placed_by_xla"
     },
 }
+# Classes that libraries recognise by the module that TensorFlow has them in.
+CLASSES = {
+    "python.framework.tensor": "talweg.core.value:Tensor",
+    "python.framework.sparse_tensor": "talweg.eager.composite:SparseTensor",
+    "python.ops.ragged.ragged_tensor": "talweg.eager.ragged:RaggedTensor",
+    "python.data.ops.dataset_ops": "talweg.pipeline.dataset:DatasetV2",
+}
+for _module, _place in CLASSES.items():
+    CONTENTS[_module] = {_place.rpartition(":")[2]: _place}
 NAMES = frozenset(
     name.rsplit(".", count)[0] for name in CONTENTS for count in range(name.count(".") + 1)
 )
+
+
+recognised: list[bool] = []
 
 
 class PrivateModule(ModuleType):
@@ -84,12 +96,27 @@ class PrivateModule(ModuleType):
                 f"{self.__name__}.{name} is not there: talweg has only those private names of "
                 "TensorFlow that Keras uses.  [TW402]"
             )
-        if isinstance(value, str):
-            place, _, own_name = value.rpartition(":")
-            found = importlib.import_module(place) if place else None
-            value = getattr(found, own_name) if found else look_up(value)
+        value = found_at(value) if isinstance(value, str) else value
         setattr(self, name, value)
         return value
+
+
+def found_at(place: str) -> Any:
+    """The object of a public name, or of "module:name"."""
+    module_name, _, name = place.rpartition(":")
+    if not module_name:
+        return look_up(name)
+    return getattr(importlib.import_module(module_name), name)
+
+
+def be_recognised() -> None:
+    """Give the classes in `CLASSES` the modules by which libraries look for them.
+
+    Done when a library first imports a private module of TensorFlow, and not before: pickles name
+    classes by their modules, and these modules exist from then on.
+    """
+    for module_name, place in CLASSES.items():
+        found_at(place).__module__ = f"tensorflow.{module_name}"
 
 
 def module(name: str) -> PrivateModule:
@@ -99,4 +126,7 @@ def module(name: str) -> PrivateModule:
     if not isinstance(found, PrivateModule):
         found = PrivateModule(full, "A private module of TensorFlow, as far as Keras needs it.")
         found.__path__ = []
+    if not recognised:
+        recognised.append(True)
+        be_recognised()
     return found

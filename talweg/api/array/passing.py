@@ -10,8 +10,10 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.dtypes import NUMERIC, as_dtype
 from talweg.core.errors import NeedsStaticError, invalid, type_error
-from talweg.core.value import IndexedSlices, Tensor
+from talweg.core.value import IndexedSlices, Operators, Tensor
+from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import is_tensor_like
+from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import EagerTensor
 from talweg.graph.contents import elements
 from talweg.graph.symbol import Symbol, constant_of
@@ -104,7 +106,7 @@ def is_tensor(x: Any) -> bool:
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor([1])
     (True, False)
     """
-    return is_tensor_like(x) or hasattr(x, "_flat_components")
+    return isinstance(x, (Operators, IndexedSlices, SparseTensor, RaggedTensor))
 
 
 @export("is_symbolic_tensor")

@@ -243,8 +243,9 @@ def several_inputs_and_outputs(tf, keras):
         "label": keras.layers.Dense(1, activation="sigmoid", name="label")(z),
     }
     model = seeded(keras.Model({"numbers": numbers, "text": text}, outputs))
-    model.compile("adam", {"value": "mse", "label": "binary_crossentropy"},
-                  loss_weights={"value": 2.0, "label": 0.5}, metrics={"label": "accuracy"})  # fmt: skip
+    criteria = {"value": "mse", "label": "binary_crossentropy"}
+    weights = {"value": 2.0, "label": 0.5}
+    model.compile("adam", criteria, loss_weights=weights, metrics={"label": "accuracy"})
     data = {"numbers": x, "text": words}
     targets = {"value": y, "label": (y[:, :1] > 0).astype("float32")}
     return losses(model.fit(data, targets, batch_size=32, epochs=10, verbose=0, shuffle=False))
