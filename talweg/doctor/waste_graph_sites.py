@@ -88,7 +88,7 @@ class GraphWatch:
 
     def live(self) -> int:
         """The nodes there are now in the graphs that are watched."""
-        tables = [record.table() for record in self.records.values() if record.table]
+        tables = [record.table() for record in self.records.values() if record.table is not None]
         return sum([len(table.nodes) for table in tables if table is not None])
 
     def record_of(self, table: Any) -> GraphRecord:
@@ -185,14 +185,14 @@ class GraphWatch:
         """The first value of a variable is a constant of its graph, as it must be."""
         record = self.record_of(variable.table)
         for node in (variable._initial, variable._safe_initial):
-            if node.prim.name == "constant" and node.params["value"].captured:
-                origin = node.origin
-                for spot in record.spots.values():
-                    here = origin is not None and spot.code is origin[0]
-                    if spot.arrays and (here and spot.offset == origin[1]):
-                        spot.arrays -= 1
-                        spot.array_bytes -= node.params["value"].array.nbytes
-                        return
+            origin = node.origin
+            if origin is None or node.prim.name != "constant":
+                continue
+            spot = record.spots.get((id(origin[0]), origin[1]))
+            if spot is not None and spot.arrays and node.params["value"].captured:
+                spot.arrays -= 1
+                spot.array_bytes -= node.params["value"].array.nbytes
+                return
 
     # -- running
 

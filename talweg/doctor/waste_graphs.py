@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from talweg.doctor.findings import Finding, megabytes
+from talweg.doctor.findings import Finding, Place, megabytes
 from talweg.doctor.waste_eager import PURE, unused
 from talweg.doctor.waste_graph_sites import GraphRecord, GraphSpot, GraphWatch
 from talweg.doctor.waste_observation import Observation, SeenFunction
@@ -19,6 +20,7 @@ UNROLLED = 300  # executions of one line for one graph
 TRACES = 4  # of one function
 FUNCTIONS = 5  # made at one line
 SESSIONS = 5  # opened by one loop
+WHERE = re.compile(r"(.+):(\d+), in ([^:]+)")  # a place, as notes of passes give it
 
 
 def graph_findings(seen: Observation) -> Iterator[Finding]:
@@ -282,12 +284,13 @@ def _shared(watch: GraphWatch) -> Iterator[Finding]:
 
 def shared_work(note: str, count: int = 1) -> Finding:
     """The finding about redundant work that was found and shared."""
-    what = note.split(": ")[0].split("\n")[0]
+    what, _, where = note.partition(": ")
+    match = WHERE.match(where)
     return Finding(
         "TW608",
         f"redundant work was found: {what}",
-        note,
-        (),
+        "Both products have an operand in common, so one product of a sum does.",
+        () if match is None else (Place(match[1], int(match[2]), match[3]),),
         count,
         "As it is written it takes a product more; talweg takes it out, TensorFlow computes both.",
         "Nothing has to be done here; write it that way where the program must be fast elsewhere.",

@@ -69,8 +69,8 @@ class Spot:
 
     @property
     def text(self) -> str:
-        """The text of the expression, "" where it is not at hand."""
-        return text_at(self.code, self.offset)
+        """The text of the expression; of the line where that is not known; "" without source."""
+        return text_at(self.code, self.offset) or self.place.source.partition("  #")[0]
 
 
 @lru_cache(4096)

@@ -383,6 +383,21 @@ class Graph(Names, Operations, Elements, Collections):
         """
         return OPERATIONS["graph_def"](self, from_version, add_shapes, **options)
 
+    def report(self, session: Any = None, loss: Any = None) -> Any:
+        """What the doctor finds in this graph: a `talweg.doctor.Report`, which prints itself.
+
+        session: to see which variables have no value in it.  loss: a tensor, to see which trainable
+        variables it does not depend on.
+
+        >>> import talweg.compat.v1 as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     w, unused = tf.Variable(1.0, name="w"), tf.Variable(2.0, name="unused")
+        ...     loss = tf.square(w)
+        >>> [finding.title for finding in graph.report()]
+        ['never read: `unused:0`']
+        """
+        return OPERATIONS["graph_report"](self, session, loss)
+
     def shared_work(self) -> list[str]:
         """The operations that were asked for more than once and are there once, most asked first.
 

@@ -118,6 +118,17 @@ class Function:
         """
         return list(self.reasons)
 
+    def report(self) -> Any:
+        """What the doctor finds in its traces: a `talweg.doctor.Report`, which prints itself.
+
+        >>> import talweg as tf
+        >>> double = tf.function(lambda x: 2 * x)
+        >>> _ = double(tf.ones([3]))
+        >>> double.report().facts["trace 1"]
+        '(float32[3]): 1 operations'
+        """
+        return OPERATIONS["function_report"](self)
+
     def __repr__(self) -> str:
         return f"<talweg function {self._name}, traced {self._count} times>"
 

@@ -7,7 +7,6 @@ import pytest
 from tests.doctor.waste.support import PROGRAMS, marked_lines, report_of
 
 CODES = sorted(path.name[:5].upper() for path in PROGRAMS.glob("tw*_bad.py"))
-WITHOUT_LINE = {"TW608"}  # its place is in the note
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -17,10 +16,7 @@ def test_the_bad_program_has_this_finding_alone(code):
     assert report.codes == [code], str(report)
     finding = report.findings[0]
     lines = [place.line for place in finding.places if place.file == str(path)]
-    if code in WITHOUT_LINE:
-        assert f"{path}:{marked_lines(path)[0]}" in finding.cause
-    else:
-        assert marked_lines(path)[0] in lines, str(report)
+    assert marked_lines(path)[0] in lines, str(report)
     assert finding.title and finding.cause and finding.cost and finding.cure
     assert report.exit_status == 1
 

@@ -1,0 +1,21 @@
+"""`graph.report()` and `fn.report()`: the doctor's reports, found by the layers below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import operation
+from talweg.doctor.findings import Report
+from talweg.doctor.waste_reports import report_on_function, report_on_graph
+
+
+@operation("graph_report")
+def graph_report(graph: Any, session: Any = None, loss: Any = None) -> Report:
+    """For `tf.Graph.report`."""
+    return report_on_graph(graph, session, loss)
+
+
+@operation("function_report")
+def function_report(function: Any) -> Report:
+    """For `tf.function(...).report`."""
+    return report_on_function(function)
