@@ -6,6 +6,7 @@ Names are looked up when they are first used; importing this package imports Num
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
 from talweg.api.export import look_up, names_in, namespace
@@ -27,6 +28,11 @@ def __getattr__(name: str) -> Any:
     value = look_up(name)
     setattr(sys.modules[__name__], name, value)
     return value
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext talweg` in a notebook: the magics of `talweg/command/magics.py`."""
+    import_module("talweg.command.magics").register(shell)
 
 
 def __dir__() -> list[str]:

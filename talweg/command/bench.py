@@ -1,0 +1,218 @@
+"""Measure talweg on this machine, or a program with each executor.
+
+Without a program: what this machine does at best, and what talweg's parts cost on it (the start, an
+operation, a gradient, a call of a function, a training step interpreted and compiled).  With one:
+the program is run in processes of its own, interpreted, compiled where that pays (auto), and always
+compiled (llvm).
+
+examples:
+  talweg bench
+  talweg bench --json > machine.json
+  talweg bench --repeat 3 train.py --steps 100
+
+exit status: 0 fine, 2 wrong use, 3 the program failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from talweg.api.export import look_up
+from talweg.command.launch import FAILED, FINE, add_program, program_of
+from talweg.core import settings
+
+EXECUTORS = ("interpret", "auto", "llvm")
+LEAST = 0.15  # seconds that a measurement takes
+CHILD = """
+import json, resource, sys, time
+from talweg.command.line import main
+start = time.perf_counter()
+status = main(["run", *sys.argv[1:]])
+seconds = time.perf_counter() - start
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+sys.stderr.write("\\n" + json.dumps([status, seconds, peak]))
+"""
+
+
+class Measured(NamedTuple):
+    """One number."""
+
+    name: str
+    value: float
+    unit: str
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `talweg bench`."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--repeat", type=int, default=3, help="how often a program is run (%(default)s)"
+    )
+    add_program(parser, optional=True)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Measure, and print."""
+    if options.program:
+        return of_program(options)
+    rows = machine()
+    if options.json:
+        print(json.dumps({row.name: {"value": row.value, "unit": row.unit} for row in rows},
+                         indent=1))  # fmt: skip
+        return FINE
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+          f"NumPy {np.__version__}")  # fmt: skip
+    for row in rows:
+        print(f"{row.name:<44} {row.value:10.2f} {row.unit}")
+    return FINE
+
+
+def best(call: Callable[[], Any]) -> float:
+    """Seconds of a call: the least of some rounds."""
+    call()
+    start = time.perf_counter()
+    call()
+    count = max(1, int(LEAST / 5 / max(1e-9, time.perf_counter() - start)))
+    found = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        found = min(found, (time.perf_counter() - start) / count)
+    return found
+
+
+def machine() -> list[Measured]:
+    """What this machine does, and what talweg costs on it."""
+    x = np.ones((1024, 1024), np.float32)
+    big = np.ones(1 << 23, np.float32)
+    target = np.empty_like(big)
+    rows = [
+        Measured("product of matrices, NumPy", 2 * 1024**3 / best(lambda: x @ x) / 1e9, "GFLOP/s"),
+        Measured("copy of an array, NumPy",
+                 2 * big.nbytes / best(lambda: np.copyto(target, big)) / 1e9, "GB/s"),
+        Measured("start: python -c 'import talweg'", best_start("import talweg") * 1e3, "ms"),
+        Measured("start: python -c 'import numpy'", best_start("import numpy") * 1e3, "ms"),
+    ]  # fmt: skip
+    return rows + eager_costs() + step_costs()
+
+
+def best_start(code: str) -> float:
+    """Seconds of a process that runs a line."""
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def eager_costs() -> list[Measured]:
+    """What operations cost that run at once."""
+    ones, variable = look_up("ones"), look_up("Variable")(3.0)
+    tape = look_up("GradientTape")
+    small = ones([32, 32])
+
+    def gradient() -> Any:
+        with tape() as seen:
+            y = variable**2 + 2 * variable + 1
+        return seen.gradient(y, variable)
+
+    return [
+        Measured("an eager operation, 32 x 32", best(lambda: small * small) * 1e6, "us"),
+        Measured("a gradient of x**2 + 2*x + 1", best(gradient) * 1e6, "us"),
+    ]
+
+
+def step_costs() -> list[Measured]:
+    """What a call of a function costs, and a training step of a small network."""
+    with settings.executor("llvm"):
+        call = look_up("function")(lambda x: x + 1.0)
+        one = look_up("constant")(1.0)
+        rows = [Measured("a call of a compiled function", best(lambda: call(one)) * 1e6, "us")]
+    for name in ("interpret", "llvm"):
+        with settings.executor(name):
+            step, x = network()
+            start = time.perf_counter()
+            step(x)
+            first = time.perf_counter() - start
+            word = "interpreted" if name == "interpret" else "compiled"
+            rows.append(Measured(f"training step of a network, {word}",
+                                 best(partial(step, x)) * 1e6, "us"))  # fmt: skip
+            rows.append(Measured(f"its first call, {word}", first * 1e3, "ms"))
+    return rows
+
+
+def network() -> tuple[Any, Any]:
+    """A training step of three dense layers (64 -> 128 -> 128 -> 10) on 32 rows, and its rows."""
+    variable, tape = look_up("Variable"), look_up("GradientTape")
+    relu, mean, square = look_up("nn.relu"), look_up("reduce_mean"), look_up("square")
+    random = np.random.default_rng(0)
+    sizes = [(64, 128), (128, 128), (128, 10)]
+    weights = [variable(random.normal(0, 0.1, size).astype(np.float32)) for size in sizes]
+
+    def step(x: Any) -> Any:
+        with tape() as seen:
+            hidden = relu(relu(x @ weights[0]) @ weights[1])
+            loss = mean(square(hidden @ weights[2]))
+        for weight, gradient in zip(weights, seen.gradient(loss, weights)):
+            weight.assign_sub(0.01 * gradient)
+        return loss
+
+    return look_up("function")(step), look_up("ones")([32, 64])
+
+
+def of_program(options: argparse.Namespace) -> int:
+    """Run a program with each executor, and compare."""
+    program = program_of(options)
+    arguments = ["-m", program.module] if options.module else [program.path]
+    flags = ["--v1"] * options.v1 + ["--v2"] * options.v2
+    rows = []
+    for executor in EXECUTORS:
+        runs = [child([*flags, *arguments, *program.arguments], executor)
+                for _ in range(max(1, options.repeat))]  # fmt: skip
+        if any(status for status, _, _ in runs):
+            print(f"talweg: {program.name} failed with {executor}", file=sys.stderr)
+            return FAILED
+        seconds = sorted(each for _, each, _ in runs)
+        rows.append({"executor": executor, "best": seconds[0],
+                     "median": seconds[len(seconds) // 2],
+                     "peak": max(peak for _, _, peak in runs)})  # fmt: skip
+    if options.json:
+        print(json.dumps(rows, indent=1))
+        return FINE
+    print(f"{program.name}, {options.repeat} runs each\n\n{'executor':<10} {'best s':>9} "
+          f"{'median s':>9} {'MB at most':>11}")  # fmt: skip
+    for row in rows:
+        print(f"{row['executor']:<10} {row['best']:9.3f} {row['median']:9.3f} "
+              f"{row['peak'] / 1024:11.0f}")  # fmt: skip
+    return FINE
+
+
+def child(arguments: list[str], executor: str) -> tuple[int, float, float]:
+    """Status, seconds and kilobytes at most of the program in a process of its own."""
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    environment = os.environ | {"TALWEG_EXECUTOR": executor, "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", CHILD, *arguments], env=environment,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    *told, last = done.stderr.splitlines() or [""]
+    try:
+        status, seconds, peak = json.loads(last)
+    except ValueError:
+        status, seconds, peak = done.returncode or 1, 0.0, 0.0
+    if status:
+        print("\n".join(told), file=sys.stderr)
+    return status, seconds, peak

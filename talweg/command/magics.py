@@ -1,0 +1,117 @@
+"""talweg in notebooks: `%load_ext talweg`, then
+
+%talweg_tensorflow [--v1]     from here on `import tensorflow` gives talweg
+%%talweg_doctor               run the cell and show what it wastes
+%%talweg_profile              run the cell and show where its time goes
+%talweg_graph step            the picture of a tf.function's traces, a tf.Graph, or (without a
+                              name) the default graph
+%%talweg_graph                run the cell and show the graphs it makes
+%talweg_explain TW604         the page of a code
+%talweg_ops conv              what of TensorFlow is there
+"""
+
+from __future__ import annotations
+
+import html
+from importlib import import_module
+from typing import Any
+
+from talweg.api.export import look_up
+from talweg.api.tensorflow_alias import as_tensorflow
+from talweg.command import line
+from talweg.command.drawing import model, page
+from talweg.command.graphs import Keeper
+from talweg.command.profile import recording
+from talweg.core.dispatch import observed_by
+from talweg.doctor import examine, pages
+
+HEIGHT = 560  # of a picture in a notebook, in pixels
+
+
+class Page:
+    """HTML that a notebook shows, and text that a terminal shows."""
+
+    def __init__(self, content: str, text: str):
+        self.content, self.text = content, text
+
+    def _repr_html_(self) -> str:
+        return self.content
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def framed(pictures: list[Any]) -> Page:
+    """Pictures in a frame of their own, so that their script meets no other."""
+    if not pictures:
+        return Page("there is no graph to draw", "there is no graph to draw")
+    content = html.escape(page.draw(pictures), quote=True)
+    frame = (f'<iframe srcdoc="{content}" width="100%" height="{HEIGHT}" '
+             'style="border: 1px solid #d5dbe2"></iframe>')  # fmt: skip
+    names = ", ".join(picture.title for picture in pictures)
+    return Page(frame, f"<pictures of {names}; a notebook shows them>")
+
+
+def pictures_of(value: Any) -> list[Any]:
+    """The pictures of a tf.function, a trace, or a graph; TypeError for other things."""
+    traces = getattr(value, "_traces", None)
+    if traces is not None:
+        if not traces:
+            raise TypeError(f"{value!r} has not been called yet: there is nothing to draw")
+        return [model.of_function(concrete) for concrete in traces.values()]
+    if hasattr(value, "body") and hasattr(value, "captured_inputs"):
+        return [model.of_function(value)]
+    if hasattr(value, "table") and hasattr(value, "get_operations"):
+        return [model.of_graph(value)]
+    raise TypeError(f"{value!r} is no tf.function and no graph")
+
+
+def register(shell: Any) -> None:
+    """Give an IPython shell the magics."""
+
+    def run(cell: str) -> None:
+        result = shell.run_cell(cell)
+        result.raise_error()
+
+    def doctor(text: str, cell: str) -> Any:
+        seen = examine(subject="cell")
+        with seen:
+            run(cell)
+        return Page(seen.report._repr_html_(), str(seen.report))
+
+    def profile(text: str, cell: str) -> None:
+        with recording() as found:
+            run(cell)
+        print(found.text(int(text or 12)))
+
+    def graph(text: str, cell: str | None = None) -> Any:
+        if cell is not None:
+            keeper = Keeper()
+            with observed_by(keeper):
+                run(cell)
+            return framed(keeper.pictures())
+        name = text.strip()
+        value = shell.ev(name) if name else look_up("compat.v1.get_default_graph")()
+        try:
+            return framed(pictures_of(value))
+        except TypeError as error:
+            raise import_module("IPython.core.error").UsageError(str(error)) from None
+
+    def tensorflow(text: str) -> None:
+        talweg = as_tensorflow()
+        if "--v1" in text.split():
+            import_module("talweg.command.stand_in").first_generation().__enter__()
+        shell.push({"tf": look_up("compat.v1") if "--v1" in text.split() else talweg})
+
+    def explain(text: str) -> None:
+        print(pages.rendered(text.strip()) if text.strip() else pages.codes_with_pages())
+
+    def ops(text: str) -> None:
+        line.main(["ops", *text.split()])
+
+    for name, function, kind in (
+        ("talweg_doctor", doctor, "cell"), ("talweg_profile", profile, "cell"),
+        ("talweg_graph", graph, "line_cell"), ("talweg_tensorflow", tensorflow, "line"),
+        ("talweg_explain", explain, "line"), ("talweg_ops", ops, "line"),
+    ):  # fmt: skip
+        shell.register_magic_function(function, kind, name)
