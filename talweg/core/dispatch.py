@@ -67,6 +67,7 @@ class Context(threading.local):
     base: Any = None  # None: eager
     batch_level: int = 0  # how many batchings are nested
     keep_inside: bool = False  # whether operations with bodies keep everything for derivatives
+    running: Any = None  # what the session that runs in this thread keeps between runs
     mapped: tuple = ()  # interpreters of the `vectorized_map`s we are inside, inner after outer
     deriving: Any = None  # the record whose derivative rule is being applied, in a reverse sweep
 

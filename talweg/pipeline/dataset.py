@@ -130,6 +130,13 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     # -- iterating
 
     def __iter__(self) -> OwnedIterator:
+        base = dispatch.context.base
+        if base is not None and not base.building_function:
+            raise RuntimeError(
+                compose("TW501", "`tf.data.Dataset` only supports Python-style iteration in eager "
+                        "mode or within tf.function.",
+                        hint="tf.compat.v1.data.make_one_shot_iterator(dataset).get_next()")
+            )  # fmt: skip
         return OwnedIterator(self)
 
     def as_numpy_iterator(self) -> NumpyIterator:
@@ -173,7 +180,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return self._reduce_in_graph(leaves, function)
 
     def _reduce_in_graph(self, leaves: list, function: DataFunction) -> Any:
-        captured = [_read(leaf) for leaf in function.leaves()]
+        captured = [read_leaf(leaf) for leaf in function.leaves()]
         ids = [id(leaf) for leaf in function.leaves()]
         layout, count = function.layout, len(leaves)
 
@@ -218,7 +225,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         def make(*arrays: Any) -> tuple:
             return (Variant(Bound(stage, dict(zip(ids, arrays)), {})),)
 
-        operands = [_read(leaf) for leaf in found]
+        operands = [read_leaf(leaf) for leaf in found]
         return applied(stage.name[1:], [Aval((), variant)], make, *operands)[0]
 
     @property
@@ -236,7 +243,8 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return DatasetSpec(self.element_spec)
 
 
-def _read(leaf: Any) -> Any:
+def read_leaf(leaf: Any) -> Any:
+    """A leaf of a pipeline as an operand: variables are read."""
     return leaf.variable.value() if type(leaf) is Handle else leaf
 
 

@@ -42,7 +42,7 @@ class Map(Stage):
         """The function of rows, many at a time."""
         many = self.function.vectorized
         rows = None if many is None else self.inputs[0].rows(run)
-        if rows is None:
+        if rows is None or many is None:
             return None
         take, one, call = rows.take, rows.one, self.function.run_with(run)
         return Rows(
@@ -78,7 +78,7 @@ class Filter(Stage):
         """The rows for which it is true, if that can be asked of many at a time."""
         many = self.function.vectorized
         rows = None if many is None else self.inputs[0].rows(run)
-        if rows is None or rows.computed:
+        if rows is None or many is None or rows.computed:
             return None
         take, one, order, call = rows.take, rows.one, rows.order, self.function.run_with(run)
 

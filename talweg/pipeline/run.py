@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from talweg.core.dtypes import variant
 from talweg.core.errors import compose
 from talweg.core.spec import TensorSpec
+from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.structured import Variables, Variant
 from talweg.eager.tensor import EagerTensor
 from talweg.graph.handle import Handle
@@ -128,9 +127,4 @@ def unknowns(stage: Any) -> list:
 
 
 def _of_graph(handle: Handle) -> bool:
-    return not hasattr(handle.owner(), "_tensor")
-
-
-def as_index(value: Any) -> Any:
-    """A content as an array that NumPy functions take."""
-    return np.asarray(value)
+    return isinstance(handle.owner(), GraphVariable)

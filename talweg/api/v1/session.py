@@ -103,6 +103,7 @@ class Session:
         self._graph: Any = graph
         self._config = config
         self._state: dict[Any, Any] = {}  # handle of a variable -> array
+        self._iterators: dict[Any, Any] = {}  # iterators of the graph -> where they are
         self._plans: dict[Any, Program] = {}
         self._closed = False
         self._lock = threading.RLock()
@@ -148,6 +149,7 @@ class Session:
         """Let go of all values; nothing can be run any more."""
         self._closed = True
         self._state.clear()
+        self._iterators.clear()
         self._plans.clear()
 
     @staticmethod
@@ -256,8 +258,8 @@ class Session:
 
     def _execute(self, program: Program, arrays: list, watch: Any = None) -> list:
         context = dispatch.context
-        base, recorders = context.base, context.recorders
-        context.base, context.recorders = None, ()
+        base, recorders, running = context.base, context.recorders, context.running
+        context.base, context.recorders, context.running = None, (), self._iterators
         try:
             if not program.starts:
                 return executor.run(program, arrays, {}, watch)
@@ -269,7 +271,7 @@ class Session:
                 error._op = self._graph.operation_of(node)
             raise
         finally:
-            context.base, context.recorders = base, recorders
+            context.base, context.recorders, context.running = base, recorders, running
 
     def _execute_with_state(self, program: Program, arrays: list, watch: Any) -> list:
         """Run what reads or writes variables; what was written stays, also after a failure."""

@@ -4,4 +4,11 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.pipeline.session_iterators import DatasetV1 as Dataset
+from talweg.pipeline.session_iterators import Iterator as Iterator
+from talweg.api.data.first_generation import get_output_classes as get_output_classes
+from talweg.api.data.first_generation import get_output_shapes as get_output_shapes
+from talweg.api.data.first_generation import get_output_types as get_output_types
+from talweg.api.data.first_generation import make_initializable_iterator as make_initializable_iterator
+from talweg.api.data.first_generation import make_one_shot_iterator as make_one_shot_iterator
 from talweg.compat.v1.data import experimental as experimental
