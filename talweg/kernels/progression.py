@@ -25,7 +25,9 @@ def progression(start: Any, limit: Any, delta: Any, dtype: Any) -> np.ndarray:
 
     InvalidArgumentError for a delta of 0 or one that leads away from the limit.
     """
-    first, last, step = (int(n) if dtype.is_integer else float(n) for n in (start, limit, delta))
+    # In the dtype's own precision: (1.1 - 0.1) / 0.1 is 10 in float32 and a little more in float64.
+    number = int if dtype.is_integer else dtype.numpy_dtype.type
+    first, last, step = (number(n) for n in (start, limit, delta))
     if step == 0:
         raise invalid("TW207", "range: delta is 0", "another number")
     if (last - first) * step < 0:
