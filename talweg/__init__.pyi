@@ -61,6 +61,7 @@ from talweg.api.array.shapes import broadcast_static_shape as broadcast_static_s
 from talweg.api.array.shapes import broadcast_to as broadcast_to
 from talweg.api.control import case as case
 from talweg.api.tensors import cast as cast
+from talweg.api.debugging_gradients import check_gradients as check_gradients
 from talweg.api.array.clipping import clip_by_global_norm as clip_by_global_norm
 from talweg.api.array.clipping import clip_by_norm as clip_by_norm
 from talweg.api.array.clipping import clip_by_value as clip_by_value

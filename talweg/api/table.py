@@ -88,6 +88,7 @@ TABLE: dict[str, str] = {
     "broadcast_to": "talweg.api.array.shapes",
     "case": "talweg.api.control",
     "cast": "talweg.api.tensors",
+    "check_gradients": "talweg.api.debugging_gradients",
     "clip_by_global_norm": "talweg.api.array.clipping",
     "clip_by_norm": "talweg.api.array.clipping",
     "clip_by_value": "talweg.api.array.clipping",

@@ -1,0 +1,44 @@
+"""Checking gradients, and watching them while a program trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.export import export
+from talweg.api.v1.whole_calls import as_it_is
+from talweg.doctor.check_gradients import GradientCheck, check
+
+
+@export("check_gradients")
+@as_it_is
+def check_gradients(
+    f: Callable[..., Any],
+    args: Any = (),
+    *,
+    variables: Any = None,
+    directions: int = 4,
+    tolerance: float | None = None,
+    near: float = 0.1,
+    seed: int = 0,
+    float64: bool = True,
+) -> GradientCheck:
+    """Whether the gradient of `f(*args)` is right at this point, and smooth near it.
+
+    f: a function of tensors (traced or not) that gives tensors.  args: a list of its arguments,
+    floats or nests of these.  variables: variables that f uses, to be checked, too; they get their
+    values back.  Along random `directions`, forward and reverse mode are compared with differences
+    of values and, where f is analytic, with a complex step, in float64 if f takes that.  If they
+    differ by more than `tolerance` (relative), the worst element is named.  Around the point, as
+    far as `near` times the size of the arguments, jumps are looked for: a loss that switches its
+    formula.  The result is true if all is well, and prints what is not.
+
+    >>> import talweg as tf
+    >>> bool(tf.check_gradients(tf.tanh, [[0.5, -1.0]]))
+    True
+    >>> def loss(error):
+    ...     return tf.square(error) if error > 0.5 else error
+    >>> tf.check_gradients(loss, [0.52]).verdict
+    'jump'
+    """
+    return check(f, args, variables, directions, tolerance, near, seed, float64)
