@@ -43,6 +43,9 @@ class Observer:
     def function_called(self, concrete: Any) -> None:
         """A trace was run eagerly."""
 
+    def session_made(self, session: Any) -> None:
+        """A session was opened."""
+
     def session_ran(self, session: Any, program: Any, fed: list, fetched: list) -> None:
         """A session ran a program, was fed arrays and gave values."""
 

@@ -141,7 +141,7 @@ def _unused(calls: Any) -> Iterator[Finding]:
         if spot.prim.effect is not None or not spot.module.startswith(PURE):
             continue
         if is_dropped(spot.code, spot.offset):
-            yield unused(spot, max(other.count for other in spots))
+            yield unused(spot, min(other.count for other in spots))
 
 
 def unused(spot: Any, count: int) -> Finding:
@@ -173,7 +173,7 @@ def _kept(seen: Observation, spots: list[EagerSpot]) -> Iterator[Finding]:
             holder = f"They are in {spot.holder}." if spot.holder else "Something refers to them."
             yield Finding(
                 "TW617",
-                f"memory grows: about {int(count * share):,} results of "
+                f"memory grows: at least {int(count * share):,} results of "
                 f"`{spot.text or spot.prim.name}` are alive at the same time",
                 f"{holder} Nothing lets them go while the program runs.",
                 (spot.place,),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -24,7 +25,7 @@ PROGRAMS = 64  # remembered, so that each is gone through once
 class GraphSpot(Spot):
     """An instruction that asked a graph for nodes."""
 
-    __slots__ = ("array_bytes", "arrays", "building", "calls", "doubles", "effects", "epochs",
+    __slots__ = ("arrays", "building", "calls", "doubles", "effects", "epochs",
                  "in_arguments", "last_building", "last_call", "merging", "most", "new_epochs",
                  "nodes", "prims", "table", "this_built", "this_counted", "this_table",
                  "used")  # fmt: skip
@@ -35,7 +36,7 @@ class GraphSpot(Spot):
         self.epochs = self.new_epochs = 0  # runs between which these lie
         self.last_call = self.last_building = -1
         self.nodes = self.used = self.merging = self.doubles = self.effects = 0
-        self.arrays = self.array_bytes = 0
+        self.arrays: dict[int, int] = {}  # bytes of arrays that became constants, by content
         self.in_arguments = 0  # runs in whose arguments it stood
         self.this_counted = self.this_built = True
         self.prims: dict[str, int] = {}
@@ -45,11 +46,18 @@ class GraphSpot(Spot):
 class RunSpot(Spot):
     """An instruction that ran a session."""
 
-    __slots__ = ("feedbacks", "feedback_bytes", "runs", "sessions", "programs")
+    __slots__ = ("feedback_bytes", "feedbacks", "runs")
 
     def __init__(self, frame: FrameType):
         super().__init__(frame.f_code, frame.f_lasti)
-        self.runs = self.feedbacks = self.feedback_bytes = self.sessions = self.programs = 0
+        self.runs = self.feedbacks = self.feedback_bytes = 0
+
+
+class SeenSession:
+    """What is known of a session: where it was opened, and how often it ran."""
+
+    def __init__(self, spot: Spot | None):
+        self.spot, self.runs = spot, 0
 
 
 class GraphRecord:
@@ -67,8 +75,8 @@ class GraphRecord:
 class GraphWatch:
     """Counts what graphs are asked for, and what of it runs."""
 
-    def __init__(self, inner: InnerFiles):
-        self.inner = inner
+    def __init__(self, inner: InnerFiles, note_use: Callable[[Any], None]):
+        self.inner, self.note_use = inner, note_use
         self.runs = 0
         self.records: dict[int, GraphRecord] = {}
         self.past: list[GraphRecord] = []
@@ -78,8 +86,8 @@ class GraphWatch:
         self.programs: OrderedDict[int, Any] = OrderedDict()
         self.notes: dict[str, int] = {}
         self.given: dict[int, Any] = {}  # arrays that sessions gave lately
-        self.sessions: Any = weakref.WeakKeyDictionary()  # session -> [spot, runs, variables]
-        self.session_list: list[list] = []
+        self.sessions: list[SeenSession] = []
+        self._sessions: Any = weakref.WeakKeyDictionary()  # session -> what is known of it
         self._kinds: dict[int, tuple] = {}  # id of a table -> (weak reference, record)
 
     def all_records(self) -> list[GraphRecord]:
@@ -140,9 +148,8 @@ class GraphWatch:
         if prim.name == "constant":
             content = node.params["value"]
             if not merged and content.captured:
-                spot.arrays += 1
-                spot.array_bytes += content.array.nbytes
-            if not content.given:
+                spot.arrays[content.digest] = content.array.nbytes
+            if not content.given and not content.array.ndim:
                 return
         elif prim.name in TRIVIAL:
             return
@@ -162,6 +169,11 @@ class GraphWatch:
         spot.nodes += 1
         spot.prims[prim.name] = spot.prims.get(prim.name, 0) + 1
         spot.effects += prim.effect is not None
+        for source in node.inputs:
+            if source.prim.name == "read_variable":
+                self.note_use(source.params["variable"])
+        if prim.name == "update_variable" and node.params["rule"] != "assign":
+            self.note_use(node.params["variable"])
         origin = node.origin
         if origin is not None:
             record.alias[id(origin[0]), origin[1]] = spot
@@ -189,40 +201,38 @@ class GraphWatch:
             if origin is None or node.prim.name != "constant":
                 continue
             spot = record.spots.get((id(origin[0]), origin[1]))
-            if spot is not None and spot.arrays and node.params["value"].captured:
-                spot.arrays -= 1
-                spot.array_bytes -= node.params["value"].array.nbytes
-                return
+            if spot is not None:
+                spot.arrays.pop(node.params["value"].digest, None)
 
     # -- running
 
     def ran(
         self, session: Any, program: Any, fed: list, fetched: list, frames: list[FrameType]
-    ) -> dict:
-        """A run is over; the variables of its program, and whether their values were used."""
+    ) -> None:
+        """A run is over."""
         table = session._graph.table
         record = self.record_of(table)
         record.runs += 1
+        known = self._sessions.get(session)
+        if known is not None:
+            known.runs += 1
         if frames:
             key = id(frames[0].f_code), frames[0].f_lasti
             spot = self.run_spots.get(key)
             if spot is None:
                 spot = self.run_spots[key] = RunSpot(frames[0])
             spot.runs += 1
-            self._count_session(session, spot)
             self._arguments(frames)
             self._feedback(spot, fed, fetched)
         self.recent.clear()
         self.runs += 1
-        return {} if program is None else self._program(record, program)
+        if program is not None:
+            self._program(record, program)
 
-    def _count_session(self, session: Any, spot: RunSpot) -> None:
-        known = self.sessions.get(session)
-        if known is None:
-            known = self.sessions[session] = [spot, 0]
-            self.session_list.append(known)
-            spot.sessions += 1
-        known[1] += 1
+    def session_made(self, session: Any, spot: Spot | None) -> None:
+        """A session was opened."""
+        self._sessions[session] = known = SeenSession(spot)
+        self.sessions.append(known)
 
     def _arguments(self, frames: list[FrameType]) -> None:
         """Which nodes were asked for inside the arguments of the run."""
@@ -249,23 +259,20 @@ class GraphWatch:
             if type(value) is np.ndarray and value.size > 1:
                 self.given[id(value)] = weakref.ref(value)
 
-    def _program(self, record: GraphRecord, program: Any) -> dict:
+    def _program(self, record: GraphRecord, program: Any) -> None:
+        """Note which nodes run, the first time a program does."""
         if self.programs.get(id(program)) is program:
-            return {}
+            return
         self.programs[id(program)] = program
         if len(self.programs) > PROGRAMS:
             self.programs.popitem(last=False)
         for note in program.notes:
             self.notes[note] = self.notes.get(note, 0) + 1
-        used = {variable: True for variable in program.needs}
         for step in program.steps:
             origin = step.node.origin
             spot = None if origin is None else record.alias.get((id(origin[0]), origin[1]))
             if spot is not None:
                 spot.used += 1
-            if step.kind == "body" or step.prim.name == "read_or_initial":
-                used.update(dict.fromkeys([state[0] for state in step.states], True))
-        return {variable: used.get(variable, False) for variable in program.starts}
 
 
 def module_called(frame: FrameType | None, user: FrameType) -> str:

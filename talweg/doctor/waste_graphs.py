@@ -8,9 +8,10 @@ from typing import Any
 
 from talweg.doctor.findings import Finding, Place, megabytes
 from talweg.doctor.waste_eager import PURE, unused
-from talweg.doctor.waste_graph_sites import GraphRecord, GraphSpot, GraphWatch
+from talweg.doctor.waste_graph_sites import GraphRecord, GraphSpot, GraphWatch, SeenSession
 from talweg.doctor.waste_observation import Observation, SeenFunction
 from talweg.doctor.waste_sites import by_line, is_dropped, places_of
+from talweg.doctor.waste_variables import made_again
 
 EPOCHS = 3  # runs between which the same line built something
 ASKED = 100  # times one line asked for what was there, without runs between
@@ -26,8 +27,9 @@ WHERE = re.compile(r"(.+):(\d+), in ([^:]+)")  # a place, as notes of passes giv
 def graph_findings(seen: Observation) -> Iterator[Finding]:
     """What the graphs and traces of a program waste."""
     watch = seen.graphs
+    again = {group[0].spot.code for _, group in made_again(seen.all_variables())}
     for record in watch.all_records():
-        yield from _of_graph(record)
+        yield from _of_graph(record, again)
     yield from large_arrays([*watch.all_records(), watch.traces])
     yield from _unrolled(watch.traces, "a trace")
     yield from _unused_in_graphs(watch)
@@ -37,12 +39,16 @@ def graph_findings(seen: Observation) -> Iterator[Finding]:
     yield from _sessions(watch)
 
 
-def _of_graph(record: GraphRecord) -> Iterator[Finding]:
-    """Each line stands in one finding: the one that says most about it."""
+def _of_graph(record: GraphRecord, variables: set) -> Iterator[Finding]:
+    """Each line stands in one finding: the one that says most about it.
+
+    `variables` are the codes that make variables again and again, which has a finding of its own.
+    """
     spots = sorted(record.spots.values(), key=lambda spot: -spot.calls)
-    in_arguments = _in_arguments(spots)
-    yield from in_arguments.values()
-    rest = [spot for spot in spots if spot not in in_arguments and not spot.in_arguments]
+    in_arguments, covered = _in_arguments(spots)
+    yield from in_arguments
+    rest = [spot for spot in spots if spot not in covered and not spot.in_arguments]
+    rest = [spot for spot in rest if spot.code not in variables]
     growing = [spot for spot in rest if spot.new_epochs >= EPOCHS]
     if growing:
         yield _in_loop(growing)
@@ -58,36 +64,33 @@ def _of_graph(record: GraphRecord) -> Iterator[Finding]:
             yield _abandoned(spot, record)
 
 
-def _in_arguments(spots: list[GraphSpot]) -> dict[GraphSpot, Finding]:
-    """TW602: operations made in the arguments of session.run, more than once."""
-    groups: dict[str, list[GraphSpot]] = {}
-    for spot in spots:
-        if spot.in_arguments:
-            groups.setdefault(spot.text or str(id(spot)), []).append(spot)
-    found: dict[GraphSpot, Finding] = {}
-    for text, group in groups.items():
-        count = sum(spot.in_arguments for spot in group)
+def _in_arguments(spots: list[GraphSpot]) -> tuple[list[Finding], set[GraphSpot]]:
+    """TW602: operations made in the arguments of session.run, more than once; and their spots."""
+    texts: dict[str, list[list[GraphSpot]]] = {}
+    for line in by_line([spot for spot in spots if spot.in_arguments]):
+        texts.setdefault(line[0].text or str(id(line[0])), []).append(line)
+    found, covered = [], set()
+    for text, lines in texts.items():
+        count = sum(line[0].in_arguments for line in lines)
         if count < 2:
             continue
-        built = sum(spot.nodes for spot in group)
-        found[group[0]] = Finding(
+        covered |= {spot for line in lines for spot in line}
+        built = sum(spot.nodes for line in lines for spot in line)
+        found.append(Finding(
             "TW602",
-            f"`{text if group[0].text else 'an operation'}` was made in the arguments of "
+            f"`{text if lines[0][0].text else 'an operation'}` was made in the arguments of "
             f"session.run, {count:,} times",
             "The arguments of session.run are evaluated before each run: they ask the graph for "
             "their operations anew.",
-            places_of(group),
+            places_of([line[0] for line in lines]),
             count,
             f"{built:,} operations built, {count:,} plans made of them. TensorFlow keeps them all "
             "for ever; talweg lets them go, but the time is lost, and nothing is compiled.",
             "Make the operation once, before the loop, and run that: init = "
             "tf.global_variables_initializer(); session.run(init). What changes is fed to a "
             "placeholder.",
-        )
-        for spot in group[1:]:
-            found[spot] = found[group[0]]
-    return {spot: finding for spot, finding in found.items()
-            if spot is next(s for s, f in found.items() if f is finding)}  # fmt: skip
+        ))  # fmt: skip
+    return found, covered
 
 
 def _in_loop(spots: list[GraphSpot]) -> Finding:
@@ -95,7 +98,7 @@ def _in_loop(spots: list[GraphSpot]) -> Finding:
     lines = by_line(spots)
     lines.sort(key=lambda line: -sum(spot.nodes for spot in line))
     first, built = lines[0][0], sum(spot.nodes for spot in spots)
-    more = f" and {len(lines) - 1:,} more lines" if len(lines) > 1 else ""
+    more = more_lines(len(lines) - 1)
     return Finding(
         "TW601",
         f"`{first.text or 'a line'}`{more} built {built:,} operations, between {first.new_epochs:,}"
@@ -110,6 +113,11 @@ def _in_loop(spots: list[GraphSpot]) -> Finding:
     )
 
 
+def more_lines(count: int) -> str:
+    """Further lines that a finding is about, in words."""
+    return "" if not count else f" and {count:,} more line{'s' * (count > 1)}"
+
+
 def _is_asked_again(spot: GraphSpot) -> bool:
     again = spot.calls - spot.building
     return spot.epochs - spot.new_epochs >= EPOCHS or again >= ASKED
@@ -120,7 +128,7 @@ def _asked_again(spots: list[GraphSpot]) -> Finding:
     lines = by_line(spots)
     lines.sort(key=lambda line: -max(spot.calls for spot in line))
     count = max(spot.calls - spot.building for spot in lines[0])
-    more = f" and {len(lines) - 1:,} more lines" if len(lines) > 1 else ""
+    more = more_lines(len(lines) - 1)
     return Finding(
         "TW603",
         f"`{lines[0][0].text or 'an operation'}`{more} asked {count:,} times for what was there",
@@ -138,8 +146,9 @@ def large_arrays(records: list[GraphRecord]) -> Iterator[Finding]:
     """TW604: arrays that became constants of a graph."""
     for record in records:
         for spot in record.spots.values():
-            if spot.array_bytes >= LARGE:
-                yield large_array([spot], spot.arrays, spot.array_bytes)
+            size = sum(spot.arrays.values())
+            if size >= LARGE:
+                yield large_array([spot], len(spot.arrays), size)
 
 
 def large_array(spots: Any, count: int, size: int) -> Finding:
@@ -299,17 +308,18 @@ def shared_work(note: str, count: int = 1) -> Finding:
 
 def _sessions(watch: GraphWatch) -> Iterator[Finding]:
     """TW621: a session for every run."""
-    groups: dict[int, list] = {}
-    for spot, runs in watch.session_list:
-        groups.setdefault(id(spot), []).append((spot, runs))
+    groups: dict[tuple, list[SeenSession]] = {}
+    for session in watch.sessions:
+        if session.spot is not None and session.runs:
+            groups.setdefault((id(session.spot.code), session.spot.place), []).append(session)
     for group in groups.values():
-        runs = sum(count for _, count in group)
+        runs = sum(session.runs for session in group)
         if len(group) >= SESSIONS and runs <= 3 * len(group):
             yield Finding(
                 "TW621",
                 f"{len(group):,} sessions were opened for {runs:,} runs",
                 "A session is opened inside a loop, or in a function that is called in one.",
-                (group[0][0].place,),
+                places_of([group[0].spot]),
                 len(group),
                 "Each session begins without plans, compiled code and values: everything is made "
                 "anew, and variables must be initialized or restored again.",

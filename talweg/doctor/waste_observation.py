@@ -27,7 +27,9 @@ KEPT = 256  # results remembered at one spot, to see whether they are let go
 HEAVY = 1 << 14  # bytes of operands from which computing the same again counts
 MEMORY_EVERY = 0.02  # seconds between two looks at the memory of the process
 ROWS = 2000  # of memory over time
-JUDGED = frozenset(20 * 2**n for n in range(20))  # samples after which it is seen what is alive
+JUDGED = frozenset(
+    int(20 * 1.3**n) for n in range(50)
+)  # samples after which it is seen what is alive
 ALIVE = 0.9  # share of results alive from which they count as kept
 NAMED = 4  # holders that are looked for, since that is slow
 
@@ -105,11 +107,12 @@ class Observation(Observer):
         self.gone: list[SeenVariable] = []  # whose place in `variables` another one took
         self.functions: list[SeenFunction] = []
         self._functions: dict[int, SeenFunction] = {}
-        self.graphs = GraphWatch(self.inner)
+        self.graphs = GraphWatch(self.inner, self._used)
         self.calls = self.gradients = self.steps = 0
         self.memory: list[tuple] = []
         self._next_memory = 0.0
         self.looks = self._holders_named = 0
+        self._values: Any = weakref.WeakKeyDictionary()  # session -> variables with a value
         self.note_memory()
 
     # -- eager operations
@@ -298,14 +301,34 @@ class Observation(Observer):
         """A run is over."""
         self.steps += 1
         frames = user_frames(sys._getframe(2), self.inner)
-        known = self.graphs.ran(session, program, fed, fetched, frames)
-        for variable, read in known.items():
-            owner = variable.owner() if hasattr(variable, "owner") else None
-            seen = None if owner is None else self.variables.get(id(owner))
-            if seen is not None:
-                seen.read |= read
-                seen.valued |= variable in session._state
+        self.graphs.ran(session, program, fed, fetched, frames)
+        state = session._state
+        if self._values.get(session) != len(state):
+            self._values[session] = len(state)
+            for variable in state:
+                seen = self._seen_by(variable)
+                if seen is not None:
+                    seen.valued = True
+        for node in () if program is None else fetched_reads(program):
+            self._used(node)
         self._tick()
+
+    def session_made(self, session: Any) -> None:
+        """Keep where it was opened."""
+        frames = user_frames(sys._getframe(2), self.inner, 1)
+        spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
+        self.graphs.session_made(session, spot)
+
+    def _seen_by(self, handle: Any) -> SeenVariable | None:
+        """What is known of the variable of a handle."""
+        owner = handle.owner() if hasattr(handle, "owner") else None
+        return None if owner is None else self.variables.get(id(owner))
+
+    def _used(self, handle: Any) -> None:
+        """Something takes the value of a graph's variable."""
+        seen = self._seen_by(handle)
+        if seen is not None:
+            seen.read = True
 
     # -- memory
 
@@ -331,6 +354,14 @@ class Observation(Observer):
         for spot in self.eager.values():
             if spot.held is None and spot.sampled >= min(JUDGED):
                 self.judge(spot)
+
+
+def fetched_reads(program: Any) -> list:
+    """The handles of variables whose values a program gives as they are."""
+    if not program.needs:
+        return []
+    outputs = set(program.outputs)
+    return [variable for variable, slot in program.starts.items() if slot in outputs]
 
 
 def holder_of(value: Any) -> str:

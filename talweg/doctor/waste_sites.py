@@ -19,6 +19,7 @@ from typing import Any
 from talweg.core.provenance import ROOT
 from talweg.doctor.findings import Place
 
+WIDTH = 70  # of an expression in a title
 LIBRARIES = ("site-packages", "dist-packages")
 
 
@@ -102,7 +103,9 @@ def text_at(code: CodeType, offset: int) -> str:
         return ""
     lines[-1] = lines[-1][:end]
     lines[0] = lines[0][column:]
-    return " ".join(b" ".join(lines).decode(errors="replace").split())
+    text = lines[0].decode(errors="replace").partition("  #")[0].rstrip()
+    text = text if first == last else f"{text} ..."
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]} ..."
 
 
 @lru_cache(4096)

@@ -15,8 +15,8 @@ EPOCHS = 3  # steps of the program between which one line made variables
 def variable_findings(seen: Observation) -> Iterator[Finding]:
     """What the variables of a program waste."""
     known = seen.all_variables()
-    again = dict(_made_again(known))
-    yield from again.values()
+    again = dict(made_again(known))
+    yield from map(_made_again, again.values())
     left_over = {id(v) for v in known if _line(v) in again}
     known = [v for v in known if id(v) not in left_over]
     unset = [v for v in known if _is_unset(v, seen)]
@@ -48,35 +48,36 @@ def _bytes(variables: list[SeenVariable]) -> int:
     return sum(size * v.dtype.size for size, v in zip(sizes, variables))
 
 
-def _made_again(known: list[SeenVariable]) -> Iterator[tuple[tuple, Finding]]:
-    """TW613: a line that goes on making variables while the program runs."""
+def made_again(known: list[SeenVariable]) -> Iterator[tuple[tuple, list[SeenVariable]]]:
+    """The lines that go on making variables while the program runs, with these."""
     groups: dict[tuple, list[SeenVariable]] = {}
     for variable in known:
         if variable.spot is not None:
             groups.setdefault(_line(variable), []).append(variable)
     for line, group in groups.items():
-        in_graph = [v for v in group if v.graph is not None]
-        runs = {v.runs for v in in_graph}
+        runs = {v.runs for v in group if v.graph is not None}
         dead = [v for v in group if v.graph is None and v.ref() is None]
         idle = [v for v in dead if v.written <= 1]
-        if len(runs) < EPOCHS and (len(dead) < MADE_AGAIN or len(idle) < 0.9 * len(dead)):
-            continue
-        kept = len(in_graph) > len(dead)
-        yield line, Finding(
-            "TW613",
-            f"{group[0].name} was created again and again: {len(group):,} variables",
-            "The line stands in a loop, or in a function that is called in each step, and makes a "
-            "new variable each time" + (
-                "; they stay in the graph." if kept else "; what was learned is lost with the old "
-                "one."),
-            places_of([group[0].spot]),
-            len(group),
-            f"{megabytes(_bytes(group))} in all; a variable that lives for a step learns nothing.",
-            "Create it once, before the loop or in __init__, and change it by assign. For a value "
-            "that lasts one step, a tensor is enough." + (
-                " With tf.get_variable, reuse=tf.AUTO_REUSE gives the one that is there."
-                if kept else ""),
-        )  # fmt: skip
+        if len(runs) >= EPOCHS or (len(dead) >= MADE_AGAIN and len(idle) >= 0.9 * len(dead)):
+            yield line, group
+
+
+def _made_again(group: list[SeenVariable]) -> Finding:
+    """TW613."""
+    kept = group[0].graph is not None
+    after = "they stay in the graph" if kept else "what was learned is lost with the old one"
+    reuse = " With tf.get_variable, reuse=tf.AUTO_REUSE gives the one that is there."
+    return Finding(
+        "TW613",
+        f"`{group[0].name}` was created again and again: {len(group):,} variables",
+        "The line stands in a loop, or in a function that is called in each step, and makes a new "
+        f"variable each time; {after}.",
+        places_of([v.spot for v in group[:1] if v.spot is not None]),
+        len(group),
+        f"{megabytes(_bytes(group))} in all; a variable that lives for a step learns nothing.",
+        "Create it once, before the loop or in __init__, and change it by assign. For a value that "
+        "lasts one step, a tensor is enough." + (reuse if kept else ""),
+    )
 
 
 def _is_unset(variable: SeenVariable, seen: Observation) -> bool:

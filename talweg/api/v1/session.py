@@ -108,6 +108,8 @@ class Session:
         self._closed = False
         self._lock = threading.RLock()
         self._contexts: list = []
+        if dispatch.state.observer is not None:
+            dispatch.state.observer.session_made(self)
 
     # -- around it
 

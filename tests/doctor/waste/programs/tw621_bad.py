@@ -11,8 +11,8 @@ with graph.as_default():
 
 
 def predict(value):
-    with tf.Session(graph=graph) as session:
-        return session.run(y, {x: value})  # here
+    with tf.Session(graph=graph) as session:  # here
+        return session.run(y, {x: value})
 
 
 for number in range(10):
