@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from talweg.api import private_modules
-from talweg.api.export import export, look_up
+from talweg.api.export import export, export_lazily, look_up
 from talweg.api.table import NAMESPACES
 from talweg.core.errors import compose
 
@@ -66,6 +66,7 @@ class Finder:
 
 def exists(name: str) -> bool:
     """Whether `name`, relative to `tf`, is a module."""
+    name = without_v2(name)
     head = name.split(".")[0]
     return (
         name == ""
@@ -78,6 +79,7 @@ def exists(name: str) -> bool:
 
 def resolve(name: str) -> Any:
     """The module of `name`, relative to `tf`."""
+    name = without_v2(name)
     if name == "":
         return sys.modules["talweg"]
     if name in private_modules.NAMES:
@@ -88,6 +90,12 @@ def resolve(name: str) -> Any:
     return look_up(name)
 
 
+def without_v2(name: str) -> str:
+    """A name as it is without `compat.v2`, which is all of `tf` once more."""
+    return "" if name == "compat.v2" else name.removeprefix("compat.v2.")
+
+
+export_lazily(lambda: sys.modules["talweg"], "compat.v2")
 KERAS_NAMESPACES = ("keras", "optimizers", "losses", "metrics", "initializers")
 FINDER = Finder("tensorflow")
 OWN_KERAS = Finder("talweg.keras", "keras")  # for `from talweg.keras import layers`

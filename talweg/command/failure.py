@@ -53,6 +53,9 @@ def lines_of(error: BaseException, whole: bool = False) -> list[str]:
         if part is None or own is None:
             continue
         part.stack = shown_frames(part.stack, own, whole)
+        if is_expected(own) and not whole:  # what talweg met on the way to a composed error
+            part.__cause__ = part.__cause__ if has_own_frames(part.__cause__) else None
+            part.__context__ = part.__context__ if has_own_frames(part.__context__) else None
         pending += [(part.__cause__, own.__cause__), (part.__context__, own.__context__)]
     return list(found.format())
 
@@ -64,13 +67,22 @@ def shown_frames(
     frames = list(stack)
     while len(frames) > 1 and is_inner(frames[0].filename):
         frames.pop(0)  # how the program was started
-    expected = bool(_CODE.search(str(error))) and not isinstance(error, InternalError)
-    if not whole and frames and (expected or not is_inner(frames[-1].filename)):
+    if not whole and frames and (is_expected(error) or not is_inner(frames[-1].filename)):
         own = [frame for frame in frames if not is_inner(frame.filename)]
         frames = own or frames
     if isinstance(error, SyntaxError) and all(is_inner(frame.filename) for frame in frames):
         frames = []
     return traceback.StackSummary.from_list(frames)
+
+
+def is_expected(error: BaseException) -> bool:
+    """Whether talweg raised an error with a message for its user."""
+    return bool(_CODE.search(str(error))) and not isinstance(error, InternalError)
+
+
+def has_own_frames(part: Any) -> bool:
+    """Whether an error before another one happened in the program itself."""
+    return part is not None and not is_inner(part.stack[-1].filename if part.stack else "<frozen")
 
 
 def own_line(trace: TracebackType | None) -> tuple[str, int] | None:

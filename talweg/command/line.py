@@ -14,7 +14,9 @@ from importlib import import_module
 
 from talweg.command.launch import USAGE
 from talweg.command.program import UsageError
-from talweg.core.version import VERSION
+from talweg.core.version import RELEASE, VERSION
+
+VERSIONS = f"talweg {RELEASE}, with the API of TensorFlow {VERSION}"
 
 COMMANDS = {  # name: what it does; the module of the same name has `configure` and `main`
     "run": "run a TensorFlow program, unchanged, on talweg",
@@ -45,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
         prog="talweg", description="Run TensorFlow programs on talweg, and look into them.",
         epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    found.add_argument("--version", action="version", version=f"talweg {VERSION}")
+    found.add_argument("--version", action="version", version=VERSIONS)
     commands = found.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():
         commands.add_parser(name, help=text, add_help=False)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from talweg.api.export import V1, shared_with_v1
 from talweg.api.table import NAMESPACES, TABLE
 from talweg.api.tensorflow_alias import exists as is_module
+from talweg.api.tensorflow_alias import without_v2
 
 KERAS = ("keras", "optimizers", "losses", "metrics", "initializers")  # filled by Keras itself
 GONE = {
@@ -70,6 +71,7 @@ def resolve(name: str, first: bool = False) -> Known:
 
 def plain(name: str) -> Known:
     """What is known of exactly this name, without a thought of the other generation."""
+    name = without_v2(name)
     parts = name.split(".") if name else []
     there = tensorflow = True
     if parts and parts[-1].startswith("__"):  # what every module has

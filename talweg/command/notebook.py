@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import linecache
+import os
 import re
 import sys
 from importlib import import_module
@@ -33,8 +34,14 @@ class Cell(NamedTuple):
         return f"{path}[cell {self.number}]"
 
 
+_FIGURES = re.compile(r"^(\s*)%matplotlib\b.*$", re.MULTILINE)
+
+
 def texts(path: str) -> list[tuple[int, str]]:
-    """The number and the text of each code cell; ValueError for a file that is no notebook."""
+    """The number and the text of each code cell; ValueError for a file that is no notebook.
+
+    `%matplotlib` is left out: what is drawn is not shown.
+    """
     try:
         content = json.loads(Path(path).read_text("utf-8"))
         rows = content["cells"] if "cells" in content else content["worksheets"][0]["cells"]
@@ -42,7 +49,10 @@ def texts(path: str) -> list[tuple[int, str]]:
         pairs = [(number, row.get("source", row.get("input", ""))) for number, row in codes]
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"{path} is no notebook: {error}") from None
-    return [(number, text if isinstance(text, str) else "".join(text)) for number, text in pairs]
+    whole = [(number, text if isinstance(text, str) else "".join(text)) for number, text in pairs]
+    if any(_FIGURES.search(text) for _, text in whole):
+        os.environ.setdefault("MPLBACKEND", "Agg")  # figures belong into the notebook: no windows
+    return [(number, _FIGURES.sub(r"\1pass", text)) for number, text in whole]
 
 
 def cells(path: str) -> list[Cell]:

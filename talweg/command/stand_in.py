@@ -28,9 +28,8 @@ NAME, FIRST = "tensorflow", "compat.v1"
 def standing_in(first: bool = False) -> Iterator[Any]:
     """talweg under the name `tensorflow` inside the block; `first`: that of TensorFlow 1."""
     before = {name: module for name, module in sys.modules.items() if is_below(name)}
-    finders, version = list(sys.meta_path), talweg.__version__
+    finders = list(sys.meta_path)
     as_tensorflow()
-    talweg.__version__ = look_up("version.VERSION")
     try:
         if first:
             with first_generation():
@@ -38,7 +37,6 @@ def standing_in(first: bool = False) -> Iterator[Any]:
         else:
             yield talweg
     finally:
-        talweg.__version__ = version
         if FINDER not in finders:
             sys.meta_path.remove(FINDER)
         for name in [name for name in sys.modules if is_below(name)]:

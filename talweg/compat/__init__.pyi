@@ -15,4 +15,5 @@ from talweg.api.compat import forward_compatible as forward_compatible
 integral_types: Any
 from talweg.api.compat import path_to_str as path_to_str
 real_types: Any
+v2: Any
 from talweg.compat import v1 as v1
