@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import talweg as T
-from talweg.api.v1.train.bundle.checksum import _byte_table, crc32c, masked
+from talweg.kernels.checksum import _byte_table, crc32c, masked
 from talweg.api.v1.train.bundle.entries import HEADER, Entry, write_entry, write_header
 from talweg.api.v1.train.bundle.reader import Bundle
 from talweg.api.v1.train.bundle.table import read_table, write_table

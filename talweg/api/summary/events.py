@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.v1.train.bundle.checksum import crc32c, masked
+from talweg.kernels.checksum import crc32c, masked
 from talweg.core.dtypes import as_dtype
 
 VERSION = "brain.Event:2"  # of the format of event files

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.v1.train.bundle.checksum import crc32c, masked
+from talweg.kernels.checksum import crc32c, masked
 from talweg.api.v1.train.bundle.entries import (
     HEADER,
     Entry,

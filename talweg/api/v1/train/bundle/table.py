@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from talweg.api.v1.train.bundle.checksum import crc32c, masked
+from talweg.kernels.checksum import crc32c, masked
 from talweg.api.v1.train.bundle.wire import damaged, read_varint, write_varint
 from talweg.core.errors import UnimplementedError, compose
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.v1.train.bundle.checksum import crc32c, masked
+from talweg.kernels.checksum import crc32c, masked
 from talweg.api.v1.train.bundle.entries import HEADER, Entry, numpy_type, write_entry, write_header
 from talweg.api.v1.train.bundle.reader import data_file, index_file, packed_sizes
 from talweg.api.v1.train.bundle.table import write_table
