@@ -16,5 +16,8 @@ from talweg.api.summary.recording import record_if as record_if
 from talweg.api.summary.values import scalar as scalar
 from talweg.api.summary.recording import should_record_summaries as should_record_summaries
 from talweg.api.summary.values import text as text
+from talweg.api.summary.tracing import trace_export as trace_export
+from talweg.api.summary.tracing import trace_off as trace_off
+from talweg.api.summary.tracing import trace_on as trace_on
 from talweg.api.summary.recording import write as write
 from talweg.summary import experimental as experimental

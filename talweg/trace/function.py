@@ -103,6 +103,11 @@ class Function:
         """The signature of the Python function."""
         return self._signature
 
+    @property
+    def _concrete_variable_creation_fn(self) -> ConcreteFunction | None:
+        """The first trace: under this name Keras asks for the graph that TensorBoard shows."""
+        return next(iter(self._traces.values()), None)
+
     def experimental_get_tracing_count(self) -> int:
         """How often the Python function was traced."""
         return self._count

@@ -80,6 +80,9 @@ def _checksum(data: bytes) -> bytes:
 class EventFile:
     """A file of events in a directory, which is made if need be.
 
+    Records are written whole, in one call, and not buffered: a process that is killed leaves a file
+    that can be read, up to the last record but for what waited.
+
     Events wait in a queue; they are written when more than `max_queue` wait or the last time was
     `flush_seconds` ago, by `flush` and `close`, and when nobody holds the file any more.
     """
@@ -93,7 +96,7 @@ class EventFile:
         name = f"events.out.tfevents.{int(now):010d}.{place}{suffix}"
         self.path = Path(os.fsdecode(logdir)) / name
         self.max_queue, self.flush_seconds = max_queue, flush_seconds
-        self._queue: list[bytes] = []
+        self._queue = _Queue()
         self._lock = threading.RLock()
         self._written = now
         self._file = self.path.open("wb", buffering=0)
@@ -112,9 +115,9 @@ class EventFile:
         """Put an Event message at the end."""
         data = record(event.SerializeToString())
         with self._lock:
-            self._queue.append(data)
+            self._queue.waiting().append(data)
             late = time.time() - self._written > self.flush_seconds
-            if late or len(self._queue) > self.max_queue:
+            if late or len(self._queue.waiting()) > self.max_queue:
                 self.flush()
 
     def flush(self) -> None:
@@ -130,13 +133,28 @@ class EventFile:
             self._finalizer()
 
 
-def _write(file: Any, queue: list[bytes]) -> None:
-    data = memoryview(b"".join(queue))
-    queue.clear()
+class _Queue:
+    """Records that wait.  A forked process begins without those that its parent will write."""
+
+    def __init__(self) -> None:
+        self._records: list[bytes] = []
+        self._process = os.getpid()
+
+    def waiting(self) -> list[bytes]:
+        """The records of this process."""
+        if self._process != os.getpid():
+            self._records, self._process = [], os.getpid()
+        return self._records
+
+
+def _write(file: Any, queue: _Queue) -> None:
+    records = queue.waiting()
+    data = memoryview(b"".join(records))
+    records.clear()
     while data:  # an unbuffered file may take a part only
         data = data[file.write(data) :]
 
 
-def _finish(file: Any, queue: list[bytes]) -> None:
+def _finish(file: Any, queue: _Queue) -> None:
     _write(file, queue)
     file.close()

@@ -190,7 +190,7 @@ def record(
     def write_it() -> Any:
         if step is None:
             raise value_error(
-                "TW104",
+                "TW508",
                 "No step set. Please specify one either through the `step` argument or through "
                 "tf.summary.experimental.set_step()",
             )
@@ -265,7 +265,7 @@ def _raw(data: Any) -> dict:
     try:
         return {"summary": message.Summary.FromString(np.asarray(data)[()])}
     except Exception:  # noqa: BLE001 -- protobuf's class of error varies
-        raise invalid("TW207", "the bytes are no Summary message") from None
+        raise invalid("TW508", "the bytes are no Summary message") from None
 
 
 @export("summary.experimental.write_raw_pb")

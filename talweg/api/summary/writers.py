@@ -142,7 +142,7 @@ class FileSummaryWriter(SummaryWriter):
     def _check_open(self) -> None:
         if self._closed and not self._graph_made:
             raise RuntimeError(
-                compose("TW401", f"SummaryWriter {self!r} is already closed", "an open writer",
+                compose("TW508", f"SummaryWriter {self!r} is already closed", "an open writer",
                         "tf.summary.create_file_writer makes another")
             )  # fmt: skip
 
@@ -170,7 +170,7 @@ class FileSummaryWriter(SummaryWriter):
         for operation in graph.get_collection(WRITERS):
             if operation.node.params["call"].writer is self:
                 return operation
-        raise value_error("TW501", "the summary writer was made in another graph")
+        raise value_error("TW508", "the summary writer was made in another graph")
 
     def flush(self) -> Any:
         """Write what waits, and return None; in a graph, an operation that does."""
@@ -198,7 +198,7 @@ class FileSummaryWriter(SummaryWriter):
         """The open file; NotFoundError if there is none."""
         if self._file is None or self._file.closed:
             what = "closed" if self._file is not None else "not open: its init() has not run"
-            text = compose("TW401", f"the summary writer {self!r} is {what}", "an open writer")
+            text = compose("TW508", f"the summary writer {self!r} is {what}", "an open writer")
             raise NotFoundError(None, None, text)
         return self._file
 

@@ -10,6 +10,7 @@ from typing import Any
 from talweg.api.export import export, look_up
 from talweg.api.summary.events import EventFile, messages
 from talweg.api.summary.recording import graph_bytes
+from talweg.api.v1.graphs import default_graph
 from talweg.api.v1.messages import Message
 from talweg.core import dispatch
 from talweg.core.errors import compose, type_error, value_error
@@ -175,7 +176,7 @@ def _fill(message: Any, given: Message) -> None:
 
 @export("compat.v1.summary.FileWriterCache")
 class FileWriterCache:
-    """One FileWriter for each directory."""
+    """One FileWriter for each directory; a new one writes the default graph."""
 
     _writers: dict[str, FileWriter] = {}
 
@@ -190,5 +191,5 @@ class FileWriterCache:
     def get(logdir: str) -> FileWriter:
         """The writer for a directory, made if need be."""
         if logdir not in FileWriterCache._writers:
-            FileWriterCache._writers[logdir] = FileWriter(logdir)
+            FileWriterCache._writers[logdir] = FileWriter(logdir, default_graph())
         return FileWriterCache._writers[logdir]

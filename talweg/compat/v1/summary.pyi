@@ -13,6 +13,7 @@ SummaryDescription: Any
 TaggedRunMetadata: Any
 from talweg.api.v1.summaries import all_v2_summary_ops as all_v2_summary_ops
 from talweg.api.v1.summaries import audio as audio
+from talweg.api.v1.summary_reading import get_summary_description as get_summary_description
 from talweg.api.v1.summaries import histogram as histogram
 from talweg.api.v1.summaries import image as image
 from talweg.api.v1.summaries import initialize as initialize

@@ -38,8 +38,9 @@ from talweg.api.v1.train.hooks import SessionRunContext as SessionRunContext
 from talweg.api.v1.train.hooks import SessionRunHook as SessionRunHook
 from talweg.api.v1.train.hooks import SessionRunValues as SessionRunValues
 from talweg.api.v1.train.monitored import SingularMonitoredSession as SingularMonitoredSession
-from talweg.api.v1.train.hooks import StepCounterHook as StepCounterHook
+from talweg.api.v1.train.summary_hooks import StepCounterHook as StepCounterHook
 from talweg.api.v1.train.hooks import StopAtStepHook as StopAtStepHook
+from talweg.api.v1.train.summary_hooks import SummarySaverHook as SummarySaverHook
 from talweg.api.v1.global_steps import assert_global_step as assert_global_step
 from talweg.api.v1.train.checkpoints import checkpoint_exists as checkpoint_exists
 from talweg.api.v1.train.checkpoints import checkpoints_iterator as checkpoints_iterator
@@ -68,6 +69,7 @@ from talweg.api.v1.train.schedules import piecewise_constant as piecewise_consta
 from talweg.api.v1.train.schedules import piecewise_constant as piecewise_constant_decay
 from talweg.api.v1.train.schedules import polynomial_decay as polynomial_decay
 from talweg.api.v1.train.checkpoints import remove_checkpoint as remove_checkpoint
+from talweg.api.v1.summary_reading import summary_iterator as summary_iterator
 from talweg.api.v1.train.checkpoints import update_checkpoint_state as update_checkpoint_state
 from talweg.api.v1.train.restoring import warm_start as warm_start
 from talweg.api.v1.graph_def.files import write_graph as write_graph

@@ -363,28 +363,3 @@ class FeedFnHook(SessionRunHook):
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """Ask the function."""
         return SessionRunArgs(fetches=None, feed_dict=self.feed_fn())
-
-
-@export("compat.v1.train.StepCounterHook")
-class StepCounterHook(SessionRunHook):
-    """Logs how many steps a second are done."""
-
-    def __init__(
-        self, every_n_steps: int | None = 100, every_n_secs: float | None = None,
-        output_dir: Any = None, summary_writer: Any = None,
-    ):  # fmt: skip
-        if every_n_secs is not None and every_n_steps == 100:
-            every_n_steps = None
-        self._timer = SecondOrStepTimer(every_n_secs, every_n_steps)
-
-    def begin(self) -> None:
-        """Find the step."""
-        self._step = global_step_for("StepCounterHook")
-
-    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Log the rate, if it is time."""
-        step = int(run_context.session.run(self._step))
-        if self._timer.should_trigger_for_step(step):
-            seconds, steps = self._timer.update_last_triggered_step(step)
-            if seconds:
-                _log.info("global_step/sec: %g", steps / seconds)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.api.export import export, look_up
+from talweg.api.summary.events import messages
 from talweg.api.v1.session import Session
 from talweg.api.v1.train.checkpoints import latest_checkpoint
 from talweg.api.v1.train.coordinator import Coordinator
@@ -14,9 +15,9 @@ from talweg.api.v1.train.hooks import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunValues,
-    StepCounterHook,
 )
 from talweg.api.v1.train.saver import Saver
+from talweg.api.v1.train.summary_hooks import StepCounterHook, SummarySaverHook
 from talweg.core.errors import OutOfRangeError, type_error
 
 _DEFAULT = object()
@@ -26,8 +27,8 @@ _DEFAULT = object()
 class Scaffold:
     """What a monitored session needs of its graph: operations to initialize it, and a saver.
 
-    init_fn: called as init_fn(scaffold, session) after `init_op`.  The other arguments are
-    accepted.
+    init_fn: called as init_fn(scaffold, session) after `init_op`.  summary_op: what its hooks
+    write, by default all summaries of the graph merged.  The other arguments are accepted.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Scaffold:
         if other is not None:
             init_op, saver = init_op or other.init_op, saver or other.saver
             init_fn, local_init_op = init_fn or other.init_fn, local_init_op or other.local_init_op
+            summary_op = other.summary_op if summary_op is None else summary_op
         self.init_op, self.init_feed_dict, self.init_fn = init_op, init_feed_dict, init_fn
         self.ready_op, self.ready_for_local_init_op = ready_op, ready_for_local_init_op
         self.local_init_op, self.local_init_feed_dict = local_init_op, local_init_feed_dict
@@ -60,6 +62,8 @@ class Scaffold:
             self.local_init_op = look_up("compat.v1.local_variables_initializer")()
         if self.saver is None:
             self.saver = Saver(allow_empty=True)
+        if self.summary_op is None:
+            self.summary_op = look_up("compat.v1.summary.merge_all")()
         look_up("compat.v1.get_default_graph")().finalize()
         return self
 
@@ -275,7 +279,9 @@ def MonitoredTrainingSession(  # noqa: N802 -- TensorFlow's name
     """A MonitoredSession that saves checkpoints in `checkpoint_dir` and goes on from the last.
 
     They are saved every ten minutes unless `save_checkpoint_secs` or `save_checkpoint_steps` says
-    otherwise (None for both: never).  Summaries are not written.
+    otherwise (None for both: never).  Summaries are written to `summary_dir`, by default
+    `checkpoint_dir`, every 100 steps unless `save_summaries_steps` or `save_summaries_secs` says
+    otherwise; without the package tensorboard they are left out, if nobody asked for them.
 
     >>> import tempfile
     >>> import talweg.compat.v1 as tf
@@ -294,14 +300,41 @@ def MonitoredTrainingSession(  # noqa: N802 -- TensorFlow's name
     steps = None if steps is _DEFAULT else steps
     scaffold = scaffold or Scaffold()
     own: list[Any] = [*(hooks or ()), *((chief_only_hooks or ()) if is_chief else ())]
-    if checkpoint_dir:
-        if log_step_count_steps:
-            own.append(StepCounterHook(every_n_steps=log_step_count_steps))
-        if is_chief and (seconds or steps):
-            own.append(
-                CheckpointSaverHook(
-                    checkpoint_dir, seconds, steps, scaffold=scaffold, save_graph_def=save_graph_def
-                )
+    asked = (save_summaries_steps, save_summaries_secs)
+    if is_chief:
+        own += _writing_hooks(scaffold, summary_dir, checkpoint_dir, asked, log_step_count_steps)
+    if checkpoint_dir and is_chief and (seconds or steps):
+        own.append(
+            CheckpointSaverHook(
+                checkpoint_dir, seconds, steps, scaffold=scaffold, save_graph_def=save_graph_def
             )
+        )
     creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
     return MonitoredSession(creator, own, stop_grace_period_secs)
+
+
+def _writing_hooks(
+    scaffold: Scaffold, summary_dir: Any, checkpoint_dir: Any, asked: tuple, count_steps: int | None
+) -> list:
+    """The hooks that write summaries and count steps; `asked`: after how many steps or seconds."""
+    folder = summary_dir or checkpoint_dir
+    steps, seconds = (None if value is _DEFAULT else value for value in asked)
+    if asked == (_DEFAULT, _DEFAULT):
+        steps = 100
+        if not summary_dir and not _has_messages():
+            folder = None
+    hooks: list[Any] = []
+    if count_steps and (folder or checkpoint_dir):
+        hooks.append(StepCounterHook(count_steps, output_dir=folder))
+    if folder and (steps or seconds):
+        hooks.append(SummarySaverHook(steps, seconds, folder, scaffold=scaffold))
+    return hooks
+
+
+def _has_messages() -> bool:
+    """Whether the package is there that summaries need."""
+    try:
+        messages()
+    except ImportError:
+        return False
+    return True

@@ -1,0 +1,84 @@
+"""Event files read back: `tf.compat.v1.train.summary_iterator`."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from talweg.api.export import export
+from talweg.api.summary.events import messages
+from talweg.api.v1.whole_calls import as_it_is
+from talweg.core.errors import DataLossError, NotFoundError, compose, value_error
+from talweg.kernels.checksum import crc32c, masked
+
+
+@export("compat.v1.train.summary_iterator")
+@as_it_is
+def summary_iterator(path: Any) -> Iterator[Any]:
+    """The Event messages of an event file, one after the other; the first says its version.
+
+    NotFoundError if there is no file, DataLossError where a record is cut off or changed: the
+    events before it have been given by then.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import talweg as tf
+    >>> with tempfile.TemporaryDirectory() as logdir:
+    ...     with tf.summary.create_file_writer(logdir).as_default():
+    ...         done = tf.summary.scalar("loss", 0.5, step=3)
+    ...     path = next(Path(logdir).iterdir())
+    ...     for event in tf.compat.v1.train.summary_iterator(path):
+    ...         for value in event.summary.value:
+    ...             print(event.step, value.tag, tf.make_ndarray(value.tensor))
+    3 loss 0.5
+    """
+    message = messages().Event
+    try:
+        file = open(os.fsdecode(path), "rb")  # noqa: SIM115 -- closed by what goes through it
+    except FileNotFoundError:
+        text = compose("TW508", f"{os.fsdecode(path)}; No such file or directory")
+        raise NotFoundError(None, None, text) from None
+    return (message.FromString(data) for data in records(file))
+
+
+def records(file: Any) -> Iterator[bytes]:
+    """The contents of the records of an open file, which is closed at the end."""
+    with file:
+        place = 0
+        while head := file.read(12):
+            length = struct.unpack("<Q", _checked(head, 8, place, "a length"))[0]
+            data = _checked(file.read(length + 4), length, place, "a record")
+            yield data
+            place += 16 + length
+
+
+def _checked(data: bytes, length: int, place: int, what: str) -> bytes:
+    """Data without the checksum behind it; DataLossError if they do not fit."""
+    if len(data) < length + 4:
+        raise _lost(f"truncated record at {place}", f"{what} ends after {len(data)} bytes")
+    if masked(crc32c(data[:length])) != struct.unpack("<I", data[length:])[0]:
+        raise _lost(f"corrupted record at {place}", f"the checksum of {what} is another")
+    return data[:length]
+
+
+def _lost(text: str, why: str) -> Exception:
+    return DataLossError(None, None, compose("TW508", f"{text}: {why}", "a whole event file"))
+
+
+@export("compat.v1.summary.get_summary_description")
+@as_it_is
+def get_summary_description(node_def: Any) -> Any:
+    """What the attribute `description` of a `TensorSummary` node says, a SummaryDescription.
+
+    ValueError for a node of another type.
+    """
+    if node_def.op != "TensorSummary":
+        raise value_error("TW508", f"Can't get_summary_description on {node_def.op}")
+    from google.protobuf import json_format
+
+    from talweg.api.v1.summary_messages import SummaryDescription
+
+    text = node_def.attr["description"].s.decode()
+    return json_format.Parse(text, SummaryDescription())
