@@ -4,4 +4,6 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.data.records import TFRecordOptions as TFRecordOptions
+from talweg.api.data.records import TFRecordWriter as TFRecordWriter
 from talweg.api.v1.graph_def.files import write_graph as write_graph

@@ -7,11 +7,14 @@ from talweg.core.dtypes import DType
 AUTOTUNE: int
 from talweg.pipeline.dataset import Dataset as Dataset
 from talweg.pipeline.dataset import DatasetSpec as DatasetSpec
+from talweg.pipeline.file_datasets import FixedLengthRecordDataset as FixedLengthRecordDataset
 INFINITE_CARDINALITY: int
 from talweg.pipeline.iterators import Iterator as Iterator
 from talweg.pipeline.iterators import IteratorSpec as IteratorSpec
 from talweg.pipeline.iterators import NumpyIterator as NumpyIterator
 from talweg.pipeline.options import Options as Options
+from talweg.pipeline.file_datasets import TFRecordDataset as TFRecordDataset
+from talweg.pipeline.file_datasets import TextLineDataset as TextLineDataset
 from talweg.pipeline.options import ThreadingOptions as ThreadingOptions
 UNKNOWN_CARDINALITY: int
 from talweg.data import experimental as experimental

@@ -14,5 +14,6 @@ INFINITE_CARDINALITY: int
 from talweg.pipeline.options import OptimizationOptions as OptimizationOptions
 from talweg.pipeline.iterators import Optional as Optional
 from talweg.pipeline.options import ServiceOptions as ServiceOptions
+from talweg.api.data.records import DatasetWriter as TFRecordWriter
 from talweg.pipeline.options import ThreadingOptions as ThreadingOptions
 UNKNOWN_CARDINALITY: int

@@ -1,4 +1,4 @@
-"""CRC-32C, the checksum of checkpoint files, computed in lanes by NumPy.
+"""CRC-32C, the checksum of checkpoints and records, computed in lanes by NumPy.
 
 The register of a CRC is linear in its input: the checksum of two pieces is that of the first, moved
 on by the length of the second (a product with a power of x modulo the polynomial), plus that of the

@@ -50,6 +50,8 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     [[0, 1], [4, 9], [16]]
     """
 
+    base: Any = None  # the class of what methods make
+
     def __init__(self, variant_tensor: Any = None, element_spec: Any = None):
         if isinstance(variant_tensor, Stage):
             self.stage: Stage = variant_tensor
@@ -61,7 +63,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     @classmethod
     def of(cls, stage: Stage, *sources: Any) -> Any:
         """The dataset of a stage, with the options of those it is made of."""
-        found = cls(stage)
+        found = cls.base(stage)
         options = [source._options for source in sources if source._options is not None]
         for other in options:
             found._options = other if found._options is None else found._options.merge(other)
@@ -237,7 +239,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return [self._variant_tensor]
 
     def _with_components(self, parts: list) -> Dataset:
-        return dataset_of(parts[0], self.stage.layout, type(self))
+        return dataset_of(parts[0], self.stage.layout, self.base)
 
     def __tf_tracing_type__(self, context: Any) -> Any:
         return DatasetSpec(self.element_spec)
@@ -354,3 +356,4 @@ class DatasetSpec(TypeSpec):
 
 
 Dataset.spec_of_dataset = DatasetSpec  # type: ignore[attr-defined]
+Dataset.base = Dataset

@@ -130,38 +130,51 @@ class Interleave(Stage):
                 None,
                 compose("TW207", "cycle_length and block_length must be greater than zero."),
             )
-        places: list = [None] * cycle
-        here = given = open_places = 0
-        ended = False
 
-        def step() -> tuple:
-            nonlocal here, given, open_places, ended
-            while not ended or open_places:
-                if places[here] is None:
-                    if ended:
-                        here, given = (here + 1) % cycle, 0
-                        continue
-                    try:
-                        (bound,) = call(source())
-                    except End:
-                        ended = True
-                        continue
-                    places[here] = bound.start(run)
-                    open_places += 1
-                try:
-                    found = places[here]()
-                except End:
-                    places[here] = None
-                    open_places -= 1
+        def open_next() -> Next:
+            (bound,) = call(source())
+            return bound.start(run)
+
+        return interleaved(open_next, cycle, block)
+
+
+def interleaved(open_next: Callable[[], Next], cycle: int, block: int) -> Next:
+    """`block` elements of each of `cycle` sources in turn.
+
+    `open_next` opens one more, or raises End; it takes the place of an ended one when the turn of
+    that comes.
+    """
+    places: list = [None] * cycle
+    here = given = open_places = 0
+    ended = False
+
+    def step() -> tuple:
+        nonlocal here, given, open_places, ended
+        while not ended or open_places:
+            if places[here] is None:
+                if ended:
                     here, given = (here + 1) % cycle, 0
                     continue
-                given += 1
-                if given == block:
-                    here, given = (here + 1) % cycle, 0
-                return found
-            raise End
+                try:
+                    places[here] = open_next()
+                except End:
+                    ended = True
+                    continue
+                open_places += 1
+            try:
+                found = places[here]()
+            except End:
+                places[here] = None
+                open_places -= 1
+                here, given = (here + 1) % cycle, 0
+                continue
+            given += 1
+            if given == block:
+                here, given = (here + 1) % cycle, 0
+            return found
+        raise End
 
-        return step
+    return step
 
 
 class Listed(Stage):

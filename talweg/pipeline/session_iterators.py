@@ -353,3 +353,6 @@ class DatasetV1(Dataset):
     def output_classes(self) -> Any:
         """The classes of the elements."""
         return legacy_classes(self.element_spec)
+
+
+DatasetV1.base = DatasetV1

@@ -58,6 +58,8 @@ def row_of(content: Any) -> Callable[[int], Any]:
         return lambda place: _ragged_row(content, place)
     if isinstance(content, SparseTensor):
         return _sparse_rows(content)
+    if content.dtype == object and content.ndim == 1:
+        return lambda place: content[place : place + 1].reshape(())
     return content.__getitem__
 
 

@@ -129,12 +129,24 @@ def _start_computed(rows: Rows) -> Next:
             except Exception:  # raised by the row it belongs to
                 numbers = iter(as_numbers(found).tolist())
                 continue
-            ready = zip(*arrays)
+            ready = zip(*[items_of(array) for array in arrays])
             if size < CHUNK:
                 used = sum([array.nbytes for array in arrays])
                 size = min(CHUNK, max(1, LARGE * len(found) // max(1, used)), 2 * size)
 
     return step
+
+
+def item_of(array: np.ndarray, number: int) -> Any:
+    """array[number]; a string as an array without dimensions, not as bytes."""
+    return array[number : number + 1].reshape(array.shape[1:])
+
+
+def items_of(array: np.ndarray) -> Any:
+    """The rows of an array."""
+    if array.dtype == object and array.ndim == 1:
+        return [item_of(array, number) for number in range(len(array))]
+    return array
 
 
 def rows_of_arrays(arrays: list) -> tuple[Callable[[Any], list], Callable[[int], tuple]]:
@@ -145,6 +157,8 @@ def rows_of_arrays(arrays: list) -> tuple[Callable[[Any], list], Callable[[int],
             return [array[numbers.start : numbers.stop] for array in arrays]
         return [array.take(numbers, axis=0) for array in arrays]
 
+    if any([array.dtype == object and array.ndim == 1 for array in arrays]):
+        return take, lambda number: tuple([item_of(array, number) for array in arrays])
     if len(arrays) == 1:
         (only,) = arrays
         return take, lambda number: (only[number],)

@@ -5,7 +5,10 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.pipeline.session_iterators import DatasetV1 as Dataset
+from talweg.pipeline.file_datasets import FixedLengthRecordDatasetV1 as FixedLengthRecordDataset
 from talweg.pipeline.session_iterators import Iterator as Iterator
+from talweg.pipeline.file_datasets import TFRecordDatasetV1 as TFRecordDataset
+from talweg.pipeline.file_datasets import TextLineDatasetV1 as TextLineDataset
 from talweg.api.data.first_generation import get_output_classes as get_output_classes
 from talweg.api.data.first_generation import get_output_shapes as get_output_shapes
 from talweg.api.data.first_generation import get_output_types as get_output_types

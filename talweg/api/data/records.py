@@ -1,0 +1,150 @@
+"""Datasets of files, and tf.io.TFRecordWriter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core.errors import FailedPreconditionError, compose, type_error
+from talweg.pipeline import file_datasets as classes
+from talweg.pipeline.files import os
+from talweg.pipeline.keeping import path_of
+from talweg.pipeline.records import RecordFile, records_in
+from talweg.pipeline.run import End
+
+export("data.TextLineDataset")(classes.TextLineDataset)
+export("data.TFRecordDataset")(classes.TFRecordDataset)
+export("data.FixedLengthRecordDataset")(classes.FixedLengthRecordDataset)
+export("compat.v1.data.TextLineDataset")(classes.TextLineDatasetV1)
+export("compat.v1.data.TFRecordDataset")(classes.TFRecordDatasetV1)
+export("compat.v1.data.FixedLengthRecordDataset")(classes.FixedLengthRecordDatasetV1)
+
+
+@export("io.TFRecordOptions", "compat.v1.io.TFRecordOptions",
+        "compat.v1.python_io.TFRecordOptions")  # fmt: skip
+class TFRecordOptions:
+    """How a file of records is written: compression ("", "GZIP", "ZLIB") and its level."""
+
+    def __init__(
+        self,
+        compression_type: Any = None,
+        flush_mode: Any = None,
+        input_buffer_size: Any = None,
+        output_buffer_size: Any = None,
+        window_bits: Any = None,
+        compression_level: int | None = None,
+        compression_method: Any = None,
+        mem_level: Any = None,
+        compression_strategy: Any = None,
+    ):
+        self.compression_type = self.get_compression_type_string(compression_type)
+        self.compression_level = -1 if compression_level is None else compression_level
+
+    @classmethod
+    def get_compression_type_string(cls, options: Any) -> str:
+        """'', 'GZIP' or 'ZLIB' for a name, a number (0, 1 = ZLIB, 2 = GZIP) or options."""
+        if not options:
+            return ""
+        if isinstance(options, TFRecordOptions):
+            return options.compression_type
+        names = {0: "", 1: "ZLIB", 2: "GZIP"}
+        return names[options] if options in names else str(options)
+
+
+@export("io.TFRecordWriter", "compat.v1.io.TFRecordWriter", "compat.v1.python_io.TFRecordWriter")
+class TFRecordWriter:
+    """Writes bytes as records of a TFRecord file, which is made anew.
+
+    options: TFRecordOptions, or the kind of compression.  NotFoundError if the folder is not there.
+
+    >>> import pathlib, tempfile
+    >>> import talweg as tf
+    >>> path = str(pathlib.Path(tempfile.mkdtemp(), "two.tfrecord"))
+    >>> with tf.io.TFRecordWriter(path) as writer:
+    ...     writer.write(b"a")
+    ...     writer.write(b"b")
+    >>> list(tf.data.TFRecordDataset(path).as_numpy_iterator())
+    [b'a', b'b']
+    """
+
+    def __init__(self, path: Any, options: Any = None):
+        kind = TFRecordOptions.get_compression_type_string(options)
+        level = options.compression_level if isinstance(options, TFRecordOptions) else -1
+        self._file: RecordFile | None = RecordFile(path_of(path), kind, level)
+
+    def _open(self) -> RecordFile:
+        if self._file is None:
+            raise FailedPreconditionError(
+                None, None, compose("TW209", "Writer not initialized or previously closed")
+            )
+        return self._file
+
+    def write(self, record: Any) -> None:
+        """One more record; TypeError for what is no bytes."""
+        if isinstance(record, str):
+            record = record.encode()
+        if hasattr(record, "numpy"):
+            record = record.numpy()
+        if not isinstance(record, (bytes, bytearray, memoryview)):
+            raise type_error("TW104", f"write: a record is bytes, got {type(record)}")
+        self._open().write(bytes(record))
+
+    def flush(self) -> None:
+        """Let everything be in the file."""
+        self._open().flush()
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            self.close()
+
+
+@export("data.experimental.TFRecordWriter")
+class DatasetWriter:
+    """Writes the elements of a dataset of string scalars to a TFRecord file."""
+
+    def __init__(self, filename: Any, compression_type: Any = None):
+        self._path = path_of(filename)
+        self._kind = TFRecordOptions.get_compression_type_string(compression_type)
+
+    def write(self, dataset: Any) -> None:
+        """Write all elements; TypeError for elements of another kind."""
+        spec = dataset.element_spec
+        if getattr(getattr(spec, "dtype", None), "name", "") != "string" or spec.shape.rank:
+            raise type_error("TW102", f"`dataset` must produce scalar `DT_STRING`, not {spec!r}")
+        step = dataset.bound().start()
+        with TFRecordWriter(self._path, self._kind) as writer:
+            while True:
+                try:
+                    (record,) = step()
+                except End:
+                    return
+                writer.write(record[()])
+
+
+@export("compat.v1.io.tf_record_iterator", "compat.v1.python_io.tf_record_iterator")
+def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+    """The records of a TFRecord file.
+
+    >>> import pathlib, tempfile
+    >>> import talweg.compat.v1 as tf
+    >>> path = str(pathlib.Path(tempfile.mkdtemp(), "one.tfrecord"))
+    >>> with tf.python_io.TFRecordWriter(path) as writer:
+    ...     writer.write(b"a")
+    >>> list(tf.python_io.tf_record_iterator(path))
+    [b'a']
+    """
+    kind = TFRecordOptions.get_compression_type_string(options)
+    return records_in(os.fsdecode(path), kind)

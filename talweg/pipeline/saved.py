@@ -1,0 +1,303 @@
+"""Stages that keep elements in files: cache with a name, save and load, snapshot.
+
+The elements stand in files of records (`records.py`), each as `codec.py` writes it, beside a file
+in JSON that says what they are; that file is written last, so whatever is incomplete is not read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    NotFoundError,
+    compose,
+    value_error,
+)
+from talweg.pipeline.codec import decoded, encoded, spec_from_json, spec_to_json
+from talweg.pipeline.element import Layout
+from talweg.pipeline.function import DataFunction
+from talweg.pipeline.records import RecordFile, records_in
+from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.stage import UNKNOWN, PassOn, Stage
+
+ABOUT = "dataset_spec.json"
+SHARD = "{:08d}.shard"
+
+
+class FileCache(PassOn):
+    """The elements, written to files in the first whole pass and read from these later."""
+
+    name = "_CacheDataset"
+
+    def __init__(self, source: Any, path: str):
+        super().__init__(source)
+        self.path, self.lock = path, f"{path}_0.lockfile"
+        spec_to_json(source.layout.spec)  # TypeError now for what cannot be written
+
+    def rows(self, run: Run) -> None:
+        """None: what was shuffled before must stay as it was."""
+        return
+
+    def start(self, run: Run) -> Next:
+        """Read if everything is there, else compute and write."""
+        step: Any = None
+
+        def first() -> tuple:
+            nonlocal step
+            if step is None:
+                index = Path(f"{self.path}.index")
+                step = self._reading() if index.exists() else self._writing(run)
+            return step()
+
+        return first
+
+    def _reading(self) -> Next:
+        return _records(self.layout, [f"{self.path}.data-00000-of-00001"], "")
+
+    def _writing(self, run: Run) -> Next:
+        if os.path.exists(self.lock):
+            raise AlreadyExistsError(
+                None, None,
+                compose("TW209", f"There appears to be a concurrent caching iterator running - "
+                        f"cache lockfile already exists ('{self.lock}').",
+                        hint="delete the lockfile if you are sure that nobody writes this cache"),
+            )  # fmt: skip
+        source = self.inputs[0].start(run)
+        writer = _CacheWriter(self.path, self.lock)
+        layout = self.layout
+
+        def step() -> tuple:
+            try:
+                flat = source()
+            except End:
+                writer.finish(layout)
+                raise
+            writer.write(encoded(layout, flat))
+            return flat
+
+        return step
+
+
+class _CacheWriter:
+    """The files of a cache under construction; they go if nobody finishes them."""
+
+    def __init__(self, path: str, lock: str):
+        self.path, self.lock = path, lock
+        Path(lock).write_text("")
+        self.file: Any = RecordFile(f"{path}.data-00000-of-00001")
+        self.count = 0
+
+    def write(self, data: bytes) -> None:
+        """One more element."""
+        self.file.write(data)
+        self.count += 1
+
+    def finish(self, layout: Layout) -> None:
+        """Everything is there."""
+        if self.file is None:
+            return
+        self.file.close()
+        self.file = None
+        about = {"spec": spec_to_json(layout.spec), "count": self.count}
+        _write_json(Path(f"{self.path}.index"), about)
+        os.remove(self.lock)
+
+    def __del__(self) -> None:
+        if getattr(self, "file", None) is not None:
+            self.file.close()
+            for path in (self.lock, f"{self.path}.data-00000-of-00001"):
+                if os.path.exists(path):
+                    os.remove(path)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(value))
+    os.replace(part, path)
+
+
+def _records(layout: Layout, paths: list[str], compression: str) -> Next:
+    """The elements in files of records, one file after the other."""
+    waiting = list(paths)
+    source: Any = iter(())
+
+    def step() -> tuple:
+        nonlocal source
+        while True:
+            for data in source:
+                return decoded(layout, data)
+            if not waiting:
+                raise End
+            source = records_in(waiting.pop(0), compression)
+
+    return step
+
+
+# -- saved datasets
+
+
+def kind_of_compression(compression: Any) -> str:
+    """'' or 'GZIP' for what users may ask for; ValueError for another."""
+    found = {None: "", "": "", "NONE": "", "AUTO": "", "GZIP": "GZIP", "SNAPPY": "GZIP"}
+    if compression not in found:
+        raise value_error("TW207", f"compression {compression!r}", "None, 'GZIP' or 'AUTO'")
+    return found[compression]
+
+
+def save(
+    bound: Any, layout: Layout, path: str, compression: str, shard: DataFunction | None
+) -> None:
+    """Write all elements into a new run below `path`, in the shards that a function says."""
+    run = uuid.uuid4().hex[:16]
+    folder = Path(path) / run
+    files: dict[int, RecordFile] = {}
+    choose = None if shard is None else shard.run_with(Run({}, None))
+    spec, count = spec_to_json(layout.spec), 0
+    step = bound.start()
+    try:
+        while True:
+            try:
+                flat = step()
+            except End:
+                break
+            which = 0 if choose is None else int(choose(flat)[0])
+            if which not in files:
+                place = folder / SHARD.format(which)
+                place.mkdir(parents=True, exist_ok=True)
+                files[which] = RecordFile(str(place / "00000000.snapshot"), compression)
+            files[which].write(encoded(layout, flat))
+            count += 1
+    finally:
+        for file in files.values():
+            file.close()
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {"spec": spec, "count": count, "run": run, "compression": compression,
+             "shards": sorted(files)}  # fmt: skip
+    _write_json(Path(path) / ABOUT, about)
+
+
+def about(path: str) -> dict:
+    """What is known of a saved dataset; NotFoundError if there is none."""
+    try:
+        return json.loads((Path(path) / ABOUT).read_text())
+    except OSError:
+        text = compose("TW209", f"Could not find a saved dataset at {path}: no {ABOUT}")
+        raise NotFoundError(None, None, text) from None
+
+
+class Saved(Stage):
+    """The elements of one shard of a saved dataset, or of several, in turn if `all_shards`."""
+
+    name = "_LoadDataset"
+
+    def __init__(self, path: str, found: dict, layout: Layout, shards: list[int]):
+        super().__init__(layout)
+        self.count = found["count"] if shards == found["shards"] else UNKNOWN
+        folder = Path(path) / found["run"]
+        self.paths = [str(folder / SHARD.format(n) / "00000000.snapshot") for n in shards]
+        self.compression = found["compression"]
+
+    def size(self, run: Run) -> int:
+        """How many were saved."""
+        return self.count
+
+    def start(self, run: Run) -> Next:
+        """Read; an element of each shard in turn."""
+        steps = [_records(self.layout, [path], self.compression) for path in self.paths]
+        here = 0
+
+        def step() -> tuple:
+            nonlocal here
+            while steps:
+                here %= len(steps)
+                try:
+                    found = steps[here]()
+                except End:
+                    steps.pop(here)
+                    continue
+                here += 1
+                return found
+            raise End
+
+        return step
+
+
+def load_layout(found: dict, element_spec: Any) -> Layout:
+    """The layout of a saved dataset; ValueError if the one given does not fit."""
+    own = Layout(spec_from_json(found["spec"]))
+    if element_spec is None:
+        return own
+    given = Layout(element_spec)
+    fits = len(own.flat) == len(given.flat) and all(
+        [one.is_compatible_with(other) for one, other in zip(own.flat, given.flat)]
+    )
+    if not fits:
+        raise value_error(
+            "TW208",
+            f"load: element_spec {element_spec!r} does not fit {own.spec!r}, as saved",
+        )
+    return given
+
+
+class Snapshot(PassOn):
+    """The elements, saved in the first whole pass and read from files ever after."""
+
+    name = "_SnapshotDataset"
+
+    def __init__(self, source: Any, path: str, compression: str, shard: DataFunction | None):
+        super().__init__(source)
+        self.path, self.compression, self.shard = path, compression, shard
+        spec_to_json(source.layout.spec)
+
+    def rows(self, run: Run) -> None:
+        """None: what was shuffled before must stay as it was."""
+        return
+
+    def start(self, run: Run) -> Next:
+        """Read what is there; else save it first."""
+        step: Any = None
+
+        def first() -> tuple:
+            nonlocal step
+            if step is None:
+                if not (Path(self.path) / ABOUT).exists():
+                    source = _Within(self.inputs[0], run)
+                    save(source, self.layout, self.path, self.compression, self.shard)
+                found = about(self.path)
+                layout = load_layout(found, self.layout.spec)
+                step = Saved(self.path, found, layout, found["shards"]).start(run)
+            return step()
+
+        return first
+
+
+class _Within:
+    """A stage within a pass, begun like a dataset."""
+
+    def __init__(self, stage: Any, run: Run):
+        self.stage, self.run = stage, run
+
+    def start(self) -> Next:
+        return self.stage.start(self.run)
+
+
+def shard_function(function: Callable[..., Any] | None, layout: Layout) -> DataFunction | None:
+    """The traced function that says which shard an element belongs to."""
+    if function is None:
+        return None
+    found = DataFunction(function, [layout], "shard_func")
+    spec: Any = found.layout.spec
+    if getattr(spec, "dtype", None) is None or spec.dtype.numpy_dtype != np.int64:
+        raise InvalidArgumentError(
+            None, None, compose("TW102", f"`shard_func` must return an int64 scalar, got {spec!r}")
+        )
+    return found
