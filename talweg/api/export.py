@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from talweg.core import dispatch
+from talweg.core.provenance import note_wrapper
 from talweg.core.value import OPERATIONS
 
 EXPORTS: dict[str, Any] = {}
@@ -39,6 +40,7 @@ def graph_aware(function: Any) -> Any:
         return function(*args, **kwargs)
 
     call.in_eager_mode = function  # type: ignore[attr-defined]
+    note_wrapper(call.__code__)
     return call
 
 

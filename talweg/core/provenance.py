@@ -14,6 +14,7 @@ from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 Origin = tuple[CodeType, int]
+getframe = sys._getframe
 
 
 class Derived(tuple):
@@ -43,22 +44,24 @@ class Derived(tuple):
 
 WRAPPERS = ("call", "call_in_graph")  # what exported functions are wrapped in
 
-_inner_files: dict[str, bool] = {}
+inner_files: dict[str, bool] = {}  # by file name: whether it belongs to talweg
+_wrapper: CodeType | None = None  # the code of what exported functions are wrapped in
+_depths: dict[Any, int] = {}  # by primitive: how far out the wrapper was found
 
 
 def is_inner(filename: str) -> bool:
     """Whether a source file belongs to talweg itself (or to the import machinery)."""
-    known = _inner_files.get(filename)
+    known = inner_files.get(filename)
     if known is None:
         known = filename.startswith(ROOT) or filename.startswith("<frozen")
-        _inner_files[filename] = known
+        inner_files[filename] = known
     return known
 
 
 def user_origin(depth: int = 1) -> Origin | None:
     """The innermost frame outside talweg, looking outward from `depth` frames up."""
     frame = sys._getframe(depth)
-    inner = _inner_files
+    inner = inner_files
     while frame is not None:
         code = frame.f_code
         known = inner.get(code.co_filename)
@@ -68,6 +71,45 @@ def user_origin(depth: int = 1) -> Origin | None:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
+
+
+def note_wrapper(code: CodeType) -> None:
+    """Exported functions are wrapped in this code (called by `api/export.py`)."""
+    global _wrapper
+    _wrapper = code
+
+
+def origin_of_call(prim: Any) -> Origin | None:
+    """The user's line, for a recorder that `dispatch.bind` shows an application of `prim`.
+
+    To look at a frame costs as much as a tenth of a small operation, so the frames of talweg are
+    stepped over where the one that stands right below the user's, that of the wrapper of exported
+    functions, is found where it was for this primitive before.  It is looked for only so far
+    inward that nothing between can be the user's: a function of his that talweg calls.
+    """
+    frame: FrameType | None = getframe(_depths.get(prim, 4))
+    if frame.f_code is _wrapper:  # type: ignore[union-attr]
+        frame = frame.f_back  # type: ignore[union-attr]
+        code = frame.f_code  # type: ignore[union-attr]
+        if not inner_files.get(code.co_filename, True):
+            return code, frame.f_lasti  # type: ignore[union-attr]
+    depth, frame = 3, getframe(3)
+    while frame is not None and is_inner(frame.f_code.co_filename):
+        if frame.f_code is _wrapper and depth <= 6 and hasattr(prim, "known"):
+            _depths[prim] = depth  # of a primitive, not of one call of a user's function
+        depth, frame = depth + 1, frame.f_back
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def origin_of_operator() -> Origin | None:
+    """The user's line, for a recorder that is shown an operator used by talweg itself."""
+    frame: FrameType | None = getframe(4)
+    if frame.f_code is _wrapper:  # type: ignore[union-attr]
+        frame = frame.f_back  # type: ignore[union-attr]
+        code = frame.f_code  # type: ignore[union-attr]
+        if not inner_files.get(code.co_filename, True):
+            return code, frame.f_lasti  # type: ignore[union-attr]
+    return user_origin(3)
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

@@ -11,12 +11,14 @@ from typing import Any
 
 from talweg.core.provenance import Origin
 from talweg.doctor import absent_breaks, absent_unused
-from talweg.doctor.absent_flow import Flow, Walker, needed_for
+from talweg.doctor.absent_flow import Flow, Walker
 from talweg.doctor.absent_source import Program
 from talweg.doctor.absent_words import Words, value_text
 from talweg.doctor.explanation import Explanation, Step
 from talweg.doctor.findings import Place
 from talweg.transform.absent import Evidence
+
+KEPT = 50  # operations at either end of a path that are told
 
 
 class Case:
@@ -94,7 +96,14 @@ class Case:
     def steps(self, numbers: list[int], role: str = "connected", flow: Flow | None = None) -> tuple:
         """The operations with these numbers as steps of a path."""
         operations = (flow or self.flow).operations
-        return tuple([self.step(operations[number], role) for number in numbers])
+        if len(numbers) <= 2 * KEPT:
+            return tuple([self.step(operations[number], role) for number in numbers])
+        between = Step(f"... {len(numbers) - 2 * KEPT} more ...", role=role)
+        first, last = (
+            self.steps(numbers[:KEPT], role, flow),
+            self.steps(numbers[-KEPT:], role, flow),
+        )
+        return (*first, between, *last)
 
     def step(self, operation: tuple, role: str = "connected", place: int = 0) -> Step:
         """An operation as a step of a path; `place` says which of its results leads on."""
@@ -212,7 +221,6 @@ def connected(case: Case) -> Explanation | None:
     if custom is not None:
         return custom
     path = case.steps(case.flow.path_to(best[0]))
-    needed_for(case.flow, best)
     return case.answer("connected", "", "the path is connected", path=path)
 
 

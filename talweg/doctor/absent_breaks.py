@@ -19,10 +19,9 @@ def broken(case: Case) -> Explanation | None:
     """An operation between source and target has no derivative."""
     if not case.reached:
         return None
-    found = breaks_before(case.flow, [key for key in case.targets if key in case.flow.level])
-    if not found:
-        return None
-    return explained_break(case, found[0], found[1:])
+    onward = needed_for(case.flow, case.targets)
+    found = breaks_before(case.flow, case.targets, onward)
+    return explained_break(case, found[0], found[1:], onward) if found else None
 
 
 def custom_break(case: Case) -> Explanation | None:
@@ -31,10 +30,11 @@ def custom_break(case: Case) -> Explanation | None:
     if not found:
         return None
     onward = needed_for(case.flow, case.targets)
-    return next((explained_break(case, one, []) for one in found if one.result in onward), None)
+    on_the_way = [one for one in found if one.result in onward]
+    return explained_break(case, on_the_way[0], [], onward) if on_the_way else None
 
 
-def explained_break(case: Case, first: Break, others: list[Break]) -> Explanation:
+def explained_break(case: Case, first: Break, others: list[Break], onward: dict) -> Explanation:
     """The explanation of a break, with the way to it and from it on."""
     flow = case.flow
     path = list(case.steps(flow.path_to(first.operand)))
@@ -45,7 +45,6 @@ def explained_break(case: Case, first: Break, others: list[Break]) -> Explanatio
         flow_at, at = at.inside[0]
         path += [*outer[-1:], *case.steps(flow_at.path_to(at.operand), flow=flow_at)]
     breaking = step_in(case, flow_at, at, "break")
-    onward = needed_for(flow, case.targets)
     beyond = case.steps(way_on(onward, first.result), "after")
     kind, code, verdict, remedy = _cause(at)
     lines = [breaking.place, *[step.place for step in outer]]

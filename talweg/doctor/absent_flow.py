@@ -80,13 +80,43 @@ class Walker:
     # -- lists of operations
 
     def over_records(self, records: list, sources: Iterable[Any]) -> Flow:
-        """The flow from recorded values over the records of a tape or graph."""
-        operations = []
+        """The flow from recorded values over the records of a tape or graph.
+
+        Most operations of a long tape have one result and a derivative by every operand; they are
+        dealt with here, the others in `_step`.  Those that are not reached are left out.
+        """
+        level = {id(source): SMOOTH for source in sources}
+        flow = Flow([], level, sources=frozenset(level))
+        parent, operations, cuts = flow.parent, flow.operations, self._cuts
+        plain: dict[int, bool] = {}
         for prim, operands, results, params, origin in records:
-            several = results if type(results) is tuple else (results,)
-            operations.append((prim, [id(x) for x in operands], [id(z) for z in several], params,
-                               origin, several))  # fmt: skip
-        return self.over(operations, {id(source): SMOOTH for source in sources})
+            keys = [id(operand) for operand in operands]
+            best = feeder = 0
+            for key in keys:
+                reached = level.get(key)
+                if reached is not None and reached > best:
+                    best, feeder = reached, key
+            if not best:
+                continue
+            number = len(operations)
+            if type(results) is not tuple:
+                key = id(results)
+                operation = (prim, keys, (key,), params, origin, (results,))
+                operations.append(operation)
+                easy = plain.get(id(prim))
+                if easy is None:
+                    easy = plain[id(prim)] = is_easy(prim)
+                smooth = easy and (prim.keeps_dtype or results.dtype.is_differentiable)
+                if smooth and key not in cuts and key not in level:
+                    level[key] = best
+                    parent[key] = number, feeder
+                    continue
+            else:
+                several = [id(result) for result in results]
+                operation = (prim, keys, several, params, origin, results)
+                operations.append(operation)
+            self._step(flow, number, operation, [level.get(key, 0) for key in keys])
+        return flow
 
     def over(self, operations: list[Operation], start: dict[Any, int]) -> Flow:
         """The flow from the keys of `start` over operations in order."""
@@ -242,6 +272,12 @@ class Walker:
         return known
 
 
+def is_easy(prim: Any) -> bool:
+    """Whether a result of the primitive is reached as well as its best operand."""
+    special = prim.name in ("update_variable", "with_rule")
+    return not (special or prim.no_gradient or getattr(prim, "returned_none", None) is not None)
+
+
 def key_of(node: Any) -> Any:
     """The key of a node: the result of the operation it is."""
     if node.prim.name == "item":
@@ -267,17 +303,17 @@ def operations_of(nodes: Iterable[Any]) -> list[Operation]:
 
 def needed_for(flow: Flow, targets: Iterable[Any]) -> dict[Any, tuple[int, Any] | None]:
     """The reached keys that the targets depend on, with the operation and result that lead on."""
-    onward: dict[Any, tuple[int, Any] | None] = {
-        key: None for key in targets if key in flow.level
-    }  # fmt: skip
-    for number in range(len(flow.operations) - 1, -1, -1):
-        _, operands, keys, *_ = flow.operations[number]
-        through = next((key for key in keys if key in onward), None)
-        if through is None:
-            continue
-        for key in operands:
-            if key in flow.level:
-                onward.setdefault(key, (number, through))
+    level = flow.level
+    onward: dict[Any, tuple[int, Any] | None] = {key: None for key in targets if key in level}
+    number = len(flow.operations)
+    for operation in reversed(flow.operations):
+        number -= 1
+        for through in operation[2]:
+            if through in onward:
+                for key in operation[1]:
+                    if key in level and key not in onward:
+                        onward[key] = number, through
+                break
     return onward
 
 
@@ -291,9 +327,10 @@ def way_on(onward: dict, key: Any) -> list[int]:
     return numbers
 
 
-def breaks_before(flow: Flow, targets: list[Any]) -> list[Break]:
+def breaks_before(flow: Flow, targets: list[Any], onward: dict | None = None) -> list[Break]:
     """The breaks on the way to the targets: those from which a gradient would come back first."""
-    onward = needed_for(flow, targets)
+    if onward is None:
+        onward = needed_for(flow, targets)
     breaks = [found for found in flow.breaks if found.result in onward]
     if len(breaks) < 2:
         return breaks

@@ -235,8 +235,9 @@ def _shortened(steps: tuple[Step, ...]) -> list[Step]:
     """The steps, those in the middle of a long way replaced by their number."""
     if len(steps) <= SHOWN:
         return list(steps)
-    left_out = len(steps) - SHOWN + 1
     half = (SHOWN - 1) // 2
+    more = [int(step.name.split()[1]) - 1 for step in steps if step.name.startswith("...")]
+    left_out = len(steps) - SHOWN + 1 + sum(more)
     between = Step(f"... {left_out} more ...", role=steps[half].role)
     return [*steps[:half], between, *steps[len(steps) - (SHOWN - 1 - half) :]]
 

@@ -7,19 +7,27 @@ explained by the operation that blocks it.
 
 from __future__ import annotations
 
-import enum
 import logging
+import sys
 from typing import Any
 
 import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
-from talweg.core.provenance import user_entry, user_frame, user_origin
+from talweg.core.provenance import (
+    inner_files,
+    origin_of_call,
+    origin_of_operator,
+    user_entry,
+    user_frame,
+    user_origin,
+)
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager.absence import evidence_of, remember
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.tensor import EagerTensor, wrap
+from talweg.eager.tensor import NO_PARAMS, EagerTensor, wrap
+from talweg.eager.unconnected import UnconnectedGradients
 from talweg.eager.variable import Variable, variable_of
 from talweg.graph import structure
 from talweg.prims.arithmetic import zeros_of
@@ -27,27 +35,7 @@ from talweg.transform.absent import Notes
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import accumulate, densify
 
-
-class UnconnectedGradients(enum.Enum):
-    """What the gradient is where there is no path: `None`, zeros, or an error that explains."""
-
-    NONE = "none"
-    ZERO = "zero"
-    ERROR = "error"
-
-    @classmethod
-    def of(cls, value: Any) -> UnconnectedGradients:
-        """`value` (one of these, or its name) as one of these; ValueError if it is none."""
-        if type(value) is cls:
-            return value
-        try:
-            return cls(str(value).lower())
-        except ValueError:
-            raise value_error(
-                "TW207",
-                f"Unknown value for unconnected_gradients: {value!r}",
-                "tf.UnconnectedGradients.NONE, ZERO or ERROR",
-            ) from None
+getframe = sys._getframe
 
 
 class GradientTape(dispatch.Recorder):
@@ -124,7 +112,16 @@ class GradientTape(dispatch.Recorder):
             else:
                 self._made.add(id(results))
             return
-        self._records.append((prim, operands, results, params, user_origin(3)))  # type: ignore
+        if params is NO_PARAMS:  # an operator: in line, since it is done so often
+            frame = getframe(2)
+            code = frame.f_code
+            if inner_files.get(code.co_filename, True):
+                origin = origin_of_operator()
+            else:
+                origin = code, frame.f_lasti
+        else:
+            origin = origin_of_call(prim)
+        self._records.append((prim, operands, results, params, origin))  # type: ignore
         if type(results) is tuple:
             watched.update(map(id, results))
         else:

@@ -213,7 +213,7 @@ _new = object.__new__
 FLOATS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8", "c8", "c16"))
 REALS = frozenset(np.dtype(name) for name in ("f2", "f4", "f8"))
 NUMBERS = FLOATS | frozenset(np.dtype(kind + size) for kind in "iu" for size in "1248")
-_NO_PARAMS: dict = {}
+NO_PARAMS: dict = {}  # this very one: the operators below, called by whoever wrote them
 _COMMON = np.dtype("f4")  # spares the most frequent dtype a look-up
 
 
@@ -246,9 +246,9 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
                 return OPERATIONS[operation](self, other)
             if state.busy:
                 if state.observer is not None:
-                    state.observer.applied(prim, (self, other), result, _NO_PARAMS)
+                    state.observer.applied(prim, (self, other), result, NO_PARAMS)
                 for recorder in context.recorders:
-                    recorder.record(prim, (self, other), result, _NO_PARAMS)
+                    recorder.record(prim, (self, other), result, NO_PARAMS)
             return result
         return OPERATIONS[operation](self, other)
 
@@ -265,9 +265,9 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
                 return OPERATIONS[operation](other, self)
             if state.busy:
                 if state.observer is not None:
-                    state.observer.applied(prim, (other, self), result, _NO_PARAMS)
+                    state.observer.applied(prim, (other, self), result, NO_PARAMS)
                 for recorder in context.recorders:
-                    recorder.record(prim, (other, self), result, _NO_PARAMS)
+                    recorder.record(prim, (other, self), result, NO_PARAMS)
             return result
         return OPERATIONS[operation](other, self)
 
