@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from talweg.api.export import V1, look_up, shared_with_v1
 from talweg.api.table import TABLE
 from talweg.command.launch import FINE, FOUND, first_uses
-from talweg.command.names import absent, describe, resolve
+from talweg.command.names import KERAS, absent, describe, resolve
 from talweg.command.program import UsageError, find
 from talweg.command.uses import Use, read
 
@@ -96,6 +96,8 @@ def found(words: list[str], options: argparse.Namespace) -> list[dict]:
 
 def summary(name: str) -> str:
     """The first sentence of what an object says of itself."""
+    if name.removeprefix(V1).split(".")[0] in KERAS:
+        return "Keras, running on talweg"  # not looked up: that would load it
     try:
         value = look_up(name)
     except (AttributeError, ImportError):

@@ -6,6 +6,8 @@ A setting holds for a process (TALWEG_EXECUTOR=llvm python program.py), or in a 
 examples:
   talweg settings
   TALWEG_THREADS=1 talweg settings --json
+
+exit status: 0 fine, 2 a variable holds what its setting cannot have.
 """
 
 from __future__ import annotations

@@ -38,8 +38,11 @@ from talweg.graph.subgraph import Body
 def to_text(body: Body, name: str = "main") -> str:
     """A body, and the bodies it uses, as text; ValueError for parameters that have no text."""
     writer = _Writer()
-    writer.body(body, name)
+    writer.body(body, _SIGNS.sub("_", name))  # that of a lambda is no word
     return "\n".join(writer.lines) + "\n"
+
+
+_SIGNS = re.compile(r"[^A-Za-z0-9_]")
 
 
 class _Writer:
@@ -102,7 +105,7 @@ class _Writer:
     def nested(self, body: Body) -> str:
         name = self.names.get(id(body))
         if name is None:
-            name = plain = re.sub(r"[^A-Za-z0-9_]", "_", body.name)
+            name = plain = _SIGNS.sub("_", body.name)
             number = 0
             while name in self.used:
                 number += 1
