@@ -250,6 +250,7 @@ from talweg.api.array.counting import unravel_index as unravel_index
 from talweg.api.array.joining import unstack as unstack
 variant: DType
 from talweg.api.autodiff import vectorized_map as vectorized_map
+from talweg.api.debugging_gradients import watch_gradients as watch_gradients
 from talweg.api.array.gathering import where as where
 from talweg.api.control import while_loop as while_loop
 from talweg.api.array.creating import zeros as zeros

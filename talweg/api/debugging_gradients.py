@@ -8,6 +8,7 @@ from typing import Any
 from talweg.api.export import export
 from talweg.api.v1.whole_calls import as_it_is
 from talweg.doctor.check_gradients import GradientCheck, check
+from talweg.doctor.watch import GradientWatch
 
 
 @export("check_gradients")
@@ -42,3 +43,27 @@ def check_gradients(
     'jump'
     """
     return check(f, args, variables, directions, tolerance, near, seed, float64)
+
+
+@export("watch_gradients")
+@as_it_is
+def watch_gradients(variables: Any, every: int = 1) -> GradientWatch:
+    """A watch over the gradients of variables, step by step, with a verdict and a picture.
+
+    Inside `with watch:` it sees what tapes give, also in functions traced meanwhile; elsewhere it
+    is told by `watch.record(gradients)`.  It keeps norms, the ratio of each update to the weights,
+    and which units (along the last axis) ever had a gradient; of every `every`-th step.
+    `watch.report()` has a row for each variable and the worst verdict: not finite, exploding, no
+    gradient, dead, vanishing, large steps, fine.  `watch.plot("gradients.svg")` draws it.
+
+    >>> import talweg as tf
+    >>> w = tf.Variable([1.0, 2.0], name="w")
+    >>> with tf.watch_gradients([w]) as watch:
+    ...     for _ in range(5):
+    ...         with tf.GradientTape() as tape:
+    ...             loss = tf.reduce_sum(tf.square(w))
+    ...         _ = w.assign_sub(0.01 * tape.gradient(loss, w))
+    >>> watch.report().verdict
+    'fine'
+    """
+    return GradientWatch(variables, every)

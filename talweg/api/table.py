@@ -1899,6 +1899,7 @@ TABLE: dict[str, str] = {
     "version.GRAPH_DEF_VERSION_MIN_CONSUMER": "talweg.api.tensors",
     "version.GRAPH_DEF_VERSION_MIN_PRODUCER": "talweg.api.tensors",
     "version.VERSION": "talweg.api.tensors",
+    "watch_gradients": "talweg.api.debugging_gradients",
     "where": "talweg.api.array.gathering",
     "while_loop": "talweg.api.control",
     "zeros": "talweg.api.array.creating",
