@@ -155,6 +155,7 @@ Igamma: Any
 IgammaGradA: Any
 Igammac: Any
 Imag: Any
+from talweg.api.image.projecting import projective_transform as ImageProjectiveTransformV3
 InTopK: Any
 InTopKV2: Any
 InplaceAdd: Any

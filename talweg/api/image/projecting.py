@@ -1,0 +1,146 @@
+"""Projective transforms of images: ImageProjectiveTransformV3.
+
+The colour at row y and column x of the result is that of the image at ((a x + b y + c) / k,
+(d x + e y + f) / k) with k = g x + h y + 1, where a to h are the eight numbers of the transform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array.clipping import clip_by_value
+from talweg.api.array.creating import ones_like
+from talweg.api.array.gathering import gather_nd, where
+from talweg.api.array.joining import stack
+from talweg.api.array.operands import integer_vector
+from talweg.api.array.sequences import range_ as sequence
+from talweg.api.export import export
+from talweg.api.math.comparison import equal, greater, less, logical_and, logical_or
+from talweg.api.math.rounding import floor
+from talweg.api.tensors import cast
+from talweg.core.dtypes import float32, int32
+from talweg.core.errors import invalid
+from talweg.prims import layout
+
+
+@export("raw_ops.ImageProjectiveTransformV3")
+def projective_transform(
+    images: Any,
+    transforms: Any,
+    output_shape: Any,
+    fill_value: Any,
+    interpolation: str,
+    fill_mode: str = "CONSTANT",
+    name: str | None = None,
+) -> Any:
+    """Each image [batch, height, width, channels] transformed by its row of transforms [batch, 8].
+
+    One row serves all.  interpolation "NEAREST" or "BILINEAR"; fill_mode says what lies outside:
+    "CONSTANT" (`fill_value`), "REFLECT", "WRAP" or "NEAREST".
+
+    >>> import talweg as tf
+    >>> x = tf.reshape(tf.range(3.0), [1, 1, 3, 1])
+    >>> tf.raw_ops.ImageProjectiveTransformV3(images=x, transforms=[[1.0, 0, 1, 0, 1, 0, 0, 0]],
+    ...     output_shape=[1, 3], fill_value=9.0, interpolation="NEAREST").numpy().ravel().tolist()
+    [1.0, 2.0, 9.0]
+    """
+    x, t = tensor(images), cast(transforms, float32)
+    if x.ndim != 4 or t.ndim != 2 or t.dims[1] != 8:
+        raise invalid(
+            "TW203",
+            f"images of shape {x.dims}, transforms of shape {t.dims}",
+            "[batch, height, width, channels] and [batch or 1, 8]",
+        )
+    if fill_mode not in FOLDS or interpolation not in ("NEAREST", "BILINEAR"):
+        raise invalid("TW207", f"fill_mode {fill_mode!r}, interpolation {interpolation!r}")
+    rows, columns = integer_vector(output_shape, "ImageProjectiveTransformV3", "output_shape")
+    column = cast(sequence(columns), float32)[None, None, :]
+    row = cast(sequence(rows), float32)[None, :, None]
+    a, b, c, d, e, f, g, h = [t[:, k, None, None] for k in range(8)]
+    k = g * column + h * row + 1.0
+    nowhere = equal(k, 0.0)
+    k = where(nowhere, ones_like(k), k)
+    height, width = cast(tensor(x.dims[1]), float32), cast(tensor(x.dims[2]), float32)
+    across = FOLDS[fill_mode]((a * column + b * row + c) / k, width)
+    down = FOLDS[fill_mode]((d * column + e * row + f) / k, height)
+    fill = cast(fill_value, x.dtype)
+    outside = logical_or(nowhere, False)
+    size = (x.dims[0], rows, columns)
+    across, down = (layout.broadcast_to(part, shape=size) for part in (across, down))
+    pick = _picker(x, fill, height, width)
+    found = _nearest(pick, down, across) if interpolation == "NEAREST" else _bilinear(
+        pick, down, across, x.dtype
+    )  # fmt: skip
+    return where(layout.broadcast_to(outside, shape=size)[..., None], fill, found)
+
+
+def _picker(x: Any, fill: Any, height: Any, width: Any) -> Callable[[Any, Any], Any]:
+    """The colours at whole rows and columns; `fill` outside the image."""
+    batch = sequence(x.dims[0])[:, None, None]
+
+    def pick(down: Any, across: Any) -> Any:
+        inside = logical_and(
+            logical_and(greater(down, -0.5), less(down, height - 0.5)),
+            logical_and(greater(across, -0.5), less(across, width - 0.5)),
+        )
+        row = cast(clip_by_value(down, 0.0, height - 1.0), int32)
+        column = cast(clip_by_value(across, 0.0, width - 1.0), int32)
+        image = layout.broadcast_to(batch, shape=row.dims)
+        found = gather_nd(x, stack([image, row, column], axis=-1))
+        return where(inside[..., None], found, fill)
+
+    return pick
+
+
+def _round(x: Any) -> Any:
+    """The nearest whole number, halves away from zero."""
+    return where(less(x, 0.0), -floor(0.5 - x), floor(x + 0.5))
+
+
+def _nearest(pick: Callable, down: Any, across: Any) -> Any:
+    return pick(_round(down), _round(across))
+
+
+def _bilinear(pick: Callable, down: Any, across: Any, dtype: Any) -> Any:
+    above, left = floor(down), floor(across)
+    low, right = (down - above)[..., None], (across - left)[..., None]
+
+    def row(at: Any) -> Any:
+        first, second = (cast(pick(at, left + step), float32) for step in (0.0, 1.0))
+        return first * (1.0 - right) + second * right
+
+    return cast(row(above) * (1.0 - low) + row(above + 1.0) * low, dtype)
+
+
+def _truncated(x: Any) -> Any:
+    return where(less(x, 0.0), -floor(-x), floor(x))
+
+
+def _reflected(x: Any, size: Any) -> Any:
+    """d c b a | a b c d | d c b a."""
+    period = 2.0 * size
+    lower = where(less(x, period), period * _truncated(-x / period) + x, x)
+    lower = where(less(lower, -size), lower + period, -lower - 1.0)
+    upper = x - period * _truncated(x / period)
+    upper = where(less(upper, size), upper, period - upper - 1.0)
+    inner = where(greater(x, size - 1.0), upper, x)
+    return clip_by_value(where(less(x, 0.0), lower, inner), 0.0, size - 1.0)
+
+
+def _wrapped(x: Any, size: Any) -> Any:
+    """a b c d | a b c d | a b c d."""
+    last = where(less(size, 1.5), ones_like(size), size - 1.0)
+    lower = x + size * (_truncated(-x / last) + 1.0)
+    upper = x - size * _truncated(x / last)
+    inner = where(greater(x, size - 1.0), upper, x)
+    return clip_by_value(where(less(x, 0.0), lower, inner), 0.0, size - 1.0)
+
+
+FOLDS: dict[str, Callable[[Any, Any], Any]] = {
+    "CONSTANT": lambda x, size: x,
+    "REFLECT": _reflected,
+    "WRAP": _wrapped,
+    "NEAREST": lambda x, size: clip_by_value(x, 0.0, size - 1.0),
+}

@@ -1,0 +1,131 @@
+"""tf.image.resize and its kin: rows and columns of images made longer or shorter."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.array.gathering import gather
+from talweg.api.array.rearranging import pad
+from talweg.api.array.shapes import expand_dims, squeeze
+from talweg.api.export import export
+from talweg.api.image import weights
+from talweg.api.linalg.einsum import einsum
+from talweg.core.dtypes import float32
+from talweg.core.errors import value_error
+from talweg.eager.convert import convert_to_tensor
+from talweg.prims import arithmetic
+
+
+@export("image.ResizeMethod")
+class ResizeMethod:
+    """The methods of `tf.image.resize`.
+
+    >>> import talweg as tf
+    >>> tf.image.ResizeMethod.BICUBIC
+    'bicubic'
+    """
+
+    BILINEAR = "bilinear"
+    NEAREST_NEIGHBOR = "nearest"
+    BICUBIC = "bicubic"
+    AREA = "area"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    GAUSSIAN = "gaussian"
+    MITCHELLCUBIC = "mitchellcubic"
+
+
+@export("image.resize")
+def resize(
+    images: Any,
+    size: Any,
+    method: str = ResizeMethod.BILINEAR,
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Images with `size` rows and columns.
+
+    images [height, width, channels] or [batch, height, width, channels]; the result is float32,
+    but "nearest" keeps the dtype.  `antialias` widens the filters
+    where images shrink; `preserve_aspect_ratio` takes the largest size that fits into `size`.
+    ValueError for other ranks, sizes or methods.
+
+    >>> import talweg as tf
+    >>> tf.image.resize(tf.constant([[[0.0], [4.0]]]), [1, 4])[0, :, 0].numpy().tolist()
+    [0.0, 1.0, 3.0, 4.0]
+    """
+    x = tensor(images)
+    if x.ndim not in (3, 4):
+        raise value_error("TW203", f"'images' of shape {x.dims}", "either 3 or 4 dimensions")
+    if method not in (*weights.KERNELS, "nearest", "area"):
+        raise value_error("TW207", f"Resize method is not implemented: {method}")
+    single = x.ndim == 3
+    x = expand_dims(x, 0) if single else x
+    height, width = (operator.index(n) for n in x.dims[1:3])
+    rows, columns = _size(size)
+    if preserve_aspect_ratio:
+        scale = min(np.float32(rows) / height, np.float32(columns) / width)
+        rows, columns = (max(1, int(np.rint(scale * n))) for n in (height, width))
+    x = _resized(x, (height, width), (rows, columns), method, antialias)
+    return squeeze(x, [0]) if single else x
+
+
+def _size(size: Any) -> tuple[int, int]:
+    """Rows and columns; ValueError for anything but two positive numbers."""
+    given = size if isinstance(size, (list, tuple)) else list(tensor(size).numpy().reshape(-1))
+    if len(given) != 2:
+        raise value_error("TW205", f"'size' must be a 1-D int32 Tensor of 2 elements, got {size}")
+    rows, columns = (operator.index(n) for n in given)
+    if rows <= 0 or columns <= 0:
+        raise value_error("TW205", f"'size' {rows}, {columns}", "positive numbers")
+    return rows, columns
+
+
+def _resized(x: Any, old: tuple, new: tuple, method: str, antialias: bool) -> Any:
+    if method == "nearest":
+        for axis in (0, 1):
+            if old[axis] != new[axis]:
+                x = gather(x, weights.nearest_places(old[axis], new[axis]), axis=axis + 1)
+        return x
+    x = arithmetic.cast(x, dtype=float32)
+    for axis, equation in ((0, "rh,bhwc->brwc"), (1, "sw,bhwc->bhsc")):
+        if old[axis] == new[axis] and method not in ("gaussian", "mitchellcubic"):
+            continue  # the others leave a pixel that keeps its place as it is
+        if method == "area":
+            matrix = weights.area_weights(old[axis], new[axis])
+        else:
+            matrix = weights.kernel_weights(old[axis], new[axis], method, antialias)
+        x = einsum(equation, convert_to_tensor(matrix), x)
+    return x
+
+
+@export("image.resize_with_pad")
+def resize_with_pad(
+    image: Any,
+    target_height: int,
+    target_width: int,
+    method: str = ResizeMethod.BILINEAR,
+    antialias: bool = False,
+) -> Any:
+    """Images of the target size with their aspect ratio kept, and zeros around them.
+
+    >>> import talweg as tf
+    >>> tf.image.resize_with_pad(tf.ones([2, 4, 1]), 4, 4)[:, 0, 0].numpy().tolist()
+    [0.0, 1.0, 1.0, 0.0]
+    """
+    x = tensor(image)
+    if x.ndim not in (3, 4):
+        raise value_error("TW203", f"'image' of shape {x.dims}", "either 3 or 4 dimensions")
+    height, width = (operator.index(n) for n in x.dims[-3:-1])
+    ratio = max(width / target_width, height / target_height)
+    rows, columns = int(height / ratio), int(width / ratio)
+    x = resize(x, [rows, columns], method, antialias=antialias)
+    above = max(0, int((target_height - height / ratio) / 2))
+    left = max(0, int((target_width - width / ratio) / 2))
+    around = [[above, target_height - rows - above], [left, target_width - columns - left], [0, 0]]
+    return pad(x, [[0, 0], *around] if x.ndim == 4 else around)
