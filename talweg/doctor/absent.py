@@ -7,6 +7,7 @@ was never on it.  Each cause has a code, TW310 to TW337, with a page.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from talweg.core.provenance import Origin
@@ -32,10 +33,16 @@ class Case:
         self.walker = Walker(evidence.cuts)
         self.flow: Flow = self.walker.over_records(evidence.records, evidence.parts)
         self.targets = [id(target) for target in evidence.targets]
-        scene = evidence.scene
-        self.program = Program(scene.code) if scene is not None else None
+        self.program = self._program()
         self._upstream: set | None = None
         self._read_names: dict[int, str] | None = None
+
+    def _program(self) -> Program | None:
+        """The text in which the tape began (another cell of a notebook, perhaps), or was asked."""
+        scene, began = self.evidence.scene, self.notes.began
+        if began is not None and (scene is None or began[0].co_name == "<module>"):
+            return Program(began[0])
+        return Program(scene.code) if scene is not None else None
 
     # -- what is known of the target
 
@@ -78,7 +85,8 @@ class Case:
         scene = self.evidence.scene
         if self.program is None or scene is None or self.program.tree is None:
             return None
-        return self.program.made_at(names, self.words.asked_at + 1)
+        here = scene.code.co_filename == self.program.code.co_filename
+        return self.program.made_at(names, self.words.asked_at + 1 if here else sys.maxsize)
 
     @property
     def block(self) -> tuple[int, int] | None:

@@ -292,3 +292,12 @@ def _mention(node: Any, around: tuple, first: int) -> Mention:
             return Mention(node.lineno, line, "function")
         child = parent
     return Mention(node.lineno)
+
+
+def cells_with(name: str) -> Iterator[Place]:
+    """Where the cells of a notebook give a name a value, the last cell first."""
+    for file in reversed(list(linecache.cache)):
+        if "ipykernel" in file or "<ipython-input" in file:
+            tree = _parsed("".join(linecache.getlines(file)))
+            for found in reversed(_assignments(tree, name)):
+                yield Place(file, found.line)

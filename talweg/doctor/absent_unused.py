@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from talweg.core.provenance import Origin, line_of
 from talweg.doctor import absent_remedies as remedies
-from talweg.doctor.absent_source import Program
+from talweg.doctor.absent_source import Program, cells_with
 from talweg.doctor.explanation import Explanation, Step
 from talweg.doctor.findings import Place
 
@@ -203,8 +203,16 @@ def _somewhere_outside(case: Case, line: int | None) -> Explanation:
         "outside the tape", "TW317",
         f"{case.words.target} was not computed while the tape recorded, but before it began or "
         "after it ended", INSIDE,
-        lines=[line_in(case, line), place_of(case.notes.began)],
+        lines=[line_in(case, line) or in_another_cell(case), place_of(case.notes.began)],
     )  # fmt: skip
+
+
+def in_another_cell(case: Case) -> Place | None:
+    """Where another cell of a notebook computes the target."""
+    names = case.words.target_names
+    if case.program is None or case.program.code.co_name != "<module>":
+        return None
+    return next((place for name in names for place in cells_with(name)), None)
 
 
 # -- sources that were not watched
