@@ -169,6 +169,11 @@ def place_of(entry: Entry) -> Place | None:
 def zero_cause(sweep: Sweep, entry: Entry, record: tuple, position: int) -> Cause:
     """Why an operation lets nothing of a cotangent through."""
     prim, operands, results = record[:3]
+    if np.size(entry.operands[position]) == 0:
+        return Cause(
+            "TW354", f"{prim.name} gets nothing: what was taken out before has no elements",
+            "check the slice or the indices before it",
+        )  # fmt: skip
     if prim.elementwise:
         name = prim.operands[min(position, len(prim.operands) - 1)]
         partial = _partial(prim.partials.get(name), results, operands)
