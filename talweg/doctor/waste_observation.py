@@ -1,7 +1,7 @@
 """Watching a program: what is counted while it runs, for the findings made of it afterwards.
 
 What happens often (an eager operation) is counted by the instruction of the user's code it comes
-from, and looked at closely only the first few times and then every sixteenth time; what happens
+from, and looked at closely only the first few times and then now and then; what happens
 seldom (a variable, a trace, a run of a session) is kept one by one.  Nothing of the program is kept
 alive: tensors, variables, functions and sessions are held by weak references.
 """
@@ -22,8 +22,10 @@ from talweg.core.observer import Observer
 from talweg.doctor.waste_graph_sites import GraphWatch, module_called
 from talweg.doctor.waste_sites import InnerFiles, Spot, together, user_frames
 
-FIRST, EVERY = 8, 16  # which applications at a spot are looked at closely
+# From how many applications at a spot on only those are looked at whose number has no bit of this.
+MASKS = ((1024, 127), (8, 15))
 KEPT = 256  # results remembered at one spot, to see whether they are let go
+CHANGED = 8  # times other operands were met, after which it is known that they change
 HEAVY = 1 << 14  # bytes of operands from which computing the same again counts
 MEMORY_EVERY = 0.02  # seconds between two looks at the memory of the process
 ROWS = 2000  # of memory over time
@@ -34,16 +36,20 @@ ALIVE = 0.9  # share of results alive from which they count as kept
 NAMED = 4  # holders that are looked for, since that is slow
 
 
+_frame = sys._getframe
+
+
 class EagerSpot(Spot):
     """An instruction that applied one primitive, and how often."""
 
-    __slots__ = ("bytes", "changed", "count", "doubles", "held", "holder", "kept", "operands",
-                 "prim", "same", "sampled", "stride")  # fmt: skip
+    __slots__ = ("bytes", "changed", "count", "doubles", "held", "holder", "kept", "mask",
+                 "operands", "prim", "same", "sampled", "stride")  # fmt: skip
 
     def __init__(self, frame: FrameType, prim: Any, module: str):
         super().__init__(frame.f_code, frame.f_lasti, module)
         self.prim = prim
         self.count = self.sampled = self.bytes = self.doubles = self.same = self.changed = 0
+        self.mask = 0
         self.stride = 1  # how many looks for one result that is remembered
         self.kept: list[tuple] = []  # (when, weak reference) of some results
         self.operands: list | None = None  # of the last application that was looked at
@@ -119,20 +125,21 @@ class Observation(Observer):
 
     def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
         """Count the application at the user's instruction."""
-        frame = sys._getframe(2)
-        inner = self.inner
+        frame = _frame(2)
         code = frame.f_code
+        inner = self.inner
         while inner[code.co_filename]:
             frame = frame.f_back  # type: ignore[assignment]
             if frame is None:
                 return
             code = frame.f_code
-        key = (id(code), frame.f_lasti, prim)
-        spot = self.eager.get(key)
-        if spot is None:
-            spot = self.eager[key] = EagerSpot(frame, prim, module_called(sys._getframe(2), frame))
+        try:
+            spot = self.eager[id(code), frame.f_lasti, prim]
+        except KeyError:
+            spot = EagerSpot(frame, prim, module_called(_frame(2), frame))
+            self.eager[id(code), frame.f_lasti, prim] = spot
         count = spot.count = spot.count + 1
-        if count <= FIRST or not count % EVERY:
+        if not count & spot.mask:
             self._look(spot, operands, results)
 
     def _look(self, spot: EagerSpot, operands: tuple, results: Any) -> None:
@@ -145,6 +152,7 @@ class Observation(Observer):
         size = array.nbytes
         self.looks += 1
         spot.sampled += 1
+        spot.mask = next((mask for least, mask in MASKS if spot.count >= least), 0)
         spot.bytes += size
         if array.dtype == np.float64:
             spot.doubles += 1
@@ -182,7 +190,7 @@ class Observation(Observer):
                 return
             spot.changed += 1
         heavy = size + sum([x._array.nbytes for x in operands if hasattr(x, "_array")]) >= HEAVY
-        if heavy and spot.prim.effect is None and spot.changed < FIRST:
+        if heavy and spot.prim.effect is None and spot.changed < CHANGED:
             spot.operands = [
                 (False, weakref.ref(x)) if hasattr(x, "_array") else (True, x) for x in operands
             ]
