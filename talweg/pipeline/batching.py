@@ -23,6 +23,7 @@ class Batch(Stage):
     name = "_BatchDataset"
 
     def __init__(self, source: Any, count: Any, drop_remainder: Any):
+        check_known(count)
         known = count if type(count) is int and drop_remainder is True else None
         specs = [batch_spec(leaf, known) for leaf in source.layout.flat]
         super().__init__(Layout(element.pack(source.layout.spec, specs)), source)
@@ -69,6 +70,12 @@ class Batch(Stage):
         return step
 
 
+def check_known(count: Any) -> None:
+    """The same for a batch size that is known at once."""
+    if type(count) is int:
+        check_count(count)
+
+
 def check_count(count: int) -> None:
     """InvalidArgumentError for a batch size that is no positive number."""
     if count <= 0:
@@ -107,7 +114,12 @@ class PaddedBatch(Stage):
 
     name = "_PaddedBatchDataset"
 
-    def __init__(self, source: Any, count: Any, shapes: Any, values: Any, drop_remainder: Any):
+    def __init__(
+        self, source: Any, count: Any, shapes: Any, values: Any, drop_remainder: Any,
+        fill: Any = None,
+    ):  # fmt: skip
+        check_known(count)
+        self.fill = fill  # the size for which unknown ones stand; None: the largest of a batch
         leaves = source.layout.flat
         self.paddings = _paddings(source.layout, values)
         self.shapes = _padded_shapes(source.layout, shapes)
@@ -122,8 +134,8 @@ class PaddedBatch(Stage):
         self.count, self.drop_remainder = count, bool(drop_remainder)
 
     def leaves(self) -> list:
-        """The size of a batch."""
-        return [self.count]
+        """The size of a batch, and of what is filled up."""
+        return [self.count, self.fill]
 
     def size(self, run: Run) -> int:
         """The number of batches."""
@@ -133,6 +145,12 @@ class PaddedBatch(Stage):
         """Collect elements and fill them up."""
         source, count = self.inputs[0].start(run), run.number(self.count)
         check_count(count)
+        fill = None if self.fill is None else run.number(self.fill)
+        if fill is not None and fill < 0:
+            raise invalid(
+                "TW207", "When pad_to_bucket_boundary=True, elements must have length < "
+                "max(bucket_boundaries)."
+            )  # fmt: skip
         ended = False
 
         def step() -> tuple:
@@ -146,13 +164,13 @@ class PaddedBatch(Stage):
             if not found or (self.drop_remainder and len(found) < count):
                 raise End
             columns = zip(zip(*found), self.shapes, self.paddings)
-            return tuple([None if shape is None else padded(items, shape, value)
+            return tuple([None if shape is None else padded(items, shape, value, fill)
                           for items, shape, value in columns])  # fmt: skip
 
         return step
 
 
-def padded(items: tuple, shape: TensorShape, value: Any) -> np.ndarray:
+def padded(items: tuple, shape: TensorShape, value: Any, fill: int | None) -> np.ndarray:
     """Arrays in one, each filled up with `value` to the shape, or to the largest of them."""
     rank = items[0].ndim
     if shape.rank is not None and shape.rank != rank:
@@ -162,7 +180,8 @@ def padded(items: tuple, shape: TensorShape, value: Any) -> np.ndarray:
         )  # fmt: skip
     wanted = [None] * rank if shape.rank is None else shape.as_list()
     largest = [max(sizes) for sizes in zip(*[item.shape for item in items])]
-    target = [size if known is None else known for known, size in zip(wanted, largest)]
+    target = [(size if fill is None else fill) if known is None else known
+              for known, size in zip(wanted, largest)]  # fmt: skip
     out = np.full((len(items), *target), value, items[0].dtype)
     for place, item in enumerate(items):
         if any([have > size for have, size in zip(item.shape, target)]):

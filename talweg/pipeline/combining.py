@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.core.errors import type_error, value_error
+from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import OPERATIONS
 from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline import element
@@ -66,9 +66,6 @@ class Combining:
         )  # fmt: skip
         return self.of(Concatenate(Layout(spec), self.stage, dataset.stage), self, dataset)
 
-    def __add__(self, other: Any) -> Any:
-        return NotImplemented
-
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
         """The elements of the datasets map_func(element), one dataset after the other.
 
@@ -94,6 +91,8 @@ class Combining:
         num_parallel_calls.
         """
         cycle = CYCLE if cycle_length is None else integer(cycle_length, "cycle_length")
+        if (type(cycle) is int and cycle < 1 and cycle != -1) or block_length == 0:
+            raise invalid("TW207", "cycle_length and block_length must be greater than zero.")
         block = 1 if block_length is None else integer(block_length, "block_length")
         return self.of(
             Interleave(self.stage, map_func, CYCLE if cycle == -1 else cycle, block), self

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.core import dispatch
-from talweg.core.errors import type_error
+from talweg.core.errors import type_error, value_error
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.structured import Variant
@@ -39,7 +39,10 @@ class DataFunction:
 
     def __init__(self, function: Callable[..., Any], layouts: list[Layout], what: str):
         if not callable(function):
-            raise type_error("TW104", f"{what}: {function!r} is not callable")
+            raise value_error(
+                "TW104", f"{what}: Argument `func` must be a callable. Received func={function!r} "
+                f"(of type {type(function)})",
+            )  # fmt: skip
         self.layouts, self.what, self.function = layouts, what, function
         self.name = getattr(function, "__name__", type(function).__name__)
         specs = [part for layout in layouts for leaf in layout.flat

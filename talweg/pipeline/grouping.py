@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import int32, int64
-from talweg.core.errors import value_error
-from talweg.core.spec import TensorSpec
+from talweg.core.errors import invalid, value_error
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline import element
 from talweg.pipeline.batching import Batch, PaddedBatch, Unbatch
 from talweg.pipeline.making import integer
 from talweg.pipeline.nesting import GroupByWindow, Window
+from talweg.pipeline.reducing import SparseBatch, ToRagged
 from talweg.pipeline.stage import Stage
 
 
@@ -85,7 +85,7 @@ class Grouping:
         name: str | None = None,
     ) -> Any:
         """Like `batch`, of elements whose shapes may differ: they become ragged tensors."""
-        ragged = self.map(_as_ragged(self.stage.layout, row_splits_dtype))  # type: ignore[attr-defined]
+        ragged = self.of(ToRagged(self.stage, row_splits_dtype), self)
         return ragged.batch(batch_size, drop_remainder)
 
     def unbatch(self, name: str | None = None) -> Any:
@@ -97,6 +97,14 @@ class Grouping:
         if isinstance(batch_size, (list, tuple)) or getattr(batch_size, "ndim", 0):
             raise value_error("TW104", "rebatch takes one size", "a scalar batch_size")
         return self.unbatch().batch(batch_size, drop_remainder)
+
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
+        """Tensors of different shapes, `batch_size` at a time, as sparse tensors.
+
+        row_shape: the shape of each row; None in it means the largest of the batch.
+        """
+        count = integer(batch_size, "batch_size")
+        return self.of(SparseBatch(self.stage, count, row_shape), self)
 
     def window(
         self,
@@ -119,6 +127,9 @@ class Grouping:
         width = integer(size, "size")
         numbers = (width, width if shift is None else integer(shift, "shift"),
                    integer(stride, "stride"))  # fmt: skip
+        for what, number in zip(("size", "shift", "stride"), numbers):
+            if type(number) is int and number <= 0:
+                raise invalid("TW207", f"Window {what} must be greater than zero.")
         make = type(self).spec_of_dataset  # type: ignore[attr-defined]
         layout = self.stage.layout
         spec = element.pack(layout.spec, [make(leaf) for leaf in layout.flat])
@@ -198,37 +209,13 @@ class Grouping:
             count = batch_size(key)
             if no_padding:
                 return group.batch(count, drop_remainder=drop_remainder)
-            shapes = _bucket_shapes(group, padded_shapes, pad_to_bucket_boundary, limits, key)
-            return group.padded_batch(count, shapes, padding_values, drop_remainder)
+            if not pad_to_bucket_boundary:
+                return group.padded_batch(count, padded_shapes, padding_values, drop_remainder)
+            ends = np.concatenate([limits.astype(np.int64) - 1, [-1]])  # -1: beyond all boundaries
+            stage = PaddedBatch(
+                group.stage, integer(count, "batch_size"), padded_shapes, padding_values,
+                drop_remainder, integer(exported("gather")(ends, key), "boundary"),
+            )  # fmt: skip
+            return group.of(stage, group)
 
         return self.group_by_window(bucket, reduce, window_size_func=batch_size)
-
-
-def _bucket_shapes(group: Any, shapes: Any, to_boundary: bool, limits: Any, key: Any) -> Any:
-    """The shapes to fill up to: those asked for, or one less than the bucket's boundary."""
-    if not to_boundary:
-        return shapes
-    raise NotImplementedError("pad_to_bucket_boundary")
-
-
-def _as_ragged(layout: Any, dtype: Any) -> Callable[..., Any]:
-    """A function that makes a ragged tensor of each leaf whose shape is not known."""
-    kinds = [isinstance(leaf, TensorSpec) and not leaf.shape.is_fully_defined()
-             for leaf in layout.flat]  # fmt: skip
-
-    def make(*args: Any) -> Any:
-        value = args if type(layout.spec) is tuple else args[0]
-        leaves = element.flatten(value)
-        found = [_ragged(leaf, dtype) if kind else leaf for leaf, kind in zip(leaves, kinds)]
-        return element.pack(layout.spec, found)
-
-    return make
-
-
-def _ragged(leaf: Any, dtype: Any) -> Any:
-    from_tensor = OPERATIONS["exported"]("RaggedTensor").from_tensor
-    if leaf.shape.rank is None:
-        raise value_error("TW203", "ragged_batch needs elements of known rank")
-    if leaf.shape.rank < 2:
-        return leaf
-    return from_tensor(leaf, ragged_rank=leaf.shape.rank - 1, row_splits_dtype=dtype)

@@ -146,7 +146,12 @@ class Transforming:
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
         """The elements, up to `buffer_size` of them computed ahead by a thread."""
-        return self._then(Prefetch(self.stage, integer(buffer_size, "buffer_size")))
+        size = integer(buffer_size, "buffer_size")
+        if type(size) is int and size < -1:
+            raise invalid(
+                "TW207", "buffer_size must be >= 0 or set buffer_size to be -1 (tf.data.AUTOTUNE)"
+            )  # fmt: skip
+        return self._then(Prefetch(self.stage, size))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Any:
         """The elements, computed in the first whole pass and kept for later ones.

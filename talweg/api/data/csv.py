@@ -1,0 +1,166 @@
+"""tf.data.experimental.CsvDataset and make_csv_dataset."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from talweg.api.export import export
+from talweg.core.errors import value_error
+from talweg.pipeline.csv_files import Csv, Field, inferred, rows_of
+from talweg.pipeline.dataset import Dataset
+from talweg.pipeline.file_datasets import paths_stage
+from talweg.pipeline.files import matching
+from talweg.pipeline.keeping import paths_of
+from talweg.pipeline.parallel import AUTOTUNE
+from talweg.pipeline.records import opened
+
+
+@export("data.experimental.CsvDataset")
+class CsvDataset(Dataset):
+    """The records of CSV files, each a tuple of scalars (`tf.data.experimental.CsvDataset`).
+
+    record_defaults: for each column a dtype, then no field may be empty, or a tensor, the value of
+    empty fields.  select_cols, exclude_cols: which columns.  InvalidArgumentError, when a record is
+    asked for, if it has another number of fields or one does not fit.
+
+    >>> import pathlib, tempfile
+    >>> import talweg as tf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "two.csv")
+    >>> _ = path.write_text("1,a\\n2,b\\n")
+    >>> list(tf.data.experimental.CsvDataset(path, [tf.int32, tf.string]).as_numpy_iterator())
+    [(np.int32(1), b'a'), (np.int32(2), b'b')]
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_defaults: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        header: bool = False,
+        field_delim: str = ",",
+        use_quote_delim: bool = True,
+        na_value: str = "",
+        select_cols: Any = None,
+        exclude_cols: Any = None,
+    ):
+        if select_cols is not None and exclude_cols is not None:
+            raise value_error("TW104", "Either select_cols or exclude_cols should be empty")
+        fields = [Field(default) for default in record_defaults]
+        stage = Csv(
+            paths_stage(filenames), fields, compression_type or "", header, field_delim,
+            use_quote_delim, na_value, None if select_cols is None else list(select_cols),
+            None if exclude_cols is None else list(exclude_cols),
+        )  # fmt: skip
+        super().__init__(stage)
+
+
+@export("data.experimental.make_csv_dataset")
+def make_csv_dataset(
+    file_pattern: Any,
+    batch_size: int,
+    column_names: Any = None,
+    column_defaults: Any = None,
+    label_name: str | None = None,
+    select_columns: Any = None,
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    header: bool = True,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    shuffle_buffer_size: int = 10000,
+    shuffle_seed: Any = None,
+    prefetch_buffer_size: Any = None,
+    num_parallel_reads: Any = None,
+    sloppy: bool = False,
+    num_rows_for_inference: int | None = 100,
+    compression_type: Any = None,
+    ignore_errors: bool = False,
+    encoding: str = "utf-8",
+) -> Any:
+    """Batches of the columns of CSV files, as a dictionary by name; with a label, pairs.
+
+    Names come from the first line (`header`) or column_names, dtypes from column_defaults or from
+    the first num_rows_for_inference records.  Without end unless num_epochs is given.
+    """
+    paths = [path.decode() for path in matching(paths_of(file_pattern))]
+    kind = compression_type or ""
+    rows = _first_rows(paths, kind, header, field_delim, use_quote_delim, num_rows_for_inference)
+    names = list(column_names) if column_names is not None else rows[0] if header else None
+    if names is None:
+        raise value_error("TW104", "Expected `column_names` or `header` arg.")
+    if len(set(names)) != len(names):
+        raise value_error("TW207", "Cannot have duplicate column names.")
+    columns = _selected(names, select_columns)
+    body = rows[1:] if header else rows
+    defaults = column_defaults
+    if defaults is None:
+        kinds = [inferred([row[n] for row in body if n < len(row)], na_value) for n in columns]
+        defaults = [_default(dtype) for dtype in kinds]
+    elif len(defaults) == len(names) != len(columns):
+        defaults = [defaults[n] for n in columns]
+    chosen = [names[n] for n in columns]
+    if label_name is not None and label_name not in chosen:
+        raise value_error("TW207", f"`label_name` provided must be one of the columns: {chosen}")
+
+    def records(path: Any) -> Any:
+        found = CsvDataset(
+            path, defaults, kind, None, header, field_delim, use_quote_delim, na_value, columns
+        )
+        return found.ignore_errors() if ignore_errors else found
+
+    def named(*values: Any) -> Any:
+        features = OrderedDict(zip(chosen, values))
+        if label_name is None:
+            return features
+        label = features.pop(label_name)
+        return features, label
+
+    dataset = Dataset.from_tensor_slices(paths)
+    if shuffle:
+        dataset = dataset.shuffle(len(paths), shuffle_seed)
+    dataset = dataset.interleave(records, cycle_length=num_parallel_reads or 1)
+    if shuffle:
+        dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        dataset = dataset.repeat(num_epochs)
+    dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None).map(named)
+    return dataset.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
+
+
+def _selected(names: list[str], wanted: Any) -> list[int]:
+    """The numbers of the columns to read, in order; ValueError for unknown ones."""
+    if wanted is None:
+        return list(range(len(names)))
+    numbers = sorted(names.index(key) if isinstance(key, str) and key in names else key
+                     for key in wanted)  # fmt: skip
+    if any(not isinstance(n, int) or not 0 <= n < len(names) for n in numbers):
+        raise value_error("TW207", f"select_columns {wanted!r}", f"some of {names}")
+    return [int(n) for n in numbers]
+
+
+def _default(dtype: Any) -> np.ndarray:
+    """A default of one value: zero, or an empty string."""
+    return np.array([b""], object) if dtype.name == "string" else np.zeros(1, dtype.numpy_dtype)
+
+
+def _first_rows(
+    paths: list[str], kind: str, header: bool, delimiter: str, quotes: bool, count: int | None
+) -> list[list[str]]:
+    """The first line, and the records from which dtypes are found."""
+    found: list[list[str]] = []
+    for number, path in enumerate(paths):
+        with opened(path, kind) as file:
+            source = (line.decode() for line in file)
+            rows = rows_of(source, delimiter, quotes)
+            if header and number:
+                next(rows, None)
+            for row in rows:
+                found.append(row)
+                if count is not None and len(found) > count:
+                    return found
+    return found

@@ -1,0 +1,295 @@
+"""tf.data.experimental: functions for `dataset.apply`, and names that moved into Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.export import export, export_value
+from talweg.core.dtypes import int64
+from talweg.core.errors import OutOfRangeError, compose, type_error
+from talweg.pipeline.dataset import Dataset
+from talweg.pipeline.mapping import AssertCardinality
+from talweg.pipeline.reducing import GroupByReducer, PadTo, Reducer, listed
+
+Applied = Callable[[Any], Any]
+export("data.experimental.Reducer")(Reducer)
+export_value(-1, "data.experimental.SHARD_HINT")
+
+
+@export("data.experimental.Counter")
+def counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Any:
+    """`tf.data.Dataset.counter`."""
+    return Dataset.counter(start, step, dtype)
+
+
+@export("data.experimental.RandomDataset")
+def random_dataset(
+    seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+) -> Any:
+    """`tf.data.Dataset.random`."""
+    return Dataset.random(seed, rerandomize_each_iteration)
+
+
+@export("data.experimental.cardinality")
+def cardinality(dataset: Any) -> Any:
+    """`dataset.cardinality()`."""
+    return dataset.cardinality()
+
+
+@export("data.experimental.get_single_element")
+def get_single_element(dataset: Any) -> Any:
+    """`dataset.get_single_element()`."""
+    return dataset.get_single_element()
+
+
+@export("data.experimental.get_structure")
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """The element spec of a dataset or iterator; TypeError for other things."""
+    try:
+        return dataset_or_iterator.element_spec
+    except AttributeError:
+        raise type_error(
+            "TW104", "Invalid `dataset_or_iterator`. `dataset_or_iterator` must be a "
+            f"`tf.data.Dataset` or tf.data.Iterator object, but got {type(dataset_or_iterator)}.",
+        ) from None  # fmt: skip
+
+
+@export("data.experimental.get_next_as_optional")
+def get_next_as_optional(iterator: Any) -> Any:
+    """The next element as an Optional, which is empty at the end."""
+    return iterator.get_next_as_optional()
+
+
+@export("data.experimental.at")
+def at(dataset: Any, index: Any) -> Any:
+    """Element number `index`; OutOfRangeError if there are not as many.
+
+    >>> import talweg as tf
+    >>> int(tf.data.experimental.at(tf.data.Dataset.range(5), 2))
+    2
+    """
+    place = int(index)
+    for found in dataset.skip(place).take(1) if place >= 0 else ():
+        return found
+    text = compose("TW206", f"Index out of range [0, {int(dataset.cardinality())}):{place}")
+    raise OutOfRangeError(None, None, text)
+
+
+@export("data.experimental.from_list")
+def from_list(elements: Any, name: str | None = None) -> Any:
+    """A dataset of the elements of a Python list.
+
+    >>> import talweg as tf
+    >>> [x.numpy().tolist() for x in tf.data.experimental.from_list([[1], [2, 3]])]
+    [[1], [2, 3]]
+    """
+    return Dataset.of(listed(elements))
+
+
+@export("data.experimental.to_variant")
+def to_variant(dataset: Any) -> Any:
+    """The tensor that stands for a dataset."""
+    return dataset._variant_tensor
+
+
+@export("data.experimental.from_variant")
+def from_variant(variant: Any, structure: Any) -> Any:
+    """The dataset that a tensor stands for, with elements of this spec."""
+    return Dataset(variant, structure)
+
+
+@export("data.experimental.save")
+def save(
+    dataset: Any, path: Any, compression: Any = None, shard_func: Any = None,
+    checkpoint_args: Any = None,
+) -> None:  # fmt: skip
+    """`dataset.save`."""
+    dataset.save(path, compression, shard_func)
+
+
+@export("data.experimental.load")
+def load(
+    path: Any, element_spec: Any = None, compression: Any = None, reader_func: Any = None
+) -> Any:
+    """`tf.data.Dataset.load`."""
+    return Dataset.load(path, element_spec, compression, reader_func)
+
+
+@export("data.experimental.sample_from_datasets")
+def sample_from_datasets(
+    datasets: Any, weights: Any = None, seed: Any = None, stop_on_empty_dataset: bool = False
+) -> Any:
+    """`tf.data.Dataset.sample_from_datasets`."""
+    return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+
+
+@export("data.experimental.choose_from_datasets")
+def choose_from_datasets(
+    datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False
+) -> Any:
+    """`tf.data.Dataset.choose_from_datasets`, going on when a dataset has ended."""
+    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
+@export("data.experimental.enable_debug_mode")
+def enable_debug_mode() -> None:
+    """Accepted: functions of datasets stay traced, and errors say where they come from."""
+
+
+# -- for `dataset.apply`
+
+
+@export("data.experimental.assert_cardinality")
+def assert_cardinality(expected_cardinality: Any) -> Applied:
+    """Say how many elements there are; FailedPreconditionError while iterating if it is wrong.
+
+    >>> import talweg as tf
+    >>> odd = tf.data.Dataset.range(5).filter(lambda x: x % 2 == 1)
+    >>> int(odd.apply(tf.data.experimental.assert_cardinality(2)).cardinality())
+    2
+    """
+    count = int(expected_cardinality)
+    return lambda dataset: dataset.of(AssertCardinality(dataset.stage, count), dataset)
+
+
+@export("data.experimental.bucket_by_sequence_length")
+def bucket_by_sequence_length(*args: Any, **kwargs: Any) -> Applied:
+    """`dataset.bucket_by_sequence_length` with these arguments."""
+    return lambda dataset: dataset.bucket_by_sequence_length(*args, **kwargs)
+
+
+@export("data.experimental.dense_to_ragged_batch")
+def dense_to_ragged_batch(
+    batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = int64
+) -> Applied:
+    """`dataset.ragged_batch`."""
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
+
+
+@export("data.experimental.dense_to_sparse_batch")
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Applied:
+    """`dataset.sparse_batch`."""
+    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
+
+
+@export("data.experimental.enumerate_dataset")
+def enumerate_dataset(start: Any = 0) -> Applied:
+    """`dataset.enumerate`."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+@export("data.experimental.group_by_reducer")
+def group_by_reducer(key_func: Callable[..., Any], reducer: Any) -> Applied:
+    """One element for each key: the reduction of the elements with this key, keys in order.
+
+    >>> import talweg as tf
+    >>> count = tf.data.experimental.Reducer(
+    ...     lambda key: tf.constant(0), lambda state, x: state + 1, lambda state: state)
+    >>> parity = tf.data.experimental.group_by_reducer(lambda x: x % 2, count)
+    >>> [int(x) for x in tf.data.Dataset.range(5).apply(parity)]
+    [3, 2]
+    """
+    return lambda dataset: dataset.of(GroupByReducer(dataset.stage, key_func, reducer), dataset)
+
+
+@export("data.experimental.group_by_window")
+def group_by_window(
+    key_func: Any, reduce_func: Any, window_size: Any = None, window_size_func: Any = None
+) -> Applied:
+    """`dataset.group_by_window`."""
+    return lambda dataset: dataset.group_by_window(
+        key_func, reduce_func, window_size, window_size_func
+    )
+
+
+@export("data.experimental.ignore_errors")
+def ignore_errors(log_warning: bool = False) -> Applied:
+    """`dataset.ignore_errors`."""
+    return lambda dataset: dataset.ignore_errors(log_warning)
+
+
+@export(
+    "data.experimental.map_and_batch", "compat.v1.data.experimental.map_and_batch",
+    "compat.v1.data.experimental.map_and_batch_with_legacy_function",
+)  # fmt: skip
+def map_and_batch(
+    map_func: Any,
+    batch_size: Any,
+    num_parallel_batches: Any = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: Any = None,
+) -> Applied:
+    """`dataset.map(map_func).batch(batch_size)`."""
+    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
+        batch_size, drop_remainder
+    )
+
+
+@export("data.experimental.pad_to_cardinality")
+def pad_to_cardinality(cardinality: Any, mask_key: str = "valid") -> Applied:
+    """Dictionaries with one more key, true; then zeros with false, up to a number of elements."""
+    return lambda dataset: dataset.of(PadTo(dataset.stage, int(cardinality), mask_key), dataset)
+
+
+@export("data.experimental.parallel_interleave")
+def parallel_interleave(
+    map_func: Any,
+    cycle_length: Any,
+    block_length: Any = 1,
+    sloppy: Any = False,
+    buffer_output_elements: Any = None,
+    prefetch_input_elements: Any = None,
+) -> Applied:
+    """`dataset.interleave`."""
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
+
+
+@export("data.experimental.prefetch_to_device")
+def prefetch_to_device(device: Any, buffer_size: Any = None) -> Applied:
+    """`dataset.prefetch`; there is one device."""
+    return lambda dataset: dataset.prefetch(-1 if buffer_size is None else buffer_size)
+
+
+@export("data.experimental.copy_to_device")
+def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Applied:
+    """The dataset itself; there is one device."""
+    return lambda dataset: dataset
+
+
+@export("data.experimental.scan")
+def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Applied:
+    """`dataset.scan`."""
+    return lambda dataset: dataset.scan(initial_state, scan_func)
+
+
+@export("data.experimental.shuffle_and_repeat")
+def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Applied:
+    """`dataset.shuffle(buffer_size, seed).repeat(count)`."""
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+@export("data.experimental.snapshot")
+def snapshot(
+    path: Any, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None
+) -> Applied:
+    """`dataset.snapshot`."""
+    return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
+
+
+@export("data.experimental.take_while")
+def take_while(predicate: Callable[..., Any]) -> Applied:
+    """`dataset.take_while`."""
+    return lambda dataset: dataset.take_while(predicate)
+
+
+@export("data.experimental.unbatch")
+def unbatch() -> Applied:
+    """`dataset.unbatch`."""
+    return lambda dataset: dataset.unbatch()
+
+
+@export("data.experimental.unique")
+def unique() -> Applied:
+    """`dataset.unique`."""
+    return lambda dataset: dataset.unique()
