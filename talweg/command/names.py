@@ -106,9 +106,9 @@ def has(name: str) -> bool:
     return False
 
 
-def describe(name: str) -> str:
-    """Why `tf.<name>` is not there, in a sentence."""
-    found = resolve(name)
+def describe(name: str, first: bool = False) -> str:
+    """Why `tf.<name>` is not there, in a sentence; `first`: in a program for TensorFlow 1."""
+    found = resolve(name, first)
     shown = f"tf.{found.name}"
     head = found.name.removeprefix(V1).split(".")[0]
     if found.there:

@@ -147,7 +147,7 @@ def of_program(options: argparse.Namespace) -> int:
                          indent=1))  # fmt: skip
         return FOUND if missing else FINE
     for use in missing:
-        print(f"missing  {use.text:<34} {use.file}:{use.line}  {describe(use.name)}")
+        print(f"missing  {use.text:<34} {use.file}:{use.line}  {describe(use.name, first)}")
     counts: dict[str, list[int]] = {}
     for use in there:
         counts.setdefault(use.text, []).append(use.line)
