@@ -26,6 +26,9 @@ from talweg.api.nn.transposed import conv3d_transpose as conv3d_transpose
 from talweg.api.nn.transposed import conv_transpose as conv_transpose
 from talweg.api.nn.convolution import convolution as convolution
 from talweg.api.nn.activation import crelu as crelu
+from talweg.api.nn.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
+from talweg.api.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+from talweg.api.nn.ctc import ctc_loss as ctc_loss
 from talweg.api.array.rearranging import depth_to_space as depth_to_space
 from talweg.api.nn.convolution import depthwise_conv2d as depthwise_conv2d
 from talweg.api.nn.convolution import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.arguments import tensor
+from talweg.api.array.gathering import gather_nd
 from talweg.api.linalg.products import matmul
 from talweg.api.sparse.form import to_dense
 from talweg.core.dtypes import as_dtype, float32, int64
 from talweg.eager.composite import SparseTensor
 from talweg.prims import arithmetic, layout
-from talweg.prims.indexing import gather_nd
 from talweg.prims.search import nonzero
 
 

@@ -18,6 +18,9 @@ conv3d: Any
 conv3d_transpose: Any
 convolution: Any
 crelu: Any
+from talweg.api.nn.ctc import ctc_beam_search_decoder_v1 as ctc_beam_search_decoder
+from talweg.api.nn.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder_v2
+from talweg.api.nn.ctc import ctc_loss_v1 as ctc_loss
 depth_to_space: Any
 depthwise_conv2d: Any
 depthwise_conv2d_native: Any

@@ -1,0 +1,265 @@
+"""Connectionist temporal classification: the loss of label sequences, and decoding.
+
+Graves et al. 2006.  A path gives each time step a label or a blank; the labels of a path are what
+is left when repetitions are merged and blanks removed.  The loss is -log of the probability of all
+paths with the labels wanted, summed by going through time once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.array.creating import fill, ones_like, zeros_like
+from talweg.api.array.gathering import gather, where
+from talweg.api.array.joining import concat, stack
+from talweg.api.array.sequences import range_ as sequence
+from talweg.api.array.sequences import sequence_mask
+from talweg.api.array.shapes import ensure_shape, reshape, transpose
+from talweg.api.export import export
+from talweg.api.host import numpy_function
+from talweg.api.mapping import foldl
+from talweg.api.math.comparison import (
+    greater,
+    less,
+    logical_and,
+    maximum,
+    not_equal,
+)
+from talweg.api.math.exponential import exp, log
+from talweg.api.math.reductions import argmax, reduce_max, reduce_sum
+from talweg.api.nn.activation import log_softmax
+from talweg.api.sparse.form import to_dense
+from talweg.api.tensors import cast
+from talweg.core.dtypes import float32, float64, int32, int64
+from talweg.core.errors import invalid, value_error
+from talweg.eager.composite import SparseTensor
+from talweg.kernels import ctc_beams
+from talweg.prims.search import nonzero
+
+NEVER = -1e30  # log of the probability of what cannot be; finite, so that differences are numbers
+
+
+def _sum_of_logs(*parts: Any) -> Any:
+    largest = parts[0]
+    for part in parts[1:]:
+        largest = maximum(largest, part)
+    total = exp(parts[0] - largest)
+    for part in parts[1:]:
+        total = total + exp(part - largest)
+    return log(total) + largest
+
+
+def _shifted(alpha: Any, places: int) -> Any:
+    never = fill([alpha.dims[0], places], tensor(NEVER, alpha.dtype))
+    return concat([never, alpha[:, :-places]], axis=1)
+
+
+def _log_probability(labels: Any, scores: Any, label_length: Any, score_length: Any, blank: int):
+    """log p of `labels` [batch, n] under log probabilities `scores` [time, batch, classes]."""
+    batch, count = labels.dims
+    labels = where(less(labels, 0), zeros_like(labels), labels)
+    blanks = fill([batch, count], tensor(blank, int32))
+    path = reshape(stack([blanks, labels], axis=2), [batch, 2 * count])
+    path = concat([path, fill([batch, 1], tensor(blank, int32))], axis=1)
+    heard = gather(transpose(scores, [1, 0, 2]), path, axis=2, batch_dims=1)
+    heard = transpose(heard, [1, 0, 2])
+    width = 2 * count + 1
+    skips = logical_and(not_equal(path, blank), not_equal(path, _two_before(path)))
+    never = fill([batch, width], tensor(NEVER, scores.dtype))
+    first = where(less(sequence(width), 2)[None, :], heard[0], never)
+
+    def step(carried: Any, given: Any) -> Any:
+        now, time = given
+        leap = where(skips, _shifted(carried, 2), never) if width > 2 else never
+        moved = now + _sum_of_logs(carried, _shifted(carried, 1), leap)
+        moved = maximum(moved, tensor(NEVER, scores.dtype))
+        return where(less(time, score_length)[:, None], moved, carried)
+
+    times = sequence(1, heard.dims[0])
+    last = foldl(step, (heard[1:], times), initializer=first)
+    ends = 2 * cast(label_length, int32)
+    with_blank = gather(last, ends, axis=1, batch_dims=1)
+    with_label = gather(last, maximum(ends - 1, 0), axis=1, batch_dims=1)
+    with_label = where(greater(ends, 0), with_label, fill([batch], tensor(NEVER, scores.dtype)))
+    return _sum_of_logs(with_blank, with_label)
+
+
+def _two_before(path: Any) -> Any:
+    return concat([-ones_like(path[:, :2]), path[:, :-2]], axis=1)
+
+
+def _dense(labels: SparseTensor) -> tuple:
+    """Sparse labels as a matrix, and the length of each row."""
+    marks = SparseTensor(labels.indices, ones_like(labels.values), labels.dense_shape)
+    return to_dense(labels), reduce_sum(to_dense(marks), axis=1)
+
+
+@export("nn.ctc_loss")
+def ctc_loss(
+    labels: Any,
+    logits: Any,
+    label_length: Any,
+    logit_length: Any,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """-log of the probability of the labels, for each row: [batch].
+
+    labels: int32 [batch, longest], or a SparseTensor of them; logits [time, batch, classes], or
+    [batch, time, classes] unless `logits_time_major`; the lengths [batch].  blank_index: the class
+    that stands for no label (0, from the end if negative; must be given for sparse labels).  inf
+    where no path has the labels.
+
+    >>> import talweg as tf
+    >>> tf.exp(-tf.nn.ctc_loss([[1]], tf.zeros([1, 1, 2]), [1], [1])).numpy().tolist()
+    [0.5]
+    """
+    if isinstance(labels, SparseTensor):
+        if blank_index is None:
+            raise value_error(
+                "TW207", "Argument `blank_index` must be provided when labels is a SparseTensor."
+            )
+        labels, found_length = _dense(labels)
+        label_length = found_length if label_length is None else label_length
+    x, y = tensor(logits), cast(labels, int32)
+    if x.ndim != 3 or y.ndim != 2:
+        raise invalid(
+            "TW203", f"ctc_loss: labels of shape {y.dims}, logits of shape {x.dims}",
+            "ranks 2 and 3",
+        )  # fmt: skip
+    dtype = x.dtype
+    x = x if dtype in (float32, float64) else cast(x, float32)
+    x = x if logits_time_major else transpose(x, [1, 0, 2])
+    blank = blank_index or 0
+    blank = blank + x.dims[2] if blank < 0 else blank
+    lengths = cast(label_length, int32), cast(logit_length, int32)
+    found = -_log_probability(y, log_softmax(x), *lengths, blank)
+    return cast(where(greater(found, 1e29), tensor(np.inf, found.dtype), found), dtype)
+
+
+@export("compat.v1.nn.ctc_loss")
+def ctc_loss_v1(
+    labels: Any,
+    inputs: Any = None,
+    sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False,
+    time_major: bool = True,
+    logits: Any = None,
+) -> Any:
+    """`tf.nn.ctc_loss` of sparse labels, with the last class for blanks.
+
+    InvalidArgumentError for the two ways of counting repetitions that are no longer in use.
+    """
+    if preprocess_collapse_repeated or not ctc_merge_repeated:
+        raise invalid(
+            "TW402", "ctc_loss: repetitions are merged, and labels taken as they are"
+        )
+    given = inputs if logits is None else logits
+    return ctc_loss(labels, given, None, sequence_length, time_major, None, -1)
+
+
+def _as_sparse(labels: Any, kept: Any, columns: Any) -> SparseTensor:
+    """The kept elements of a matrix, moved to the left of their rows."""
+    places = nonzero(kept)
+    before = cast(kept, int64)
+    column = gather(_exclusive(before), cast(places[:, 0], int32), axis=0)
+    column = gather(column, cast(places[:, 1], int32), axis=1, batch_dims=1)
+    values = gather(labels, cast(places[:, 0], int32), axis=0)
+    values = gather(values, cast(places[:, 1], int32), axis=1, batch_dims=1)
+    indices = stack([cast(places[:, 0], int64), column], axis=1)
+    shape = stack([tensor(kept.dims[0], int64), columns], axis=0)
+    return SparseTensor(indices, cast(values, int64), shape)
+
+
+def _exclusive(x: Any) -> Any:
+    from_left = tensor(np.triu(np.ones((x.dims[1], x.dims[1]), np.int64), 1))
+    return reduce_sum(x[:, :, None] * from_left[None], axis=1)
+
+
+@export("nn.ctc_greedy_decoder")
+def ctc_greedy_decoder(
+    inputs: Any,
+    sequence_length: Any,
+    merge_repeated: bool = True,
+    blank_index: int | None = None,
+) -> tuple:
+    """The labels of the likeliest path: ([SparseTensor], -sum of its logits [batch, 1]).
+
+    inputs [time, batch, classes]; blank_index: the last class by default.
+
+    >>> import talweg as tf
+    >>> decoded, _ = tf.nn.ctc_greedy_decoder(tf.one_hot([[0], [0], [2], [1]], 3), [4])
+    >>> decoded[0].values.numpy()
+    array([0, 1])
+    """
+    x, lengths = tensor(inputs), cast(sequence_length, int32)
+    blank = x.dims[2] - 1 if blank_index is None else blank_index
+    blank = blank + x.dims[2] if blank < 0 else blank
+    best = transpose(argmax(x, axis=2, output_type=int32))
+    inside = sequence_mask(lengths, x.dims[0])
+    kept = logical_and(inside, not_equal(best, blank))
+    if merge_repeated:
+        repeated = concat([-ones_like(best[:, :1]), best[:, :-1]], axis=1)
+        kept = logical_and(kept, not_equal(best, repeated))
+    scores = transpose(reduce_max(x, axis=2))
+    total = -reduce_sum(where(inside, scores, zeros_like(scores)), axis=1, keepdims=True)
+    longest = reduce_max(reduce_sum(cast(kept, int64), axis=1))
+    return [_as_sparse(best, kept, longest)], total
+
+
+@export("nn.ctc_beam_search_decoder", "compat.v1.nn.ctc_beam_search_decoder_v2")
+def ctc_beam_search_decoder(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+) -> tuple:
+    """The `top_paths` likeliest label sequences: ([SparseTensor, ...], log p [batch, top_paths]).
+
+    inputs [time, batch, classes], of which the last is the blank.
+
+    >>> import talweg as tf
+    >>> decoded, scores = tf.nn.ctc_beam_search_decoder(tf.zeros([1, 1, 2]), [1], top_paths=2)
+    >>> [len(path.values) for path in decoded]
+    [0, 1]
+    """
+    scores = log_softmax(tensor(inputs))
+    time, batch, _ = scores.dims
+    labels, found = numpy_function(
+        lambda s, n: ctc_beams.decode(s, n, beam_width, top_paths),
+        [scores, cast(sequence_length, int32)],
+        [int64, scores.dtype],
+    )
+    labels = ensure_shape(labels, [top_paths, batch, time])
+    decoded = []
+    for path in range(top_paths):
+        kept = not_equal(labels[path], tensor(-1, int64))
+        longest = reduce_max(reduce_sum(cast(kept, int64), axis=1))
+        decoded.append(_as_sparse(labels[path], kept, longest))
+    return decoded, ensure_shape(found, [batch, top_paths])
+
+
+@export("compat.v1.nn.ctc_beam_search_decoder")
+def ctc_beam_search_decoder_v1(
+    inputs: Any,
+    sequence_length: Any,
+    beam_width: int = 100,
+    top_paths: int = 1,
+    merge_repeated: bool = True,
+) -> tuple:
+    """`tf.nn.ctc_beam_search_decoder`; labels that follow an equal one are merged on demand."""
+    decoded, scores = ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths)
+    if not merge_repeated:
+        return decoded, scores
+    merged = []
+    for path in decoded:
+        dense = to_dense(path, default_value=tensor(-1, int64))
+        before = concat([-2 * ones_like(dense[:, :1]), dense[:, :-1]], axis=1)
+        kept = logical_and(not_equal(dense, before), not_equal(dense, tensor(-1, int64)))
+        longest = reduce_max(reduce_sum(cast(kept, int64), axis=1))
+        merged.append(_as_sparse(dense, kept, longest))
+    return merged, scores
