@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,7 @@ from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.execute import interpret
-from talweg.execute.llvm import jit
-from talweg.execute.llvm.executable import Executable, module_text
+from talweg.execute.llvm.executable import Executable
 from talweg.execute.llvm.threads import wanted
 from talweg.execute.stages import Stages
 from talweg.graph.node import Node
@@ -160,9 +160,10 @@ def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
     stages.add("nests.txt", lambda: "".join(reasons), 3)
     stages.add("loops.txt", lambda: to_text(lowered.program), 4)
     if stages.folder or stages.level >= 5:
-        llvm = module_text(lowered.program)
+        generate = import_module("talweg.execute.llvm.generate")
+        llvm = generate.module_text(lowered.program)
         stages.add("llvm.ll", lambda: llvm, 5)
-        stages.add("assembly.s", lambda: jit.assembly(llvm), 6)
+        stages.add("assembly.s", lambda: generate.assembly(llvm), 6)
     parts = ("straightened", "lowered", "machine code")
     seconds = {part: b - a for part, a, b in zip(parts, clock, clock[1:])}
     stages.done(seconds, len(lowered.program.blocks))

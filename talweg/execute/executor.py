@@ -134,12 +134,11 @@ def compiled(program: Program, arguments: list, state: Any) -> Any:
     """The program compiled for these arguments, or REFUSED."""
     if not program.steps:
         return REFUSED
-    try:  # LLVM takes 0.2 s to load: only now
-        compiler = import_module("talweg.execute.compiled")
-    except ImportError:  # no llvmlite for this platform
-        return REFUSED
+    compiler = import_module("talweg.execute.compiled")  # 0.1 s: only now
     try:
         return compiler.Compiled(program, arguments, state)
+    except ImportError:  # no llvmlite for this platform
+        return REFUSED
     except NotStraightError as error:
         program.notes.append(f"interpreted: {error}")
         stages.refused(program.name, error)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from talweg.execute import loops_numpy
-from talweg.execute.llvm import jit
+from talweg.execute.llvm import code
 from talweg.execute.llvm.emit import emit
 from talweg.execute.llvm.vector_math import Library
 from talweg.lower.check import check
@@ -77,7 +77,7 @@ class Machine:
             name: ctypes.cast(call, ctypes.c_void_p).value or 0
             for name, call in self.callbacks.items()
         }
-        self.code = jit.compile_module(self.text, addresses)
+        self.code = code.compile_module(self.text, addresses)
         self.function = _RUN(self.code.addresses["run"])
 
     def _wait(self, pool: Any, thread: int, threads: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 from talweg.core import settings
 from talweg.execute import cache
 from talweg.execute.cache import Cache
-from talweg.execute.llvm import jit
+from talweg.execute.llvm import code, jit
 
 MODULE = "define i32 @run() {\n  ret i32 41\n}\n"
 
@@ -97,7 +97,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
 def test_a_folder_that_cannot_be_made_is_no_error(tmp_path, folder):
     (tmp_path / "file").write_text("not a folder")
     with settings.cache(str(tmp_path / "file" / "cache")):
-        assert jit.object_file(MODULE) == jit.object_file(MODULE)
+        assert code.object_file(MODULE) == code.object_file(MODULE)
         assert not cache.put(b"key", b"content") and cache.get(b"key") is None
 
 
@@ -118,7 +118,7 @@ def test_it_can_be_off(folder):
     with settings.cache("off"):
         assert cache.current() is None
         assert not cache.put(b"key", b"content") and cache.get(b"key") is None
-        assert jit.object_file(MODULE)
+        assert code.object_file(MODULE)
     assert not folder.exists()
 
 
@@ -131,32 +131,32 @@ def test_the_default_folder(monkeypatch):
 
 
 def test_a_hit_parses_optimizes_and_generates_nothing(folder, monkeypatch):
-    first = jit.compile_module(MODULE)
+    first = code.compile_module(MODULE)
     for name in ("parse", "optimize", "compile_text"):
         monkeypatch.setattr(jit, name, None)
-    second = jit.compile_module(MODULE)
+    second = code.compile_module(MODULE)
     assert first.addresses["run"] != second.addresses["run"]
     assert call(second) == 41
 
 
 def test_a_damaged_object_is_compiled_again(folder):
-    jit.compile_module(MODULE)
+    code.compile_module(MODULE)
     (entry,) = [path for path in folder.iterdir() if path.name.endswith(cache.SUFFIX)]
     entry.write_bytes(entry.read_bytes()[:-1])
-    assert call(jit.compile_module(MODULE)) == 41
-    assert cache.get(jit.key(MODULE)) is not None
+    assert call(code.compile_module(MODULE)) == 41
+    assert cache.get(code.key(MODULE)) is not None
 
 
 def test_other_processors_have_other_entries(folder, monkeypatch):
-    jit.compile_module(MODULE)
-    monkeypatch.setattr(jit, "fingerprint", lambda: "another")
-    assert cache.get(jit.key(MODULE)) is None
+    code.compile_module(MODULE)
+    monkeypatch.setattr(code, "fingerprint", lambda: "another")
+    assert cache.get(code.key(MODULE)) is None
 
 
-def call(code: jit.Code) -> int:
+def call(made: code.Code) -> int:
     import ctypes
 
-    return ctypes.CFUNCTYPE(ctypes.c_int32)(code.addresses["run"])()
+    return ctypes.CFUNCTYPE(ctypes.c_int32)(made.addresses["run"])()
 
 
 WORKER = """

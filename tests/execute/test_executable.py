@@ -14,7 +14,7 @@ import pytest
 from talweg.core import settings
 from talweg.core.dtypes import bfloat16, bool_, float32, float64, int32
 from talweg.core.errors import InternalError, ResourceExhaustedError
-from talweg.execute.llvm import dispatch, emit, jit
+from talweg.execute.llvm import dispatch, emit, generate, jit
 from talweg.execute.llvm import executable as module
 from talweg.execute.llvm.executable import Executable
 from talweg.lower.index import Axis, Index
@@ -586,7 +586,7 @@ def test_a_key_saves_emission(tmp_path, monkeypatch):
 
 
 def test_the_module_is_there_to_look_at():
-    assert "define void @run" in module.module_text(addition())
+    assert "define void @run" in generate.module_text(addition())
 
 
 def test_where_arrays_are_not_as_expected(monkeypatch):

@@ -17,7 +17,7 @@ import pytest
 import talweg as tf
 from talweg.core import settings
 from talweg.core.dtypes import int32
-from talweg.execute.llvm import jit, team, threads
+from talweg.execute.llvm import code, jit, team, threads
 from talweg.execute.llvm.executable import Executable
 from talweg.lower.index import Axis, Index
 from talweg.lower.loops import For, Kernel, LoopProgram, Store, load
@@ -80,13 +80,13 @@ def test_after_a_barrier_all_have_written(count):
     found = threads.the_team()
     found.ensure(count)
     rounds = 300
-    code = jit.compile_module(ROUNDS, {"talweg_barrier": found.addresses["talweg_barrier"]})
+    made = code.compile_module(ROUNDS, {"talweg_barrier": found.addresses["talweg_barrier"]})
     frame = threads.aligned(team.FRAME_BYTES).view(np.int64)
     table = np.zeros((rounds + 1, count), np.int64)
     buffers = np.array([table.ctypes.data, rounds])
     fields = {
         "team": found.address,
-        "run": code.addresses["run"],
+        "run": made.addresses["run"],
         "buffers": buffers.ctypes.data,
         "threads": count,
         "waits": 1,
@@ -290,7 +290,7 @@ def test_a_fork_while_another_thread_runs_and_compiles():
 
     def work() -> None:
         np.testing.assert_array_equal(executable([x])[0], shifted(x, 10))
-        jit.compile_module("define void @run() {\n  ret void\n}")
+        code.compile_module("define void @run() {\n  ret void\n}")
 
     try:
         assert [in_a_child(work) for _ in range(5)] == [0] * 5

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.execute.llvm import entry, jit
+from talweg.execute.llvm import code, entry
 from talweg.execute.llvm.threads import python_symbols, the_team
 from talweg.lower.loops import Buffer, LoopProgram
 
@@ -48,13 +48,13 @@ class _Method(ctypes.Structure):
 
 
 @functools.cache
-def _native() -> tuple[jit.Code, _Method]:
+def _native() -> tuple[code.Code, _Method]:
     """The entry's code, and its method definition; both stay."""
     symbols = python_symbols(_PYTHON)
     symbols["talweg_launch"] = the_team().addresses["talweg_launch"]
     symbols["talweg_new_array"] = numpy_function(_NEW_FROM_DESCR)
-    code = jit.compile_module(entry.text(), symbols, ("talweg_entry",))
-    return code, _Method(b"run", code.addresses["talweg_entry"], _FASTCALL, None)
+    found = code.compile_module(entry.text(), symbols, ("talweg_entry",))
+    return found, _Method(b"run", found.addresses["talweg_entry"], _FASTCALL, None)
 
 
 def builtin(layout: Layout) -> Any:

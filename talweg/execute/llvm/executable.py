@@ -12,11 +12,10 @@ raised again, with what was written before it in the states.
 
 from __future__ import annotations
 
-import functools
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from talweg.core.errors import InternalError, ResourceExhaustedError, compose
 from talweg.execute import cache, forks
-from talweg.execute.llvm import dispatch, emit, jit, routines, vector_math
+from talweg.execute.llvm import code, dispatch, routines
 from talweg.execute.llvm.frame import Frame, inner_lists
 from talweg.execute.llvm.threads import aligned, the_team, wanted
 from talweg.lower import cost, memory
@@ -202,32 +201,18 @@ def _forked() -> None:
 forks.in_child(_forked)
 
 
-def compiled(program: LoopProgram, called: Iterable[Call], key: str | None = None) -> jit.Code:
+def compiled(program: LoopProgram, called: Iterable[Call], key: str | None = None) -> code.Code:
     """The code of a program, in memory."""
     symbols = dict(routines.symbols(called))
     for name in ("talweg_barrier", "talweg_host", "talweg_failed"):
         symbols[name] = the_team().addresses[name]
-    kept_under = (
-        None if key is None else f"program\n{jit.fingerprint()}\n{generator()}\n{key}".encode()
-    )
+    kept_under = None if key is None else f"program\n{code.fingerprint()}\n{key}".encode()
     found = None if kept_under is None else cache.get(kept_under)
     if found is None:
-        found = jit.object_file(module_text(program))
+        found = import_module("talweg.execute.llvm.generate").object_file(program)
         if kept_under is not None:
             cache.put(kept_under, found)
-    return jit.Code(found, symbols)
-
-
-@functools.cache
-def generator() -> str:
-    """Which code generator this is: another one may make other code of the same program."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return " ".join([f"{file.name}:{file.stat().st_mtime_ns}" for file in files])
-
-
-def module_text(program: LoopProgram) -> str:
-    """The LLVM IR of a program."""
-    return emit.emit(program, jit.vector_bytes(), vector_math.Library())
+    return code.Code(found, symbols)
 
 
 def calls(blocks: Iterable) -> list[Call]:

@@ -1,26 +1,25 @@
-"""LLVM IR to machine code, and machine code into memory.
+"""LLVM IR to machine code: `compile_text` optimises a module and gives an object file's bytes.
 
-`compile_text` optimises a module and gives an object file's bytes, which a cache may keep;
-`Code` is an object file linked into this process, whose functions have addresses until it dies.
+Importing this loads LLVM, which takes 50 MB; `code.py` does so when something must be compiled.
 
 The small code model is asked for: constants are operands of instructions.  It wants the sections of
-an object near each other, which JITLink sees to (a block of memory for each object; calls to
-anything else go through a table).  An LLJIT never forgets the name of a library (10 kB each), so
-`_Linker` starts a new one after a while, and the old one goes with its last library.
+an object near each other: `elf.py` sees to it, and JITLink, which links where that cannot (a block
+of memory for each object; calls to anything else go through a table).  An LLJIT never forgets the
+name of a library (10 kB each), so `_Linker` starts a new one after a while, and the old one goes
+with its last library.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from talweg.core.version import RELEASE
-from talweg.execute import cache, forks
+from talweg.execute import forks
 
 LIBRARIES_FOR_EACH_LINKER = 64
 
@@ -69,10 +68,10 @@ def vector_bytes() -> int:
 
 @functools.cache
 def fingerprint() -> str:
-    """What object code depends on besides the module's text."""
+    """Which LLVM this is, and what it makes code for."""
     found = target()
     version = ".".join(map(str, llvm.llvm_version_info))
-    return f"{RELEASE} {llvmlite.__version__} {version} {found.triple} {found.cpu} {found.features}"
+    return f"{llvmlite.__version__} {version} {found.triple} {found.cpu} {found.features}"
 
 
 # Loops are emitted as they shall be: O2 makes them no faster (its unrolling does, by 3% where
@@ -148,18 +147,12 @@ class _Linker:
         return found
 
 
-class Code:
-    """An object file in memory.  Its functions are there until `close`, or until it is collected.
+class Linked:
+    """An object file in memory, linked by LLVM; where `elf.py` does not know how."""
 
-    `symbols` are the addresses of what it calls, besides the functions of libc and libm.
-    """
-
-    def __init__(
-        self, object_file: bytes, symbols: Mapping[str, int], exports: Iterable[str] = ("run",)
-    ):
+    def __init__(self, object_file: bytes, symbols: Mapping[str, int], exports: tuple):
         self._library: llvm.ResourceTracker | None = None
         self._linker: _Linker | None = None
-        self.object_file = object_file
         with lock:
             self._linker = _Linker.take()
             builder = llvm.JITLibraryBuilder().add_object_img(object_file).add_current_process()
@@ -180,28 +173,3 @@ class Code:
     def __del__(self, shutting_down=llvm.common._is_shutting_down) -> None:
         if not shutting_down():
             self.close()
-
-
-def key(text: str, quick: bool = False) -> bytes:
-    """What the object code of a module is kept under."""
-    return f"module\n{fingerprint()}\n{quick} {PASSES}\n{text}".encode()
-
-
-def object_file(text: str, quick: bool = False) -> bytes:
-    """The object file of a module, from the cache if it is there."""
-    kept_under = key(text, quick)
-    found = cache.get(kept_under)
-    if found is None:
-        found = compile_text(text, quick)
-        cache.put(kept_under, found)
-    return found
-
-
-def compile_module(
-    text: str,
-    symbols: Mapping[str, int] | None = None,
-    exports: Iterable[str] = ("run",),
-    quick: bool = False,
-) -> Code:
-    """A module's code in memory: `compile_module(text).addresses["run"]`."""
-    return Code(object_file(text, quick), symbols or {}, tuple(exports))

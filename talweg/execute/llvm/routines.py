@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from talweg.core.errors import InternalError
-from talweg.execute.llvm import jit
+from talweg.execute.llvm import code
 from talweg.lower.loops import Call
 
 _LETTERS = {"float32": ("s", "float"), "float64": ("d", "double")}
@@ -51,7 +51,7 @@ def symbol(call: Call) -> str:
 
 
 @functools.cache
-def _wrappers() -> jit.Code:
+def _wrappers() -> code.Code:
     """The code of all wrappers; it stays."""
     exports = [*[f"talweg_gemm_{dtype}" for dtype in _LETTERS], "talweg_clock_int64"]
     needed = {
@@ -59,7 +59,7 @@ def _wrappers() -> jit.Code:
         for letter, _ in _LETTERS.values()
         for name in ("gemm", "gemv")
     }
-    return jit.compile_module(text(), needed, exports, quick=True)
+    return code.compile_module(text(), needed, exports, quick=True)
 
 
 def blas(name: str) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 
 from talweg.core import settings
 from talweg.execute import forks
-from talweg.execute.llvm import jit, team
+from talweg.execute.llvm import code, team
 
 PATIENCE = {  # microseconds for which a waiting thread looks at most, before it sleeps
     "barrier": 80,  # waking up takes about as long
@@ -83,7 +83,7 @@ class Team:
     """The team's memory, its native functions, and its threads."""
 
     def __init__(self) -> None:
-        self.code = jit.compile_module(
+        self.code = code.compile_module(
             team.text(), python_symbols(team.PYTHON), team.EXPORTS, quick=True
         )
         self.memory = aligned(team.TEAM_BYTES)
