@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from talweg.doctor import absent_remedies as remedies
@@ -12,6 +13,7 @@ from talweg.doctor.findings import Place
 if TYPE_CHECKING:
     from talweg.doctor.absent import Case
 
+CALL = re.compile(r"([A-Za-z_][\w.]*)\(")
 CHOOSING = ("select", "gate", "one_hot", "sparse_softmax_cross_entropy", "softmax_minus_one_hot")
 
 
@@ -38,15 +40,17 @@ def explained_break(case: Case, first: Break, others: list[Break], onward: dict)
     """The explanation of a break, with the way to it and from it on."""
     flow = case.flow
     path = list(case.steps(flow.path_to(first.operand)))
+    beyond = case.steps(way_on(onward, first.result), "after")
     flow_at, at = flow, first
     outer: list[Step] = []
     while at.inside:  # into bodies, to the operation itself
         outer.append(step_in(case, flow_at, at, "connected"))
-        flow_at, at = at.inside[0]
-        path += [*outer[-1:], *case.steps(flow_at.path_to(at.operand), flow=flow_at)]
+        flow_at, at, output = at.inside[0]
+        path += [outer[-1], *case.steps(flow_at.path_to(at.operand), flow=flow_at)]
+        numbers = way_on(needed_for(flow_at, [output]), at.result)
+        beyond = (*case.steps(numbers, "after", flow_at), *beyond)
     breaking = step_in(case, flow_at, at, "break")
-    beyond = case.steps(way_on(onward, first.result), "after")
-    kind, code, verdict, remedy = _cause(at)
+    kind, code, verdict, remedy = _cause(at, called_in(at.operation[0].name, breaking.code))
     lines = [breaking.place, *[step.place for step in outer]]
     notes = tuple(f"{_called(other)} breaks another path, {_where(other)}" for other in others[:3])
     return case.answer(
@@ -64,18 +68,30 @@ def step_in(case: Case, flow: Flow, at: Break, role: str) -> Step:
 
 def _called(at: Break) -> str:
     while at.inside:
-        at = at.inside[-1][1]
+        at = at.inside[0][1]
     return at.operation[0].name
 
 
 def _where(at: Break) -> str:
     while at.inside:
-        at = at.inside[-1][1]
+        at = at.inside[0][1]
     origin = at.operation[4]
     return "" if origin is None else str(Place.of(origin))
 
 
-def _cause(at: Break) -> tuple[str, str, str, str]:
+def called_in(name: str, code: str) -> str:
+    """How to call an operation: by its name, and by the function it is a part of."""
+    found = CALL.match(code)
+    if found is None:
+        return name
+    function = found.group(1)
+    plain = function.split(".")[-1].replace("_", "")
+    if name.replace("_", "") in plain or plain in name.replace("_", ""):
+        return function
+    return f"{name} (in {function})"
+
+
+def _cause(at: Break, called: str) -> tuple[str, str, str, str]:
     """The cause of a break: kind, code, verdict, remedy."""
     prim = at.operation[0]
     name = prim.name
@@ -86,12 +102,12 @@ def _cause(at: Break) -> tuple[str, str, str, str]:
                 "return a cotangent for each argument (and each variable) that needs one: "
                 "def grad(upstream): return upstream * derivative")  # fmt: skip
     if at.kind == "stopped":
-        said = "stop_gradient makes it a constant"
+        said = f"{called} makes it a constant"
         if name != "stop_gradient":
             said = f"the result of {name} was named in stop_gradients, which makes it a constant"
         return "stop_gradient", "TW327", said, remedies.BY_NAME["stop_gradient"]
     if at.kind == "dtype":
-        return _dtype_cause(at)
+        return _dtype_cause(at, called)
     operand = _operand_name(at)
     remedy = remedies.remedy_for(prim, at.reason, operand)
     because = at.reason.reason
@@ -102,11 +118,11 @@ def _cause(at: Break) -> tuple[str, str, str, str]:
     if name == "update_variable":
         return ("assigned", "TW328", f"it was assigned to a variable: {because}", remedy)
     if name.startswith(remedies.RANDOM):
-        return "random sampling", "TW326", f"{name} draws a sample: {because}", remedy
+        return "random sampling", "TW326", f"{called} draws a sample: {because}", remedy
     if name in CHOOSING or not at.whole:
         return ("only chooses", "TW325",
-                f"it only chooses or places in {name}: {because}", remedy)  # fmt: skip
-    return "no derivative", "TW324", f"{name} has no derivative: {because}", remedy
+                f"it only chooses or places in {called}: {because}", remedy)  # fmt: skip
+    return "no derivative", "TW324", f"{called} has no derivative: {because}", remedy
 
 
 def _operand_name(at: Break) -> str:
@@ -115,16 +131,16 @@ def _operand_name(at: Break) -> str:
     return prim.operands[min(place, len(prim.operands) - 1)]
 
 
-def _dtype_cause(at: Break) -> tuple[str, str, str, str]:
-    name, dtype = at.operation[0].name, at.reason
+def _dtype_cause(at: Break, called: str) -> tuple[str, str, str, str]:
+    dtype = at.reason
     if dtype.name == "string":
         kind, remedy = "text", remedies.TO_TEXT
     elif dtype.name == "bool":
         kind, remedy = "truth values", remedies.TO_TRUTH
     else:
         kind, remedy = "integers", remedies.TO_INTEGER
-    return (f"{kind} on the path", "TW322",
-            f"{name} makes {dtype.name} of it, and {kind} have no derivative", remedy)  # fmt: skip
+    verdict = f"{called} makes {dtype.name} of it, and {kind} have no derivative"
+    return f"{kind} on the path", "TW322", verdict, remedy
 
 
 def smooth_to(case: Case) -> Any:

@@ -22,7 +22,7 @@ class Break:
 
     kind: "rule" (no derivative by these operands: `reason`), "dtype" (the result is no float),
     "stopped" (taken as a constant on request), "custom" (a user's gradient function gave None).
-    inner: for a break inside the body of an operation, the way there, outermost first.
+    inside: for an operation with a body, where the path breaks in there.
     """
 
     number: int
@@ -32,7 +32,7 @@ class Break:
     kind: str
     reason: Any = None
     whole: bool = True  # no operand at all has a derivative
-    inside: tuple[Any, ...] = ()  # (flow of a body, its break), innermost last
+    inside: tuple[Any, ...] = ()  # (flow of a body, its break, key of its output), or nothing
 
 
 @dataclass
@@ -227,7 +227,12 @@ class Walker:
                 if reached == PLAIN:
                     why = self._break_for(inner, key_of(body.outputs[place]))
                     if why is not None:
-                        found[place] = "inside", None, True, ((inner, why),)
+                        found[place] = (
+                            "inside",
+                            None,
+                            True,
+                            ((inner, why, key_of(body.outputs[place])),),
+                        )
         levels[count - 1] = max(levels[count - 1], max(own, default=0) and SMOOTH)  # the history
         return levels, {place: why for place, why in found.items() if levels[place] == PLAIN}
 
@@ -247,7 +252,12 @@ class Walker:
             if reached == PLAIN and inner is not None:
                 why = self._break_for(inner, key_of(body.outputs[place]))
                 if why is not None:
-                    found[place] = "inside", None, True, ((inner, why),)
+                    found[place] = (
+                        "inside",
+                        None,
+                        True,
+                        ((inner, why, key_of(body.outputs[place])),),
+                    )
         if inner is not None:
             flow.writes += inner.writes
         return levels, found

@@ -328,7 +328,9 @@ def same_name(case: Case) -> Explanation | None:
 
 def earlier_value(case: Case) -> Explanation | None:
     """What the block computes with was itself computed from the source before the tape began."""
-    program, block, names = case.program, case.block, case.words.source_names
+    scene = case.evidence.scene
+    program, block = case.program, case.block
+    names = [*case.words.source_names, *(scene.holders if scene else [])]
     if program is None or block is None or not names or _used(case):
         return None
     for name, made in program.values_from_before(block, names):

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from types import CodeType, FrameType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 from talweg.core.provenance import Origin, is_inner
@@ -50,6 +57,7 @@ class Scene:
     offset: int
     target_names: list[str] = field(default_factory=list)
     source_names: list[str] = field(default_factory=list)
+    holders: list[str] = field(default_factory=list)  # of objects that the source is a part of
 
     @classmethod
     def of(
@@ -62,14 +70,22 @@ class Scene:
         for outer in outward(frame):
             found = cls(outer.f_code, outer.f_lasti, names_in(outer, target),
                         names_in(outer, source))  # fmt: skip
-            if began is not None and outer.f_code is began[0]:
-                return found
             scenes.append((found, outer))
+            if began is not None and outer.f_code is began[0]:
+                return found.with_holders(outer, source)
         for kind in ("target_names", "source_names"):
             for found, outer in scenes if began is None else ():
                 if own_names(outer, getattr(found, kind)):
-                    return found
-        return scenes[0][0] if scenes else None
+                    return found.with_holders(outer, source)
+        return scenes[0][0].with_holders(scenes[0][1], source) if scenes else None
+
+    def with_holders(self, frame: FrameType, source: Any) -> Scene:
+        """This scene, with the names of the objects in the frame that the source is a part of."""
+        for space in (frame.f_locals, frame.f_globals):
+            for name, value in list(space.items()):
+                if name[:1] != "_" and value is not source and holds(value, source):
+                    self.holders.append(name)
+        return self
 
 
 def outward(frame: FrameType) -> Iterator[FrameType]:
@@ -86,6 +102,30 @@ def own_names(frame: FrameType, names: list[str]) -> list[str]:
     code = frame.f_code
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return [name for name in names if name not in arguments]
+
+
+def holds(value: Any, part: Any, limit: int = 300) -> bool:
+    """Whether an object of the user's (a model, a list, ...) has `part` somewhere inside."""
+    pending, seen = [value], set()
+    while pending and len(seen) < limit:
+        own = pending.pop()
+        if own is part:
+            return True
+        if id(own) in seen or isinstance(own, (type, ModuleType)):
+            continue
+        seen.add(id(own))
+        if isinstance(own, (list, tuple)):
+            pending += own[:limit]
+        elif isinstance(own, dict):
+            pending += list(own.values())[:limit]
+        elif type(getattr(own, "__dict__", None)) is dict and not callable_only(own):
+            pending += own.__dict__.values()
+    return False
+
+
+def callable_only(value: Any) -> bool:
+    """Whether a value is a function, whose attributes are no parts."""
+    return isinstance(value, (FunctionType, MethodType, BuiltinFunctionType))
 
 
 def names_in(frame: FrameType, value: Any) -> list[str]:
