@@ -76,8 +76,9 @@ class _Eager:
         self.before.applied(prim, operands, results, params)
         parts = results if type(results) is tuple else (results,)
         if makes_values(prim) and any([has_bad(content(part)) for part in parts]):
-            entry = entry_of(prim, operands, results, params, user_origin(2))
-            raise not_finite(tell_rule(entry))
+            entry = tell_rule(entry_of(prim, operands, results, params, user_origin(2)))
+            if not is_meant(entry):
+                raise not_finite(entry)
 
 
 class _Steps:
@@ -103,10 +104,26 @@ class _Steps:
         results = result if type(result) is tuple else (result,)
         if any(map(has_bad, results)):
             entry = Entry(step.prim, self.operands, results, step.params, step.node.origin)
+            entry.node = step.node
+            if is_meant(entry):
+                return
             error = not_finite(entry)
             error.talweg_located = True  # type: ignore[attr-defined]
             error.talweg_node = step.node  # type: ignore[attr-defined]
             raise error
+
+
+def is_meant(entry: Entry) -> bool:
+    """Whether a rule calculates with an infinity that stands in its text."""
+    if entry.rule_of is None:
+        return False
+    if any([type(x) is float and has_bad(x) for x in entry.operands]):
+        return True
+    node = entry.node
+    if node is None or len(node.operands) != len(entry.operands):
+        return False
+    pairs = zip(node.operands, entry.operands)
+    return any([source.prim.name == "constant" and has_bad(x) for source, x in pairs])
 
 
 def not_finite(entry: Entry) -> OpError:
@@ -125,9 +142,8 @@ def not_finite(entry: Entry) -> OpError:
             f"operand {entry.name_of(bad)} was not finite already",
             "tf.explain_numerics says where it comes from; tf.debugging.check_numerics on inputs",
         )
-    return InvalidArgumentError(
-        None, None, compose(cause.code, _text(entry, link, cause), "finite values", cause.cure)
-    )
+    text = compose("TW343", _text(entry, link, cause), "finite values", cause.cure)
+    return InvalidArgumentError(None, None, text)
 
 
 def _text(entry: Entry, link: Link, cause: Cause) -> str:
@@ -140,7 +156,7 @@ def _text(entry: Entry, link: Link, cause: Cause) -> str:
     lines = [
         f"{name} gave {' and '.join(kinds)} at {array.size - int(finite.sum())} of {array.size} "
         f"elements, first at {list(link.index)} ({array.dtype.name} {list(array.shape)}): "
-        f"{cause.text}"
+        f"{cause.text} ({cause.code})"
     ]
     lines += [f"  operand: {Operand(*row)}" for row in shown_operands(entry, link)]
     if entry.origin is not None:

@@ -121,7 +121,8 @@ def _legend(places: list[int], rows: tuple) -> str:
         weight = "400" if row.verdict == "fine" else "700"
         parts.append(f"<line x1='{x}' x2='{x + 16}' y1='{y - 4}' y2='{y - 4}' "
                      f"stroke='{color_of(place)}' stroke-width='2.5'{dashes_of(place)}/>"
-                     f"<text x='{x + 21}' y='{y}' fill='#1d2733' font-weight='{weight}'>{html.escape(name + mark)}"
+                     f"<text x='{x + 21}' y='{y}' fill='#1d2733' font-weight='{weight}'>"
+                     f"{html.escape(name + mark)}"
                      "</text>")  # fmt: skip
     return "".join(parts)
 

@@ -1,0 +1,218 @@
+"""Where it came from: on tapes, in functions, loops, branches and sessions, whoever runs them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import talweg as tf
+import talweg.compat.v1 as v1
+from talweg.core import settings
+
+from . import programs
+from .programs import weights
+
+
+@pytest.fixture(params=["interpret", "llvm"])
+def executor(request):
+    """Both executors."""
+    with settings.executor(request.param):
+        yield request.param
+
+
+def marked(found, comment, place=None):
+    """Whether a place is the line with this comment."""
+    place = found.place if place is None else place
+    return place is not None and place.source.endswith(f"# {comment}")
+
+
+def test_function_of_no_arguments(executor):
+    w = weights(1.0, 0.0)
+    loss = tf.function(programs.hidden_log)
+    for _ in range(2):  # compiled by now
+        loss(w)
+    found = tf.explain_numerics(lambda: loss(w), w)
+    assert (found.code, found.verdict, found.operation) == ("TW346", "nan", "log")
+    assert (found.direction, found.element, found.subject) == (
+        "backward", (1,), "the gradient of w",
+    )  # fmt: skip
+    assert marked(found, "log") and marked(found, "where", found.other)
+    assert found.singular == "x = 0" and found.operands[0].value == 0.0
+    assert "tf.where(good, x, 1.0)" in found.cure
+
+
+def test_tape_over_a_function(executor):
+    w = weights(1.0, 0.0)
+    loss = tf.function(programs.hidden_log)
+    with tf.GradientTape() as tape:
+        value = loss(w)
+    found = tf.explain_numerics(value, w, tape)
+    assert found.code == "TW346" and marked(found, "log")
+    assert np.isnan(tape.gradient(value, w).numpy()[1])  # the tape is as it was
+
+
+def test_tape_inside_a_function(executor):
+    w = weights(1.0, 0.0)
+    step = programs.train_step(programs.hidden_log, w)
+    found = tf.explain_numerics(step)
+    assert found.subject == "the new value of w" and found.code == "TW346"
+    assert marked(found, "log") and marked(found, "asked for", found.asked)
+    assert [p.operation for p in found.path][-1] == "update_variable"
+
+
+def test_loop(executor):
+    w = weights(2.0)
+    looped = tf.function(programs.in_a_loop)
+    found = tf.explain_numerics(lambda: looped(w, tf.constant(5)), w)
+    assert (found.code, found.operation, found.direction) == ("TW341", "sqrt", "forward")
+    assert marked(found, "sqrt in a loop")
+    assert found.operands[0].value == pytest.approx(-0.1)  # of the trip in which it began
+
+
+def test_gradient_that_vanishes_in_a_loop(executor):
+    w = weights(2.0)
+    loop = tf.function(programs.shrinking)
+    with tf.GradientTape() as tape:
+        value = loop(w, tf.constant(20))
+    found = tf.explain_numerics(value, w, tape)
+    assert (found.code, found.verdict) == ("TW356", "vanishing")
+    assert marked(found, "sigmoid in a loop") and "each of the 20 times" in found.cause
+
+
+def test_zero_in_a_branch(executor):
+    w = weights(1.0, 2.0)
+    branchy = tf.function(programs.in_a_branch)
+    with tf.GradientTape() as tape:
+        value = branchy(w)
+    found = tf.explain_numerics(value, w, tape)
+    assert (found.code, found.operation) == ("TW350", "relu")
+    assert marked(found, "relu in a branch")
+
+
+def test_state_is_left_alone(executor):
+    count = tf.Variable(0.0)
+
+    @tf.function
+    def loss(w):
+        count.assign_add(1.0)
+        return tf.reduce_sum(tf.math.log(w)) * count
+
+    w = weights(0.0)
+    with tf.GradientTape() as tape:
+        value = loss(w)
+    assert tf.explain_numerics(value, w, tape).code == "TW340"
+    assert count.numpy() == 1.0  # what ran again wrote nothing
+
+
+def test_session(executor):
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [None], name="x")
+        w = v1.get_variable("w", initializer=[3.0, 4.0])
+        y = programs.norm(w * x)
+        gradient = v1.gradients(y, w)[0]
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            zeros, ones = {x: [0.0, 0.0]}, {x: [1.0, 1.0]}
+            found = tf.explain_numerics(gradient, session=session, feed_dict=zeros)
+            assert found.code == "TW347" and marked(found, "norm")
+            found = tf.explain_numerics(y, [w, x], session=session, feed_dict=zeros)
+            assert found.code == "TW347" and found.subject == "the gradient of w"
+            found = tf.explain_numerics(y, [w, x], session=session, feed_dict=ones)
+            assert not found and [s.name for s in found.sources] == ["w", "x"]
+            assert found.sources[0].norm == pytest.approx(1.0)
+            bad = {x: [np.inf, 1.0]}
+            found = tf.explain_numerics(y, session=session, feed_dict=bad)
+            assert (found.code, found.direction) == ("TW344", "outside")
+
+
+def test_custom_gradient_in_a_function(executor):
+    @tf.custom_gradient
+    def bad(x):
+        return x * 2.0, lambda g: g / (x - x)  # the user's rule
+
+    w = weights(1.0, 2.0)
+    f = tf.function(lambda: tf.reduce_sum(bad(w)))
+    for ask in (f, lambda: tf.reduce_sum(bad(w))):
+        found = tf.explain_numerics(ask, w)
+        assert (found.code, found.operation) == ("TW349", "bad")
+        assert marked(found, "the user's rule")
+
+
+def test_kinds_of_targets_and_sources():
+    x, y = tf.constant([1.0]), tf.constant([4.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, y])
+        z = {"a": x * y, "b": x / (y - 4.0)}
+    found = tf.explain_numerics(z, [x, y], tape)
+    assert found.code == "TW340" and found.operation == "div"
+    found = tf.explain_numerics(z["a"], {"x": x, "y": y}, tape)
+    assert not found and [s.name for s in found.sources] == ["source 0", "source 1"]
+    found = tf.explain_numerics(z["a"], [x, tf.constant(0.0)], tape)
+    assert "no gradient" in str(found)
+    assert found.finding.title == "the gradient of source 0: finite"
+
+
+def test_what_cannot_be_explained():
+    with pytest.raises(TypeError, match=r"(?s)nothing says how it was made.*TW104"):
+        tf.explain_numerics(tf.constant(1.0))
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+    tape.gradient(y, x)
+    with pytest.raises(RuntimeError, match=r"(?s)persistent=True.*TW302"):
+        tf.explain_numerics(y, x, tape)
+    with pytest.raises(ValueError, match=r"(?s)no tensor to differentiate.*TW303"):
+        tf.explain_numerics(lambda: None, x)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"(?s)session=.*TW503"):
+        tf.explain_numerics(tf.constant(1.0) * 2.0)
+
+
+def test_what_is_hidden_is_said_last():
+    w = weights(1.0, 0.0)
+    found = tf.explain_numerics(lambda: programs.hidden_log(w))
+    assert found.subject == "a value on the way" and found.code == "TW340"
+
+
+def test_second_derivatives_and_jacobians():
+    x = tf.Variable([1.0, 0.0])
+    with tf.GradientTape(persistent=True) as outer:
+        with tf.GradientTape() as inner:
+            y = tf.reduce_sum(x**1.5)
+        first = inner.gradient(y, x)
+    found = tf.explain_numerics(first, x, outer)
+    assert found.code == "TW345" and found.operation == "pow" and found.element == (1,)
+
+
+def test_complex_and_half_precision():
+    z = tf.Variable(tf.constant([0j, 1 + 1j]))
+    found = tf.explain_numerics(lambda: tf.math.log(z))
+    assert found.code == "TW340" and found.element == (0,)
+    for dtype in (tf.float16, tf.bfloat16):
+        x = tf.Variable(tf.constant([60000.0, 1.0], dtype))
+        found = tf.explain_numerics(lambda x=x: x * x * x * x * x * x * x * x * x)
+        assert found.code == "TW342" and dtype.name in found.cause
+
+
+def test_large_tapes_are_quick(clock):
+    """100,000 records in about a second, on a machine that others use, too."""
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = x * 1.0
+        for _ in range(20_000):
+            y = y * 1.0001
+        y = tf.math.log(y - y)
+    seconds = clock(lambda: tf.explain_numerics(y, x, tape))
+    assert seconds < 4.0  # for 20,000
+
+
+@pytest.fixture
+def clock():
+    """How long a call takes."""
+    import time
+
+    def measure(call):
+        start = time.perf_counter()
+        call()
+        return time.perf_counter() - start
+
+    return measure
