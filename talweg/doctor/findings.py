@@ -11,11 +11,16 @@ from __future__ import annotations
 import html
 import json
 import linecache
+import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from talweg.core.provenance import Origin, line_of
+
+WIDTH = 100  # of a report as text; lines of programs are longer if they are
+BLANK = " " * 9
 
 
 @dataclass(frozen=True)
@@ -73,10 +78,9 @@ class Finding:
         lines = [f"{self.code}  {self.title}"]
         lines += [f"  at:    {place}" for place in self.places]
         for name, text in (("cause", self.cause), ("cost", self.cost), ("cure", self.cure)):
-            if text:
-                head, *rest = text.splitlines()
-                lines.append(f"  {name + ':':<7}{head}")
-                lines += [f"         {line}" for line in rest]
+            for number, line in enumerate(text.splitlines()):
+                start = f"  {name + ':' if number == 0 else '':<7}"
+                lines += textwrap.wrap(line, WIDTH, initial_indent=start, subsequent_indent=BLANK)
         return "\n".join(lines)
 
     def as_dict(self) -> dict:
@@ -164,6 +168,7 @@ STYLE = """
 .talweg .finding { border-left: 4px solid #c2410c; background: #fff7ed; margin: 0 0 .8em;
   padding: .5em .9em }
 .talweg .clean { border-left: 4px solid #15803d; background: #f0fdf4; padding: .5em .9em }
+.talweg code { font: 12.5px/1.4 ui-monospace, monospace }
 .talweg .code { font-weight: 600; color: #9a3412; margin-right: .5em }
 .talweg pre { margin: .35em 0; padding: .3em .6em; background: #ffffff; white-space: pre-wrap;
   border: 1px solid #e7e5e4; font: 12.5px/1.4 ui-monospace, monospace }
@@ -197,7 +202,8 @@ def _html_of(finding: Finding) -> str:
         for name, text in (("cause", finding.cause), ("cost", finding.cost), ("cure", finding.cure))
         if text
     )
-    title = f"<span class='code'>{finding.code}</span>{html.escape(finding.title)}"
+    words = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(finding.title))
+    title = f"<span class='code'>{finding.code}</span>{words}"
     return f"<div class='finding'>{title}{places}<dl>{rows}</dl></div>"
 
 
@@ -216,8 +222,8 @@ def _curve(memory: tuple) -> str:
     return (
         f"<svg width='{width}' height='{height}' role='img' aria-label='memory over time'>"
         f"<polyline points='{points}' fill='none' stroke='#0369a1' stroke-width='1.6'/>"
-        f"<text x='{edge}' y='11' font-size='11' fill='#57534e'>{megabytes(most)} at most, "
-        f"{megabytes(least)} at least</text>"
+        f"<text x='{edge}' y='11' font-size='11' fill='#57534e'>memory of the process: "
+        f"{megabytes(most)} at most, {megabytes(least)} at least</text>"
         f"<text x='{width - 8}' y='{height - 5}' font-size='11' fill='#57534e' "
         f"text-anchor='end'>{last:.1f} s</text></svg>"
     )

@@ -15,7 +15,7 @@ KEPT_RESULTS = 200  # results of one line that are all kept
 KEPT_BYTES = 1 << 20
 ELEMENTS = 500  # elements taken one by one
 SMALL_STEPS, SMALL_OPERATIONS = 500, 20_000
-CALL_SECONDS, SHARE = 5e-6, 0.04  # of one call from Python; of the running time that matters
+SHARE = 0.04  # of the running time from which calls from Python matter
 SMALL = 1 << 16  # bytes of a small result
 DOUBLES = 10  # operations in float64
 TAKING = frozenset(("strided_slice", "gather", "reshape", "dynamic_slice", "slice"))
@@ -220,7 +220,8 @@ def _many_small(seen: Observation, spots: list[EagerSpot]) -> Iterator[Finding]:
                     if spot.bytes / max(spot.sampled, 1) <= SMALL)  # fmt: skip
         if total < SMALL_OPERATIONS or group[0].count < SMALL_STEPS or small < 0.9 * total:
             continue
-        if total * CALL_SECONDS < SHARE * seen.seconds:
+        cost = total * seen.call_seconds()
+        if cost < SHARE * seen.seconds:
             continue
         name = group[0].place.function
         where = "the program" if name == "<module>" else f"`{name}`"
@@ -231,6 +232,6 @@ def _many_small(seen: Observation, spots: list[EagerSpot]) -> Iterator[Finding]:
             "computes.",
             places_of(group),
             total,
-            f"About {total * CALL_SECONDS:.2g} s of calls; compiled, a step is one call.",
+            f"About {cost:.2g} s of calls; compiled, a step is one call.",
             "Put the step into a function under @tf.function, and call that in the loop.",
         )

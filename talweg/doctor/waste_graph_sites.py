@@ -138,7 +138,7 @@ class GraphWatch:
         if entry.f_trace_lines:
             entry.f_trace_lines = False
             spot.this_counted = spot.this_built = False
-            if record is not self.traces and len(self.recent) < 10_000:
+            if record is not self.traces and spot not in self.recent:
                 frames = user_frames(frame, inner, 4)
                 self.recent[spot] = tuple([(f.f_code, f.f_lasti) for f in frames])
         self._count(record, spot, node, merged)
@@ -169,8 +169,8 @@ class GraphWatch:
         spot.nodes += 1
         spot.prims[prim.name] = spot.prims.get(prim.name, 0) + 1
         spot.effects += prim.effect is not None
-        for source in node.inputs:
-            if source.prim.name == "read_variable":
+        for source in node.key[2:]:
+            if source.key[0].name == "read_variable":
                 self.note_use(source.params["variable"])
         if prim.name == "update_variable" and node.params["rule"] != "assign":
             self.note_use(node.params["variable"])
@@ -208,8 +208,8 @@ class GraphWatch:
 
     def ran(
         self, session: Any, program: Any, fed: list, fetched: list, frames: list[FrameType]
-    ) -> None:
-        """A run is over."""
+    ) -> bool:
+        """A run is over; whether its program is a new one."""
         table = session._graph.table
         record = self.record_of(table)
         record.runs += 1
@@ -226,8 +226,7 @@ class GraphWatch:
             self._feedback(spot, fed, fetched)
         self.recent.clear()
         self.runs += 1
-        if program is not None:
-            self._program(record, program)
+        return program is not None and self._program(record, program)
 
     def session_made(self, session: Any, spot: Spot | None) -> None:
         """A session was opened."""
@@ -259,10 +258,10 @@ class GraphWatch:
             if type(value) is np.ndarray and value.size > 1:
                 self.given[id(value)] = weakref.ref(value)
 
-    def _program(self, record: GraphRecord, program: Any) -> None:
-        """Note which nodes run, the first time a program does."""
+    def _program(self, record: GraphRecord, program: Any) -> bool:
+        """Note which nodes run, the first time a program does; whether it is the first."""
         if self.programs.get(id(program)) is program:
-            return
+            return False
         self.programs[id(program)] = program
         if len(self.programs) > PROGRAMS:
             self.programs.popitem(last=False)
@@ -273,6 +272,7 @@ class GraphWatch:
             spot = None if origin is None else record.alias.get((id(origin[0]), origin[1]))
             if spot is not None:
                 spot.used += 1
+        return True
 
 
 def module_called(frame: FrameType | None, user: FrameType) -> str:

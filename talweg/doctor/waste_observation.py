@@ -18,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core import dispatch
 from talweg.core.observer import Observer
 from talweg.doctor.waste_graph_sites import GraphWatch, module_called
 from talweg.doctor.waste_sites import InnerFiles, Spot, together, user_frames
+from talweg.eager.tensor import EagerTensor
+from talweg.prims.arithmetic import add
 
 # From how many applications at a spot on only those are looked at whose number has no bit of this.
 MASKS = ((1024, 127), (8, 15))
@@ -33,6 +36,7 @@ JUDGED = frozenset(
     int(20 * 1.3**n) for n in range(50)
 )  # samples after which it is seen what is alive
 ALIVE = 0.9  # share of results alive from which they count as kept
+CALLS = 2.5  # what a public function costs, in calls of a primitive
 NAMED = 4  # holders that are looked for, since that is slow
 
 
@@ -309,7 +313,7 @@ class Observation(Observer):
         """A run is over."""
         self.steps += 1
         frames = user_frames(sys._getframe(2), self.inner)
-        self.graphs.ran(session, program, fed, fetched, frames)
+        is_new = self.graphs.ran(session, program, fed, fetched, frames)
         state = session._state
         if self._values.get(session) != len(state):
             self._values[session] = len(state)
@@ -317,8 +321,8 @@ class Observation(Observer):
                 seen = self._seen_by(variable)
                 if seen is not None:
                     seen.valued = True
-        for node in () if program is None else fetched_reads(program):
-            self._used(node)
+        for handle in fetched_reads(program) if is_new else ():
+            self._used(handle)
         self._tick()
 
     def session_made(self, session: Any) -> None:
@@ -352,6 +356,18 @@ class Observation(Observer):
         if len(self.memory) >= ROWS:
             self.memory = self.memory[::2]
 
+    def call_seconds(self) -> float:
+        """What an operation costs that is called from Python and computes next to nothing."""
+        one = EagerTensor(np.float32(1.0))
+        with dispatch.observed_by(None), dispatch.eagerly(), dispatch.only(()):
+            best = 1.0
+            for _ in range(5):
+                start = time.perf_counter()
+                for _ in range(100):
+                    add(one, one)
+                best = min(best, time.perf_counter() - start)
+        return CALLS * best / 100
+
     def finish(self) -> None:
         """The program is over."""
         self.seconds = time.perf_counter() - self.started
@@ -377,9 +393,9 @@ def holder_of(value: Any) -> str:
     for holder in gc.get_referrers(value):
         if type(holder) is list and len(holder) > 10:
             inside = any(type(item) is tuple and len(item) == 5 for item in holder[:3])
-            return "" if inside else f"a list of {len(holder):,} or more"
+            return "" if inside else "a list"
         if type(holder) is dict and len(holder) > 10:
-            return f"a dictionary of {len(holder):,} or more"
+            return "a dictionary"
         if type(holder) is tuple and len(holder) == 5 and hasattr(holder[0], "operands"):
             return "the records of a tape"
     return ""

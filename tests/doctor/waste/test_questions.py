@@ -47,5 +47,5 @@ def test_the_first_finding_answers(name, caplog):
     assert finding.code == code, str(report)
     assert cure in finding.cure
     assert marked_lines(path)[0] in [place.line for place in finding.places], str(finding)
-    screen = "\n".join(str(report).splitlines()[:SCREEN])
+    screen = " ".join(" ".join(str(report).splitlines()[:SCREEN]).split())
     assert cure in screen and f"{path}:{marked_lines(path)[0]}" in screen
