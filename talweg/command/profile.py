@@ -73,7 +73,7 @@ def recording() -> Iterator[Recording]:
             finally:
                 found.clock.stop()
         kernels = report.kernels()
-    found.profile = Profile(found.clock, dict(sampler.lines), sampler.interval, kernels)
+    found.profile = Profile(found.clock, sampler.lines, kernels)
 
 
 def _now() -> int:

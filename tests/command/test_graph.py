@@ -96,6 +96,19 @@ def test_boxes_do_not_overlap_and_lie_in_their_groups(picture, depth):
                 assert beside or below
 
 
+def test_answers_are_told_apart():
+    @tf.function
+    def answer(x):
+        return tf.cond(x > 0, lambda: tf.sin(x), lambda: tf.cos(x))
+
+    picture = model.of_function(answer.get_concrete_function(tf.constant(1.0)))
+    sides = {item.label: item.parent.title for item in picture.items}
+    assert sides["Sin"] == "then" and sides["Cos"] == "else"
+    numbered = tf.function(lambda i: tf.switch_case(i, [lambda: 1.0 * 2, lambda: tf.sin(2.0)]))
+    picture = model.of_function(numbered.get_concrete_function(tf.constant(1)))
+    assert {"branch 0", "branch 1"} <= {group.title for group in all_groups(picture)}
+
+
 def members(*names):
     root = model.Group("root")
     picture = model.Picture("picture", root)

@@ -320,9 +320,15 @@ def bodies_of(node: Node) -> list[tuple[str, Body]]:
         if isinstance(value, Body):
             found.append((key, value))
         elif isinstance(value, tuple) and value and isinstance(value[0], Body):
-            titles = ("else", "then") if len(value) == 2 else [f"{key} {i}" for i in range(99)]
+            titles = ["then", "else"] if is_question(node) else [f"branch {i}" for i in range(99)]
             found += list(zip(titles, value))
     return found
+
+
+def is_question(node: Node) -> bool:
+    """Whether a branch is a `tf.cond`: its index is 0 where the answer is yes."""
+    index = node.operands[0]
+    return index.prim.name == "cast" and index.operands[0].prim.name == "logical_not"
 
 
 def is_small(node: Node) -> bool:

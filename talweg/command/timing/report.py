@@ -42,8 +42,7 @@ class Profile:
     """What was measured."""
 
     clock: Clock
-    samples: dict[tuple, int]
-    interval: float
+    samples: dict[tuple, float]  # line -> seconds
     kernels: list[tuple[str, list[Any]]]  # compiled program -> times of its kernels
 
     @property
@@ -88,9 +87,8 @@ class Profile:
                     count(row, kernel, spent.own / 1e9 * share, spent.calls)
                 continue
             count(row_of(own_place(key.origin)), name, spent.own / 1e9, spent.calls)
-        for (file, line, function), samples in self.samples.items():
-            row = row_of(Place(file, line, function))
-            row.python += samples * self.interval
+        for (file, line, function), seconds in self.samples.items():
+            row_of(Place(file, line, function)).python += seconds
         return sorted(rows.values(), key=lambda row: -(row.seconds + row.python))
 
     def _shares(self) -> dict[str, list[tuple[Place | None, str, float]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import Counter
+from time import perf_counter
 from types import FrameType
 from typing import Any
 
@@ -15,12 +15,11 @@ INTERVAL = 0.002  # seconds
 
 
 class Sampler:
-    """Counts, by line of the program, how often a thread was there with nothing under way."""
+    """Counts, by line of the program, how long a thread was there with nothing under way."""
 
     def __init__(self, clock: Clock, interval: float = INTERVAL):
         self.clock, self.interval = clock, interval
-        self.lines: Counter[tuple] = Counter()  # (file, line, function) -> samples
-        self.samples = 0
+        self.lines: dict[tuple, float] = {}  # (file, line, function) -> seconds
         self.thread = threading.get_ident()
         self.stack = clock.stack
         self._over = threading.Event()
@@ -35,15 +34,17 @@ class Sampler:
         self._looking.join()
 
     def _look(self) -> None:
+        last = perf_counter()
         while not self._over.wait(self.interval):
             frame = sys._current_frames().get(self.thread)
             if frame is None:
                 return
-            self.samples += 1
+            now = perf_counter()  # Python may have let us wait for longer
             if not self.stack:
                 place = place_of(frame)
                 if place is not None:
-                    self.lines[place] += 1
+                    self.lines[place] = self.lines.get(place, 0.0) + now - last
+            last = now
             del frame
 
 
@@ -56,7 +57,7 @@ def place_of(frame: FrameType | None) -> tuple | None:
             place = file, frame.f_lineno, frame.f_code.co_name
             if "site-packages" in file:
                 outer = outer or place
-            elif not file.startswith((sys.prefix, sys.base_prefix, "<frozen")):
+            elif not file.startswith((sys.prefix, sys.base_prefix, "<frozen", "<string>")):
                 return place
         frame = frame.f_back
     return outer
