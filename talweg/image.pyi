@@ -5,9 +5,12 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.api.image.resizing import ResizeMethod as ResizeMethod
+from talweg.api.image.cropping import crop_to_bounding_box as crop_to_bounding_box
 from talweg.api.image.patches import extract_patches as extract_patches
 from talweg.api.image.colours import hsv_to_rgb as hsv_to_rgb
+from talweg.api.image.cropping import pad_to_bounding_box as pad_to_bounding_box
 from talweg.api.image.resizing import resize as resize
 from talweg.api.image.resizing import resize_with_pad as resize_with_pad
+from talweg.api.image.cropping import rgb_to_grayscale as rgb_to_grayscale
 from talweg.api.image.colours import rgb_to_hsv as rgb_to_hsv
 from talweg.api.image.colours import sobel_edges as sobel_edges

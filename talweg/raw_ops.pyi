@@ -365,7 +365,9 @@ TridiagonalSolve: Any
 TruncateDiv: Any
 TruncateMod: Any
 Unique: Any
+from talweg.api.array.unique_rows import unique_v2 as UniqueV2
 UniqueWithCounts: Any
+from talweg.api.array.unique_rows import unique_with_counts_v2 as UniqueWithCountsV2
 Unpack: Any
 UnravelIndex: Any
 UnsortedSegmentMax: Any

@@ -5,5 +5,6 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.pipeline.iterators import Optional as Optional
+from talweg.api.experimental.row_partition import RowPartition as RowPartition
 from talweg.experimental import dlpack as dlpack
 from talweg.experimental import dtensor as dtensor

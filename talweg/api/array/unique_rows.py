@@ -1,0 +1,64 @@
+"""The different slices of a tensor along an axis: UniqueV2, UniqueWithCountsV2."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+from talweg.api.arguments import axes_argument, tensor
+from talweg.api.array.gathering import gather
+from talweg.api.array.shapes import expand_dims, reshape
+from talweg.api.array.sorting import unique, unique_with_counts
+from talweg.api.export import export
+from talweg.api.math.comparison import equal
+from talweg.api.math.reductions import argmax, reduce_all
+from talweg.api.tensors import cast
+from talweg.core.dtypes import int32
+from talweg.core.errors import invalid
+from talweg.prims import layout
+
+UniqueV2 = collections.namedtuple("UniqueV2", "y idx")
+UniqueWithCountsV2 = collections.namedtuple("UniqueWithCountsV2", "y idx count")
+
+
+def _first_equal(x: Any, axis: Any) -> tuple:
+    """For each slice along the axis the first one that is equal; and the axis."""
+    given = [int(n) for n in tensor(axis).numpy().reshape(-1)]
+    if len(given) > 1:
+        raise invalid("TW207", f"axis {given}", "one axis, or [] for a vector")
+    (place,) = axes_argument(given or [0], len(x.dims), "unique")
+    order = [place, *[n for n in range(len(x.dims)) if n != place]]
+    rows = layout.transpose(x, perm=tuple(order))
+    rows = reshape(rows, [x.dims[place], -1]) if x.dims[place] else reshape(rows, [0, 1])
+    same = reduce_all(equal(expand_dims(rows, 0), expand_dims(rows, 1)), axis=2)
+    return argmax(cast(same, int32), axis=1, output_type=int32), place
+
+
+@export("raw_ops.UniqueV2")
+def unique_v2(x: Any, axis: Any, out_idx: Any = int32, name: str | None = None) -> UniqueV2:
+    """(y, idx): the different slices of `x` along `axis` in the order in which they first appear.
+
+    >>> import talweg as tf
+    >>> tf.raw_ops.UniqueV2(x=[[1, 2], [3, 4], [1, 2]], axis=[0]).y.numpy().tolist()
+    [[1, 2], [3, 4]]
+    """
+    x = tensor(x)
+    first, place = _first_equal(x, axis)
+    found = unique(first, out_idx)
+    return UniqueV2(gather(x, found.y, axis=place), found.idx)
+
+
+@export("raw_ops.UniqueWithCountsV2")
+def unique_with_counts_v2(
+    x: Any, axis: Any, out_idx: Any = int32, name: str | None = None
+) -> UniqueWithCountsV2:
+    """(y, idx, count): as UniqueV2, and how often each slice appears.
+
+    >>> import talweg as tf
+    >>> tf.raw_ops.UniqueWithCountsV2(x=[[1, 2], [3, 4], [1, 2]], axis=[0]).count.numpy().tolist()
+    [2, 1]
+    """
+    x = tensor(x)
+    first, place = _first_equal(x, axis)
+    found = unique_with_counts(first, out_idx)
+    return UniqueWithCountsV2(gather(x, found.y, axis=place), found.idx, found.count)

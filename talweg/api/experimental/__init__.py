@@ -1,0 +1,1 @@
+"""tf.experimental: what has no better place."""

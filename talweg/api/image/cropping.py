@@ -1,0 +1,76 @@
+"""Parts of images, and images with a border; grey images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array.rearranging import pad
+from talweg.api.export import export
+from talweg.api.linalg.products import tensordot
+from talweg.api.tensors import cast
+from talweg.core.dtypes import float32
+from talweg.core.errors import value_error
+
+
+@export("image.crop_to_bounding_box")
+def crop_to_bounding_box(
+    image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
+) -> Any:
+    """The box of the target size that begins at the offsets; ValueError if it is not inside.
+
+    >>> import talweg as tf
+    >>> x = tf.reshape(tf.range(4), [2, 2, 1])
+    >>> tf.image.crop_to_bounding_box(x, 1, 0, 1, 2)[0, :, 0].numpy()
+    array([2, 3], dtype=int32)
+    """
+    x = tensor(image)
+    height, width = x.dims[-3:-1]
+    low, right = offset_height + target_height, offset_width + target_width
+    if min(offset_height, offset_width) < 0 or target_height <= 0 or target_width <= 0:
+        raise value_error("TW207", "offsets must be >= 0 and target sizes > 0")
+    if low > height or right > width:
+        raise value_error(
+            "TW206", f"a box that ends at {low}, {right} in an image of {height} by {width}"
+        )
+    return x[..., offset_height:low, offset_width:right, :]
+
+
+@export("image.pad_to_bounding_box")
+def pad_to_bounding_box(
+    image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
+) -> Any:
+    """The image at the offsets in one of the target size, with zeros around; ValueError if too big.
+
+    >>> import talweg as tf
+    >>> tf.image.pad_to_bounding_box(tf.ones([1, 1, 1]), 0, 1, 1, 3)[0, :, 0].numpy()
+    array([0., 1., 0.], dtype=float32)
+    """
+    x = tensor(image)
+    height, width = x.dims[-3:-1]
+    below = target_height - offset_height - height
+    right = target_width - offset_width - width
+    if offset_height < 0 or offset_width < 0 or below < 0 or right < 0:
+        raise value_error(
+            "TW207", f"an image of {height} by {width} at {offset_height}, {offset_width} does not "
+            f"fit into {target_height} by {target_width}",
+        )  # fmt: skip
+    around = [[offset_height, below], [offset_width, right], [0, 0]]
+    return pad(x, [[0, 0], *around] if x.ndim == 4 else around)
+
+
+@export("image.rgb_to_grayscale")
+def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
+    """The brightness of colours, with one channel: 0.2989 r + 0.587 g + 0.114 b.
+
+    >>> import talweg as tf
+    >>> tf.image.rgb_to_grayscale(tf.ones([1, 1, 3])).shape
+    TensorShape([1, 1, 1])
+    """
+    x = tensor(images)
+    weights = tensor([0.2989, 0.5870, 0.1140], float32 if not x.dtype.is_floating else x.dtype)
+    if x.dtype.is_floating:
+        return tensordot(x, weights, [[-1], [0]])[..., None]
+    scale = 1.0 / x.dtype.max
+    grey = tensordot(cast(x, float32) * scale, weights, [[-1], [0]])[..., None]
+    return cast(grey * (x.dtype.max + 0.5), x.dtype)

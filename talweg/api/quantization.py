@@ -1,0 +1,104 @@
+"""tf.quantization: rounding to the numbers that a few bits can hold, and its gradient.
+
+The interval from `min` to `max` is moved so that 0 is one of its 2^bits numbers.  The gradient is
+that of clipping: rounding counts as the identity (Jacob et al. 2018).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array.clipping import clip_by_value
+from talweg.api.array.creating import ones_like, zeros_like
+from talweg.api.array.gathering import where
+from talweg.api.array.passing import stop_gradient
+from talweg.api.export import export
+from talweg.api.math.comparison import equal, greater, less
+from talweg.api.math.rounding import floor
+from talweg.api.tensors import cast
+from talweg.core.dtypes import float32
+from talweg.core.errors import invalid
+
+
+def _quantized(x: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Any:
+    if not 2 <= num_bits <= 16:
+        raise invalid("TW207", f"num_bits is {num_bits}", "2 to 16")
+    stop = stop_gradient
+    first, last = (1 if narrow_range else 0), 2**num_bits - 1
+    a, b = stop(low), stop(high)
+    empty = equal(a, b)
+    scale = where(empty, ones_like(a), (b - a) / float(last - first))
+    zero = clip_by_value(floor(first - a / scale + 0.5), float(first), float(last))
+    bottom, top = (first - zero) * scale, (last - zero) * scale
+    clipped = where(less(x, bottom), low, where(greater(x, top), high, x))
+    inside = clip_by_value(stop(x), bottom, top)
+    found = floor((inside - bottom) / scale + 0.5) * scale + bottom
+    found = where(empty, zeros_like(found), found)
+    return clipped + stop(found - clipped)
+
+
+@export("quantization.fake_quant_with_min_max_vars")
+def fake_quant_with_min_max_vars(
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`inputs`, clipped to [min, max] and rounded to one of 2^num_bits numbers (float32).
+
+    With `narrow_range`, one number fewer, so that they are symmetric.  InvalidArgumentError for
+    less than 2 or more than 16 bits.
+
+    >>> import talweg as tf
+    >>> tf.quantization.fake_quant_with_min_max_vars([0.4, 0.9, 9.0], 0.0, 3.0, num_bits=2).numpy()
+    array([0., 1., 3.], dtype=float32)
+    """
+    x, low, high = (cast(tensor(v), float32) for v in (inputs, min, max))
+    return _quantized(x, low, high, num_bits, narrow_range)
+
+
+@export("quantization.fake_quant_with_min_max_vars_per_channel")
+def fake_quant_with_min_max_vars_per_channel(
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The same with a `min` and a `max` for each element of the last axis.
+
+    >>> import talweg as tf
+    >>> tf.quantization.fake_quant_with_min_max_vars_per_channel(
+    ...     [[0.4, 0.4]], [0.0, 0.0], [3.0, 0.9], num_bits=2).numpy().round(2).tolist()[0][0]
+    0.0
+    """
+    x, low, high = (cast(tensor(v), float32) for v in (inputs, min, max))
+    if low.dims != x.dims[-1:] or high.dims != x.dims[-1:]:
+        raise invalid(
+            "TW204",
+            f"min of shape {low.dims} and max of shape {high.dims}",
+            f"shape {x.dims[-1:]}, one for each channel",
+        )
+    return _quantized(x, low, high, num_bits, narrow_range)
+
+
+@export("quantization.fake_quant_with_min_max_args")
+def fake_quant_with_min_max_args(
+    inputs: Any,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The same with numbers for `min` and `max`.
+
+    >>> import talweg as tf
+    >>> tf.quantization.fake_quant_with_min_max_args([7.0], 0.0, 3.0, num_bits=2).numpy()
+    array([3.], dtype=float32)
+    """
+    return fake_quant_with_min_max_vars(inputs, float(min), float(max), num_bits, narrow_range)

@@ -1,0 +1,80 @@
+"""tf.sets: the last axis holds sets; they are joined, met and subtracted row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array.creating import ones_like
+from talweg.api.array.joining import concat
+from talweg.api.array.shapes import ensure_shape, reshape
+from talweg.api.export import export
+from talweg.api.host import numpy_function
+from talweg.api.math.comparison import maximum
+from talweg.api.sparse.form import from_dense
+from talweg.core.dtypes import int64
+from talweg.core.errors import value_error
+from talweg.eager.composite import SparseTensor
+from talweg.kernels import sets as kernels
+
+
+def _sparse(x: Any) -> SparseTensor:
+    """A SparseTensor; of a dense one every element is kept, zeros too."""
+    if isinstance(x, SparseTensor):
+        return x
+    x = tensor(x)
+    places = from_dense(ones_like(x, dtype=int64))
+    return SparseTensor(places.indices, reshape(x, [-1]), places.dense_shape)
+
+
+def _combined(a: Any, b: Any, operation: Callable[[set, set], set]) -> SparseTensor:
+    x, y = _sparse(a), _sparse(b)
+    rank = x.indices.dims[1]
+    if rank != y.indices.dims[1]:
+        raise value_error("TW203", f"sets of ranks {rank} and {y.indices.dims[1]}", "one rank")
+    indices, values, longest = numpy_function(
+        kernels.combine(operation),
+        [x.indices, x.values, y.indices, y.values],
+        [int64, x.values.dtype, int64],
+        stateful=False,
+    )
+    rows = maximum(x.dense_shape[:-1], y.dense_shape[:-1])
+    shape = concat([rows, reshape(longest, [1])], axis=0)
+    indices, values = ensure_shape(indices, [None, rank]), ensure_shape(values, [None])
+    return SparseTensor(indices, values, ensure_shape(shape, [rank]))
+
+
+@export("sets.intersection")
+def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """What is in a row of both, in order.
+
+    a, b: tensors or SparseTensors of one rank that differ at most in the size of the last axis.
+
+    >>> import talweg as tf
+    >>> tf.sets.intersection([[1, 2, 3]], [[3, 1, 1]]).values.numpy()
+    array([1, 3], dtype=int32)
+    """
+    return _combined(a, b, set.intersection)
+
+
+@export("sets.union")
+def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """What is in a row of either, in order.
+
+    >>> import talweg as tf
+    >>> tf.sets.union([[1, 2]], [[3, 1]]).values.numpy()
+    array([1, 2, 3], dtype=int32)
+    """
+    return _combined(a, b, set.union)
+
+
+@export("sets.difference")
+def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+    """What is in a row of `a` and not in that of `b`, in order; the reverse without `aminusb`.
+
+    >>> import talweg as tf
+    >>> tf.sets.difference([[1, 2]], [[3, 1]]).values.numpy()
+    array([2], dtype=int32)
+    """
+    return _combined(a, b, set.difference) if aminusb else _combined(b, a, set.difference)
