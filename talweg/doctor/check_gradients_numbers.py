@@ -23,6 +23,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.forward import ForwardAccumulator
 from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import wrap
+from talweg.eager.variable import variable_of
 from talweg.graph import structure
 from talweg.transform.rules import densify
 
@@ -37,9 +38,10 @@ class Problem:
 
     def __init__(self, f: Callable[..., Any], args: Any, variables: Any, wide: bool):
         self.f = f
-        given = args if isinstance(args, (list, tuple)) else [args]
-        self.args = [_argument(arg) for arg in given]
-        self.variables = list(structure.flatten(variables)) if variables is not None else []
+        args = args if isinstance(args, (list, tuple)) else [args]
+        self.args = [_argument(arg) for arg in args]
+        given = [] if variables is None else structure.flatten(variables)
+        self.variables = [variable_of(v) for v in given]
         self.leaves = [_tensor(leaf) for leaf in structure.flatten(self.args)]
         self.places = [i for i, leaf in enumerate(self.leaves)
                        if isinstance(leaf, Tensor) and leaf.dtype.is_differentiable]  # fmt: skip
@@ -51,7 +53,7 @@ class Problem:
         self.wide = wide and self._widened()
         self.start = [content.astype(content.dtype) for content in self._contents()]
         self.names = [_names(f, self.args)[place] for place in self.places]
-        self.names += [str(v.name).split(":")[0] for v in self.variables]
+        self.names += [str(getattr(v, "path", v.name)).split(":")[0] for v in given]
 
     def _contents(self) -> list:
         inside = [np.asarray(self.leaves[i]._array) for i in self.places]

@@ -32,6 +32,7 @@ from talweg.doctor.nonfinite_gradients import Sweep, source_norm, why_small
 from talweg.doctor.nonfinite_report import NumericsExplanation, Operand, Passage, SourceNorm
 from talweg.eager.structured import STATE
 from talweg.eager.tape import GradientTape, ones_of
+from talweg.eager.variable import variable_of
 from talweg.execute import interpret
 from talweg.graph import structure
 from talweg.passes.functionalize import program_of
@@ -146,10 +147,12 @@ def without_path(found: NumericsExplanation, missing: list[str]) -> NumericsExpl
 
 def named(sources: Any) -> tuple[list, list[str]]:
     """Sources, flat, and what to call each."""
-    flat = [] if sources is None else structure.flatten(sources)
-    names = []
-    for place, leaf in enumerate(flat):
-        name = getattr(leaf, "name", None) if hasattr(leaf, "handle_read") else None
+    given = [] if sources is None else structure.flatten(sources)
+    flat, names = [variable_of(leaf) for leaf in given], []
+    for place, leaf in enumerate(given):
+        name = getattr(leaf, "path", None)
+        if hasattr(leaf, "handle_read"):
+            name = leaf.name
         names.append(str(name).split(":")[0] if name else
                      "the source" if len(flat) == 1 else f"source {place}")  # fmt: skip
     return flat, names

@@ -20,6 +20,7 @@ from talweg.core.value import IndexedSlices
 from talweg.doctor.findings import Finding
 from talweg.doctor.watch_picture import figure, picture
 from talweg.eager.tensor import EagerTensor
+from talweg.eager.variable import variable_of
 from talweg.graph import structure
 from talweg.graph.function_graph import FunctionGraph
 from talweg.trace.host import later
@@ -195,16 +196,16 @@ class GradientWatch:
     """Sees the gradients of some variables; see `talweg.watch_gradients`."""
 
     def __init__(self, variables: Any, every: int = 1):
-        self.variables = [getattr(v, "value", v) if not hasattr(v, "handle_read") and
-                          hasattr(getattr(v, "value", None), "handle_read") else v
-                          for v in structure.flatten(variables)]  # fmt: skip
+        given = structure.flatten(variables)
+        self.variables = [variable_of(v) for v in given]
         if not self.variables or not all([hasattr(v, "handle") for v in self.variables]):
             raise value_error(
                 "TW303", "watch_gradients: there are no variables to watch",
                 "tf.Variables, as in model.trainable_variables",
             )  # fmt: skip
         self.every = max(1, int(every))
-        self.series = [Series(_name(v), tuple(v.shape.as_list() or ())) for v in self.variables]
+        self.series = [Series(_name(own), tuple(v.shape.as_list() or ()))
+                       for own, v in zip(given, self.variables)]  # fmt: skip
         self._places = {id(v.handle): place for place, v in enumerate(self.variables)}
         self._calls = [0] * len(self.variables)
         self._contexts: list = []
@@ -227,7 +228,9 @@ class GradientWatch:
         graph of TensorFlow 1 the operation that comes back has to be run.
         """
         given = structure.flatten(gradients)
-        flat = self.variables if variables is None else structure.flatten(variables)
+        flat = self.variables
+        if variables is not None:
+            flat = [variable_of(v) for v in structure.flatten(variables)]
         if len(given) != len(flat):
             raise value_error(
                 "TW208", f"record: {len(given)} gradients for {len(flat)} variables",
