@@ -15,10 +15,11 @@ KEPT_RESULTS = 200  # results of one line that are all kept
 KEPT_BYTES = 1 << 20
 ELEMENTS = 500  # elements taken one by one
 SMALL_STEPS, SMALL_OPERATIONS = 500, 20_000
-SHARE = 0.04  # of the running time from which calls from Python matter
+SHARE = 0.04  # of the processor's time from which calls from Python matter
 SMALL = 1 << 16  # bytes of a small result
 DOUBLES = 10  # operations in float64
 TAKING = frozenset(("strided_slice", "gather", "reshape", "dynamic_slice", "slice"))
+HOST = frozenset(("host_call", "taped_call"))  # Python called from a graph
 QUIET = frozenset(("cast", "identity", "constant"))
 # Modules whose functions give a result and do nothing else.
 PURE = ("api/math/", "api/nn/", "api/linalg/", "api/array/", "api/image/", "api/signal/",
@@ -106,6 +107,11 @@ def _round_trips(seen: Observation) -> Iterator[Finding]:
         back = [way for way in seen.exits.values() if way.count >= TRIPS and flows_into(way, door)]
         if back:
             yield _trip(door, back)
+    for record in (*seen.graphs.all_records(), seen.graphs.traces):
+        runs = seen.calls if record.table is None else record.runs
+        for spot in record.spots.values():
+            if runs >= TRIPS and not HOST.isdisjoint(spot.prims):
+                yield _python_inside(spot, runs)
     for run in seen.graphs.run_spots.values():
         if run.feedbacks >= TRIPS:
             yield Finding(
@@ -132,6 +138,20 @@ def _trip(door: Crossing, back: list[Crossing]) -> Finding:
         "tf.function cannot compile it.",
         "Stay in tensors: nearly every function of NumPy has one of the same name in tf, tf.math "
         "or tf.linalg.",
+    )
+
+
+def _python_inside(spot: Any, runs: int) -> Finding:
+    return Finding(
+        "TW615",
+        f"`{spot.text or 'a line'}` leaves the graph for Python in each of {runs:,} runs",
+        "tf.py_function and tf.numpy_function call Python while the graph runs: tensors become "
+        "arrays, and the results tensors again.",
+        (spot.place,),
+        runs,
+        "The compiled step is interrupted, and Python's lock taken; no gradient flows through "
+        "tf.numpy_function.",
+        "Write it with operations of tf; what only reads data belongs before the step.",
     )
 
 
@@ -221,7 +241,7 @@ def _many_small(seen: Observation, spots: list[EagerSpot]) -> Iterator[Finding]:
         if total < SMALL_OPERATIONS or group[0].count < SMALL_STEPS or small < 0.9 * total:
             continue
         cost = total * seen.call_seconds()
-        if cost < SHARE * seen.seconds:
+        if cost < SHARE * seen.processor_seconds:
             continue
         name = group[0].place.function
         where = "the program" if name == "<module>" else f"`{name}`"

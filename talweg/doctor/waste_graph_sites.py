@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.provenance import ROOT
 from talweg.doctor.waste_sites import InnerFiles, Spot, span_at, together, user_frames, within
 
 TRIVIAL = frozenset(("read_variable", "item", "after"))
-BETWEEN = ("api/export.py", "trace/whole.py")  # what every public function goes through
+# What public functions are called through.
+BETWEEN = ("talweg/api/export.py", "talweg/trace/whole.py", "talweg/trace/autograph/")
 PROGRAMS = 64  # remembered, so that each is gone through once
 
 
@@ -280,7 +282,7 @@ def module_called(frame: FrameType | None, user: FrameType) -> str:
     module = ""
     while frame is not None and frame is not user:
         name = frame.f_code.co_filename
-        if not name.endswith(BETWEEN):
+        if name.startswith(ROOT) and not any(part in name for part in BETWEEN):
             module = name
         frame = frame.f_back
-    return module.rpartition("talweg/")[2]
+    return module.removeprefix(ROOT)

@@ -90,6 +90,7 @@ class SeenVariable:
         self.spot, self.runs, self.steps = spot, runs, steps
         self.graph = getattr(variable, "table", None)  # of a variable of a graph
         self.read = self.valued = False
+        self.replaced = False  # gone while its line went on making variables
         self.written = self.asked = self.reached = 0
 
 
@@ -109,11 +110,13 @@ class Observation(Observer):
     def __init__(self) -> None:
         self.inner = InnerFiles()
         self.started = time.perf_counter()
-        self.seconds = 0.0
+        self.seconds = self.processor_seconds = 0.0
+        self._processor_started = time.process_time()
         self.eager: dict[tuple, EagerSpot] = {}
         self.exits: dict[tuple, Crossing] = {}
         self.entries: dict[tuple, Crossing] = {}
         self.variables: dict[int, SeenVariable] = {}
+        self._made: dict[tuple, list[SeenVariable]] = {}  # the last ones of each line
         self.gone: list[SeenVariable] = []  # whose place in `variables` another one took
         self.functions: list[SeenFunction] = []
         self._functions: dict[int, SeenFunction] = {}
@@ -223,7 +226,7 @@ class Observation(Observer):
 
     def entered(self, value: Any, array: Any, dtype: Any) -> None:
         """A value came in."""
-        if not isinstance(value, (np.ndarray, np.generic, list)):
+        if not isinstance(value, (np.ndarray, np.generic, list, float)):
             return
         spot = self._crossing(self.entries, 3)
         if spot is not None:
@@ -243,6 +246,12 @@ class Observation(Observer):
         spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
         seen = SeenVariable(variable, spot, self.graphs.runs, self.steps)
         self.variables[id(variable)] = seen
+        if spot is not None:
+            line = self._made.setdefault((id(spot.code), spot.offset), [])
+            line.append(seen)
+            if len(line) > 2:  # a name that is bound anew keeps the one before until then
+                earlier = line.pop(0)
+                earlier.replaced = earlier.ref() is None
         if seen.graph is not None:
             self.graphs.excuse(variable)
 
@@ -362,15 +371,16 @@ class Observation(Observer):
         with dispatch.observed_by(None), dispatch.eagerly(), dispatch.only(()):
             best = 1.0
             for _ in range(5):
-                start = time.perf_counter()
+                start = time.process_time()
                 for _ in range(100):
                     add(one, one)
-                best = min(best, time.perf_counter() - start)
+                best = min(best, time.process_time() - start)
         return CALLS * best / 100
 
     def finish(self) -> None:
         """The program is over."""
         self.seconds = time.perf_counter() - self.started
+        self.processor_seconds = time.process_time() - self._processor_started
         self.note_memory()
         self.eager = together(self.eager)
         self.exits, self.entries = together(self.exits), together(self.entries)

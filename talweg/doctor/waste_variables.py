@@ -56,7 +56,7 @@ def made_again(known: list[SeenVariable]) -> Iterator[tuple[tuple, list[SeenVari
             groups.setdefault(_line(variable), []).append(variable)
     for line, group in groups.items():
         runs = {v.runs for v in group if v.graph is not None}
-        dead = [v for v in group if v.graph is None and v.ref() is None]
+        dead = [v for v in group if v.graph is None and v.replaced]
         idle = [v for v in dead if v.written <= 1]
         if len(runs) >= EPOCHS or (len(dead) >= MADE_AGAIN and len(idle) >= 0.9 * len(dead)):
             yield line, group

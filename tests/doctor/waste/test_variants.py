@@ -1,0 +1,221 @@
+"""The same waste in other clothes: graphs instead of eager code, methods, threads, libraries."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+import talweg as tf
+import talweg.compat.v1 as tf1
+from talweg.doctor import examine
+
+
+def codes(program) -> list[str]:
+    return examine(program).codes
+
+
+def test_the_seed_about_graphs():
+    """Initializers in the arguments, a chain that nothing runs, a large constant."""
+
+    def program():
+        with tf1.Graph().as_default(), tf1.Session() as session:
+            x = tf1.Variable(1.0)
+            session.run(tf1.global_variables_initializer())
+            session.run(tf1.global_variables_initializer())
+            y = x
+            for _ in range(1000):
+                y = y + 1.0
+            session.run(tf1.reduce_sum(np.ones((1000, 1000))))
+            session.run(x)
+
+    report = examine(program)
+    assert report.codes == ["TW602", "TW604", "TW605"], str(report)
+    assert {finding.code: finding.count for finding in report}["TW605"] == 1000
+
+
+def test_float64_in_a_function_and_in_a_graph():
+    data = np.random.default_rng(0).random((64, 3))
+
+    def in_a_function():
+        w = tf.Variable(tf.ones([3, 1]))
+
+        @tf.function
+        def step():
+            z = tf.constant(data) * 2.0 + 1.0
+            return tf.reduce_sum(tf.cast(z, tf.float32) @ w)
+
+        for _ in range(12):
+            step()
+
+    def in_a_graph():
+        with tf1.Graph().as_default(), tf1.Session() as session:
+            w = tf1.Variable(tf1.ones([3, 1]))
+            z = tf1.constant(data) * 2.0 + 1.0
+            total = tf1.reduce_sum(tf1.cast(z, tf1.float32) @ w)
+            init = tf1.global_variables_initializer()
+            session.run(init)
+            for _ in range(12):
+                session.run(total)
+
+    assert codes(in_a_function) == codes(in_a_graph) == ["TW614"]
+
+
+def test_a_number_that_comes_back_as_a_tensor():
+    def program():
+        w = tf.Variable(1.0)
+        for _ in range(15):
+            value = float(w * 2.0) / 3.0
+            w.assign(tf.constant(value))
+
+    assert codes(program) == ["TW615"]
+
+
+def test_what_is_looked_at_and_what_comes_in_is_no_round_trip():
+    def program():
+        w = tf.Variable(tf.ones([16]))
+        for step in range(15):
+            shown = (w * 2.0).numpy()
+            batch = np.full(16, step, np.float32)
+            w.assign_sub(tf.constant(batch) * 0.1)
+            print(shown.mean())
+
+    assert codes(program) == []
+
+
+def test_python_called_from_a_function():
+    def program():
+        @tf.function
+        def step(x):
+            return tf.numpy_function(lambda v: v * 0.9, [x], tf.float32) + 1.0
+
+        for _ in range(15):
+            step(tf.ones([3]))
+
+    assert codes(program) == ["TW615"]
+
+
+def test_a_name_that_is_never_read_and_one_that_says_so():
+    def forgotten(x):
+        y = tf.square(x)  # noqa: F841
+        return x
+
+    def deliberate(x):
+        _ = tf.square(x)
+        return x
+
+    assert codes(lambda: forgotten(tf.ones([3]))) == ["TW616"]
+    assert codes(lambda: deliberate(tf.ones([3]))) == []
+
+
+def test_checks_and_prints_are_no_unused_results():
+    def program():
+        x = tf.ones([3])
+        tf.debugging.assert_equal(x, x)
+        tf.debugging.check_numerics(x, "x")
+        tf.print(x)
+        tf.Variable(x).assign(x * 2.0).read_value()
+
+    assert codes(program) == []
+
+
+def test_unused_results_inside_a_function():
+    def program():
+        @tf.function
+        def step(x):
+            tf.stop_gradient(x)
+            return x * 2.0
+
+        step(tf.ones([3]))
+
+    assert codes(program) == ["TW616"]
+
+
+def test_methods_models_and_folds_are_clean():
+    class Net:
+        def __init__(self):
+            self.w = tf.Variable(tf.ones([3, 3]))
+
+        @tf.function
+        def __call__(self, x):
+            return tf.nn.relu(x @ self.w)
+
+    def program():
+        for net in [Net() for _ in range(12)]:
+            net(tf.ones([2, 3]))
+        for _ in range(12):
+            w = tf.Variable(tf.zeros([3, 1]))
+            for _ in range(5):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(tf.square(tf.ones([4, 3]) @ w - 1.0))
+                w.assign_sub(0.1 * tape.gradient(loss, w))
+
+    assert codes(program) == []
+
+
+def test_data_that_is_prepared_first_is_no_leak():
+    def program():
+        data = [tf.constant(np.full((64, 64), i, np.float32)) for i in range(300)]
+        flipped = [tf.reverse(x, [0]) for x in data]
+        total = tf.zeros([])
+        for x in flipped * 3:
+            total = total + tf.reduce_mean(tf.square(x)) - 0.1 * tf.reduce_sum(x)
+        return float(total)
+
+    assert codes(program) == []
+
+
+def test_a_tape_around_the_whole_loop_keeps_everything():
+    def program():
+        w = tf.Variable(tf.ones([64, 64]))
+        with tf.GradientTape() as tape:
+            for _ in range(300):
+                x = tf.nn.relu(tf.ones([16, 64]) @ w)
+                loss = tf.reduce_mean(x)
+        return tape.gradient(loss, w)
+
+    report = examine(program)
+    assert report.codes == ["TW617"], str(report)
+    assert "tape" in report.findings[0].cause
+
+
+def test_other_threads_are_seen():
+    def program():
+        def work():
+            tf.square(tf.ones([3]))
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    report = examine(program)
+    assert report.codes == ["TW616"]
+    assert report.findings[0].count == 3
+
+
+def test_a_zero_that_was_asked_for_is_no_missing_gradient():
+    def program():
+        w, unused = tf.Variable(1.0), tf.Variable(2.0)
+        print(float(unused))
+        with tf.GradientTape() as tape:
+            loss = w * w
+        return tape.gradient(loss, [w, unused], unconnected_gradients="zero")
+
+    assert codes(program) == []
+
+
+def test_variables_of_a_graph_that_the_loss_does_not_reach():
+    def program():
+        with tf1.Graph().as_default(), tf1.Session() as session:
+            w, v = tf1.Variable(1.0, name="w"), tf1.Variable(1.0, name="v")
+            loss, other = tf1.square(w), tf1.square(v)
+            train = tf1.train.GradientDescentOptimizer(0.1).minimize(loss)
+            init = tf1.global_variables_initializer()
+            session.run(init)
+            session.run([train, other])
+
+    report = examine(program)
+    assert report.codes == ["TW612"], str(report)
+    assert "v:0" in report.findings[0].title
