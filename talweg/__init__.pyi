@@ -27,7 +27,7 @@ from talweg.api.tensor_array import TensorArraySpec as TensorArraySpec
 from talweg.core.shapes import TensorShape as TensorShape
 from talweg.core.spec import TensorSpec as TensorSpec
 from talweg.core.spec import TypeSpec as TypeSpec
-from talweg.eager.tape import UnconnectedGradients as UnconnectedGradients
+from talweg.eager.unconnected import UnconnectedGradients as UnconnectedGradients
 from talweg.eager.variable import Variable as Variable
 from talweg.eager.variable import VariableAggregation as VariableAggregation
 from talweg.eager.variable import VariableSynchronization as VariableSynchronization
@@ -91,6 +91,7 @@ from talweg.api.math.comparison import equal as equal
 from talweg.api.scopes import executing_eagerly as executing_eagerly
 from talweg.api.math.exponential import exp as exp
 from talweg.api.array.shapes import expand_dims as expand_dims
+from talweg.api.explaining import explain_gradients as explain_gradients
 from talweg.api.debugging_numerics import explain_numerics as explain_numerics
 from talweg.api.image.patches import extract_volume_patches as extract_volume_patches
 from talweg.api.array.creating import eye as eye
@@ -275,9 +276,11 @@ from talweg import linalg as linalg
 from talweg import math as math
 from talweg import nest as nest
 from talweg import nn as nn
+from talweg import quantization as quantization
 from talweg import ragged as ragged
 from talweg import random as random
 from talweg import raw_ops as raw_ops
+from talweg import sets as sets
 from talweg import signal as signal
 from talweg import sparse as sparse
 from talweg import summary as summary

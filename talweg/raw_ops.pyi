@@ -377,6 +377,7 @@ UnsortedSegmentSum: Any
 UpperBound: Any
 Where: Any
 Xdivy: Any
+from talweg.api.array.writing import dynamic_update_slice as XlaDynamicUpdateSlice
 Xlog1py: Any
 Xlogy: Any
 ZerosLike: Any

@@ -30,6 +30,7 @@ from talweg.trace.autograph.convert import handed_over
 from talweg.trace.gradients import place_in
 from talweg.trace.whole import named_by_scope
 from talweg.transform import batch
+from talweg.transform.absent import Evidence
 from talweg.transform.rules import densify
 
 export("autodiff.ForwardAccumulator")(ForwardAccumulator)
@@ -323,20 +324,34 @@ def _report_absent(
 ) -> None:
     """An error that explains the first absent gradient, or what is needed to explain it later."""
     frame = user_frame(2)
+    gather = _gatherer(sweep, ys, xs, stops, frame)
+    if mode is UnconnectedGradients.ERROR:
+        raise OPERATIONS["absence_as_error"](gather(places[0]))
+    wanted = {id(xs[place]): place for place in places}
+    remember([xs[place] for place in places], lambda source: gather(wanted[id(source)]))
+
+
+def _gatherer(
+    sweep: graph_gradients.Sweep, ys: list, xs: list, stops: list, frame: Any
+) -> Callable[[int], Evidence]:
+    """What gives, for the place of a source, all that is known of its gradient."""
     cuts = [place_in(sweep.graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
             for leaf in stops]  # fmt: skip
     cuts = [cut for cut in cuts if cut is not None]
     if cuts:  # with what lies behind them
         sweep = _sweep(sweep.graph, ys, xs, [])
-    if mode is UnconnectedGradients.ERROR:
-        place = places[0]
-        evidence = sweep.evidence(place, ys, xs[place], frame, cuts)
-        raise OPERATIONS["absence_as_error"](evidence)
-    wanted = {id(xs[place]): place for place in places}
-    remember(
-        [xs[place] for place in places],
-        lambda source: sweep.evidence(wanted[id(source)], ys, source, frame, cuts),
-    )
+    return lambda place: sweep.evidence(place, ys, xs[place], frame, cuts)
+
+
+def evidence_in_graph(ys: Any, xs: Any, stop_gradients: Any) -> list[Evidence]:
+    """What is known of the gradients of tensors of a graph by each of `xs`."""
+    targets, stops = _as_list(ys), _as_list(stop_gradients)
+    graph = _graph_of(targets, "gradients")
+    frame = user_frame(2)
+    with graph.as_default():
+        sweep = _sweep(graph, targets, list(xs), stops)
+        gather = _gatherer(sweep, targets, list(xs), stops, frame)
+        return [gather(place) for place in range(len(xs))]
 
 
 def _absent(source: Any, mode: UnconnectedGradients) -> Any:

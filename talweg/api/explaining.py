@@ -5,10 +5,16 @@ from __future__ import annotations
 from types import FrameType
 from typing import Any
 
-from talweg.api.export import operation
+from talweg.api.autodiff import evidence_in_graph
+from talweg.api.export import export, operation
+from talweg.core import dispatch
+from talweg.core.value import Tensor
 from talweg.doctor.absent import explained
-from talweg.doctor.explanation import Explanation, Explanations
+from talweg.doctor.explanation import Explanations
 from talweg.eager.absence import evidence_of
+from talweg.eager.custom import CustomRule
+from talweg.eager.tape import ones_of
+from talweg.eager.variable import variable_of
 from talweg.graph import structure
 from talweg.transform.absent import Evidence
 
@@ -17,11 +23,23 @@ from talweg.transform.absent import Evidence
 def explain_absence(tape: Any, target: Any, sources: Any, frame: FrameType | None) -> Any:
     """The explanations for `tape.explain`."""
     targets = structure.flatten(target)
+    _try_custom_rules(tape, targets, structure.flatten(sources))
     targets = targets[0] if len(targets) == 1 else targets
     found = [explained(evidence_of(tape, targets, source, frame))
              for source in structure.flatten(sources)]  # fmt: skip
     single = len(found) == 1 and not isinstance(sources, (list, tuple, dict))
     return found[0] if single else Explanations(found)
+
+
+def _try_custom_rules(tape: Any, targets: list, sources: list) -> None:
+    """Ask gradient functions of the user's for their gradients: they may give None."""
+    if not any(type(record[0]) is CustomRule for record in tape._records or ()):
+        return
+    if not all(isinstance(leaf, Tensor) for leaf in targets):
+        return
+    with dispatch.only(()):
+        seeds = [ones_of(t) if t.dtype.is_differentiable else None for t in targets]
+        tape._sweep(targets, seeds, [variable_of(source) for source in sources])
 
 
 @operation("absence_as_error")
@@ -36,4 +54,20 @@ def absence_in_a_line(evidence: Evidence) -> str:
     return explained(evidence).in_a_line()
 
 
-__all__ = ["Explanation", "Explanations"]
+@export("explain_gradients")
+def explain_gradients(ys: Any, xs: Any, stop_gradients: Any = None) -> Any:
+    """Why the tensors `ys` of a graph have a gradient by each of `xs`, or have none.
+
+    Takes what `tf.gradients` takes, and gives what `GradientTape.explain` gives: an `Explanation`
+    for one x, `Explanations` for a list.  RuntimeError in eager mode, where tapes explain.
+
+    >>> import talweg.compat.v1 as tf
+    >>> import talweg
+    >>> with tf.Graph().as_default():
+    ...     x = tf.placeholder(tf.float32, [])
+    ...     talweg.explain_gradients(tf.round(x) * 2.0, x).code
+    'TW324'
+    """
+    sources = xs if isinstance(xs, (list, tuple)) else [xs]
+    found = [explained(evidence) for evidence in evidence_in_graph(ys, sources, stop_gradients)]
+    return Explanations(found) if sources is xs else found[0]

@@ -88,6 +88,8 @@ class Program:
 
     def assignments(self, name: str) -> list[Assignment]:
         """Where a name is given a value, in the function, else in the module."""
+        if "." in name:  # an attribute: any method may set it
+            return _assignments(self.tree, name, everywhere=True)
         found = _assignments(self.scope, name)
         if not found and self.scope is not self.tree:
             found = _assignments(self.tree, name)
@@ -101,8 +103,6 @@ class Program:
             while found is not None and found.alias and found.alias not in seen:
                 seen.add(found.alias)
                 further = self._last(found.alias, found.line + 1)
-                if further is None:
-                    break
                 found = further
             if found is not None:
                 return found
@@ -176,9 +176,14 @@ class Program:
     def uses(self, node: ast.AST | None, name: str) -> bool:
         """Whether an expression uses a name, or a part of what it stands for."""
         return node is not None and any(
-            dotted(part) == name and isinstance(getattr(part, "ctx", None), ast.Load)
+            same(dotted(part), name) and isinstance(getattr(part, "ctx", None), ast.Load)
             for part in ast.walk(node)
         )
+
+    def differentiates(self, node: ast.AST | None) -> bool:
+        """Whether an expression asks for a gradient."""
+        name = dotted(node.func) if isinstance(node, ast.Call) else ""
+        return name.split(".")[-1] in ("gradient", "gradients", "jacobian", "batch_jacobian")
 
     def makes_variable(self, node: ast.AST | None) -> bool:
         """Whether an expression makes a variable."""
@@ -219,22 +224,30 @@ class Program:
                 yield node
 
 
-def _assignments(scope: Any, name: str) -> list[Assignment]:
+def same(written: str, name: str) -> bool:
+    """Whether two spellings are of one thing: `self.w` in a method is `model.w` outside."""
+    if written == name:
+        return True
+    own, other = written.partition("."), name.partition(".")
+    return bool(own[1]) and own[2] == other[2] and "self" in (own[0], other[0])
+
+
+def _assignments(scope: Any, name: str, everywhere: bool = False) -> list[Assignment]:
     found = []
     pending = list(ast.iter_child_nodes(scope)) if scope is not None else []
     while pending:
         node = pending.pop()
-        if isinstance(node, FUNCTIONS):
+        if isinstance(node, FUNCTIONS) and not everywhere:
             continue  # names inside are its own
         pending += ast.iter_child_nodes(node)
         end = getattr(node, "end_lineno", 0) or 0
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                if dotted(target) == name:
+                if same(dotted(target), name):
                     found.append(Assignment(node.lineno, end, node.value))
                 elif isinstance(target, (ast.Tuple, ast.List)):
                     found += _unpacked(node, target, name)
-        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and dotted(node.target) == name:
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and same(dotted(node.target), name):
             plain = node.value if isinstance(node, ast.AnnAssign) else ast.BinOp(
                 node.target, node.op, node.value)  # fmt: skip
             found.append(Assignment(node.lineno, end, plain))

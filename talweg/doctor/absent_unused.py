@@ -376,6 +376,9 @@ def off_the_way(case: Case) -> Explanation | None:
     if last is not None:
         keys = [key for key in case.flow.operations[last][2] if key in case.flow.level]
         path = case.steps(case.flow.path_to(keys[0]))
+    made = case.made_at(case.words.target_names)
+    if made is not None and case.program is not None and case.program.differentiates(made.value):
+        return _no_second_derivative(case, path, line_in(case, made.line))
     others = [name.split(":")[0] for key, name in evidence.variables.items()
               if any(id(read) in case.inputs for read in evidence.reads.get(key, ()))]  # fmt: skip
     depends = f"; it was computed from {', '.join(others[:6])}" if others else ""
@@ -385,6 +388,19 @@ def off_the_way(case: Case) -> Explanation | None:
         f"{case.words.source} was used, but {target} does not depend on the results{depends}",
         f"use what is computed from {case.words.source} in {target}, or leave it out of the "
         "sources", path=path, lines=[path[-1].place] if path else [],
+    )  # fmt: skip
+
+
+def _no_second_derivative(case: Case, path: tuple, place: Place | None) -> Explanation:
+    """The target is a gradient in which the source does not occur."""
+    target, source = case.words.target, case.words.source
+    return case.answer(
+        "no path", "TW315",
+        f"{target} is itself a gradient, and {source} does not occur in it: what was "
+        f"differentiated is linear in {source}, so the second derivative is zero",
+        "this may be right; for zeros instead of None, "
+        "unconnected_gradients=tf.UnconnectedGradients.ZERO",
+        path=path, lines=[place, path[-1].place if path else None],
     )  # fmt: skip
 
 

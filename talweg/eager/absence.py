@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
@@ -18,6 +19,8 @@ from talweg.eager.variable import variable_of
 from talweg.transform.absent import Evidence, Lighter, Notes, Scene, Source
 
 LOGGER = logging.getLogger("talweg")
+REMEMBERED = 100_000  # records that are kept in all; the last tape's always are
+_groups: deque[tuple[int, list[int]]] = deque()  # (records, variables' ids) of each tape
 _pending: dict[int, tuple[Any, Any]] = {}  # variable's id -> (weak reference, evidence or None)
 
 
@@ -68,14 +71,21 @@ def remember(sources: Iterable[Any], gather: Callable[[Any], Evidence]) -> None:
 
     Each variable is looked at once in its life: a training loop pays for it in its first step only.
     """
-    lighter = None
+    lighter, keys, count = None, [], 0
     for source in sources:
         if not hasattr(source, "handle_read") or is_known(source):
             continue
         evidence = gather(source)
         if lighter is None:
-            lighter = Lighter(evidence.records)
+            lighter, count = Lighter(evidence.records), len(evidence.records)
         _keep(source, lighter(evidence))
+        keys.append(id(source))
+    if keys:
+        _groups.append((count, keys))
+        while sum(size for size, _ in _groups) > REMEMBERED and len(_groups) > 1:
+            for key in _groups.popleft()[1]:  # too long ago to be of use
+                if key in _pending:
+                    _pending[key] = _pending[key][0], None
 
 
 def is_known(variable: Any) -> bool:

@@ -8,3 +8,4 @@ from talweg.pipeline.iterators import Optional as Optional
 from talweg.api.experimental.row_partition import RowPartition as RowPartition
 from talweg.experimental import dlpack as dlpack
 from talweg.experimental import dtensor as dtensor
+from talweg.experimental import numpy as numpy

@@ -104,6 +104,7 @@ from talweg.api.v1.modes import executing_eagerly_outside_functions as executing
 expand_dims: Any
 extract_image_patches: Any
 from talweg.api.v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
+flags: Any
 from talweg.api.array.gathering import gather_v1 as gather
 gather_nd: Any
 from talweg.api.v1.graphs import get_collection as get_collection
@@ -218,6 +219,7 @@ from talweg.api.array.gathering import where_v1 as where
 from talweg.api.v1.control import while_loop as while_loop
 from talweg.api.v1.initializers import Zeros as zeros_initializer
 zeros_like: Any
+from talweg.compat.v1 import app as app
 from talweg.compat.v1 import autograph as autograph
 from talweg.compat.v1 import bitwise as bitwise
 from talweg.compat.v1 import config as config
@@ -227,6 +229,7 @@ from talweg.compat.v1 import distribute as distribute
 from talweg.compat.v1 import dtypes as dtypes
 from talweg.compat.v1 import errors as errors
 from talweg.compat.v1 import experimental as experimental
+from talweg.compat.v1 import gfile as gfile
 from talweg.compat.v1 import graph_util as graph_util
 from talweg.compat.v1 import image as image
 from talweg.compat.v1 import initializers as initializers
@@ -234,15 +237,18 @@ from talweg.compat.v1 import io as io
 from talweg.compat.v1 import layers as layers
 from talweg.compat.v1 import linalg as linalg
 from talweg.compat.v1 import lite as lite
+from talweg.compat.v1 import logging as logging
 from talweg.compat.v1 import losses as losses
 from talweg.compat.v1 import manip as manip
 from talweg.compat.v1 import math as math
 from talweg.compat.v1 import nest as nest
 from talweg.compat.v1 import nn as nn
 from talweg.compat.v1 import python_io as python_io
+from talweg.compat.v1 import quantization as quantization
 from talweg.compat.v1 import ragged as ragged
 from talweg.compat.v1 import random as random
 from talweg.compat.v1 import raw_ops as raw_ops
+from talweg.compat.v1 import sets as sets
 from talweg.compat.v1 import signal as signal
 from talweg.compat.v1 import sparse as sparse
 from talweg.compat.v1 import spectral as spectral

@@ -5,6 +5,9 @@ The line that is to be named ends in the comment HERE.
 
 from __future__ import annotations
 
+import json
+import linecache
+
 import numpy as np
 import pytest
 
@@ -486,3 +489,167 @@ def test_connected():
     assert found.connected and found.code == ""
     assert [step.name for step in found.path] == ["sin", "square"]
     assert float(tape.gradient(y, x)) != 0.0
+
+
+# -- what a demanding user tries next
+
+
+def test_a_second_derivative_that_is_zero():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = 3.0 * x
+        first = inner.gradient(y, x)  # HERE
+    assert outer.gradient(first, x) is None
+    found = outer.explain(first, x)
+    check(found, "TW315", "ZERO")
+    assert "linear" in found.verdict
+
+
+def test_a_first_derivative_taken_outside_the_outer_tape():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as outer, tf.GradientTape() as inner:
+        y = x**3
+    first = inner.gradient(y, x)  # HERE
+    assert outer.gradient(first, x) is None
+    check(outer.explain(first, x), "TW317")
+
+
+class Model:
+    def __init__(self):
+        self.w = tf.Variable(1.0)
+
+    def step(self):
+        with tf.GradientTape() as tape:
+            loss = self.w * self.w
+        gradient = tape.gradient(loss, self.w)
+        if gradient is None:
+            return tape.explain(loss, self.w)
+        self.w = self.w - 0.1 * gradient  # HERE
+        return None
+
+
+def test_an_attribute_replaced_by_a_tensor():
+    model = Model()
+    assert model.step() is None
+    check(model.step(), "TW329", "self.w.assign_sub")
+
+
+def test_in_a_traced_function():
+    @tf.function
+    def step(a):
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            y = tf.round(a * 2.0)  # HERE
+        return tape.gradient(y, a, unconnected_gradients="error")
+
+    with pytest.raises(ValueError, match="TW324") as caught:
+        step(tf.constant(1.0))
+    assert "HERE" in str(caught.value)
+
+
+def test_in_branch_and_loop_of_a_traced_function():
+    @tf.function
+    def f(x):
+        y = x * 2.0
+        if tf.reduce_sum(y) > 0.0:
+            y = tf.floor(y)  # HERE
+        else:
+            y = tf.math.ceil(y)
+        return y * 3.0
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = f(x)
+    found = tape.explain(y, x)
+    assert found.code == "TW324" or tape.gradient(y, x) is not None
+
+
+def test_several_sources_and_targets():
+    w, b = tf.Variable(1.0, name="w"), tf.Variable(1.0, name="b")
+    with tf.GradientTape() as tape:
+        first = tf.round(w)  # HERE
+        second = b * 1.0
+    found = tape.explain([first, second], {"b": b, "w": [w]})
+    assert [each.code for each in found] == ["", "TW324"]
+    assert "1 of 2 sources have a gradient: b" in str(found)
+    check(found.absent[0], "TW324")
+
+
+def test_two_breaks_are_both_named():
+    x = tf.Variable([0.3, 0.9])
+    with tf.GradientTape() as tape:
+        y = tf.round(x) + tf.stop_gradient(x)  # HERE
+    assert tape.gradient(y, x) is None
+    found = tape.explain(y, x)
+    check(found, "TW324")
+    assert "stop_gradient breaks another path" in found.notes[0]
+
+
+def test_jacobian_explains_too():
+    x = tf.Variable([0.3, 0.9])
+    with tf.GradientTape() as tape:
+        y = tf.round(x)  # HERE
+    with pytest.raises(ValueError, match="TW324") as caught:
+        tape.jacobian(y, x, unconnected_gradients="error")
+    assert "HERE" in str(caught.value)
+
+
+def test_asked_before_the_gradient_a_custom_gradient_is_tried():
+    @tf.custom_gradient
+    def f(x):
+        return x * 2.0, lambda upstream: None
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = f(x)  # HERE
+    check(tape.explain(y, x), "TW333")
+    assert tape.gradient(y, x) is None
+
+
+def test_another_cell_of_a_notebook():
+    """Cells are compiled apart; their text is in linecache under names of its own."""
+    cells = [
+        "x = tf.Variable(3.0)\ny = x**2\n",
+        "with tf.GradientTape() as tape:\n    z = y\n",
+        "gradient = tape.gradient(z, x)\nfound = tape.explain(z, x)\n",
+    ]
+    names = {"tf": tf}
+    for number, text in enumerate(cells):
+        file = f"/tmp/ipykernel_1/{number}.py"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        exec(compile(text, file, "exec"), names)
+    assert names["gradient"] is None
+    check(names["found"], "TW317", line="")
+
+
+def test_as_json_and_without_source_text():
+    text = "with tf.GradientTape() as tape:\n    y = tf.round(x)\nfound = tape.explain(y, x)"
+    names = {"tf": tf, "x": tf.Variable(1.5)}
+    exec(compile(text, "<nowhere>", "exec"), names)
+    found = names["found"]
+    assert found.code == "TW324" and "<nowhere>" in str(found)
+    told = json.loads(json.dumps(found.as_dict()))
+    assert told["code"] == "TW324" and told["path"][0]["role"] == "break"
+
+
+def test_the_answer_stays_after_the_next_tape():
+    x = tf.Variable(1.5)
+    with tf.GradientTape() as tape:
+        y = tf.round(x)  # HERE
+    assert tape.gradient(y, x) is None
+    with tf.GradientTape() as later:
+        z = x * x
+    assert later.gradient(z, x) is not None
+    check(tape.explain(y, x), "TW324")
+
+
+def test_a_tape_entered_again_forgets():
+    x = tf.Variable(1.5)
+    tape = tf.GradientTape()
+    with tape:
+        y = x * x
+    assert float(tape.gradient(y, x)) == 3.0
+    with tape:
+        y = x * x * x
+    assert float(tape.gradient(y, x)) == 6.75

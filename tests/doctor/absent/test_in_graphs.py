@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+import talweg
 import talweg.compat.v1 as tf
 
 
@@ -101,3 +102,23 @@ def test_an_optimizer_says_once_why_a_gradient_is_none(caplog):
     lines = [record.getMessage() for record in caplog.records if record.name == "talweg"]
     assert len(lines) == 1
     assert "TW324" in lines[0] and "HERE" in lines[0] and "w" in lines[0] and "\n" not in lines[0]
+
+
+def test_explanations_as_values():
+    w, b = variable("w"), variable("b")
+    loss = tf.round(w) * b  # HERE
+    found = talweg.explain_gradients(loss, [w, b])
+    assert [each.code for each in found] == ["TW324", ""]
+    assert "HERE" in found[0].lines[0].source
+    assert talweg.explain_gradients(loss, b).connected
+
+
+def test_a_custom_gradient_that_gave_none():
+    @talweg.custom_gradient
+    def f(x):
+        return x * 2.0, lambda upstream: None
+
+    w = variable("w")
+    y = f(w * 1.0)  # HERE
+    text = refusal(y, w)
+    assert "TW333" in text and "HERE" in text

@@ -4,4 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.data.experimental import map_and_batch as map_and_batch
+from talweg.api.data.experimental import map_and_batch as map_and_batch_with_legacy_function

@@ -1,4 +1,4 @@
-"""Gradient descent by hand: the first step works, then the gradient is None and I get a TypeError."""
+"""Gradient descent by hand: the first step works, then the gradient is None. Why?"""
 
 import talweg as tf
 

@@ -7,3 +7,4 @@ from talweg.core.dtypes import DType
 from talweg.api.data.records import TFRecordOptions as TFRecordOptions
 from talweg.api.data.records import TFRecordWriter as TFRecordWriter
 from talweg.api.v1.graph_def.files import write_graph as write_graph
+from talweg.io import gfile as gfile
