@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import threading
+from contextlib import ExitStack
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ from talweg.command import failure
 from talweg.command.program import Program, find, printing_to, run
 from talweg.command.stand_in import standing_in
 from talweg.command.uses import Use, read
-from talweg.core import settings
 
 FINE, FOUND, USAGE, FAILED = 0, 1, 2, 3  # exit statuses: all is well, findings, wrong use, a crash
 
@@ -102,17 +101,20 @@ def launch(program: Program, options: argparse.Namespace, around: Any = None) ->
         if around is not None:
             stack.enter_context(around)
         try:
-            return Outcome(0, None, run(program))
+            found = run(program)
+            wait_for_threads()
+            return Outcome(0, None, found)
         except BaseException as error:  # noqa: BLE001 -- it becomes the exit status
             sys.stdout.flush()
             failure.tell(error, program, options.traceback, first)
             return Outcome(failure.status_of(error), error, None)
 
 
-@contextmanager
-def changed(**values: Any) -> Iterator[None]:
-    """Settings of talweg with other values inside the block."""
-    with ExitStack() as stack:
-        for name, value in values.items():
-            stack.enter_context(settings.SETTINGS[name](value))
-        yield
+def wait_for_threads() -> None:
+    """Wait, as Python does at its end, for threads that are to be waited for."""
+    for thread in threading.enumerate():
+        if not thread.daemon and thread not in (
+            threading.current_thread(),
+            threading.main_thread(),
+        ):
+            thread.join()

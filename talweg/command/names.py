@@ -69,6 +69,19 @@ def resolve(name: str, first: bool = False) -> Known:
     return found
 
 
+def only_second(name: str) -> bool:
+    """Whether TensorFlow 2 has a name that TensorFlow 1 has not.
+
+    >>> only_second("random.set_seed"), only_second("nn.relu"), only_second("Session")
+    (True, False, False)
+    """
+    found = plain(name)
+    if not found.in_tensorflow or found.is_namespace or name.startswith(V1) or "__" in name:
+        return False
+    old = V1 + found.name
+    return not (old in TABLE or old in absent() or shared_with_v1(old))
+
+
 def plain(name: str) -> Known:
     """What is known of exactly this name, without a thought of the other generation."""
     name = without_v2(name)

@@ -8,15 +8,18 @@ program computes (`getattr(tf, text)`) is not seen.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from talweg.command.names import resolve
+from talweg.command.names import only_second, resolve
 
 ROOTS = {"tensorflow": "", "talweg": ""}
 FIRST = "compat.v1"
 MANY_FILES = 200  # beside a program that are read
+_VERSION = re.compile(r"version|hasattr|\bv[12]\b|tf[12]", re.IGNORECASE)
+_MISSING = re.compile(r"ImportError|ModuleNotFoundError|AttributeError")
 
 
 class Use(NamedTuple):
@@ -26,6 +29,7 @@ class Use(NamedTuple):
     file: str
     line: int
     text: str  # as it was written: "tf.Session"
+    sure: bool = True  # not behind a question about versions, or a `try` for what may be missing
 
 
 class Reading(NamedTuple):
@@ -35,9 +39,16 @@ class Reading(NamedTuple):
     files: list[str]
 
     def first_generation(self) -> list[Use]:
-        """The uses of names that only TensorFlow 1 has, where the program imports plain
-        `tensorflow`: it was written for TensorFlow 1."""
-        return [use for use in self.uses if resolve(use.name).generation == 1]
+        """The uses that say a program was written for TensorFlow 1; none if it was not.
+
+        These are names that only TensorFlow 1 has, of plain `tensorflow`.  Programs that ask for
+        versions have some of both: what they do only in one of them does not count, and then the
+        majority does.
+        """
+        sure = [use for use in self.uses if use.sure]
+        first = [use for use in sure if resolve(use.name).generation == 1]
+        second = [use for use in sure if only_second(use.name)]
+        return first if len(first) >= len(second) else []
 
     def missing(self, first: bool = False) -> list[Use]:
         """The uses of names that talweg does not have, one for each name and line; `first` if the
@@ -101,10 +112,13 @@ class Reader(ast.NodeVisitor):
         self.bound: dict[str, str] = {}  # a name of the program -> what it stands for
         self.uses: list[Use] = []
         self.modules: list[str] = []  # other modules that it imports
+        self.unsure: set[ast.AST] = set()  # what stands behind questions
 
     def read(self, source: str) -> None:
         """Note what a text binds, then what it uses: functions may stand before imports."""
         tree = ast.parse(source, self.file)
+        for node in ast.walk(tree):
+            self.unsure.update(questioned(node))
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.bind_imported(node)
@@ -149,7 +163,8 @@ class Reader(ast.NodeVisitor):
 
     def note(self, name: str, node: ast.AST, written: str) -> None:
         """Note a use."""
-        self.uses.append(Use(name, self.file, getattr(node, "lineno", 0), written))
+        line = getattr(node, "lineno", 0)
+        self.uses.append(Use(name, self.file, line, written, node not in self.unsure))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """A chain of names, the longest one."""
@@ -160,6 +175,24 @@ class Reader(ast.NodeVisitor):
             name = join(self.bound[chain[0]], ".".join(chain[1:]))
             if not isinstance(node.ctx, ast.Store):
                 self.note(name, node, ".".join(chain))
+
+
+def questioned(node: ast.AST) -> list[ast.AST]:
+    """What a node does only for some versions: both sides of a question about them, and what is
+    tried although it may be missing."""
+    parts: list[ast.stmt] = []
+    if isinstance(node, ast.If) and _VERSION.search(ast.unparse(node.test)):
+        parts = [*node.body, *node.orelse]
+    elif isinstance(node, ast.Try) and any(catches_missing(node, each) for each in node.handlers):
+        parts = [*node.body, *node.orelse, *[x for h in node.handlers for x in h.body]]
+    return [inner for part in parts for inner in ast.walk(part)]
+
+
+def catches_missing(node: ast.Try, handler: ast.ExceptHandler) -> bool:
+    """Whether a handler is for what a version may lack."""
+    if handler.type is not None:
+        return bool(_MISSING.search(ast.unparse(handler.type)))
+    return all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body)
 
 
 def imported(

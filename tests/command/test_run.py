@@ -167,3 +167,15 @@ def test_what_went_before_is_put_back(run):
     argv, path, main_module = list(sys.argv), list(sys.path), sys.modules["__main__"]
     run("import sys\nsys.argv.append('x')\n1/0")
     assert (sys.argv, sys.path, sys.modules["__main__"]) == (argv, path, main_module)
+
+
+def test_threads_of_the_program_are_waited_for(run):
+    status, out, _ = run(
+        "import threading, time\n"
+        "def late():\n"
+        "    time.sleep(0.2)\n"
+        "    import tensorflow as tf\n"
+        "    print(tf.ones([2]).numpy())\n"
+        "threading.Thread(target=late).start()\n"
+    )
+    assert (status, out) == (0, "[1. 1.]\n")

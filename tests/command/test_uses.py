@@ -65,6 +65,30 @@ def test_the_generation_is_recognised(tmp_path, source, first):
     assert bool(read(str(path)).first_generation()) is first
 
 
+VERSIONS = """
+import tensorflow as tf
+if tf.__version__.startswith("1."):
+    tf.set_random_seed(1)
+    session = tf.Session()
+try:
+    from tensorflow.contrib import rnn
+except ImportError:
+    rnn = None
+tf.function(lambda x: x)
+"""
+
+
+def test_questions_about_versions_decide_nothing(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(VERSIONS)
+    assert not read(str(path)).first_generation()
+    path.write_text(VERSIONS + "x = tf.placeholder(tf.float32)\n")
+    assert [use.text for use in read(str(path)).first_generation()] == ["tf.placeholder"]
+    path.write_text("import tensorflow as tf\ntf.random.set_seed(1)\ntf.data.AUTOTUNE\n"
+                    "tf.random.set_seed(2)\ntf.get_variable('x', [2])\n")  # fmt: skip
+    assert not read(str(path)).first_generation()
+
+
 def test_modules_beside_the_program_are_read(tmp_path):
     (tmp_path / "program.py").write_text("import helper\nfrom package import part\n")
     (tmp_path / "helper.py").write_text("import tensorflow as tf\ntf.placeholder(tf.float32)\n")
