@@ -284,10 +284,28 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
                 not inner.prim.multiple
             ):  # fmt: skip
                 folded[inner] = node
+    hidden = _indices(nodes, users)
     left = [node for node in nodes
-            if node not in folded and node.prim.name not in LAZY
+            if node not in folded and node not in hidden and node.prim.name not in LAZY
             and not (node.prim.name == "constant" and not node.params["value"].given)]  # fmt: skip
     return left, folded
+
+
+def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:
+    """What only makes a number of a body of a truth value, which is written as it is."""
+    found: set[Node] = set()
+    for node in nodes:
+        index = node.operands[0] if node.prim.name == "branch" else None
+        if index is not None and is_negated(index):
+            pair = (index, index.operands[0])
+            if all(users.get(part) == 1 and part.holders <= 1 for part in pair):
+                found.update(pair)
+    return found
+
+
+def is_negated(index: Node) -> bool:
+    """Whether the number of a body is what the opposite of a truth value is as a number."""
+    return index.prim.name == "cast" and index.operands[0].prim.name == "logical_not"
 
 
 def name_in_body(node: Node) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.api.v1.graph_def.bodies import handles_of
+from talweg.api.v1.graph_def.bodies import handles_of, is_negated
 from talweg.api.v1.graph_def.whole_calls import raw_form
 from talweg.api.v1.graph_def.writing import Made, Output, cannot_write, static_shape
 from talweg.api.v1.graph_def.writing_rules import empty_list
@@ -84,7 +84,7 @@ def _branch(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
     inputs = [writer.operand(x, f"{name}/input") for x in node.operands[1:]]
     inputs += [writer.handle(variable) for variable in handles]
     ends = ("false", "true") if len(bodies) == 2 else [f"branch{k}" for k in range(len(bodies))]
-    if len(bodies) == 2 and _negated(node.operands[0]):
+    if len(bodies) == 2 and is_negated(node.operands[0]):
         ends = ("true", "false")
     names = [library.branch(f"{name}_{end}", body, handles, kept)
              for body, end in zip(bodies, ends)]  # fmt: skip
@@ -114,14 +114,9 @@ def _branch(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
     return _with_history(writer, node, outputs, len(avals), kept)
 
 
-def _negated(index: Node) -> bool:
-    """Whether the number of a body is what the opposite of a truth value is as a number."""
-    return index.prim.name == "cast" and index.operands[0].prim.name == "logical_not"
-
-
 def _predicate(writer: Any, index: Node, label: str) -> tuple[Output, tuple]:
     """(a truth value, the numbers of the bodies for true and for false) of a number of a body."""
-    if _negated(index):
+    if is_negated(index):
         return writer.operand(index.operands[0].operands[0], label), (0, 1)
     zero = writer.integers(0, index.aval.dtype)
     return writer.one(Made("NotEqual", (writer.value(index), zero), {}), label), (1, 0)
