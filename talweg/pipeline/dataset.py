@@ -222,13 +222,17 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
             return self._tensor
         if isinstance(self.stage, Given):
             return self.stage.tensor
+        if self._tensor is not None and _is_seen(self._tensor):
+            return self._tensor
         ids, stage = [id(leaf) for leaf in found], self.stage
 
         def make(*arrays: Any) -> tuple:
             return (Variant(Bound(stage, dict(zip(ids, arrays)), {})),)
 
         operands = [read_leaf(leaf) for leaf in found]
-        return applied(stage.name[1:], [Aval((), variant)], make, *operands)[0]
+        name = stage.name.lstrip("_")
+        (self._tensor,) = applied(name, [Aval((), variant)], make, *operands)
+        return self._tensor
 
     @property
     def trace_key(self) -> Any:
@@ -243,6 +247,16 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
     def __tf_tracing_type__(self, context: Any) -> Any:
         return DatasetSpec(self.element_spec)
+
+
+def _is_seen(tensor: Any) -> bool:
+    """Whether a tensor of a graph can be used here: it is of this graph, or one around it."""
+    graph = dispatch.context.base
+    if graph is None or getattr(graph, "closed", False):
+        return True
+    while graph is not None and graph.table is not tensor.node.table:
+        graph = getattr(graph, "outer", None)
+    return graph is not None
 
 
 def read_leaf(leaf: Any) -> Any:

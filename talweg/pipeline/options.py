@@ -44,6 +44,7 @@ class Settings:
 
     fields: dict[str, Any] = {}
     parts: dict[str, type] = {}
+    defaults: dict[str, Any] = {}  # what unset ones are, if not None
 
     def __init__(self) -> None:
         own = {name: make() for name, make in self.parts.items()}
@@ -52,7 +53,7 @@ class Settings:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or (name not in self.fields and name not in self.parts):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self._values.get(name)
+        return self._values.get(name, self.defaults.get(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         wanted = self.parts.get(name) or self.fields.get(name)
@@ -107,6 +108,7 @@ class DistributeOptions(Settings):
     """`tf.data.experimental.DistributeOptions`."""
 
     fields = {"auto_shard_policy": AutoShardPolicy, "num_devices": int}
+    defaults = {"auto_shard_policy": AutoShardPolicy.AUTO}
 
 
 class OptimizationOptions(Settings):

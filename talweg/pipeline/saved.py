@@ -36,7 +36,7 @@ SHARD = "{:08d}.shard"
 class FileCache(PassOn):
     """The elements, written to files in the first whole pass and read from these later."""
 
-    name = "_CacheDataset"
+    name = "CacheDataset"
 
     def __init__(self, source: Any, path: str):
         super().__init__(source)

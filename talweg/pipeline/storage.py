@@ -43,7 +43,7 @@ class Cache(PassOn):
     A pass that stops early leaves nothing; a second one beside it computes for itself.
     """
 
-    name = "_CacheDataset"
+    name = "CacheDataset"
     moves_rows = False
 
     def rows(self, run: Run) -> Rows | None:
