@@ -54,6 +54,7 @@ CATALOGUE = {
     "TW335": "no gradient: the target is no tensor",
     "TW336": "no gradient: the source is no tensor",
     "TW337": "no gradient: target and source were exchanged",
+    "TW338": "no gradient: the value came through a dataset",
     "TW343": "a result is NaN or infinite while numbers are checked",
     "TW401": "a variable was used in a way it does not allow",
     "TW402": "a feature is not there",

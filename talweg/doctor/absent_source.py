@@ -18,6 +18,7 @@ from typing import Any
 from talweg.core.provenance import Origin, line_of
 from talweg.doctor.findings import Place
 
+DATASETS = ("from_tensor_slices", "from_tensors", "from_generator", "map", "filter", "scan")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -209,10 +210,30 @@ class Program:
             inside = [one for one in self.assignments(name) if block[0] <= one.line <= block[1]]
             if made is None or inside or made.value is None or name in roots:
                 continue
-            if isinstance(made.value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)) and any(
-                isinstance(part, ast.Name) and part.id in roots for part in ast.walk(made.value)
-            ):
-                yield name, made
+            if isinstance(made.value, (ast.Constant, ast.Lambda)):
+                continue
+            found = self._comes_from(made, roots)
+            if found is not None:
+                yield name, *found
+
+    def _comes_from(self, made: Assignment, roots: set[str]) -> tuple[Assignment, bool] | None:
+        """The assignment from which a value leads back to one of the names, if any does, and
+        whether it comes through a dataset."""
+        pending, seen, dataset = [made], set(), False
+        while pending and len(seen) < 30:
+            own = pending.pop()
+            if own in seen or own.value is None:
+                continue
+            seen.add(own)
+            parts = list(ast.walk(own.value))
+            dataset = dataset or any(
+                isinstance(part, ast.Attribute) and part.attr in DATASETS for part in parts
+            )
+            names = [part.id for part in parts if isinstance(part, ast.Name)]
+            if roots.intersection(names) and not self.makes_variable(own.value):
+                return own, dataset
+            pending += [one for name in names if (one := self._last(name, own.line)) is not None]
+        return None
 
     def _called(self, call: ast.Call, visited: set) -> Iterator[Any]:
         """The functions of this file that a call may be of, each once."""
@@ -255,7 +276,7 @@ def _assignments(scope: Any, name: str, everywhere: bool = False) -> list[Assign
             found.append(Assignment(node.lineno, end, node.value))
         elif isinstance(node, (ast.For, ast.comprehension)) and _binds(node.target, name):
             line = node.target.lineno
-            found.append(Assignment(line, line, None))
+            found.append(Assignment(line, line, node.iter))
     return sorted(found, key=lambda one: one.line)
 
 

@@ -333,7 +333,16 @@ def earlier_value(case: Case) -> Explanation | None:
     names = [*case.words.source_names, *(scene.holders if scene else [])]
     if program is None or block is None or not names or _used(case):
         return None
-    for name, made in program.values_from_before(block, names):
+    for name, made, dataset in program.values_from_before(block, names):
+        if dataset:
+            return case.answer(
+                "through a dataset", "TW338",
+                f"{name} comes out of a dataset that was made with {case.words.source}; what a "
+                "dataset gives is data, and no gradient goes back through it",
+                "let the dataset give what does not depend on variables, and compute the rest "
+                "inside `with tf.GradientTape() as tape:`",
+                lines=[program.place(made.line), line_in(case, block[0])],
+            )  # fmt: skip
         return before_tape(case, f"{name}, which the target is computed from,",
                            program.place(made.line))  # fmt: skip
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import linecache
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -125,11 +126,12 @@ class Explanation:
 
     def _drawn_path(self) -> list[str]:
         """The path, a line for each operation, from the source down to the target."""
+        file = self._file
         rows = [("", self.source, "", "")]
-        rows += [("|", *_columns(step)) for step in _shortened(self.path)]
+        rows += [("|", *_columns(step, file)) for step in _shortened(self.path)]
         if self.breaking is not None:
-            rows.append(("X", *_columns(self.breaking)))
-        rows += [(":", *_columns(step)) for step in _shortened(self.beyond)]
+            rows.append(("X", *_columns(self.breaking, file)))
+        rows += [(":", *_columns(step, file)) for step in _shortened(self.beyond)]
         rows.append(("", self.target, "", ""))
         widths = [max(len(row[column]) for row in rows) for column in (1, 2)]
         lines = []
@@ -137,6 +139,13 @@ class Explanation:
             text = f"    {mark or ' '} {name:<{widths[0]}}  {value:<{widths[1]}}  {place}"
             lines.append((text + ("   <-- here" if mark == "X" else "")).rstrip())
         return lines
+
+    @property
+    def _file(self) -> str:
+        """The file that most of this is about: its name is left out in paths."""
+        steps = [*([self.breaking] if self.breaking else []), *self.path, *self.beyond]
+        places = [*self.lines, *[step.place for step in steps if step.place is not None]]
+        return places[0].file if places else ""
 
     def as_dict(self) -> dict:
         """What it says, for JSON."""
@@ -155,12 +164,13 @@ class Explanation:
     def svg(self, title: bool = True) -> str:
         """The way from source to target as a picture: what is connected, and the break in red."""
         boxes = [Box(self.source, "", "source")]
-        boxes += [_box(step) for step in _shortened(self.path)]
+        file = self._file
+        boxes += [_box(step, file) for step in _shortened(self.path)]
         if self.breaking is not None:
-            boxes.append(_box(self.breaking))
+            boxes.append(_box(self.breaking, file))
         elif not self.connected:
             boxes.append(Box(self.kind, self._place_in_short(), "break"))
-        boxes += [_box(step) for step in _shortened(self.beyond)]
+        boxes += [_box(step, file) for step in _shortened(self.beyond)]
         boxes.append(Box(self.target, "", "target" if self.connected else "lost"))
         return drawn(boxes, self._title() if title else "")
 
@@ -219,9 +229,18 @@ class Explanations(tuple):
         return "\n".join([*parts, *[each._repr_html_() for each in self.absent]])
 
 
-def _columns(step: Step) -> tuple[str, str, str]:
-    where = "" if step.place is None else f"line {step.place.line}: {step.code}"
-    return step.name, step.value, where
+def _columns(step: Step, file: str) -> tuple[str, str, str]:
+    return step.name, step.value, _where(step, file)
+
+
+def _where(step: Step, file: str) -> str:
+    """The line and code of a step; with its file if that is not the one meant anyhow."""
+    if step.place is None:
+        return ""
+    place = f"line {step.place.line}"
+    if step.place.file != file:
+        place = f"{os.path.basename(step.place.file)}:{step.place.line}"
+    return f"{place}: {step.code}"
 
 
 def _step_dict(step: Step) -> dict:
@@ -242,9 +261,8 @@ def _shortened(steps: tuple[Step, ...]) -> list[Step]:
     return [*steps[:half], between, *steps[len(steps) - (SHOWN - 1 - half) :]]
 
 
-def _box(step: Step) -> Box:
-    where = "" if step.place is None else f"line {step.place.line}: {step.code}"
-    return Box(step.name, where, step.role, step.value, step.beside)
+def _box(step: Step, file: str) -> Box:
+    return Box(step.name, _where(step, file), step.role, step.value, step.beside)
 
 
 def _place_text(place: Place) -> str:

@@ -13,7 +13,7 @@ import talweg as tf
 from talweg.core.errors import CATALOGUE
 from talweg.doctor.pages import page
 
-CODES = [code for code in CATALOGUE if "TW310" <= code <= "TW337"]
+CODES = [code for code in CATALOGUE if "TW310" <= code <= "TW338"]
 
 
 def programs(code):
