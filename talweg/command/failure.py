@@ -104,7 +104,9 @@ def missing_name(error: BaseException | None) -> str:
         found = pattern.match(text)
         if found and isinstance(error, (AttributeError, ImportError)):
             return found[1]
-        if isinstance(error, ImportError) and str(error.name or "").startswith("tensorflow"):
+        if isinstance(error, ImportError) and str(error.name or "").startswith(
+            ("tensorflow", "talweg")
+        ):
             named = re.match(r"cannot import name '(\w+)' from '(?:tensorflow|talweg)\.?([\w.]*)'",
                              text)  # fmt: skip
             if named:
@@ -134,6 +136,6 @@ def about_missing(error: BaseException, program: Program, first: bool = False) -
 def missing_in(program: Program, first: bool = False) -> list[Use]:
     """The names a program uses that are not there; none if it cannot be read."""
     try:
-        return read(program.path, program.source()).missing(first)
+        return read(program.path, program.parts()).missing(first)
     except (SyntaxError, ValueError, OSError):
         return []

@@ -71,7 +71,7 @@ def program_of(options: argparse.Namespace) -> Program:
 def first_uses(program: Program) -> list[Use]:
     """Where a program uses names that only TensorFlow 1 has; none if it cannot be read."""
     try:
-        return read(program.path, program.source()).first_generation()
+        return read(program.path, program.parts()).first_generation()
     except (SyntaxError, ValueError, OSError):  # running it will say so
         return []
 

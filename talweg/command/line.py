@@ -59,7 +59,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     module = import_module(f"talweg.command.{name}")
     found = argparse.ArgumentParser(
         prog=f"talweg {name}", description=module.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     module.configure(found)
     found.set_defaults(action=module.main)

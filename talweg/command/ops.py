@@ -135,7 +135,7 @@ def of_program(options: argparse.Namespace) -> int:
     """List the names a program uses; whether any is missing."""
     program = find(options.of)
     try:
-        reading = read(program.path, program.source())
+        reading = read(program.path, program.parts())
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"{program.path} cannot be read: {error}") from None
     first = bool(first_uses(program))

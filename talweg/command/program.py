@@ -42,11 +42,11 @@ class Program(NamedTuple):
         """Whether it is a Jupyter notebook."""
         return self.path.endswith(".ipynb")
 
-    def source(self) -> str:
-        """Its text; a notebook's cells, one after the other, as Python."""
+    def parts(self) -> list[tuple[str, str]]:
+        """Its text, with what tracebacks call it; a notebook's cells one by one, as Python."""
         if self.is_notebook:
-            return "\n".join(cell.source for cell in notebook.cells(self.path))
-        return decoded(Path(self.path).read_bytes())
+            return [(cell.file(self.path), cell.source) for cell in notebook.cells(self.path)]
+        return [(self.path, decoded(Path(self.path).read_bytes()))]
 
 
 def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> Program:

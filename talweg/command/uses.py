@@ -61,14 +61,16 @@ class Reading(NamedTuple):
         return list(found.values())
 
 
-def read(path: str, source: str | None = None) -> Reading:
+def read(path: str, parts: list[tuple[str, str]] | None = None) -> Reading:
     """The uses in a program and in the modules beside it that it imports.
 
+    parts: (what tracebacks call it, its text) of the program's parts, if it is not just a file.
     SyntaxError in the program itself is raised; other files that are no Python are left out.
     """
     first = Path(path)
     reader = Reader(path)
-    reader.read(source if source is not None else first.read_text("utf-8"))
+    for reader.file, source in parts or [(path, first.read_text("utf-8"))]:
+        reader.read(source)
     uses, files, pending = list(reader.uses), [path], list(reader.modules)
     seen = set(pending)
     while pending and len(files) < MANY_FILES:

@@ -112,6 +112,8 @@ def test_a_missing_name_says_who_asked_and_what_else_is_missing(run):
 def test_a_missing_module_says_so(run):
     status, _, err = run("import tensorflow.lite.python.interpreter")
     assert status == 1 and "ModuleNotFoundError" in err and "program.py:1" in err
+    status, _, err = run("from tensorflow.nn import rellu")
+    assert status == 1 and "ImportError" in err and "near: tf.nn.relu" in err
 
 
 V1 = """
@@ -159,6 +161,8 @@ def test_a_notebook_runs_as_a_program(tmp_path, capfd):
     printed = capfd.readouterr()
     assert printed.out == "np.float32(4.0)\n"
     assert f"{path}[cell 5]" in printed.err and "no name of TensorFlow" in printed.err
+    assert main(["ops", "--of", str(path)]) == 1
+    assert f"{path}[cell 5]:1" in capfd.readouterr().out
     path.write_text("this is no notebook")
     assert main(["run", str(path)]) == 1
 
