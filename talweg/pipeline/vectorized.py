@@ -24,7 +24,7 @@ from talweg.graph.walk import postorder
 from talweg.trace.host_calls import Outside
 from talweg.transform.batch import apply_rule
 
-MOVING = frozenset(("broadcast_to", "concat", "expand_dims", "gather", "one_hot", "pad", "reshape",
+MOVING = frozenset(("broadcast_to", "concat", "expand_dims", "gather", "gather_rows", "one_hot", "pad", "reshape",
                     "reverse", "squeeze", "strided_slice", "transpose"))  # fmt: skip
 MANY = 64  # operations, beyond which nobody is sure that it pays
 

@@ -79,9 +79,13 @@ def lists_files(tf, np):
     place = folder(a1=b"", b1=b"", a2=b"")
     made = tf.data.Dataset.list_files
     names = lambda d: [os.path.basename(p).decode() for p in listed(d)]  # noqa: E731
-    return [names(made(place + "/*", shuffle=False)), sorted(names(made(place + "/a*"))),
-            names(made([place + "/b*", place + "/a*"], shuffle=False)),
-            sorted(names(made(place + "/*", seed=3))), raised(lambda: made(place + "/nope*"))]  # fmt: skip
+    return [
+        names(made(place + "/*", shuffle=False)),
+        sorted(names(made(place + "/a*"))),
+        names(made([place + "/b*", place + "/a*"], shuffle=False)),
+        sorted(names(made(place + "/*", seed=3))),
+        raised(lambda: made(place + "/nope*")),
+    ]
 
 
 def cached_in_files(tf, np):

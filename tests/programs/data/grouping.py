@@ -6,8 +6,16 @@ from programs.support import raised
 
 def batches(tf, np):
     d = tf.data.Dataset.range(7)
-    return [[listed(x), spec(x)] for x in (d.batch(3), d.batch(3, drop_remainder=True), d.batch(9),
-                                           d.take(4).batch(2).batch(2), d.batch(9, True))]  # fmt: skip
+    return [
+        [listed(x), spec(x)]
+        for x in (
+            d.batch(3),
+            d.batch(3, drop_remainder=True),
+            d.batch(9),
+            d.take(4).batch(2).batch(2),
+            d.batch(9, True),
+        )
+    ]
 
 
 def batches_of_structures(tf, np):
@@ -43,10 +51,14 @@ def padded_structures(tf, np):
 
 def padding_errors(tf, np):
     d = tf.data.Dataset.from_tensor_slices([[1, 2, 3]])
-    return [raised(call) for call in (
-        lambda: d.padded_batch(2, padded_shapes=[2]), lambda: d.padded_batch(2, padded_shapes=[3, 1]),
-        lambda: d.padded_batch(2, padding_values="a"),
-    )]  # fmt: skip
+    return [
+        raised(call)
+        for call in (
+            lambda: d.padded_batch(2, padded_shapes=[2]),
+            lambda: d.padded_batch(2, padded_shapes=[3, 1]),
+            lambda: d.padded_batch(2, padding_values="a"),
+        )
+    ]
 
 
 def unbatches(tf, np):

@@ -1,4 +1,4 @@
-"""Order and choice: shuffle with TensorFlow's order for a seed, repeat, take, skip, shard, cache."""
+"""Order and choice: shuffle in TensorFlow's order for a seed, repeat, take, skip, shard, cache."""
 
 from programs.data import listed
 from programs.support import raised

@@ -108,8 +108,13 @@ def handles(tf, np):
 def legacy_structures(tf, np):
     ds = tf.data.Dataset.from_tensor_slices((np.zeros([2, 3], np.float32), {"a": ["x", "y"]}))
     iterator = tf.data.make_one_shot_iterator(ds)
-    return [repr(tf.data.get_output_types(ds)), repr(tf.data.get_output_shapes(iterator)),
-            repr(ds.output_types), repr(iterator.output_shapes), ds.output_classes[0].__name__]  # fmt: skip
+    return [
+        repr(tf.data.get_output_types(ds)),
+        repr(tf.data.get_output_shapes(iterator)),
+        repr(ds.output_types),
+        repr(iterator.output_shapes),
+        ds.output_classes[0].__name__,
+    ]
 
 
 def training(tf, np):

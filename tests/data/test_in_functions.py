@@ -1,0 +1,141 @@
+"""What functions of talweg do with datasets beyond TensorFlow, and errors with the user's line."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import talweg as tf
+
+Dataset = tf.data.Dataset
+
+
+def test_gradients_flow_through_loops_over_datasets():
+    w = tf.Variable(2.0)
+
+    @tf.function
+    def slope(dataset):
+        with tf.GradientTape() as tape:
+            loss = 0.0
+            for x in dataset:
+                if x > 2.5:
+                    continue
+                loss += w * w * x
+        return loss, tape.gradient(loss, w)
+
+    loss, gradient = slope(Dataset.from_tensor_slices([1.0, 2.0, 3.0]))
+    assert (float(loss), float(gradient)) == (12.0, 12.0)
+
+
+def test_second_derivatives_through_loops():
+    w = tf.Variable(3.0)
+
+    @tf.function
+    def curvature(dataset):
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                loss = 0.0
+                for x in dataset:
+                    loss += w**3 * x
+            first = inner.gradient(loss, w)
+        return outer.gradient(first, w)
+
+    assert float(curvature(Dataset.from_tensor_slices([1.0, 2.0]))) == 54.0
+
+
+def test_return_in_a_loop():
+    @tf.function
+    def first_above(dataset, limit):
+        for x in dataset:
+            if x > limit:
+                return x
+        return tf.constant(-1, tf.int64)
+
+    dataset = Dataset.range(6)
+    assert [int(first_above(dataset, n)) for n in (3, 30)] == [4, -1]
+
+
+def test_one_trace_serves_all_datasets_of_a_structure():
+    @tf.function
+    def total(dataset):
+        return dataset.reduce(tf.constant(0, tf.int64), lambda s, x: s + x)
+
+    found = [int(total(d)) for d in (Dataset.range(4), Dataset.range(5).map(lambda x: x * 2))]
+    assert found == [6, 20]
+    assert total.experimental_get_tracing_count() == 1
+    total(Dataset.from_tensors(tf.constant(7, tf.int64)).repeat(2))
+    assert total.experimental_get_tracing_count() == 1
+
+
+def test_datasets_go_through_functions_and_branches():
+    @tf.function
+    def pick(flag, a, b):
+        return tf.cond(flag, lambda: a.take(2), lambda: b.take(2))
+
+    a, b = Dataset.range(5), Dataset.range(10, 15)
+    assert [int(x) for x in pick(tf.constant(True), a, b)] == [0, 1]
+    assert [int(x) for x in pick(tf.constant(False), a, b)] == [10, 11]
+
+
+def test_errors_name_the_line_of_the_function():
+    def bad(x):
+        return tf.debugging.check_numerics(1.0 / x, "divided")  # the line
+
+    dataset = Dataset.from_tensor_slices([1.0, 0.0]).map(bad).batch(1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="test_in_functions.py") as error:
+        list(dataset)
+    assert "the line" in str(error.value)
+
+
+def test_batch_error_names_shapes():
+    rows = Dataset.range(1, 3).map(lambda n: tf.fill([n], n))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \[1\] and element 1 .* \[2\]"):
+        list(rows.batch(2))
+
+
+def test_a_graph_tensor_outside_of_its_graph():
+    kept = []
+
+    @tf.function
+    def leak(n):
+        kept.append(Dataset.range(n))
+        return n
+
+    leak(tf.constant(3, tf.int64))
+    with pytest.raises(TypeError, match="tensor of a graph"):
+        list(kept[0])
+
+
+def test_a_dataset_goes_with_its_last_reference():
+    class Marker:
+        pass
+
+    marker = Marker()
+    gone = weakref.ref(marker)
+    dataset = Dataset.range(3).map(lambda x, m=marker: x + 1).shuffle(2).batch(2)
+    list(dataset)
+    del marker, dataset
+    gc.collect()
+    assert gone() is None
+
+
+def test_pipelines_of_a_million_elements():
+    total = Dataset.range(1_000_000).map(lambda x: x * 2).batch(10_000).reduce(
+        np.int64(0), lambda s, x: s + tf.reduce_sum(x)
+    )  # fmt: skip
+    assert int(total) == 999_999_000_000
+
+
+def test_strange_uses_say_what_is_wrong():
+    dataset = Dataset.range(3)
+    for call, kind, text in (
+        (lambda: dataset.map(lambda x: x).batch("two"), TypeError, "batch_size"),
+        (lambda: dataset.flat_map(lambda x: x), TypeError, "tf.data.Dataset"),
+        (lambda: Dataset.from_tensor_slices({}), ValueError, "not be empty"),
+        (lambda: dataset.padded_batch(2, padded_shapes=[1]), ValueError, "padded shape"),
+        (lambda: Dataset.zip([dataset]), TypeError, "tuple"),
+        (lambda: dataset.interleave(lambda x: x), TypeError, "tf.data.Dataset"),
+    ):
+        with pytest.raises(kind, match=text):
+            call()

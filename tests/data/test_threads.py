@@ -1,0 +1,137 @@
+"""Background work: prefetching is real, errors arrive at their places, no thread is left behind."""
+
+import gc
+import threading
+import time
+
+import pytest
+
+import talweg as tf
+
+Dataset = tf.data.Dataset
+
+
+def own_threads():
+    """The threads of pipelines."""
+    return [t for t in threading.enumerate() if t.name.startswith("talweg-")]
+
+
+def wait_until_gone(seconds=5.0):
+    """Whether all threads of pipelines end in time."""
+    end = time.monotonic() + seconds
+    while own_threads() and time.monotonic() < end:
+        gc.collect()
+        time.sleep(0.01)
+    return not own_threads()
+
+
+def slow(calls, seconds=0.0):
+    def call(x):
+        calls.append(int(x))
+        time.sleep(seconds)
+        return x
+
+    return lambda x: tf.py_function(call, [x], tf.int64)
+
+
+def test_prefetch_computes_ahead():
+    calls = []
+    iterator = iter(Dataset.range(100).map(slow(calls)).prefetch(5))
+    next(iterator)
+    end = time.monotonic() + 5
+    while len(calls) < 6 and time.monotonic() < end:
+        time.sleep(0.005)
+    time.sleep(0.05)
+    assert 6 <= len(calls) <= 8  # the one taken, five waiting, one or two on their way
+    del iterator
+    assert wait_until_gone()
+
+
+def test_nothing_runs_before_the_first_element():
+    calls = []
+    iterator = iter(Dataset.range(10).map(slow(calls)).prefetch(2))
+    time.sleep(0.05)
+    assert calls == []
+    assert int(next(iterator)) == 0
+
+
+@pytest.mark.parametrize("taken", [1, 3, 10])
+def test_threads_end_when_the_iterator_goes(taken):
+    dataset = Dataset.range(10).map(slow([]), num_parallel_calls=3).prefetch(2)
+    found = []
+    for x in dataset:
+        found.append(int(x))
+        if len(found) == taken:
+            break
+    assert found == list(range(taken))
+    del x
+    assert wait_until_gone()
+
+
+def test_threads_end_after_an_error():
+    def fail(x):
+        if x == 2:
+            raise ValueError("two")
+        return x
+
+    dataset = Dataset.range(4).map(lambda x: tf.py_function(fail, [x], tf.int64)).prefetch(3)
+    iterator, found = iter(dataset), []
+    for _ in range(5):
+        try:
+            found.append(int(next(iterator)))
+        except (tf.errors.InvalidArgumentError, StopIteration) as error:
+            found.append(type(error).__name__)
+    assert found == [0, 1, "InvalidArgumentError", 3, "StopIteration"]
+    del iterator
+    assert wait_until_gone()
+
+
+def test_python_functions_run_at_the_same_time():
+    start = time.perf_counter()
+    dataset = Dataset.range(8).map(slow([], 0.1), num_parallel_calls=8)
+    assert [int(x) for x in dataset] == list(range(8))
+    assert time.perf_counter() - start < 0.6  # one after the other: 0.8
+
+
+def test_parallel_calls_keep_the_order():
+    def wait(x):
+        time.sleep(0.02 if int(x) % 3 == 0 else 0.0)
+        return x
+
+    dataset = Dataset.range(12).map(
+        lambda x: tf.py_function(wait, [x], tf.int64), num_parallel_calls=tf.data.AUTOTUNE
+    )
+    assert [int(x) for x in dataset] == list(range(12))
+
+
+def test_iterators_may_be_shared_by_threads():
+    iterator, found = iter(Dataset.range(400).map(lambda x: x * 2).prefetch(4)), []
+
+    def take():
+        for x in iterator:
+            found.append(int(x))
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == list(range(0, 800, 2))
+
+
+def test_a_generator_is_closed_when_the_iterator_goes():
+    closed = []
+
+    def numbers():
+        try:
+            yield from range(100)
+        finally:
+            closed.append(True)
+
+    dataset = Dataset.from_generator(numbers, output_signature=tf.TensorSpec([], tf.int32))
+    iterator = iter(dataset.prefetch(2))
+    next(iterator)
+    del iterator
+    assert wait_until_gone()
+    gc.collect()
+    assert closed == [True]
