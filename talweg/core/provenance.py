@@ -13,6 +13,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+KERAS = f"{os.sep}site-packages{os.sep}keras{os.sep}src{os.sep}"
 Origin = tuple[CodeType, int]
 getframe = sys._getframe
 
@@ -50,10 +51,10 @@ _depths: dict[Any, int] = {}  # by primitive: how far out the wrapper was found
 
 
 def is_inner(filename: str) -> bool:
-    """Whether a source file belongs to talweg itself (or to the import machinery)."""
+    """Whether a source file belongs to talweg itself, to Keras or to the import machinery."""
     known = inner_files.get(filename)
     if known is None:
-        known = filename.startswith(ROOT) or filename.startswith("<frozen")
+        known = filename.startswith((ROOT, "<frozen")) or KERAS in filename
         inner_files[filename] = known
     return known
 

@@ -216,17 +216,38 @@ class Explanations(tuple):
     def _head(self) -> str:
         fine = [each.source for each in self if each.connected]
         head = f"{len(fine)} of {len(self)} sources have a gradient"
-        named = ", ".join(fine[:12]) + (", ..." if len(fine) > 12 else "")
-        return f"{head}: {named}" if fine else head
+        return f"{head}: {_listed(fine)}" if fine else head
+
+    def grouped(self) -> list[list[Explanation]]:
+        """Those of sources without a gradient, the ones with one cause at one place together."""
+        groups: dict[Any, list[Explanation]] = {}
+        for each in self.absent:
+            place = each.breaking.place if each.breaking else each.lines[:1]
+            key = each.code, place, each.verdict.replace(each.source, "")
+            groups.setdefault(key, []).append(each)
+        return list(groups.values())
 
     def __str__(self) -> str:
-        return "\n\n".join([self._head(), *map(str, self.absent)])
+        parts = [self._head()]
+        for first, *others in self.grouped():
+            parts.append(str(first))
+            if others:
+                parts[-1] += f"\n  the same for {_listed([each.source for each in others])}"
+        return "\n\n".join(parts)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         parts = [f"<div>{html.escape(self._head())}</div>"]
-        return "\n".join([*parts, *[each._repr_html_() for each in self.absent]])
+        for first, *others in self.grouped():
+            same = f"the same for {_listed([each.source for each in others])}" if others else ""
+            parts += [first._repr_html_(), f"<div>{html.escape(same)}</div>"]
+        return "\n".join(parts)
+
+
+def _listed(names: list[str], limit: int = 12) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
 
 
 def _columns(step: Step, file: str) -> tuple[str, str, str]:

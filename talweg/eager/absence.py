@@ -8,12 +8,14 @@ is kept holds no array.
 from __future__ import annotations
 
 import logging
+import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
 
+from talweg.core.provenance import KERAS
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager.variable import variable_of
 from talweg.transform.absent import Evidence, Lighter, Notes, Scene, Source
@@ -66,7 +68,7 @@ def _value(leaf: Any) -> Any:
     return leaf.flat_values if hasattr(leaf, "_with_gradient") else leaf
 
 
-def remember(sources: Iterable[Any], gather: Callable[[Any], Evidence]) -> None:
+def remember(sources: list, gather: Callable[[Any], Evidence]) -> None:
     """Keep what is known of the variables among `sources`, for which there is no gradient.
 
     Each variable is looked at once in its life: a training loop pays for it in its first step only.
@@ -81,6 +83,8 @@ def remember(sources: Iterable[Any], gather: Callable[[Any], Evidence]) -> None:
         _keep(source, lighter(evidence))
         keys.append(id(source))
     if keys:
+        if KERAS in sys._getframe(2).f_code.co_filename:  # its trainer hands them to an optimizer
+            announce([source for source in sources if id(source) in keys])
         _groups.append((count, keys))
         while sum(size for size, _ in _groups) > REMEMBERED and len(_groups) > 1:
             for key in _groups.popleft()[1]:  # too long ago to be of use
