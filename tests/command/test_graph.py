@@ -49,6 +49,7 @@ def picture():
 def test_items_say_what_they_are(picture):
     labels = {item.label: item for item in reversed(picture.items)}
     assert labels["x"].kind == "input" and labels["w1"].kind == "variable"
+    assert labels["w1"].parent.title == "dense_1"  # where it is used
     assert labels["AddV2(·, 1)"].shape == "float32[?, 4]"  # the constant is written into it
     relu = next(item for item in picture.items if item.label == "Relu" and item.kind != "input")
     assert [group.title for group in relu.parent.above()[1:]] == ["dense"]
@@ -147,7 +148,7 @@ def test_svg_is_well_formed_and_shows_what_is_open(picture):
     assert "MatMul" in texts and "float32[?, 4]" in texts and "dense_1" in texts
     folded = ElementTree.fromstring(svg.draw(picture, 0))
     texts = [text.text for text in folded.iter("{http://www.w3.org/2000/svg}text")]
-    assert "dense (3)" in texts and "MatMul" not in texts
+    assert "dense (4)" in texts and "MatMul" not in texts
     small = model.of_function(
         tf.function(lambda x: x + 1.0).get_concrete_function(tf.constant(1.0))
     )

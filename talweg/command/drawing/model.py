@@ -115,6 +115,7 @@ def of_function(concrete: Any) -> Picture:
         maker.input(node, name, kind, maker.picture.root)
     maker.nodes(body.nodes, maker.picture.root)
     maker.results(body.outputs)
+    settle(maker.picture)
     group_by_lines(maker.picture)
     return maker.picture
 
@@ -128,6 +129,36 @@ def of_graph(graph: Any, title: str = "graph", nodes: Iterable[Node] | None = No
     maker.results([node for node in maker.found if node not in used and node.inputs])
     group_by_lines(maker.picture)
     return maker.picture
+
+
+def settle(picture: Picture) -> None:
+    """Put each variable into the scope that holds all operations which use it.
+
+    Derivatives and updates do not count as long as anything else uses it.
+    """
+    users: dict[Item, list[Item]] = {}
+    for source, target in picture.edges:
+        if source.kind == "variable" and source.parent is picture.root:
+            users.setdefault(source, []).append(target)
+    for item, targets in users.items():
+        plain = [target for target in targets if target.kind not in ("gradient", "effect")]
+        group = common([target.parent for target in plain or targets])
+        if group is not None and group is not picture.root:
+            picture.root.members.remove(item)
+            group.members.insert(0, item)
+            item.parent = group
+            item.label = shortened(item.name.rpartition("/")[2])
+
+
+def common(groups: list[Any]) -> Group | None:
+    """The innermost scope around all groups."""
+    paths = [group.above() for group in groups]
+    found = None
+    for level in zip(*paths):
+        if any(group is not level[0] for group in level) or level[0].kind == "body":
+            break
+        found = level[0]
+    return found
 
 
 def group_by_lines(picture: Picture) -> None:
