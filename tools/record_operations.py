@@ -54,7 +54,8 @@ StackV2 StackPushV2 StackPopV2 StackCloseV2 StatelessMultinomial StatelessRandom
 StatelessRandomNormalV2 StatelessRandomUniformV2 StatelessRandomUniformIntV2
 StatelessTruncatedNormalV2 StatelessRandomGetAlg SaveV2 RestoreV2
 MergeV2Checkpoints ShardedFilename MatrixLogarithm AdjustContrastv2 Timestamp SigmoidGrad
-StatefulRandomBinomial ApplyAdaMax
+StatefulRandomBinomial ApplyAdaMax ScalarSummary HistogramSummary ImageSummary AudioSummary
+AudioSummaryV2 TensorSummary TensorSummaryV2 MergeSummary
 """
 
 

@@ -230,7 +230,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--browser", default="/usr/bin/chromium")
     options = parser.parse_args()
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import sync_playwright  # pyright: ignore[reportMissingImports]
 
     sys.path.insert(0, str(ROOT))
     logs = options.folder / "logs"

@@ -193,3 +193,44 @@ def test_hooks_of_sessions(tmp_path):
     assert (4, "global_step/sec") in values
     with pytest.raises(ValueError, match="scaffold or summary_op"):
         v1.train.SummarySaverHook(save_steps=1)
+
+
+def test_summaries_in_meta_graphs(tmp_path):
+    path = str(tmp_path / "graph")
+    values = [0.0, 0.25, 0.5, 0.75] * 3
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [12], name="x")
+        with tf.name_scope("scope"):
+            v1.summary.scalar("s", tf.reduce_sum(x))
+        v1.summary.histogram("h", x)
+        v1.summary.image("i", tf.reshape(x, [1, 2, 2, 3]), max_outputs=2)
+        v1.summary.audio("a", tf.reshape(x, [1, 12]), 8000.0, max_outputs=1)
+        v1.summary.tensor_summary("t", x, summary_description="d")
+        merged = v1.summary.merge_all()
+        with v1.Session() as session:
+            expected = session.run(merged, {x: values})
+        v1.train.export_meta_graph(path)
+    kinds = {node.name: node.op for node in graph.as_graph_def().node}
+    assert (kinds["scope/s"], kinds["i"], kinds[merged.op.name]) == (
+        "ScalarSummary", "ImageSummary", "MergeSummary"
+    )  # fmt: skip
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        v1.train.import_meta_graph(path)
+        assert graph.get_operation_by_name("h").type == "HistogramSummary"
+        assert session.run(merged.name, {"x:0": values}) == expected
+        again = v1.Summary.FromString(session.run(v1.summary.merge_all(), {"x:0": values}))
+        assert [value.tag for value in again.value] == ["scope/s", "h", "i/image/0", "a/audio", "t"]
+
+
+def test_several_tags_at_once():
+    message = v1.GraphDef()
+    for name, data in ("tags", [b"a", b"b"]), ("values", [1.0, 2.0]):
+        node = message.node.add(name=name, op="Const")
+        node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(data))
+        node.attr["dtype"].type = node.attr["value"].tensor.dtype
+    node = message.node.add(name="s", op="ScalarSummary", input=["tags", "values"])
+    node.attr["T"].type = 1
+    with tf.Graph().as_default(), v1.Session() as session:
+        (s,) = tf.graph_util.import_graph_def(message, return_elements=["s:0"], name="")
+        found = v1.Summary.FromString(session.run(s))
+    assert [(value.tag, value.simple_value) for value in found.value] == [("a", 1.0), ("b", 2.0)]

@@ -158,9 +158,7 @@ def ctc_loss_v1(
     InvalidArgumentError for the two ways of counting repetitions that are no longer in use.
     """
     if preprocess_collapse_repeated or not ctc_merge_repeated:
-        raise invalid(
-            "TW402", "ctc_loss: repetitions are merged, and labels taken as they are"
-        )
+        raise invalid("TW402", "ctc_loss: repetitions are merged, and labels taken as they are")
     given = inputs if logits is None else logits
     return ctc_loss(labels, given, None, sequence_length, time_major, None, -1)
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from talweg.kernels.checksum import crc32c, masked
 from talweg.core.dtypes import as_dtype
+from talweg.kernels.checksum import crc32c, masked
 
 VERSION = "brain.Event:2"  # of the format of event files
 _numbers = iter(range(2**62))  # tells files of one process apart

@@ -7,30 +7,34 @@ default writer of `tf.summary` and a default step they write there instead, as i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 from talweg.api.export import export
 from talweg.api.scopes import name_scope
 from talweg.api.summary import values as now
-from talweg.api.summary.events import messages, metadata_message, tensor_message
-from talweg.api.summary.media import png, stretched, wav
+from talweg.api.summary.events import messages, metadata_message
 from talweg.api.summary.recording import SUMMARIES, graph_bytes, record, tagged
 from talweg.api.summary.writers import WRITERS, session_graph, state
 from talweg.api.tensors import cast
 from talweg.api.v1.graphs import GraphKeys, default_graph
 from talweg.api.v1.session import get_default_session
+from talweg.api.v1.summary_operations import (
+    TYPES,
+    audio_message,
+    histogram_message,
+    image_message,
+    merged_message,
+    operation,
+    scalar_message,
+    tensor_message_of,
+)
 from talweg.api.v1.whole_calls import as_it_is
 from talweg.core import dispatch
 from talweg.core.dtypes import float32, string
-from talweg.core.errors import compose, invalid, type_error, value_error
+from talweg.core.errors import compose, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.tensor import wrap
-from talweg.prims.whole import whole
-from talweg.trace.whole import Call, Hole
 
 _NOT_IN_TAGS = re.compile(r"[^-/\w.]")
 REALS = ("float32 float64 int32 uint8 int16 int8 int64 bfloat16 uint16 float16 uint32 uint64",
@@ -57,36 +61,6 @@ def _clean(name: Any) -> str:
     if not isinstance(name, str):
         raise type_error("TW104", f"the name of a summary is {name!r}", "a string")
     return _NOT_IN_TAGS.sub("_", name).lstrip("/")
-
-
-def _serialized(make: Callable[..., Any], details: tuple, *tensors: Any) -> Any:
-    """The message `make(*arrays, *details)` as a string tensor."""
-    message = make(*[np.asarray(x._array) for x in tensors], *details)
-    return wrap(np.array(message.SerializeToString(), object))
-
-
-class _Kept(Call):
-    """A call of `_serialized` that says of which type it is as an operation."""
-
-    @property
-    def tf_type(self) -> str:
-        """TensorFlow's type of operation."""
-        return _TYPES[self.args[0]]
-
-
-def _operation(make: Callable[..., Any], details: tuple, tensors: list, name: str) -> Any:
-    """`_serialized` now, or in a graph as an operation of this name."""
-    messages()
-    graph = dispatch.context.base
-    if graph is None:
-        return _serialized(make, details, *tensors)
-    call = _Kept(_serialized, (make, details, *map(Hole, range(len(tensors)))), {})
-    (result,) = whole(*tensors, call=call, avals=(((), string),))
-    node = result.node
-    while node.prim is not whole:  # one of its results, which may wait for others
-        node = node.inputs[0]
-    graph.name_exactly(node, name)
-    return result
 
 
 def _collected(result: Any, collections: Any) -> Any:
@@ -121,17 +95,6 @@ def _check_dtype(tensor: Any, argument: str, allowed: str) -> None:
 # -- the summaries
 
 
-def _scalar(array: np.ndarray, tag: str) -> Any:
-    if array.shape:
-        raise invalid(
-            "TW203",
-            f"tags and values are not the same shape: [] != {list(array.shape)} (tag '{tag}')",
-        )
-    summary = messages().Summary()
-    summary.value.add(tag=tag, simple_value=float(array))
-    return summary
-
-
 @export("compat.v1.summary.scalar")
 @as_it_is
 def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Any:
@@ -153,37 +116,7 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
     with _tag(name, family) as (tag, full):
         if _goes_to_writer():
             return _write(tag, "scalars", cast(values, float32))
-        return _collected(_operation(_scalar, (tag,), [values], full), collections)
-
-
-def _limits() -> np.ndarray:
-    """The upper limits of a histogram's buckets, each a tenth farther from 0 than the last."""
-    positive = [1e-12]
-    while positive[-1] < 1e20:
-        positive.append(positive[-1] * 1.1)
-    most = np.finfo(np.float64).max
-    positive[-1] = most
-    return np.array([*[-x for x in reversed(positive)], 0.0, *positive])
-
-
-def _histogram(array: np.ndarray, tag: str) -> Any:
-    values = array.astype(np.float64).ravel()
-    for wrong, text in (np.isnan, "Nan in summary histogram"), (np.isinf, "Infinity in Histogram"):
-        if wrong(values).any():
-            raise invalid("TW209", f"{text} for: {tag}")
-    limits = _limits()
-    places = np.minimum(np.searchsorted(limits, values, side="right"), len(limits) - 1)
-    counts = np.bincount(places, minlength=len(limits))
-    last = np.append(counts[1:] > 0, True) | (counts > 0)  # of a run of empty buckets
-    summary = messages().Summary()
-    most = float(limits[-1])
-    histogram = summary.value.add(tag=tag).histo
-    histogram.min, histogram.max = values.min(initial=most), values.max(initial=-most)
-    histogram.num, histogram.sum = values.size, values.sum()
-    histogram.sum_squares = values @ values
-    histogram.bucket_limit.extend(limits[last].tolist())
-    histogram.bucket.extend(counts[last].astype(float).tolist())
-    return summary
+        return _collected(operation(scalar_message, (tag,), [values], full), collections)
 
 
 @export("compat.v1.summary.histogram")
@@ -204,21 +137,7 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
     with _tag(name, family) as (tag, full):
         if _goes_to_writer():
             return _write(tag, "histograms", values, now.histogram_buckets, now.BUCKETS)
-        return _collected(_operation(_histogram, (tag,), [values], full), collections)
-
-
-def _image(array: np.ndarray, tag: str, most: int) -> Any:
-    if array.ndim != 4 or array.shape[-1] not in (1, 3, 4):
-        shape = ",".join(map(str, array.shape))
-        raise invalid("TW203", f"Tensor must be 4-D with last dim 1, 3, or 4, not [{shape}]")
-    summary = messages().Summary()
-    for place, image in enumerate(array[:most]):
-        pixels = image if image.dtype == np.uint8 else stretched(image)
-        height, width, channels = image.shape
-        value = summary.value.add(tag=f"{tag}/image" + (f"/{place}" if most > 1 else ""))
-        value.image.height, value.image.width, value.image.colorspace = height, width, channels
-        value.image.encoded_image_string = png(pixels)
-    return summary
+        return _collected(operation(histogram_message, (tag,), [values], full), collections)
 
 
 def _at_least_one(most: Any, function: str) -> int:
@@ -244,19 +163,7 @@ def image(
     with _tag(name, family) as (tag, full):
         if _goes_to_writer():
             return _write(tag, "images", tensor, now.image_strings, most)
-        return _collected(_operation(_image, (tag, most), [tensor], full), collections)
-
-
-def _audio(array: np.ndarray, rate: np.ndarray, tag: str, most: int) -> Any:
-    if array.ndim not in (2, 3):
-        raise invalid("TW203", f"Tensor must be 3-D or 2-D, got: {list(array.shape)}")
-    summary = messages().Summary()
-    for place, samples in enumerate(array.reshape(*array.shape[:2], -1)[:most]):
-        audio = summary.value.add(tag=f"{tag}/audio" + (f"/{place}" if most > 1 else "")).audio
-        audio.sample_rate, audio.content_type = float(rate), "audio/wav"
-        audio.length_frames, audio.num_channels = samples.shape
-        audio.encoded_audio_string = wav(samples, int(rate))
-    return summary
+        return _collected(operation(image_message, (tag, most), [tensor], full), collections)
 
 
 @export("compat.v1.summary.audio")
@@ -273,15 +180,7 @@ def audio(
     most = _at_least_one(max_outputs, "audio")
     operands = [convert_to_tensor(tensor, float32), convert_to_tensor(sample_rate, float32)]
     with _tag(name, family) as (tag, full):
-        return _collected(_operation(_audio, (tag, most), operands, full), collections)
-
-
-def _tensor(array: Any, tag: str, metadata: bytes) -> Any:
-    summary = messages().Summary()
-    value = summary.value.add(tag=tag, tensor=tensor_message(array))
-    value.metadata.ParseFromString(metadata)
-    value.metadata.SetInParent()
-    return summary
+        return _collected(operation(audio_message, (tag, most), operands, full), collections)
 
 
 @export("compat.v1.summary.tensor_summary")
@@ -305,7 +204,7 @@ def tensor_summary(
     details = metadata.SerializeToString()
     tensor = convert_to_tensor(tensor)
     with _tag(name, family) as (tag, full):
-        return _collected(_operation(_tensor, (tag, details), [tensor], full), collections)
+        return _collected(operation(tensor_message_of, (tag, details), [tensor], full), collections)
 
 
 @export("compat.v1.summary.text")
@@ -329,23 +228,10 @@ def text(name: str, tensor: Any, collections: Any = None) -> Any:
         return convert_to_tensor(b"")
     with _tag(name, None) as (tag, full):
         details = (tag, metadata_message("text"))
-        return _collected(_operation(_tensor, details, [tensor], full), collections)
+        return _collected(operation(tensor_message_of, details, [tensor], full), collections)
 
 
 # -- several at once
-
-
-def _merged(*arrays: Any) -> Any:
-    summary = messages().Summary()
-    tags: set[str] = set()
-    for data in [data for array in arrays for data in np.ravel(array)]:
-        for value in messages().Summary.FromString(data).value:
-            if value.tag in tags:
-                text = f"Duplicate tag {value.tag} found in summary inputs"
-                raise invalid("TW207", text, "tags that differ")
-            tags.add(value.tag)
-            summary.value.add().CopyFrom(value)
-    return summary
 
 
 def _refuse_eager() -> None:
@@ -383,8 +269,8 @@ def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Any:
         raise type_error("TW102", f"merge: inputs have the types {wrong}", "string tensors")
     base = _clean(name or "Merge")
     with name_scope(base) as scope:
-        inner = scope + (base if name else _TYPES[_merged])
-        result = _operation(_merged, (), tensors, inner)
+        inner = scope + (base if name else TYPES[merged_message])
+        result = operation(merged_message, (), tensors, inner)
     return _collected(result, [] if collections is None else collections)
 
 
@@ -401,12 +287,6 @@ def merge_all(
     _refuse_eager()
     found = default_graph().get_collection(key, scope)
     return merge(found, name=name) if found else None
-
-
-_TYPES = {
-    _scalar: "ScalarSummary", _histogram: "HistogramSummary", _image: "ImageSummary",
-    _audio: "AudioSummaryV2", _tensor: "TensorSummaryV2", _merged: "MergeSummary",
-}  # fmt: skip
 
 
 # -- writers and summaries of v2 in graphs of sessions

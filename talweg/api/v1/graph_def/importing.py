@@ -15,6 +15,7 @@ from talweg.api.v1.graph_def import (
     rules_more,
     rules_random,
     rules_state,
+    rules_summaries,
 )
 from talweg.api.v1.graph_def.building import Builder
 from talweg.api.v1.graph_def.messages import GraphDef
@@ -29,6 +30,7 @@ from talweg.graph.symbol import Symbol
 
 RULES = (  # imported for what they register
     rules_basic, rules_calls, rules_lists, rules_more, rules_random, rules_state,
+    rules_summaries,
 )  # fmt: skip
 
 

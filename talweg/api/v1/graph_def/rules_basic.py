@@ -156,6 +156,11 @@ class NodeCall(Call):
         super().__init__(function, args, {})
         self.op, self.attributes = op, attributes
 
+    @property
+    def tf_type(self) -> str:
+        """TensorFlow's type of operation."""
+        return self.op
+
     def __hash__(self) -> int:
         return super().__hash__()
 

@@ -34,6 +34,8 @@ def _names_of(function: Any) -> list[str]:
 
 def raw_form(writer: Writer, call: Any, operands: list) -> Made | None:
     """The operation that does what a kept call does; None if there is none."""
+    if hasattr(call, "form"):  # it says itself what it is
+        return call.form(operands)
     function = getattr(call, "function", None)
     if function is None:
         return None

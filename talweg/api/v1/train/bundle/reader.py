@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from talweg.kernels.checksum import crc32c, masked
 from talweg.api.v1.train.bundle.entries import (
     HEADER,
     Entry,
@@ -20,6 +19,7 @@ from talweg.api.v1.train.bundle.entries import (
 from talweg.api.v1.train.bundle.table import read_table
 from talweg.api.v1.train.bundle.wire import damaged, read_varint
 from talweg.core.errors import NotFoundError, OpError, PermissionDeniedError, compose
+from talweg.kernels.checksum import crc32c, masked
 
 
 def not_found(text: str, hint: str = "") -> OpError:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from talweg.kernels.checksum import crc32c, masked
 from talweg.api.v1.train.bundle.wire import damaged, read_varint, write_varint
 from talweg.core.errors import UnimplementedError, compose
+from talweg.kernels.checksum import crc32c, masked
 
 MAGIC = 0xDB4775248B80FB57
 FOOTER = 48

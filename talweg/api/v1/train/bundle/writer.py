@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from talweg.kernels.checksum import crc32c, masked
 from talweg.api.v1.train.bundle.entries import HEADER, Entry, numpy_type, write_entry, write_header
 from talweg.api.v1.train.bundle.reader import data_file, index_file, packed_sizes
 from talweg.api.v1.train.bundle.table import write_table
 from talweg.api.v1.train.bundle.wire import write_varint
 from talweg.core.dtypes import of_numpy
+from talweg.kernels.checksum import crc32c, masked
 
 
 def write_file(path: str, parts: Iterable[Any]) -> None:
