@@ -195,5 +195,10 @@ def _literal(node: Any) -> str:
         array = import_module("tensorboard.util.tensor_util").make_ndarray(tensor)
     except Exception:  # noqa: BLE001 -- a kind of number it does not know
         return ""
+    if array.dtype.kind in "OS":
+        texts = [each if isinstance(each, str) else bytes(each).decode("latin-1")
+                 for each in array.reshape(-1)]  # fmt: skip
+        shown = ", ".join(texts)
+        return repr(shown) if shown.isprintable() and len(shown) <= 12 else "'…'"
     value = array.tolist()
     return f"{value:.4g}" if isinstance(value, float) else str(value).replace(" ", "")[:24]
