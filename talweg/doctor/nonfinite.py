@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core import dispatch
+from talweg.core import dispatch, settings
 from talweg.core.observer import Observer
 from talweg.core.provenance import Derived, Origin, user_origin
 from talweg.execute.call import quiet
@@ -260,6 +260,7 @@ class _Eager(Observer):
 
     def __init__(self, ledger: Ledger):
         self.ledger = ledger
+        self.asked: Any = None  # where the gradient was asked for that is being computed
 
     def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
         """A primitive ran on eager tensors."""
@@ -269,11 +270,28 @@ class _Eager(Observer):
             [results._array is getattr(x, "_array", None) for x in operands]
         ):
             results._array = another(results._array)
-        self.ledger.note(tell_rule(entry_of(prim, operands, results, params, user_origin(2))))
+        deriving = dispatch.context.deriving
+        if deriving is None or not hasattr(deriving[0], "infer"):  # the user's own code
+            origin, self.asked = user_origin(2), None
+        else:
+            origin = self.asked = self.asked or user_origin(2)
+        self.ledger.note(tell_rule(entry_of(prim, operands, results, params, origin)))
 
     def variable_written(self, variable: Any, adding: bool) -> None:
         """A variable got another value."""
         self.ledger.written[id(variable)] = variable
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Let nobody watch what runs inside the block."""
+    before = onlooker.watch
+    onlooker.watch = None
+    try:
+        with dispatch.observed_by(None), settings.numerics(False):
+            yield
+    finally:
+        onlooker.watch = before
 
 
 @contextmanager

@@ -21,14 +21,14 @@ from talweg.core.errors import value_error
 from talweg.core.provenance import Origin
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
-from talweg.doctor.nonfinite import Entry, Ledger, content, has_bad, keeping
+from talweg.doctor.nonfinite import Entry, Ledger, content, has_bad, keeping, unwatched
 from talweg.doctor.nonfinite_causes import (
     cause_of,
     custom_name,
     forward_operands,
     shown_operands,
 )
-from talweg.doctor.nonfinite_gradients import Sweep, source_norm, why_small
+from talweg.doctor.nonfinite_gradients import Sweep, is_healthy, source_norm, why_small
 from talweg.doctor.nonfinite_report import NumericsExplanation, Operand, Passage, SourceNorm
 from talweg.eager.structured import STATE
 from talweg.eager.tape import GradientTape, ones_of
@@ -84,7 +84,7 @@ def explain_function(function: Callable[[], Any], sources: Any = None) -> Numeri
                 "a function that returns the loss",
             )  # fmt: skip
         whole = partial(tape.gradient, tensors[0], flat)
-        return of_gradients(ledger, results[0], before, names, whole)
+        return of_gradients(lambda: ledger, results[0], before, names, whole)
     for variable in ledger.written.values():
         array = content(variable.handle_read())
         if has_bad(array):
@@ -106,11 +106,10 @@ def explain_tape(target: Any, sources: Any, tape: GradientTape) -> NumericsExpla
             "This tape has been used, and its records are gone: ask explain_numerics before "
             "tape.gradient, or use tf.GradientTape(persistent=True).  [TW302]"
         )
-    ledger = ledger_of(records)
     for leaf in structure.flatten(target):
         array = content(tape._target(leaf))
         if has_bad(array):
-            return of_trail(ledger, array, "the target")
+            return of_trail(ledger_of(records), array, "the target")
     flat, names = named(sources)
     if not flat:
         return NumericsExplanation("finite", "the target")
@@ -121,7 +120,8 @@ def explain_tape(target: Any, sources: Any, tape: GradientTape) -> NumericsExpla
     kept = [leaf for parts, leaf in zip(arrays, flat) for _ in parts]
     whole = partial(tape._sweep, [first], [ones_of(first)], kept)
     found = of_gradients(
-        ledger, content(first), [p for p, _ in pairs], [n for _, n in pairs], whole
+        partial(ledger_of, records), content(first), [p for p, _ in pairs],
+        [n for _, n in pairs], whole,
     )  # fmt: skip
     return found if not missing else without_path(found, missing)
 
@@ -136,7 +136,7 @@ def explain_arrays(
     if not sources:
         bad = ledger.first_bad()
         return NumericsExplanation("finite", "the target") if bad is None else hidden(ledger)
-    return of_gradients(ledger, targets[0], sources, names)
+    return of_gradients(lambda: ledger, targets[0], sources, names)
 
 
 def without_path(found: NumericsExplanation, missing: list[str]) -> NumericsExplanation:
@@ -268,35 +268,44 @@ def hidden(ledger: Ledger) -> NumericsExplanation:
 
 
 def of_gradients(
-    ledger: Ledger, target: Any, sources: list, names: list[str], whole: Any = None
+    ledger: Callable[[], Ledger], target: Any, sources: list, names: list[str], whole: Any = None
 ) -> NumericsExplanation:
-    """The explanation of the worst of some gradients.
+    """The explanation of the worst of some gradients by arrays.
 
-    Where a traced function has a custom gradient, which exists in its trace only, the gradients
-    come from `whole`.
+    `whole` gives them the short way, with a tape; if they are healthy nothing else is done.  Where
+    a traced function has a custom gradient, which exists in its trace only, there is no other way.
     """
-    sweep = Sweep(ledger)
-    traced = any(e.prim.name == "with_rule" for e in ledger.entries)
-    if traced and whole is not None:
-        with keeping(ledger):
-            found = structure.flatten(whole())
-        gradients = [None if g is None else content(densify(g)) for g in found]
+    bad = False
+    if whole is not None:
+        with unwatched():
+            found = [None if g is None else content(densify(g)) for g in structure.flatten(whole())]
+        bad = any(map(has_bad, found))
+        if all(map(is_healthy, found)):
+            return _fine(tuple([source_norm(n, g, 1.0) for n, g in zip(names, found)]))
+    sweep = Sweep(ledger())
+    traced = whole is not None and any(e.prim.name == "with_rule" for e in sweep.ledger.entries)
+    if traced:
+        with keeping(sweep.ledger):
+            found = [None if g is None else content(densify(g)) for g in structure.flatten(whole())]
     else:
         with dispatch.eagerly():
             seed = ones_of(sweep.tensor(target))
-        gradients = sweep.pull(target, seed, sources)
-    largest = max((sweep.norm(t) for r in sweep.records
-                   for t in (r[2] if type(r[2]) is tuple else (r[2],))), default=1.0)  # fmt: skip
-    rows = tuple([source_norm(n, g, largest) for n, g in zip(names, gradients)])
-    for gradient, name in zip(gradients, names):
-        if gradient is not None and has_bad(gradient):
-            return of_trail(ledger, gradient, f"the gradient of {name}", rows)
+        found = sweep.pull(target, seed, sources, noted=bad)
+        if not bad and any(map(has_bad, found)):
+            found = sweep.pull(target, seed, sources, noted=True)
+    rows = tuple([source_norm(n, g, sweep.largest()) for n, g in zip(names, found)])
+    for gradient, name in zip(found, names):
+        if has_bad(gradient):
+            return of_trail(sweep.ledger, gradient, f"the gradient of {name}", rows)
     for source, row in zip(sources, rows):
         if traced and row.verdict == "zero":
             return NumericsExplanation("zero", f"the gradient of {row.name}", "TW350", "backward",
                                        cause=IN_A_TRACE, sources=rows)  # fmt: skip
         if not traced and row.verdict in ("zero", "vanishing", "exploding"):
-            found = why_small(sweep, source, row.name, row.verdict)
-            return replace(found, sources=rows)
-    return NumericsExplanation("finite", "every gradient" if len(rows) > 1 else
-                               f"the gradient of {names[0]}", sources=rows)  # fmt: skip
+            return replace(why_small(sweep, source, row.name, row.verdict), sources=rows)
+    return _fine(rows)
+
+
+def _fine(rows: tuple) -> NumericsExplanation:
+    subject = "every gradient" if len(rows) > 1 else f"the gradient of {rows[0].name}"
+    return NumericsExplanation("finite", subject, sources=rows)

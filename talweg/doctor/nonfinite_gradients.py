@@ -16,7 +16,7 @@ from talweg.core import dispatch
 from talweg.core.errors import NeedsStaticError
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
-from talweg.doctor.nonfinite import Entry, Ledger, Link, content, is_float, keeping
+from talweg.doctor.nonfinite import Entry, Ledger, Link, content, is_float, keeping, unwatched
 from talweg.doctor.nonfinite_causes import Cause, shown_operands
 from talweg.doctor.nonfinite_report import NumericsExplanation, Operand, SourceNorm
 from talweg.eager.structured import as_tensor
@@ -26,6 +26,8 @@ from talweg.graph.node import BODY
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import densify
 
+SAMPLED = 4000  # records among which the largest cotangent is looked for
+HEALTHY = (1e-3, 1e5)  # norms between which nothing more is asked
 VANISHED = 1e-7  # of the largest cotangent on the way: less has vanished
 EXPLODED = 1e7
 CANCELLED = (
@@ -45,6 +47,7 @@ class Sweep:
         self.entries = [e for e in ledger.entries if e.rule_of is None and _counts(e)]
         self.records = [self._record(entry) for entry in self.entries]
         self.cotangents: dict[int, Any] = {}
+        self.norms: dict[int, float] = {}
 
     def tensor(self, array: Any) -> Any:
         """The tensor that stands for an array."""
@@ -64,8 +67,11 @@ class Sweep:
         made: Any = results if entry.several else results[0]
         return entry.prim, operands, made, entry.params, entry.origin
 
-    def pull(self, target: Any, seed: Any, sources: list) -> list:
-        """The gradients by arrays; every cotangent on the way is kept."""
+    def pull(self, target: Any, seed: Any, sources: list, noted: bool = False) -> list:
+        """The gradients by arrays; every cotangent on the way is kept.
+
+        `noted`: what the rules compute is written down in the ledger.
+        """
         wanted = [self.tensor(x) for x in sources]
         own = {id(t) for t in wanted}
         between = [
@@ -73,16 +79,27 @@ class Sweep:
             for t in (record[2] if type(record[2]) is tuple else (record[2],))
             if t.dtype.is_differentiable and id(t) not in own
         ]  # fmt: skip
-        with keeping(self.ledger), dispatch.eagerly(), dispatch.only(()):
+        noting = keeping(self.ledger) if noted else unwatched()
+        with noting, dispatch.eagerly(), dispatch.only(()):
             found = pullback(self.records, [self.tensor(target)], [seed], [*wanted, *between])
             dense = [None if g is None else densify(g) for g in found]
+        self.norms.clear()
         self.cotangents = {id(t): content(g) for t, g in zip([*wanted, *between], dense)
                            if isinstance(g, Tensor)}  # fmt: skip
         return [None if g is None else content(g) for g in dense[: len(wanted)]]
 
     def norm(self, tensor: Any) -> float:
         """The norm of a cotangent; 0 where nothing came."""
-        return norm_of(self.cotangents.get(id(tensor)))
+        found = self.norms.get(id(tensor))
+        if found is None:
+            found = self.norms[id(tensor)] = norm_of(self.cotangents.get(id(tensor)))
+        return found
+
+    def largest(self) -> float:
+        """The norm of the largest cotangent (of many: of those of every so many records)."""
+        rows = self.records[:: max(1, len(self.records) // SAMPLED)]
+        parts = [t for row in rows for t in (row[2] if type(row[2]) is tuple else (row[2],))]
+        return max(map(self.norm, parts), default=1.0)
 
 
 def _counts(entry: Entry) -> bool:
@@ -100,8 +117,15 @@ def norm_of(array: Any) -> float:
     if array is None or not is_float(array):
         return 0.0
     wide = np.asarray(array)
+    if wide.ndim == 0:
+        return abs(complex(wide) if wide.dtype.kind == "c" else float(wide))
     wide = wide.astype(np.complex128 if wide.dtype.kind == "c" else np.float64)
     return float(quiet(np.linalg.norm, wide.reshape(-1)))
+
+
+def is_healthy(gradient: Any) -> bool:
+    """Whether a gradient is finite, and neither small nor large."""
+    return gradient is not None and HEALTHY[0] < norm_of(gradient) < HEALTHY[1]
 
 
 def source_norm(name: str, gradient: Any, largest: float) -> SourceNorm:
