@@ -10,6 +10,7 @@ from talweg.api.export import export, operation
 from talweg.core import dispatch
 from talweg.core.value import Tensor
 from talweg.doctor.absent import explained
+from talweg.doctor.absent_flow import Walker
 from talweg.doctor.explanation import Explanations
 from talweg.eager.absence import evidence_of
 from talweg.eager.custom import CustomRule
@@ -25,7 +26,8 @@ def explain_absence(tape: Any, target: Any, sources: Any, frame: FrameType | Non
     targets = structure.flatten(target)
     _try_custom_rules(tape, targets, structure.flatten(sources))
     targets = targets[0] if len(targets) == 1 else targets
-    found = [explained(evidence_of(tape, targets, source, frame))
+    walker = Walker()
+    found = [explained(evidence_of(tape, targets, source, frame), walker)
              for source in structure.flatten(sources)]  # fmt: skip
     single = len(found) == 1 and not isinstance(sources, (list, tuple, dict))
     return found[0] if single else Explanations(found)

@@ -25,12 +25,12 @@ KEPT = 50  # operations at either end of a path that are told
 class Case:
     """One question, with what has been found out so far; the causes share it."""
 
-    def __init__(self, evidence: Evidence):
+    def __init__(self, evidence: Evidence, walker: Walker | None = None):
         self.evidence = evidence
         self.notes = evidence.notes
         self.source = evidence.source
         self.words = Words(evidence)
-        self.walker = Walker(evidence.cuts)
+        self.walker = Walker(evidence.cuts) if walker is None else walker
         self.flow: Flow = self.walker.over_records(evidence.records, evidence.parts)
         self.targets = [id(target) for target in evidence.targets]
         self.program = self._program()
@@ -140,9 +140,9 @@ def place_of(origin: Origin | None) -> Place | None:
     return None if origin is None else Place.of(origin)
 
 
-def explained(evidence: Evidence) -> Explanation:
-    """The explanation for what is known of a gradient."""
-    case = Case(evidence)
+def explained(evidence: Evidence, walker: Walker | None = None) -> Explanation:
+    """The explanation for what is known of a gradient; a walker serves all sources of a tape."""
+    case = Case(evidence, walker)
     for cause in (*ASKED, *absent_breaks.CAUSES, *absent_unused.CAUSES):
         found = cause(case)
         if found is not None:

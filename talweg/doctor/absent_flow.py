@@ -76,6 +76,7 @@ class Walker:
         self._bodies: dict[tuple, tuple[list[int], Flow]] = {}
         self._alive: list = []  # bodies, so that their ids stay theirs
         self._cuts = frozenset(cuts)
+        self._made: tuple[list, list[Operation], bytearray] | None = None
 
     # -- lists of operations
 
@@ -88,9 +89,8 @@ class Walker:
         level = {id(source): SMOOTH for source in sources}
         flow = Flow([], level, sources=frozenset(level))
         parent, operations, cuts = flow.parent, flow.operations, self._cuts
-        plain: dict[int, bool] = {}
-        for prim, operands, results, params, origin in records:
-            keys = [id(operand) for operand in operands]
+        for operation, easy in zip(*self._operations(records)):
+            keys = operation[1]
             best = feeder = 0
             for key in keys:
                 reached = level.get(key)
@@ -98,25 +98,37 @@ class Walker:
                     best, feeder = reached, key
             if not best:
                 continue
-            number = len(operations)
-            if type(results) is not tuple:
-                key = id(results)
-                operation = (prim, keys, (key,), params, origin, (results,))
-                operations.append(operation)
-                easy = plain.get(id(prim))
-                if easy is None:
-                    easy = plain[id(prim)] = is_easy(prim)
-                smooth = easy and (prim.keeps_dtype or results.dtype.is_differentiable)
-                if smooth and key not in cuts and key not in level:
+            operations.append(operation)
+            number = len(operations) - 1
+            if easy:
+                (key,) = operation[2]
+                if key not in cuts and key not in level:
                     level[key] = best
                     parent[key] = number, feeder
                     continue
-            else:
-                several = [id(result) for result in results]
-                operation = (prim, keys, several, params, origin, results)
-                operations.append(operation)
             self._step(flow, number, operation, [level.get(key, 0) for key in keys])
         return flow
+
+    def _operations(self, records: list) -> tuple[list[Operation], bytearray]:
+        """The records as operations, and for each whether it is an easy one; made once."""
+        if self._made is not None and self._made[0] is records:
+            return self._made[1:]
+        plain: dict[int, bool] = {}
+        made: list[Operation] = []
+        easily = bytearray()
+        for prim, operands, results, params, origin in records:
+            keys = tuple(map(id, operands))
+            if type(results) is tuple:
+                made.append((prim, keys, tuple(map(id, results)), params, origin, results))
+                easily.append(False)
+                continue
+            easy = plain.get(id(prim))
+            if easy is None:
+                easy = plain[id(prim)] = is_easy(prim)
+            made.append((prim, keys, (id(results),), params, origin, (results,)))
+            easily.append(easy and (prim.keeps_dtype or results.dtype.is_differentiable))
+        self._made = records, made, easily
+        return made, easily
 
     def over(self, operations: list[Operation], start: dict[Any, int]) -> Flow:
         """The flow from the keys of `start` over operations in order."""
