@@ -6,6 +6,7 @@ that talweg did not expect keeps them.
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 import traceback
@@ -85,12 +86,20 @@ def has_own_frames(part: Any) -> bool:
     return part is not None and not is_inner(part.stack[-1].filename if part.stack else "<frozen")
 
 
+def innermost(trace: TracebackType | None) -> str:
+    """The file in which an error was raised."""
+    file = ""
+    while trace is not None:
+        file, trace = trace.tb_frame.f_code.co_filename, trace.tb_next
+    return file
+
+
 def own_line(trace: TracebackType | None) -> tuple[str, int] | None:
     """The innermost line of a traceback that is not talweg's."""
     found = None
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if not is_inner(file):
+        if not is_inner(file) and file != importlib.__file__:
             found = file, trace.tb_lineno
         trace = trace.tb_next
     return found
@@ -104,9 +113,7 @@ def missing_name(error: BaseException | None) -> str:
         found = pattern.match(text)
         if found and isinstance(error, (AttributeError, ImportError)):
             return found[1]
-        if isinstance(error, ImportError) and str(error.name or "").startswith(
-            ("tensorflow", "talweg")
-        ):
+        if isinstance(error, ImportError) and not is_inner(innermost(error.__traceback__)):
             named = re.match(r"cannot import name '(\w+)' from '(?:tensorflow|talweg)\.?([\w.]*)'",
                              text)  # fmt: skip
             if named:
