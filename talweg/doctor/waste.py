@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from talweg.core import dispatch
-from talweg.doctor.findings import Finding, Report
+from talweg.doctor.findings import Finding, Report, megabytes
 from talweg.doctor.waste_eager import eager_findings
 from talweg.doctor.waste_graphs import graph_findings
 from talweg.doctor.waste_observation import Observation
@@ -96,7 +96,8 @@ def report_of(subject: str, seen: Observation) -> Report:
 def facts_of(seen: Observation) -> dict[str, Any]:
     """What was counted, without judging it."""
     watch = seen.graphs
-    counted = {
+    sizes = [size for _, size, _ in seen.memory]
+    counted: dict[str, Any] = {
         "seconds": round(seen.seconds, 3),
         "eager operations": sum(spot.count for spot in seen.eager.values()),
         "gradients taken": seen.gradients,
@@ -106,5 +107,6 @@ def facts_of(seen: Observation) -> dict[str, Any]:
         "nodes built in graphs": sum(record.built for record in watch.all_records()),
         "nodes merged in graphs": sum(record.merged for record in watch.all_records()),
         "variables": len(seen.all_variables()),
+        "memory": f"{megabytes(sizes[0])} at first, {megabytes(max(sizes))} at most",
     }
     return {name: value for name, value in counted.items() if value}

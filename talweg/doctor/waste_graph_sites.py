@@ -8,7 +8,6 @@ apart by the frame of talweg's function that the user called: the first node it 
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -21,7 +20,7 @@ from talweg.doctor.waste_sites import InnerFiles, Spot, span_at, together, user_
 TRIVIAL = frozenset(("read_variable", "item", "after"))
 # What public functions are called through.
 BETWEEN = ("talweg/api/export.py", "talweg/trace/whole.py", "talweg/trace/autograph/")
-PROGRAMS = 64  # remembered, so that each is gone through once
+PROGRAMS = 64  # of one session that are remembered, so that each is gone through once
 
 
 class GraphSpot(Spot):
@@ -58,8 +57,9 @@ class RunSpot(Spot):
 class SeenSession:
     """What is known of a session: where it was opened, and how often it ran."""
 
-    def __init__(self, spot: Spot | None):
+    def __init__(self, session: Any, spot: Spot | None):
         self.spot, self.runs = spot, 0
+        self.table = weakref.ref(session.graph.table)
 
 
 class GraphRecord:
@@ -85,7 +85,7 @@ class GraphWatch:
         self.traces = GraphRecord()
         self.run_spots: dict[tuple, RunSpot] = {}
         self.recent: dict[GraphSpot, tuple] = {}  # asked since the last run, and from where
-        self.programs: OrderedDict[int, Any] = OrderedDict()
+        self.programs: Any = weakref.WeakKeyDictionary()  # session -> ids of programs seen
         self.notes: dict[str, int] = {}
         self.given: dict[int, Any] = {}  # arrays that sessions gave lately
         self.sessions: list[SeenSession] = []
@@ -228,11 +228,11 @@ class GraphWatch:
             self._feedback(spot, fed, fetched)
         self.recent.clear()
         self.runs += 1
-        return program is not None and self._program(record, program)
+        return program is not None and self._program(session, record, program)
 
     def session_made(self, session: Any, spot: Spot | None) -> None:
         """A session was opened."""
-        self._sessions[session] = known = SeenSession(spot)
+        self._sessions[session] = known = SeenSession(session, spot)
         self.sessions.append(known)
 
     def _arguments(self, frames: list[FrameType]) -> None:
@@ -260,13 +260,14 @@ class GraphWatch:
             if type(value) is np.ndarray and value.size > 1:
                 self.given[id(value)] = weakref.ref(value)
 
-    def _program(self, record: GraphRecord, program: Any) -> bool:
+    def _program(self, session: Any, record: GraphRecord, program: Any) -> bool:
         """Note which nodes run, the first time a program does; whether it is the first."""
-        if self.programs.get(id(program)) is program:
+        known = self.programs.setdefault(session, set())
+        if id(program) in known:
             return False
-        self.programs[id(program)] = program
-        if len(self.programs) > PROGRAMS:
-            self.programs.popitem(last=False)
+        if len(known) >= PROGRAMS:  # the session has let go of older ones, too
+            known.clear()
+        known.add(id(program))
         for note in program.notes:
             self.notes[note] = self.notes.get(note, 0) + 1
         for step in program.steps:

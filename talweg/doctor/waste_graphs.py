@@ -213,7 +213,10 @@ def _unused_in_graphs(watch: GraphWatch) -> Iterator[Finding]:
         for spot in record.spots.values():
             if spot.effects or not spot.nodes or not spot.module.startswith(PURE):
                 continue
-            if is_dropped(spot.code, spot.offset) and spot.calls < ABANDONED:
+            named = "name=" in spot.place.source  # so that it can be fetched by its name
+            if named or spot.used or spot.calls >= ABANDONED:
+                continue
+            if is_dropped(spot.code, spot.offset):
                 yield unused(spot, spot.calls)
 
 
@@ -311,7 +314,7 @@ def _sessions(watch: GraphWatch) -> Iterator[Finding]:
     groups: dict[tuple, list[SeenSession]] = {}
     for session in watch.sessions:
         if session.spot is not None and session.runs:
-            groups.setdefault((id(session.spot.code), session.spot.place), []).append(session)
+            groups.setdefault((id(session.table), session.spot.place), []).append(session)
     for group in groups.values():
         runs = sum(session.runs for session in group)
         if len(group) >= SESSIONS and runs <= 3 * len(group):

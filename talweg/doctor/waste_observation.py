@@ -88,7 +88,8 @@ class SeenVariable:
         self.name, self.trainable = variable.name, variable.trainable
         self.dtype, self.shape = variable.dtype, variable.shape
         self.spot, self.runs, self.steps = spot, runs, steps
-        self.graph = getattr(variable, "table", None)  # of a variable of a graph
+        table = getattr(variable, "table", None)
+        self.graph = None if table is None else weakref.ref(table)  # of a variable of a graph
         self.read = self.valued = False
         self.replaced = False  # gone while its line went on making variables
         self.written = self.asked = self.reached = 0

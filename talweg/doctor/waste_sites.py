@@ -213,7 +213,7 @@ def together(spots: dict[tuple, Any]) -> dict[tuple, Any]:
     The interpreter rewrites instructions that run often, and they then stand a little further on.
     """
     found: dict[tuple, Any] = {}
-    for spot in spots.values():
+    for spot in list(spots.values()):  # other threads may still go on
         span = span_at(spot.code, spot.offset) or spot.offset
         key = id(spot.code), span, getattr(spot, "prim", None)
         first = found.setdefault(key, spot)

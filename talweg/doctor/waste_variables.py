@@ -55,10 +55,15 @@ def made_again(known: list[SeenVariable]) -> Iterator[tuple[tuple, list[SeenVari
         if variable.spot is not None:
             groups.setdefault(_line(variable), []).append(variable)
     for line, group in groups.items():
-        runs = {v.runs for v in group if v.graph is not None}
+        runs: dict[int, set[int]] = {}
+        for v in group:
+            if v.graph is not None:
+                runs.setdefault(id(v.graph), set()).add(v.runs)
         dead = [v for v in group if v.graph is None and v.replaced]
         idle = [v for v in dead if v.written <= 1]
-        if len(runs) >= EPOCHS or (len(dead) >= MADE_AGAIN and len(idle) >= 0.9 * len(dead)):
+        if max(map(len, runs.values()), default=0) >= EPOCHS or (
+            len(dead) >= MADE_AGAIN and len(idle) >= 0.9 * len(dead)
+        ):
             yield line, group
 
 
@@ -84,7 +89,7 @@ def _is_unset(variable: SeenVariable, seen: Observation) -> bool:
     if variable.graph is None or variable.valued:
         return False
     record = next((r for r in seen.graphs.all_records()
-                   if r.table is not None and r.table() is variable.graph), None)  # fmt: skip
+                   if r.table is not None and r.table is variable.graph), None)  # fmt: skip
     return record is not None and record.runs > 0
 
 

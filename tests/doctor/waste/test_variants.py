@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 
@@ -219,3 +221,48 @@ def test_variables_of_a_graph_that_the_loss_does_not_reach():
     report = examine(program)
     assert report.codes == ["TW612"], str(report)
     assert "v:0" in report.findings[0].title
+
+
+def test_what_has_a_name_in_a_graph_may_be_run_by_it():
+    def program():
+        with tf1.Graph().as_default() as graph, tf1.Session() as session:
+            x = tf1.placeholder(tf1.float32, [3], name="x")
+            tf1.identity(x * 2.0, name="output")
+            session.run("output:0", {"x:0": np.ones(3)})
+            return graph
+
+    assert codes(program) == []
+
+
+def test_layers_of_several_graphs_are_not_made_again():
+    def program():
+        for _ in range(5):
+            with tf1.Graph().as_default(), tf1.Session() as session:
+                w = tf1.Variable(tf1.ones([3]), name="w")
+                y = w * 2.0
+                init = tf1.global_variables_initializer()
+                session.run(init)
+                session.run(y)
+                session.run(w)
+
+    assert codes(program) == []
+
+
+def test_nothing_of_the_program_is_kept_alive():
+    with examine() as seen:
+        graph = tf1.Graph()
+        with graph.as_default(), tf1.Session() as session:
+            w = tf1.Variable(tf1.ones([3]))
+            x = tf1.placeholder(tf1.float32, [3])
+            y = tf1.reduce_sum(x * w)
+            init = tf1.global_variables_initializer()
+            session.run(init)
+            session.run(y, {x: np.ones(3)})
+        tensor = tf.square(tf.ones([3]))
+        function = tf.function(lambda x: x + 1.0)
+        function(tensor)
+        held = [weakref.ref(x) for x in (graph, session, tensor, function, y.node)]
+        del graph, session, w, x, y, init, tensor, function
+        gc.collect()
+        assert [ref() for ref in held] == [None] * 5
+    assert seen.report.codes == []
