@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +44,12 @@ def is_op_determinism_enabled() -> bool:
     return False
 
 
+@contextmanager
+def silence() -> Iterator[None]:
+    """A context without warnings of what TensorFlow will drop: there are none of these here."""
+    yield
+
+
 class ListWrapper(list):
     """A tracked list.  talweg tracks lists as they are, so that no value is one of these."""
 
@@ -53,6 +61,7 @@ class DictWrapper(dict):
 # Module -> its names.  A text is the public name of the object, or where it is: "module:name".
 CONTENTS: dict[str, dict[str, Any]] = {
     "python.eager.context": {"async_wait": async_wait, "context": context},
+    "python.util.deprecation": {"silence": silence},  # TensorBoard, where it reads files
     "python.ops.math_ops": {"is_nan": "math.is_nan"},
     "python.ops.linalg.sparse.sparse_csr_matrix_ops": {
         name: f"talweg.api.sparse.products:{name}"
