@@ -15,12 +15,25 @@ from typing import Any
 
 import numpy as np
 
+from talweg.kernels.checksum_native import native_checksum
+
 POLYNOMIAL = 0x82F63B78  # reflected: the highest bit is the coefficient of 1
 ONES = 0xFFFFFFFF
 MASK_DELTA = 0xA282EAD8
 SMALL = 512  # bytes summed one by one
 CHUNK = 1 << 22  # bytes in flight
 STEPS = 128  # steps of two bytes in a lane
+TINY = 16  # bytes for which no native function is called
+MUCH = 1 << 16  # bytes summed after which a native function is compiled
+
+
+class _Summed:
+    """How many bytes were summed so far."""
+
+    count = 0
+
+
+_summed = _Summed()
 
 
 @cache
@@ -99,6 +112,11 @@ def crc32c(data: Any, value: int = 0) -> int:
     """
     register = value ^ ONES
     view = memoryview(data).cast("B")
+    _summed.count += len(view)
+    if _summed.count > MUCH and len(view) > TINY:
+        native = native_checksum()
+        if native is not None:
+            return native(view, register) ^ ONES
     if len(view) <= SMALL:
         table = _byte_table()
         for byte in view:

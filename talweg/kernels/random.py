@@ -11,14 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from talweg.kernels.random_bits import BLOCK, Stream, blocks, spans, to_float64
+from talweg.kernels.random_bits import BLOCK, Stream, blocks, one_block, spans, to_float64
 from talweg.kernels.random_bounded import uniform_of_words
 
+_FRACTION = 0x7FFFFF  # bits of a float32 behind the point
 _SEARCHED_BY_ROW = 16  # rows up to which each row is searched by NumPy
 
 
 def uniform(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
     """`size` numbers of [0, 1), equally spaced values of the dtype (23 bits for float32)."""
+    if size <= BLOCK and dtype == np.float32:  # for a few, cheaper than NumPy's calls
+        words = one_block(stream.counter, stream.key)
+        return np.array([(word & _FRACTION) * 2.0**-23 for word in words[:size]], np.float32)
     per_block = 2 if dtype == np.float64 else BLOCK
     count = -(-size // per_block)
     found = np.empty((count, per_block), dtype)

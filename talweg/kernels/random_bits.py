@@ -15,6 +15,7 @@ Byte order is little-endian throughout, as NumPy's is wherever talweg runs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ def scramble(first: int, second: int) -> Stream:
     key, the others the upper half of its counter.  So nearby seeds give unrelated streams.
     """
     counter = (second & MASK64) << 64 | (first & MASK64)
-    a, b, c, d = _one_block(counter, 0x02461E29_3EC8F720)
+    a, b, c, d = one_block(counter, 0x02461E29_3EC8F720)
     return Stream(b << 32 | a, (d << 32 | c) << 64)
 
 
@@ -71,14 +72,17 @@ def state_of_stream(stream: Stream) -> np.ndarray:
 # -- Philox
 
 
-def _round_keys(key: int) -> Iterator[tuple[int, int]]:
+@lru_cache(64)
+def _round_keys(key: int) -> tuple[tuple[int, int], ...]:
     low, high = key & MASK32, key >> 32
+    found = []
     for _ in range(_ROUNDS):
-        yield low, high
+        found.append((low, high))
         low, high = (low + _KEY_STEPS[0]) & MASK32, (high + _KEY_STEPS[1]) & MASK32
+    return tuple(found)
 
 
-def _one_block(counter: int, key: int) -> tuple[int, int, int, int]:
+def one_block(counter: int, key: int) -> tuple[int, int, int, int]:
     """One block in Python's integers: for a single number, cheaper than 60 calls of NumPy."""
     a, b = counter & MASK32, counter >> 32 & MASK32
     c, d = counter >> 64 & MASK32, counter >> 96
@@ -96,7 +100,7 @@ def _rounds(even: np.ndarray, odd: np.ndarray, key: int) -> tuple[np.ndarray, np
     the new odd ones.
     """
     product = np.empty_like(even)
-    keys = np.array(list(_round_keys(key)), np.uint64).reshape(_ROUNDS, 2, 1)
+    keys = np.array(_round_keys(key), np.uint64).reshape(_ROUNDS, 2, 1)
     for round_key in keys:
         np.multiply(even, _COLUMN_OF_MULTIPLIERS, out=product)
         np.right_shift(product, _32, out=even)
@@ -128,7 +132,7 @@ def blocks(stream: Stream, start: int, count: int) -> np.ndarray:
     """`count` blocks in a row from block `start` on, as uint32 [count, 4]."""
     if count <= 2:
         first = stream.counter + start
-        found = [_one_block((first + n) & MASK128, stream.key) for n in range(count)]
+        found = [one_block((first + n) & MASK128, stream.key) for n in range(count)]
         return np.array(found, np.uint32).reshape(count, BLOCK)
     return blocks_at(stream.skip(start), np.arange(count, dtype=np.uint64))
 
