@@ -7,6 +7,7 @@ apart by the frame of talweg's function that the user called: the first node it 
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable
 from types import FrameType
@@ -19,6 +20,7 @@ from talweg.doctor.waste_sites import InnerFiles, Spot, span_at, together, user_
 
 TRIVIAL = frozenset(("read_variable", "item", "after"))
 # What public functions are called through.
+AUTOGRAPH = f"{os.sep}malt{os.sep}"  # the library whose converted code calls the user's functions
 BETWEEN = ("talweg/api/export.py", "talweg/trace/whole.py", "talweg/trace/autograph/")
 PROGRAMS = 64  # of one session that are remembered, so that each is gone through once
 
@@ -279,11 +281,27 @@ class GraphWatch:
 
 
 def module_called(frame: FrameType | None, user: FrameType) -> str:
-    """The module of talweg whose function `user` called: ``api/math/reductions.py``."""
+    """The module of talweg whose function `user` called: ``api/math/reductions.py``.
+
+    "" if it was a library that called talweg.
+    """
     module = ""
     while frame is not None and frame is not user:
         name = frame.f_code.co_filename
-        if name.startswith(ROOT) and not any(part in name for part in BETWEEN):
+        if not name.startswith(ROOT):
+            if AUTOGRAPH not in name and not name.startswith("<frozen"):
+                return ""
+        elif not any(part in name for part in BETWEEN):
             module = name
         frame = frame.f_back
     return module.removeprefix(ROOT)
+
+
+def direct_user(frame: FrameType | None) -> FrameType | None:
+    """The frame that called talweg: the innermost one outside of it and of AutoGraph."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(ROOT) and AUTOGRAPH not in name:
+            return frame
+        frame = frame.f_back
+    return None

@@ -20,7 +20,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.observer import Observer
-from talweg.doctor.waste_graph_sites import GraphWatch, module_called
+from talweg.doctor.waste_graph_sites import GraphWatch, direct_user, module_called
 from talweg.doctor.waste_sites import InnerFiles, Spot, together, user_frames
 from talweg.eager.tensor import EagerTensor
 from talweg.prims.arithmetic import add
@@ -208,10 +208,9 @@ class Observation(Observer):
     # -- values that leave and come
 
     def _crossing(self, table: dict[tuple, Crossing], depth: int) -> Crossing | None:
-        frames = user_frames(sys._getframe(depth), self.inner, 1)
-        if not frames:
-            return None
-        frame = frames[0]
+        frame = direct_user(sys._getframe(depth))
+        if frame is None or self.inner[frame.f_code.co_filename]:
+            return None  # a library did it
         key = id(frame.f_code), frame.f_lasti
         spot = table.get(key)
         if spot is None:
@@ -289,9 +288,9 @@ class Observation(Observer):
 
     def function_made(self, function: Any) -> None:
         """Keep where it was made."""
-        frames = user_frames(sys._getframe(2), self.inner, 1)
-        spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
-        self._keep_function(function, spot)
+        frame = direct_user(sys._getframe(2))
+        own = frame is not None and not self.inner[frame.f_code.co_filename]
+        self._keep_function(function, Spot(frame.f_code, frame.f_lasti) if own else None)
 
     def _keep_function(self, function: Any, spot: Spot | None) -> SeenFunction:
         seen = self._functions[id(function)] = SeenFunction(function, spot)
