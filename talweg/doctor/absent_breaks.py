@@ -139,6 +139,7 @@ def _dtype_cause(at: Break, called: str) -> tuple[str, str, str, str]:
         kind, remedy = "truth values", remedies.TO_TRUTH
     else:
         kind, remedy = "integers", remedies.TO_INTEGER
+    remedy = remedies.BY_NAME.get(at.operation[0].name, remedy)
     verdict = f"{called} makes {dtype.name} of it, and {kind} have no derivative"
     return f"{kind} on the path", "TW322", verdict, remedy
 

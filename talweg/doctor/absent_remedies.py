@@ -52,6 +52,7 @@ BY_NAME = {
     "random_binomial": SCORE,
     "argsort": "tf.sort gives values that have a gradient; positions have none",
     "nonzero": CHOSEN,
+    "top_k": "the values that tf.math.top_k gives have a gradient; the positions have none",
     "floor_div": "tf.math.divide has a gradient; for its whole part: "
     "z + tf.stop_gradient(tf.floor(z) - z)",
     "truncate_div": "tf.math.divide has a gradient",

@@ -174,6 +174,21 @@ class Program:
             return "shown"
         return "decides" if isinstance(found, (ast.If, ast.While)) else ""
 
+    def leads_to(self, line: int, names: list[str]) -> bool:
+        """Whether the names that a line gives values to get into those of `names`."""
+        pending, seen = list(names), set()
+        while pending and len(seen) < 200:
+            name = pending.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for one in self.assignments(name):
+                if one.line <= line <= one.end:
+                    return True
+                pending += [part.id for part in ast.walk(one.value) if isinstance(part, ast.Name)
+                            ] if one.value is not None else []  # fmt: skip
+        return False
+
     def uses(self, node: ast.AST | None, name: str) -> bool:
         """Whether an expression uses a name, or a part of what it stands for."""
         return node is not None and any(

@@ -36,19 +36,25 @@ def line_in(case: Case, line: int | None) -> Place | None:
 
 def assigned(case: Case) -> Explanation | None:
     """The value went into a variable by an assignment, and came back by reading it."""
-    level, evidence = case.flow.level, case.evidence
+    level = case.flow.level
     writes = [(v, name, key, origin) for v, name, key, origin in case.notes.writes if key in level]
     for variable, name, key, origin in writes:
-        reads = evidence.reads.get(variable)
-        if reads is None or any(id(read) in case.inputs for read in reads):
+        if _leads_on(case, variable):
             return _assigned(case, name, origin, case.steps(case.flow.path_to(key)))
     for write in case.flow.writes:
         owner = getattr(write.variable, "variable", None)
-        reads = evidence.reads.get(id(owner))
-        if reads is None or any(id(read) in case.inputs for read in reads):
+        if _leads_on(case, id(owner)):
             name = getattr(write.variable, "name", "a variable")
             return _assigned(case, name, write.operation[4], ())
     return None
+
+
+def _leads_on(case: Case, variable: int) -> bool:
+    """Whether the target may depend on a variable, by what was read from it."""
+    reads = case.evidence.reads.get(variable)
+    if reads is None:
+        return variable in case.notes.unwatched
+    return any(id(read) in case.inputs for read in reads)
 
 
 def _assigned(case: Case, name: str, origin: Origin | None, path: tuple) -> Explanation:
@@ -87,7 +93,7 @@ def left(case: Case) -> Explanation | None:
     for key, origin, entry in exits:
         place = place_of(origin)
         purpose = "" if origin is None else Program(origin[0]).purpose(line_of(origin))
-        if purpose == "shown":
+        if purpose == "shown" or not _may_lead_on(case, origin):
             continue
         path = case.steps(case.flow.path_to(key))
         if entry == "__bool__" or purpose == "decides" and entry not in ("numpy", "__array__"):
@@ -106,6 +112,14 @@ def left(case: Case) -> Explanation | None:
             path=path, breaking=step, lines=[place],
         )  # fmt: skip
     return None
+
+
+def _may_lead_on(case: Case, origin: Origin | None) -> bool:
+    """Whether what a line computes may get into the target, as far as the text tells."""
+    program, names = case.program, case.words.target_names
+    if program is None or origin is None or not names or not case.recorded:
+        return True
+    return origin[0] is not program.code or program.leads_to(line_of(origin), names)
 
 
 EXITS = {
@@ -416,6 +430,15 @@ def _no_second_derivative(case: Case, path: tuple, place: Place | None) -> Expla
 def never_used(case: Case) -> Explanation:
     """Nothing was computed from the source."""
     evidence = case.evidence
+    mentioned = _first_use(case)
+    if mentioned is not None and not evidence.in_graph:
+        return case.answer(
+            "never used", "TW314",
+            f"line {mentioned.line} names {case.words.source}, but nothing was computed from its "
+            "value there: only its shape or dtype was used, or nothing",
+            f"compute {case.words.target} from the value of {case.words.source}",
+            lines=[mentioned],
+        )  # fmt: skip
     where = (
         f"{case.words.target} does not use it"
         if evidence.in_graph

@@ -37,6 +37,10 @@ def evidence_of(tape: Any, target: Any, source: Any, frame: FrameType | None) ->
     asked = target[0] if isinstance(target, list) and len(target) == 1 else target
     scene = Scene.of(frame, asked, source, tape._began)
     source = variable_of(source)
+    if isinstance(source, IndexedSlices):
+        source = source.values
+    elif hasattr(source, "_with_gradient"):  # a ragged tensor: its values
+        source = source.flat_values
     try:
         parts = tape._parts(source)
     except TypeError:

@@ -130,6 +130,8 @@ def callable_only(value: Any) -> bool:
 
 def names_in(frame: FrameType, value: Any) -> list[str]:
     """The names a value has in a frame: local, global, or an attribute of a local one."""
+    if value is None:
+        return []
     spaces = [frame.f_locals]
     if frame.f_globals is not frame.f_locals:
         spaces.append(frame.f_globals)
@@ -140,7 +142,7 @@ def names_in(frame: FrameType, value: Any) -> list[str]:
     return [
         f"{name}.{attribute}"
         for name, own in frame.f_locals.items()
-        if type(getattr(own, "__dict__", None)) is dict
+        if type(getattr(own, "__dict__", None)) is dict and not isinstance(own, ModuleType)
         for attribute, part in own.__dict__.items()
         if part is value
     ]

@@ -653,3 +653,61 @@ def test_a_tape_entered_again_forgets():
     with tape:
         y = x * x * x
     assert float(tape.gradient(y, x)) == 6.75
+
+
+def test_a_metric_beside_the_path_is_not_the_cause():
+    w, b = tf.Variable(1.0, name="w"), tf.Variable(1.0, name="b")
+    metric = tf.Variable(0.0, trainable=False)
+    with tf.GradientTape() as tape:
+        y = w * 2.0  # HERE
+        metric.assign_add(y)
+        shown = float(y)
+        history = [y.numpy(), shown]
+        loss = b * 2.0
+    assert tape.gradient(loss, w) is None and history
+    check(tape.explain(loss, w), "TW315")
+
+
+def test_a_name_that_is_only_asked_for_its_shape():
+    v = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = tf.cast(tf.size(v), tf.float32) * 2.0  # HERE
+    assert tape.gradient(y, v) is None
+    check(tape.explain(y, v), "TW314", "value of v")
+
+
+def test_places_of_the_largest():
+    v = tf.Variable([1.0, 3.0, 2.0])
+    with tf.GradientTape() as tape:
+        _, places = tf.math.top_k(v, 2)  # HERE
+        y = tf.reduce_sum(tf.cast(places, tf.float32))
+    check(tape.explain(y, v), "TW322", "tf.math.top_k")
+
+
+def test_a_ragged_source():
+    rows = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(rows)
+        y = tf.reduce_sum(tf.round(rows.flat_values))  # HERE
+    found = tape.explain(y, rows)
+    check(found, "TW324")
+    assert found.source == "rows"
+
+
+def test_through_a_dataset():
+    w = tf.Variable(2.0)
+    data = tf.data.Dataset.from_tensor_slices([1.0, 2.0]).map(lambda x: x * w)  # HERE
+    for x in data:
+        with tf.GradientTape() as tape:
+            loss = tf.square(x)
+        assert tape.gradient(loss, w) is None
+        check(tape.explain(loss, w), "TW338")
+
+
+def test_a_hundred_sources_print_one_cause():
+    variables = [tf.Variable(float(n), name=f"v{n}") for n in range(100)]
+    with tf.GradientTape() as tape:
+        total = tf.add_n(variables)
+        loss = tf.round(total)
+    text = str(tape.explain(loss, variables))
+    assert text.count("TW324") == 2 and "and 87 more" in text and len(text) < 2000
