@@ -17,9 +17,10 @@ from talweg.doctor.waste_graphs import (
     shared_work,
 )
 from talweg.doctor.waste_sites import Spot, places_of
-from talweg.graph.node import Node
+from talweg.graph.node import BODY, Node
 from talweg.graph.walk import postorder
 from talweg.passes.factor import factored
+from talweg.passes.functionalize import bodies_of
 from talweg.trace.gradients import Sweep
 
 ASKED = 10  # times the same operation was asked for
@@ -33,18 +34,19 @@ def report_on_graph(graph: Any, session: Any = None, loss: Any = None) -> Report
     session: a session of the graph, to see which variables have no value in it.
     loss: a tensor of the graph, to see which trainable variables it does not depend on.
     """
-    nodes = list(graph.table.nodes.values())
+    own = list(graph.table.nodes.values())
+    nodes = with_bodies(own)
     variables = graph.get_collection("variables")
     found = [
         *_asked_again(graph),
         *_arrays(nodes, {v._initial for v in variables if hasattr(v, "_initial")}),
         *_let_go(graph),
-        *_redundant(nodes),
+        *_redundant(own),
         *_unset(variables, session),
         *_unread(nodes, variables),
         *_unreached(graph, variables, loss),
         *_doubles(nodes, variables),
-        *_written_out(nodes, "the graph"),
+        *_written_out(own, "the graph"),
     ]
     facts = {name.replace("_", " "): value for name, value in graph.stats().items()}
     facts["variables"] = len(variables)
@@ -67,8 +69,9 @@ def report_on_function(function: Any) -> Report:
         nodes = nodes_of(concrete)
         own = {id(v): v for v in concrete.variables}
         variables |= own
-        found += [*_arrays(nodes, set()), *_redundant(nodes), *_written_out(nodes, "a trace"),
-                  *_doubles(nodes, list(own.values()))]  # fmt: skip
+        inside = with_bodies(nodes)
+        found += [*_arrays(inside, set()), *_redundant(nodes), *_written_out(nodes, "a trace"),
+                  *_doubles(inside, list(own.values()))]  # fmt: skip
         facts[f"trace {number + 1}"] = _described(concrete, nodes)
     if reasons:
         facts["last traced again because"] = reasons[-1]
@@ -78,10 +81,24 @@ def report_on_function(function: Any) -> Report:
 
 def nodes_of(concrete: Any) -> list[Node]:
     """The nodes of a trace that run."""
+    return _nodes_of_body(concrete.body)
+
+
+def _nodes_of_body(body: Any) -> list[Node]:
     order: dict[Node, None] = {}
-    body = concrete.body
     postorder((*body.outputs, *body.effects), order, lambda node: node.inputs)
     return list(order)
+
+
+def with_bodies(nodes: list[Node]) -> list[Node]:
+    """The nodes, and those of the branches, loops and functions among them."""
+    found, seen = list(nodes), set()
+    for node in found:  # which grows meanwhile
+        for body in bodies_of(node) if node.prim.effect == BODY else ():
+            if id(body) not in seen:
+                seen.add(id(body))
+                found += _nodes_of_body(body)
+    return found
 
 
 def _described(concrete: Any, nodes: list[Node]) -> str:
@@ -203,10 +220,12 @@ def _unread(nodes: list[Node], variables: list) -> Iterator[Finding]:
         for source in node.inputs:
             if source.prim.name == "read_variable":
                 used.add(source.params["variable"])
+        if node.prim.name == "read_variable" and node.table is not nodes[0].table:
+            used.add(node.params["variable"])  # a body gives or takes it as it is
         params = node.params if node.prim.name == "update_variable" else {}
         if params and params["rule"] != "assign":
             used.add(params["variable"])
-    silent = [v for v in variables if v.handle not in used and not _is_held(v, nodes)]
+    silent = [v for v in variables if v.handle not in used]
     if silent:
         yield Finding(
             "TW611",
@@ -218,17 +237,6 @@ def _unread(nodes: list[Node], variables: list) -> Iterator[Finding]:
             "perhaps a part of the model that was left out.",
             "Use it, or take it out.",
         )
-
-
-def _is_held(variable: Any, nodes: list[Node]) -> bool:
-    """Whether a body (of a loop, a branch, a function) uses the variable."""
-    for node in nodes:
-        for _, value in node.key[1]:
-            for body in value if type(value) is tuple else (value,):
-                inside = getattr(body, "effects", None)
-                if inside is not None and variable.handle in getattr(body, "variables", ()):
-                    return True
-    return False
 
 
 def _unreached(graph: Any, variables: list, loss: Any) -> Iterator[Finding]:

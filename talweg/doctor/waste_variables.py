@@ -133,8 +133,8 @@ def _never_reached(apart: list[SeenVariable]) -> Finding:
     return Finding(
         "TW612",
         f"never reached by the loss: {_names(apart)}",
-        f"Gradients were asked for {count:,} times, and there was no path from the loss: they were "
-        "None each time.",
+        "There was no path from the loss to the variable whenever gradients were taken "
+        f"({count:,} of them), so they were None.",
         places_of([v.spot for v in apart if v.spot is not None]),
         len(apart),
         "The variable does not train.",

@@ -155,3 +155,28 @@ def test_nothing_is_observed_afterwards():
         pass
     tf.square([1.0])
     assert seen.report.codes == []
+
+
+def test_variables_and_arrays_inside_loops_and_branches_are_seen():
+    with tf1.Graph().as_default() as graph:
+        w = tf1.Variable(2.0, name="w")
+        count = tf1.Variable(0, trainable=False, name="count")
+        data = np.ones((700, 700), np.float32)
+
+        def body(i, x):
+            with tf1.control_dependencies([tf1.assign_add(count, 1)]):
+                return i + 1, x * w + tf1.reduce_sum(tf1.constant(data) * x)
+
+        _, out = tf1.while_loop(lambda i, x: i < 3, body, [0, 1.0])
+        report = graph.report(loss=out)
+    assert report.codes == ["TW604"], str(report)
+
+
+def test_a_report_takes_linear_time_and_no_recursion():
+    with tf1.Graph().as_default() as graph:
+        x = tf1.placeholder(tf1.float32, [3])
+        for _ in range(20_000):
+            x = x * 1.0001
+        report = graph.report()
+    assert report.codes == ["TW620"]
+    assert report.findings[0].count == 20_000
