@@ -204,10 +204,9 @@ class _Check:
         self.step = self.scale * (1e-2 if double else 2e-1)
         self.dtype = "float64" if double else "the dtypes given"
         self.first = problem.at(problem.start)
-        single = (
-            len(self.first) == 1 and self.first[0].size == 1 and self.first[0].dtype.kind == "f"
-        )
-        self.weights = [np.ones(y.shape) for y in self.first] if single else \
+        one = len(self.first) == 1 and self.first[0].size == 1
+        self.single = one and self.first[0].dtype.kind == "f"
+        self.weights = [np.ones(y.shape) for y in self.first] if self.single else \
             random_like(self.first, self.generator)  # fmt: skip
         self.lines = [random_like(problem.start, self.generator) for _ in range(directions)]
 
@@ -263,7 +262,10 @@ class _Check:
             return GradientCheck("right", error, comparisons, self.dtype)
         size = np.sqrt(sum(x.size for x in self.problem.start))
         lines = [[v / _length(line) for v in line] for line in self.lines[:2]]
-        jumps = jumps_near(self.problem, lines, self.weights, self.near * self.scale * size)
+        several = [self.weights] if self.single else [
+            self.weights, *[random_like(self.first, self.generator) for _ in range(3)]
+        ]  # fmt: skip
+        jumps = jumps_near(self.problem, lines, several, self.near * self.scale * size)
         if not jumps:
             return GradientCheck("right", error, comparisons, self.dtype)
         return GradientCheck(

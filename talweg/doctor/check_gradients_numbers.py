@@ -108,6 +108,15 @@ class Problem:
         """t -> the weighted sum of all results at that distance."""
         return lambda t: total(weights, self.at(self.moved(direction, t)))
 
+    def along_all(self, direction: list, several: list) -> Callable[[float], np.ndarray]:
+        """As `along`, for several weights at once."""
+
+        def values(t: float) -> np.ndarray:
+            results = self.at(self.moved(direction, t))
+            return np.array([total(weights, results) for weights in several])
+
+        return values
+
     # -- by the rules
 
     def _sources(self) -> list:

@@ -73,36 +73,42 @@ def at_the_point(problem: Problem, g: Callable[[float], float], step: float) -> 
     return None
 
 
-def jump_along(g: Callable[[float], float], reach: float, precision: float) -> tuple | None:
-    """(distance, value before, value after) of the largest jump of a line within reach."""
+def jump_along(g: Callable[[float], np.ndarray], reach: float, precision: float) -> tuple | None:
+    """(distance, value before, value after) of the nearest jump of a line within reach.
+
+    `g` gives several numbers, so that a jump does not hide where one of them happens to meet; what
+    comes back is the one that jumps most.
+    """
     places = np.linspace(-reach, reach, 2 * POINTS + 1)
     values = np.array([g(float(t)) for t in places])
     if not np.isfinite(values).all():
         return None
-    bends = np.abs(np.diff(values, 2))
+    bends = np.linalg.norm(np.diff(values, 2, axis=0), axis=1)
     usual = np.median(bends) + 1e-12 * np.abs(values).max()
+    least = max(1e-6 * np.ptp(values), 100 * precision * np.abs(values).max())
     found = None
     for place in np.argsort(bends)[::-1][:3]:
         if bends[place] < OUTLIER * usual:
             break
-        steps = np.abs(np.diff(values[place : place + 3]))
+        steps = np.linalg.norm(np.diff(values[place : place + 3], axis=0), axis=1)
         first = int(place + np.argmax(steps))
-        jump = _closer(g, places[first], places[first + 1], values[first], values[first + 1])
-        size = abs(jump[2] - jump[1])
-        least = max(1e-6 * np.ptp(values), 100 * precision * np.abs(values).max())
-        if size > least and (found is None or abs(jump[0]) < abs(found[0])):
-            found = jump
+        ends = float(places[first]), float(places[first + 1])
+        distance, below, above = _closer(g, *ends, values[first], values[first + 1])
+        sizes = np.abs(above - below)
+        if sizes.max() > least and (found is None or abs(distance) < abs(found[0])):
+            which = int(np.argmax(sizes))
+            found = distance, float(below[which]), float(above[which])
     return found
 
 
-def _closer(g: Callable[[float], float], low: float, high: float, below: float, above: float):
+def _closer(g: Callable[[float], Any], low: float, high: float, below: Any, above: Any) -> tuple:
     """Halve an interval, keeping the half in which the line changes more."""
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         if not low < middle < high:
             break
         value = g(middle)
-        if abs(value - below) >= abs(above - value):
+        if np.linalg.norm(value - below) >= np.linalg.norm(above - value):
             high, above = middle, value
         else:
             low, below = middle, value
@@ -110,10 +116,13 @@ def _closer(g: Callable[[float], float], low: float, high: float, below: float, 
 
 
 def jumps_near(problem: Problem, lines: list, weights: list, reach: float) -> list[Switch]:
-    """The jumps found along some directions (of length 1), and towards comparisons."""
+    """The jumps found along some directions (of length 1), and towards comparisons.
+
+    `weights` are several ways to make one number of the results.
+    """
     found: list[Switch] = []
     for direction in [*directions_to_switches(problem, reach), *lines]:
-        jump = jump_along(problem.along(direction, weights), reach, problem.precision)
+        jump = jump_along(problem.along_all(direction, weights), reach, problem.precision)
         if jump is None:
             continue
         distance, below, above = jump

@@ -253,10 +253,15 @@ def mask_behind(ledger: Ledger, array: Any, limit: int = 400) -> tuple | None:
             continue
         if entry.rule_of.name == "select":
             return entry.forward, "tf.where"
-        if entry.rule_of.name == "mul" and product is None and entry.prim.name == "mul":
+        if entry.rule_of.name == "mul" and product is None and _has_zeros(ledger, entry):
             product = entry.forward, "a product with zeros"
         pending += [x for x in entry.operands if is_float(x)]
     return product
+
+
+def _has_zeros(ledger: Ledger, entry: Entry) -> bool:
+    """Whether a factor of the product that a rule differentiates has zeros."""
+    return any(np.size(x) > np.count_nonzero(x) for x in forward_operands(ledger, entry) or ())
 
 
 def _masked(prim: Any, known: str, masked: tuple) -> Cause:

@@ -284,7 +284,7 @@ def of_gradients(
             return _fine(tuple([source_norm(n, g, 1.0) for n, g in zip(names, found)]))
     sweep = Sweep(ledger())
     traced = whole is not None and any(e.prim.name == "with_rule" for e in sweep.ledger.entries)
-    if traced:
+    if traced and whole is not None:
         with keeping(sweep.ledger):
             found = [None if g is None else content(densify(g)) for g in structure.flatten(whole())]
     else:
@@ -306,6 +306,7 @@ def of_gradients(
     return _fine(rows)
 
 
-def _fine(rows: tuple) -> NumericsExplanation:
-    subject = "every gradient" if len(rows) > 1 else f"the gradient of {rows[0].name}"
+def _fine(rows: tuple[SourceNorm, ...]) -> NumericsExplanation:
+    names = [row.name for row in rows]
+    subject = "every gradient" if len(rows) > 1 else f"the gradient of {names[0]}"
     return NumericsExplanation("finite", subject, sources=rows)
