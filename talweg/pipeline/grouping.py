@@ -161,8 +161,8 @@ class Grouping:
             fixed = convert_to_tensor(integer(window_size, "window_size"), int64)
             size: Any = lambda key: fixed  # noqa: E731
         else:
-            own = window_size_func
-            size = lambda key: OPERATIONS["cast"](convert_to_tensor(own(key)), int64)  # type: ignore[misc]  # noqa: E731
+            own: Any = window_size_func
+            size = lambda key: OPERATIONS["cast"](convert_to_tensor(own(key)), int64)  # noqa: E731
         spec = type(self).spec_of_dataset(self.element_spec)  # type: ignore[attr-defined]
         return self.of(GroupByWindow(self.stage, key_func, reduce_func, size, spec), self)
 

@@ -32,16 +32,16 @@ class Zip(Stage):
 
     def rows(self, run: Run) -> Rows | None:
         """Rows with equal numbers, where all are in their own order."""
-        found = [source.rows(run) for source in self.inputs]
-        known = [rows.length for rows in found if rows is not None and rows.length is not None]
-        if len(known) < len(found) or not found:
+        given = [source.rows(run) for source in self.inputs]
+        found = [rows for rows in given if rows is not None and rows.length is not None]
+        if len(found) < len(given) or not given:
             return None
-        size = min(known)
-        takes, ones = [rows.take for rows in found], [rows.one for rows in found]  # type: ignore[union-attr]
+        size = min([rows.length for rows in found if rows.length is not None])
+        takes, ones = [rows.take for rows in found], [rows.one for rows in found]
         return Rows(
             lambda numbers: [array for take in takes for array in take(numbers)],
             lambda number: tuple([item for one in ones for item in one(number)]),
-            counting(0, size), size, any([rows.computed for rows in found]),  # type: ignore[union-attr]
+            counting(0, size), size, any([rows.computed for rows in found]),
         )  # fmt: skip
 
     def start(self, run: Run) -> Next:

@@ -135,6 +135,7 @@ class Transforming:
         `tf.random.set_seed`).  reshuffle_each_iteration=False: the same order in each pass.
 
         >>> import talweg as tf
+        >>> tf.random.set_seed(7)
         >>> [int(x) for x in tf.data.Dataset.range(5).shuffle(5, seed=1)]
         [0, 4, 1, 3, 2]
         """

@@ -113,13 +113,6 @@ def make_csv_dataset(
         )
         return found.ignore_errors() if ignore_errors else found
 
-    def named(*values: Any) -> Any:
-        features = OrderedDict(zip(chosen, values))
-        if label_name is None:
-            return features
-        label = features.pop(label_name)
-        return features, label
-
     dataset = Dataset.from_tensor_slices(paths)
     if shuffle:
         dataset = dataset.shuffle(len(paths), shuffle_seed)
@@ -128,8 +121,23 @@ def make_csv_dataset(
         dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
     if num_epochs != 1:
         dataset = dataset.repeat(num_epochs)
-    dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None).map(named)
+    dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None).map(
+        _naming(chosen, label_name)
+    )
     return dataset.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
+
+
+def _naming(names: list[str], label: str | None) -> Any:
+    """The function that makes a dictionary of columns, and the label's column beside it."""
+
+    def named(*values: Any) -> Any:
+        features = OrderedDict(zip(names, values))
+        if label is None:
+            return features
+        target = features.pop(label)
+        return features, target
+
+    return named
 
 
 def _selected(names: list[str], wanted: Any) -> list[int]:
