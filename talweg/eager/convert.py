@@ -99,17 +99,22 @@ def is_tensor_like(value: Any) -> bool:
 
 
 def _pack(values: Any, dtype: DType | None) -> Tensor:
-    """A (nested) list with tensors in it as one tensor, keeping track of gradients."""
+    """A (nested) list with tensors in it as one tensor, keeping track of gradients.
+
+    A dtype that is asked for is that of all, whatever the tensors have.
+    """
+    cast = OPERATIONS["cast"] if dtype is not None else None
     if dtype is None:
         dtype = _first_dtype(values)
-    parts = [
-        _pack(item, dtype)
-        if isinstance(item, (list, tuple))
-        else convert_to_tensor(item)
-        if is_tensor_like(item)
-        else convert_to_tensor(item, dtype)
-        for item in values
-    ]
+    parts = []
+    for item in values:
+        if isinstance(item, (list, tuple)):
+            part = _pack(item, dtype)
+        elif is_tensor_like(item):
+            part = convert_to_tensor(item)
+        else:
+            part = convert_to_tensor(item, dtype)
+        parts.append(part if cast is None or part.dtype is dtype else cast(part, dtype))
     return OPERATIONS["stack"](parts)
 
 

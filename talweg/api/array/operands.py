@@ -36,6 +36,9 @@ def integer_array(value: Any, function: str, argument: str, empty: bool = True) 
     of a graph the array holds ints and symbolic sizes.
     """
     found = tensor(value)
+    if found.dtype.is_floating and isinstance(value, (list, tuple)):
+        # (rows, 1), with rows computed as a float: a list may hold that, a vector may not.
+        found = tensor(value, int32) if any(map(is_tensor_like, value)) else found
     if found.dtype not in INTEGERS and not (
         empty and 0 in found.dims and not is_tensor_like(value)
     ):

@@ -6,6 +6,7 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.joining import meshgrid, stack
+from talweg.api.array.operands import size_tensor
 from talweg.api.array.scattering import tensor_scatter_nd_update
 from talweg.api.array.sequences import range_ as sequence
 from talweg.api.export import export
@@ -41,9 +42,9 @@ def dynamic_update_slice(
         return u
     places = []
     for axis, (size, whole) in enumerate(zip(u.dims, x.dims)):
-        last = arithmetic.cast(tensor(whole - size), dtype=start.dtype)
+        last = size_tensor(whole - size, start.dtype)
         first = arithmetic.minimum(arithmetic.maximum(start[axis], 0), last)
-        places.append(sequence(size, dtype=start.dtype) + first)
+        places.append(sequence(size_tensor(size, start.dtype)) + first)
     grid = stack(meshgrid(*places, indexing="ij"), axis=-1)
     return tensor_scatter_nd_update(x, grid, u)
 

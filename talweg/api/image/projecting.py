@@ -14,7 +14,7 @@ from talweg.api.array.clipping import clip_by_value
 from talweg.api.array.creating import ones_like
 from talweg.api.array.gathering import gather_nd, where
 from talweg.api.array.joining import stack
-from talweg.api.array.operands import integer_vector
+from talweg.api.array.operands import integer_vector, size_tensor
 from talweg.api.array.sequences import range_ as sequence
 from talweg.api.export import export
 from talweg.api.math.comparison import equal, greater, less, logical_and, logical_or
@@ -56,13 +56,13 @@ def projective_transform(
     if fill_mode not in FOLDS or interpolation not in ("NEAREST", "BILINEAR"):
         raise invalid("TW207", f"fill_mode {fill_mode!r}, interpolation {interpolation!r}")
     rows, columns = integer_vector(output_shape, "ImageProjectiveTransformV3", "output_shape")
-    column = cast(sequence(columns), float32)[None, None, :]
-    row = cast(sequence(rows), float32)[None, :, None]
+    column = cast(sequence(size_tensor(columns, int32)), float32)[None, None, :]
+    row = cast(sequence(size_tensor(rows, int32)), float32)[None, :, None]
     a, b, c, d, e, f, g, h = [t[:, k, None, None] for k in range(8)]
     k = g * column + h * row + 1.0
     nowhere = equal(k, 0.0)
     k = where(nowhere, ones_like(k), k)
-    height, width = cast(tensor(x.dims[1]), float32), cast(tensor(x.dims[2]), float32)
+    height, width = (cast(size_tensor(size, int32), float32) for size in x.dims[1:3])
     across = FOLDS[fill_mode]((a * column + b * row + c) / k, width)
     down = FOLDS[fill_mode]((d * column + e * row + f) / k, height)
     fill = cast(fill_value, x.dtype)
@@ -78,7 +78,7 @@ def projective_transform(
 
 def _picker(x: Any, fill: Any, height: Any, width: Any) -> Callable[[Any, Any], Any]:
     """The colours at whole rows and columns; `fill` outside the image."""
-    batch = sequence(x.dims[0])[:, None, None]
+    batch = sequence(size_tensor(x.dims[0], int32))[:, None, None]
 
     def pick(down: Any, across: Any) -> Any:
         inside = logical_and(

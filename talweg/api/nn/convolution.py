@@ -36,7 +36,6 @@ def _convolve(
     padding: Any,
     dilation: tuple,
     first: bool,
-    grouped: bool = True,
 ) -> Any:
     """The common end of all convolutions, after their arguments were read."""
     x, w = matched(x, w)
@@ -48,7 +47,7 @@ def _convolve(
     def run(x: Any) -> Any:
         x = channels_last(x, first)
         # How many times the filters fit; if they do not, the primitive says what is wrong.
-        fits = grouped and not same(depth, 0) and not differ(x.dims[-1] % depth, 0)
+        fits = not same(depth, 0) and not differ(x.dims[-1] % depth, 0)
         groups = largest(x.dims[-1] // depth, 1) if fits else 1
         y = prims.convolution(
             x, w, strides=strides, padding=padding, dilation=dilation, groups=groups
@@ -156,7 +155,6 @@ def conv3d(
         padding_argument(padding, 3, first, "conv3d"),
         full_list(dilations, 3, first, "conv3d", "dilations"),
         first,
-        grouped=False,
     )
 
 
@@ -185,7 +183,7 @@ def convolution(
     dilation = per_axis(dilations, ndim, first, "convolution", "dilations")
     check_not_both("convolution", strides, dilation)
     padding = padding_argument(padding, ndim, first, "convolution")
-    return _convolve("convolution", input, filters, strides, padding, dilation, first, ndim < 3)
+    return _convolve("convolution", input, filters, strides, padding, dilation, first)
 
 
 def _spatial_rank(function: str, ndim: int) -> int:

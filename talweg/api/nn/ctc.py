@@ -15,6 +15,7 @@ from talweg.api.arguments import tensor
 from talweg.api.array.creating import fill, ones_like, zeros_like
 from talweg.api.array.gathering import gather, where
 from talweg.api.array.joining import concat, stack
+from talweg.api.array.operands import size_tensor
 from talweg.api.array.sequences import range_ as sequence
 from talweg.api.array.sequences import sequence_mask
 from talweg.api.array.shapes import ensure_shape, reshape, transpose
@@ -30,6 +31,7 @@ from talweg.api.math.comparison import (
 )
 from talweg.api.math.exponential import exp, log
 from talweg.api.math.reductions import argmax, reduce_max, reduce_sum
+from talweg.api.math.scans import cumsum
 from talweg.api.nn.activation import log_softmax
 from talweg.api.sparse.form import to_dense
 from talweg.api.tensors import cast
@@ -78,7 +80,7 @@ def _log_probability(labels: Any, scores: Any, label_length: Any, score_length: 
         moved = maximum(moved, tensor(NEVER, scores.dtype))
         return where(less(time, score_length)[:, None], moved, carried)
 
-    times = sequence(1, heard.dims[0])
+    times = sequence(1, size_tensor(heard.dims[0], int32))
     last = foldl(step, (heard[1:], times), initializer=first)
     ends = 2 * cast(label_length, int32)
     with_blank = gather(last, ends, axis=1, batch_dims=1)
@@ -172,13 +174,12 @@ def _as_sparse(labels: Any, kept: Any, columns: Any) -> SparseTensor:
     values = gather(labels, cast(places[:, 0], int32), axis=0)
     values = gather(values, cast(places[:, 1], int32), axis=1, batch_dims=1)
     indices = stack([cast(places[:, 0], int64), column], axis=1)
-    shape = stack([tensor(kept.dims[0], int64), columns], axis=0)
+    shape = stack([size_tensor(kept.dims[0], int64), columns], axis=0)
     return SparseTensor(indices, cast(values, int64), shape)
 
 
 def _exclusive(x: Any) -> Any:
-    from_left = tensor(np.triu(np.ones((x.dims[1], x.dims[1]), np.int64), 1))
-    return reduce_sum(x[:, :, None] * from_left[None], axis=1)
+    return cumsum(x, axis=1, exclusive=True)
 
 
 @export("nn.ctc_greedy_decoder")
@@ -201,7 +202,7 @@ def ctc_greedy_decoder(
     blank = x.dims[2] - 1 if blank_index is None else blank_index
     blank = blank + x.dims[2] if blank < 0 else blank
     best = transpose(argmax(x, axis=2, output_type=int32))
-    inside = sequence_mask(lengths, x.dims[0])
+    inside = sequence_mask(lengths, size_tensor(x.dims[0], int32))
     kept = logical_and(inside, not_equal(best, blank))
     if merge_repeated:
         repeated = concat([-ones_like(best[:, :1]), best[:, :-1]], axis=1)

@@ -10,6 +10,7 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.gathering import gather_nd
+from talweg.api.array.operands import sizes_tensor
 from talweg.api.linalg.products import matmul
 from talweg.api.sparse.form import to_dense
 from talweg.core.dtypes import as_dtype, float32, int64
@@ -35,7 +36,7 @@ def sparse_matrix_sparse_mat_mul(a: SparseTensor, b: SparseTensor, dtype: Any) -
     pattern = matmul(_pattern(a), _pattern(b))
     places = nonzero(arithmetic.greater(pattern, tensor(0.0)))
     places = arithmetic.cast(places, dtype=int64)
-    shape = tensor([*product.dims], int64)
+    shape = sizes_tensor(product.dims, int64)
     return SparseTensor(places, gather_nd(product, places), shape)
 
 
