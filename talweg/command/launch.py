@@ -101,7 +101,7 @@ def launch(program: Program, options: argparse.Namespace, around: Any = None) ->
         if around is not None:
             stack.enter_context(around)
         try:
-            found = run(program)
+            found = run(program, first)
             wait_for_threads()
             return Outcome(0, None, found)
         except BaseException as error:  # noqa: BLE001 -- it becomes the exit status

@@ -17,11 +17,11 @@ from importlib import import_module
 from typing import Any
 
 from talweg.api.export import look_up
-from talweg.api.tensorflow_alias import as_tensorflow
 from talweg.command import line
 from talweg.command.drawing import model, page
 from talweg.command.graphs import Keeper
 from talweg.command.profile import recording
+from talweg.command.stand_in import stand_in_for_good
 from talweg.core.dispatch import observed_by
 from talweg.doctor import examine, pages
 
@@ -98,10 +98,7 @@ def register(shell: Any) -> None:
             raise import_module("IPython.core.error").UsageError(str(error)) from None
 
     def tensorflow(text: str) -> None:
-        talweg = as_tensorflow()
-        if "--v1" in text.split():
-            import_module("talweg.command.stand_in").first_generation().__enter__()
-        shell.push({"tf": look_up("compat.v1") if "--v1" in text.split() else talweg})
+        shell.push({"tf": stand_in_for_good("--v1" in text.split())})
 
     def explain(text: str) -> None:
         print(pages.rendered(text.strip()) if text.strip() else pages.codes_with_pages())

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from talweg.command import notebook
+from talweg.command import child, notebook
 
 
 class UsageError(Exception):
@@ -70,10 +70,13 @@ def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> Pr
     return Program(spec.origin, arguments, spec.name)
 
 
-def run(program: Program) -> ModuleType:
-    """Run it to its end; its `__main__`.  What it raises is raised, SystemExit too."""
+def run(program: Program, first: bool = False) -> ModuleType:
+    """Run it to its end; its `__main__`.  What it raises is raised, SystemExit too.
+
+    first: whether its TensorFlow is that of TensorFlow 1, for processes that it starts.
+    """
     main = ModuleType("__main__")
-    with as_main(program, main):
+    with as_main(program, main, first):
         if program.is_notebook:
             notebook.run(program.path, main.__dict__)
         else:
@@ -87,13 +90,16 @@ def compiled(program: Program) -> CodeType:
 
 
 @contextmanager
-def as_main(program: Program, main: ModuleType) -> Iterator[None]:
+def as_main(program: Program, main: ModuleType, first: bool = False) -> Iterator[None]:
     """What a program finds when it is started: `__main__`, `sys.argv`, `sys.path`."""
     before, arguments = sys.modules["__main__"], sys.argv
     main.__dict__.update(__file__=program.path, __builtins__=sys.modules["builtins"])
+    package = program.module.rpartition(".")[0]
     if program.module:
-        main.__spec__ = importlib.util.spec_from_file_location(program.module, program.path)
-        main.__package__ = program.module.rpartition(".")[0]
+        main.__package__ = package
+    if not program.is_notebook:
+        main.__spec__ = child.spec()
+        child.announce(program.path, package, first)
     folder = os.getcwd() if program.module else os.path.dirname(os.path.abspath(program.path))
     sys.modules["__main__"] = main
     sys.argv = [program.path, *program.arguments]

@@ -44,6 +44,17 @@ def standing_in(first: bool = False) -> Iterator[Any]:
         sys.modules.update(before)
 
 
+def stand_in_for_good(first: bool = False) -> Any:
+    """talweg under the name `tensorflow` for the rest of the process; what `tensorflow` is then."""
+    context = standing_in(first)
+    _for_good.append(context)  # a context that nobody holds would end
+    context.__enter__()
+    return look_up(FIRST) if first else talweg
+
+
+_for_good: list[Any] = []
+
+
 def is_below(name: str) -> bool:
     """Whether a module is `tensorflow` or below it."""
     return name == NAME or name.startswith(f"{NAME}.")

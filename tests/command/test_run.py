@@ -183,3 +183,23 @@ def test_threads_of_the_program_are_waited_for(run):
         "threading.Thread(target=late).start()\n"
     )
     assert (status, out) == (0, "[1. 1.]\n")
+
+
+SPAWNS = """
+import multiprocessing
+import tensorflow as tf
+def work(x):
+    return float(tf.reduce_sum(tf.ones([x]))), tf.__name__, __name__
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(work, [2, 3]))
+"""
+
+
+def test_processes_that_the_program_starts_anew_have_talweg_too(run):
+    status, out, err = run(SPAWNS)
+    assert (status, err) == (0, "")
+    assert out == "[(2.0, 'talweg', '__mp_main__'), (3.0, 'talweg', '__mp_main__')]\n"
+    first = SPAWNS.replace("tf.__name__", "tf.placeholder.__name__")
+    first = first.replace("float(tf.reduce_sum(tf.ones([x])))", "tf.Session().run(tf.ones([x]))[0]")
+    assert "'placeholder'" in run(first)[1]
