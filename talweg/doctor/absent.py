@@ -229,7 +229,12 @@ def connected(case: Case) -> Explanation | None:
     if custom is not None:
         return custom
     path = case.steps(case.flow.path_to(best[0]))
-    return case.answer("connected", "", "the path is connected", path=path)
+    notes = tuple(dict.fromkeys(
+        f"not all branches lead on, {Place.of(operation[4])}: the gradient is zero where one is "
+        "taken that does not"
+        for operation in case.flow.partly if operation[4] is not None
+    ))  # fmt: skip
+    return case.answer("connected", "", "the path is connected", path=path, notes=notes)
 
 
 ASKED = (not_a_target, not_a_source, never_entered, used_up, integer_source, connected)

@@ -45,6 +45,7 @@ def explained_break(case: Case, first: Break, others: list[Break], onward: dict)
     outer: list[Step] = []
     while at.inside:  # into bodies, to the operation itself
         outer.append(step_in(case, flow_at, at, "connected"))
+        others = [*others, *[inner for _, inner, _ in at.inside[1:]]]  # in other branches
         flow_at, at, output = at.inside[0]
         path += [outer[-1], *case.steps(flow_at.path_to(at.operand), flow=flow_at)]
         numbers = way_on(needed_for(flow_at, [output]), at.result)

@@ -52,6 +52,7 @@ class Flow:
     parent: dict[Any, tuple[int, Any]] = field(default_factory=dict)
     breaks: list[Break] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
+    partly: list[Operation] = field(default_factory=list)  # branches of which not all lead on
     sources: frozenset = frozenset()
 
     def path_to(self, key: Any) -> list[int]:
@@ -231,20 +232,22 @@ class Walker:
         """Through the bodies of a call or branch; a result has the best level of any body."""
         count = len(operation[2])
         levels, found = [0] * count, {}
+        ways = []
         for body in bodies:
             outputs, inner = self.through(body, own)
             flow.writes += inner.writes
+            flow.partly += inner.partly
+            ways.append([reached == SMOOTH for reached in outputs])
             for place, reached in enumerate(outputs[:count]):
                 levels[place] = max(levels[place], reached)
                 if reached == PLAIN:
                     why = self._break_for(inner, key_of(body.outputs[place]))
                     if why is not None:
-                        found[place] = (
-                            "inside",
-                            None,
-                            True,
-                            ((inner, why, key_of(body.outputs[place])),),
-                        )
+                        before = found[place][3] if place in found else ()
+                        way_in = inner, why, key_of(body.outputs[place])
+                        found[place] = "inside", None, True, (*before, way_in)
+        if any(len(set(way)) > 1 for way in zip(*ways)):
+            flow.partly.append(operation)
         levels[count - 1] = max(levels[count - 1], max(own, default=0) and SMOOTH)  # the history
         return levels, {place: why for place, why in found.items() if levels[place] == PLAIN}
 
@@ -272,6 +275,7 @@ class Walker:
                     )
         if inner is not None:
             flow.writes += inner.writes
+            flow.partly += inner.partly
         return levels, found
 
     def _break_for(self, inner: Flow, output: Any) -> Break | None:

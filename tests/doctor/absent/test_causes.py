@@ -548,7 +548,28 @@ def test_in_a_traced_function():
     assert "HERE" in str(caught.value)
 
 
-def test_in_branch_and_loop_of_a_traced_function():
+def test_a_branch_of_a_traced_function_that_does_not_lead_on():
+    """The gradient is zero, not None, as in TensorFlow; the answer says when."""
+    w, b = tf.Variable(2.0, name="w"), tf.Variable(1.0, name="b")
+
+    @tf.function
+    def f(x):
+        y = x * b
+        if tf.reduce_sum(x) > 0.0:  # HERE
+            y = y + 1.0
+        else:
+            y = y * w
+        return y
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = f(tf.constant(1.0))
+    assert float(tape.gradient(y, w)) == 0.0
+    found = tape.explain(y, w)
+    assert found.connected and "HERE" in found.notes[0] and "zero" in found.notes[0]
+    assert not tape.explain(y, b).notes
+
+
+def test_all_branches_of_a_traced_function_are_blocked():
     @tf.function
     def f(x):
         y = x * 2.0
@@ -559,10 +580,11 @@ def test_in_branch_and_loop_of_a_traced_function():
         return y * 3.0
 
     x = tf.Variable(2.0)
-    with tf.GradientTape() as tape:
+    with tf.GradientTape(persistent=True) as tape:
         y = f(x)
     found = tape.explain(y, x)
-    assert found.code == "TW324" or tape.gradient(y, x) is not None
+    check(found, "TW324", "straight-through", line="HERE")
+    assert [step.name for step in found.path] == ["call", "mul", "branch"]
 
 
 def test_several_sources_and_targets():
