@@ -118,10 +118,10 @@ def _no(label):
     raise KeyError(label)
 
 
-def benchmark(name, *, aims=(), sweep=None, per=None, **fields):
+def benchmark(name, *, aims=(), sweep=None, per=None, scale=1, **fields):
     """Declare a benchmark from a class body; `sweep={"length": [...]}` declares one a value.
 
-    `per` names the sweep's parameter that divides the figure.
+    `per` names the sweep's parameter that divides the figure; `scale` divides all figures.
     """
 
     def declare(body):
@@ -133,7 +133,7 @@ def benchmark(name, *, aims=(), sweep=None, per=None, **fields):
                 measures,
                 contenders,
                 tuple(aims),
-                scale=parameters[per] if per else 1,
+                scale=parameters[per] if per else scale,
                 parameters=parameters,
                 **fields,
             )

@@ -1,4 +1,4 @@
-"""Keras's TensorBoard callback, and TensorBoard itself in a process whose `tensorflow` is talweg."""
+"""Keras's TensorBoard callback; TensorBoard in a process whose `tensorflow` is talweg."""
 
 from __future__ import annotations
 
