@@ -257,6 +257,14 @@ def test_saved_graphs(tmp_path, monkeypatch, capfd):
     assert main(["graph", "--list", "graph.txt"]) == 0
 
 
+def test_many_long_edges_are_drawn_straight():
+    chain = members(*["x"] * 3000)
+    edges = list(zip(chain, chain[1:])) + [(chain[i], chain[-1 - i]) for i in range(60)]
+    layers = layers_of(chain, edges)
+    assert sum(map(len, layers.rows)) < 5000
+    assert layers.ways[chain[0], chain[-1]] == []
+
+
 def test_large_graphs_are_drawn_in_time():
     with tf1.Graph().as_default() as graph:
         x = tf1.placeholder(tf1.float32, [3])

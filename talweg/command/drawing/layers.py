@@ -15,6 +15,8 @@ from talweg.command.drawing.model import Group, Picture
 
 SWEEPS = 12
 WIDEST = 9  # members of a row
+MOST_BENDS = 40_000  # in a group; beyond, edges over more than `LONG` rows are drawn straight
+LONG = 12
 LARGE = 4000  # places in a group beyond which fewer sweeps are made
 
 
@@ -69,13 +71,16 @@ def layers_of(members: list, edges: list[tuple[Any, Any]]) -> Layers:
     for member in members:
         layers.rows[ranks[member]].append(member)
     links: list[tuple[Any, Any]] = []
+    longest = len(layers.rows)
+    if sum([ranks[b] - ranks[a] for a, b in straight]) > MOST_BENDS:
+        longest = LONG
     for a, b in straight:
-        chain: list[Any] = [a]
-        for rank in range(ranks[a] + 1, ranks[b]):
-            chain.append(Bend((a, b)))
-            layers.rows[rank].append(chain[-1])
-        links += list(zip(chain, [*chain[1:], b]))
-        bends = chain[1:]
+        bends: list[Bend] = []
+        if ranks[b] - ranks[a] <= longest:
+            for rank in range(ranks[a] + 1, ranks[b]):
+                bends.append(Bend((a, b)))
+                layers.rows[rank].append(bends[-1])
+            links += list(zip([a, *bends], [*bends, b]))
         if (b, a) in turned:
             layers.ways[b, a] = bends[::-1]
         if (a, b) not in turned:
