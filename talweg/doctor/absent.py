@@ -10,11 +10,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from talweg.core.provenance import Origin
 from talweg.doctor import absent_breaks, absent_unused
 from talweg.doctor.absent_flow import Flow, Walker
 from talweg.doctor.absent_source import Program
-from talweg.doctor.absent_words import Words, value_text
+from talweg.doctor.absent_words import Words, place_of, value_text
 from talweg.doctor.explanation import Explanation, Step
 from talweg.doctor.findings import Place
 from talweg.transform.absent import Evidence
@@ -133,11 +132,6 @@ class Case:
                 if variable != self.source.key
             }
         return self._read_names
-
-
-def place_of(origin: Origin | None) -> Place | None:
-    """The line of an origin."""
-    return None if origin is None else Place.of(origin)
 
 
 def explained(evidence: Evidence, walker: Walker | None = None) -> Explanation:

@@ -1,34 +1,23 @@
 """Absent gradients of targets that do not depend on the source, as far as the tape has seen.
 
-The tape knows what was recorded; the text of the program (`absent_source.py`) tells what happened
-before, after, and in branches not taken.
+Here: values that went round the tape, sources that were not watched, or not used.  Targets from
+outside the tape are in `absent_outside.py`, values that left for NumPy in `absent_left.py`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from talweg.core.provenance import Origin, line_of
+from talweg.core.provenance import Origin
 from talweg.doctor import absent_remedies as remedies
-from talweg.doctor.absent_source import Program, cells_with
+from talweg.doctor.absent_left import left
+from talweg.doctor.absent_outside import before_tape, paused, target_outside
+from talweg.doctor.absent_words import line_in, place_of
 from talweg.doctor.explanation import Explanation, Step
 from talweg.doctor.findings import Place
 
 if TYPE_CHECKING:
     from talweg.doctor.absent import Case
-
-INSIDE = "compute it inside `with tf.GradientTape() as tape:`"
-HARMLESS = ("__format__", "__repr__", "__str__")
-
-
-def place_of(origin) -> Place | None:
-    """The line of an origin."""
-    return None if origin is None else Place.of(origin)
-
-
-def line_in(case: Case, line: int | None) -> Place | None:
-    """A line of the function that asked."""
-    return None if case.program is None or line is None else case.program.place(line)
 
 
 # -- values that went round the tape
@@ -83,150 +72,6 @@ def exchanged(case: Case) -> Explanation | None:
         ("tf.gradients" if evidence.in_graph else "tape.gradient")
         + f"({words.source}, {words.target}): the target comes first",
     )  # fmt: skip
-
-
-def left(case: Case) -> Explanation | None:
-    """A value that depends on the source was taken out to NumPy or Python."""
-    level = case.flow.level
-    exits = [(key, origin, entry) for key, origin, entry in case.notes.exits
-             if key in level and key not in case.targets and entry not in HARMLESS]  # fmt: skip
-    for key, origin, entry in exits:
-        place = place_of(origin)
-        purpose = "" if origin is None else Program(origin[0]).purpose(line_of(origin))
-        if purpose == "shown" or not _may_lead_on(case, origin):
-            continue
-        path = case.steps(case.flow.path_to(key))
-        if entry == "__bool__" or purpose == "decides" and entry not in ("numpy", "__array__"):
-            step = Step.of("if", "bool", origin, "break")
-            return case.answer(
-                "only chooses", "TW325",
-                "it only decides which lines of Python run; a decision has no derivative",
-                remedies.CHOSEN, path=path, breaking=step, lines=[place],
-            )  # fmt: skip
-        how = EXITS.get(entry, f"by {entry}()")
-        step = Step.of(_exit_name(entry), "", origin, "break")
-        return case.answer(
-            "left through NumPy", "TW321" if entry == "numpy_function" else "TW320",
-            f"its value left {how}, and the tape does not see what happens there",
-            LEFT if entry != "numpy_function" else remedies.BY_NAME["host_call"],
-            path=path, breaking=step, lines=[place],
-        )  # fmt: skip
-    return None
-
-
-def _may_lead_on(case: Case, origin: Origin | None) -> bool:
-    """Whether what a line computes may get into the target, as far as the text tells."""
-    program, names = case.program, case.words.target_names
-    if program is None or origin is None or not names or not case.recorded:
-        return True
-    return origin[0] is not program.code or program.leads_to(line_of(origin), names)
-
-
-EXITS = {
-    "numpy": "for NumPy, by .numpy()",
-    "__array__": "for NumPy: a NumPy function was called on it",
-    "__float__": "for Python, by float()",
-    "__int__": "for Python, by int()",
-    "__index__": "for Python, as an integer",
-    "__complex__": "for Python, by complex()",
-    "__round__": "for Python, by round()",
-    "numpy_function": "for NumPy, in tf.numpy_function",
-}
-LEFT = (
-    "stay in tensor operations between source and target: tf.sin(x), not np.sin(x); "
-    "tf.cast(x, tf.float32), not float(x)"
-)
-
-
-def _exit_name(entry: str) -> str:
-    names = {"__array__": "NumPy", "numpy": ".numpy()", "numpy_function": "numpy_function"}
-    return names.get(entry, entry.strip("_") + "()")
-
-
-# -- targets made outside the tape
-
-
-def target_outside(case: Case) -> Explanation | None:
-    """No operation that the tape saw made the target."""
-    if case.recorded or case.evidence.in_graph:
-        return None
-    if any(key in case.evidence.watched for key in case.targets):
-        return None
-    if case.notes.resets:
-        return case.answer(
-            "tape reset", "TW319", "tape.reset() made the tape forget what it had recorded",
-            "reset before the computation, not between it and gradient()",
-            lines=[place_of(case.notes.resets[-1])],
-        )  # fmt: skip
-    made, block = case.made_at(case.words.target_names), case.block
-    line = None if made is None else made.line
-    if line is None or block is None:
-        return _somewhere_outside(case, line)
-    place = line_in(case, line)
-    if line < block[0]:
-        return before_tape(case, case.words.target, place)
-    if line > block[1]:
-        return case.answer(
-            "after the tape", "TW317",
-            f"{case.words.target} was computed after the tape had stopped recording",
-            f"move this line into the block that begins at line {block[0]}",
-            lines=[place, line_in(case, block[0])],
-        )  # fmt: skip
-    pauses = case.program.blocks_inside(*block, "stop_recording") if case.program else []
-    if any(start <= line <= end for start, end in pauses):
-        return paused(case, place)
-    found = left(case)
-    return found if found is not None else constant_target(case, place)
-
-
-def before_tape(case: Case, what: str, place: Place | None) -> Explanation:
-    """Something was computed before the tape began."""
-    block = case.block
-    return case.answer(
-        "before the tape", "TW316", f"{what} was computed before the tape began to record",
-        INSIDE, lines=[place, line_in(case, block[0]) if block else place_of(case.notes.began)],
-    )  # fmt: skip
-
-
-def paused(case: Case, place: Place | None) -> Explanation:
-    """Something was computed while recording was stopped."""
-    pauses = [place_of(origin) for origin in case.notes.pauses]
-    return case.answer(
-        "recording stopped", "TW318",
-        "it was computed while the tape's recording was stopped",
-        "move it out of `with tape.stop_recording():`", lines=[place, *pauses[:1]],
-    )  # fmt: skip
-
-
-def constant_target(case: Case, place: Place | None) -> Explanation:
-    """The target was made inside the tape, by no operation: a constant."""
-    return case.answer(
-        "constant target", "TW315",
-        f"{case.words.target} is a constant: no operation computed it from anything",
-        f"compute it from {case.words.source} with tensor operations", lines=[place],
-    )  # fmt: skip
-
-
-def _somewhere_outside(case: Case, line: int | None) -> Explanation:
-    out = left(case)
-    if out is not None:
-        return out
-    if case.notes.pauses:
-        return paused(case, None)
-    return case.answer(
-        "outside the tape", "TW317",
-        f"{case.words.target} was not computed while the tape recorded, but before it began or "
-        "after it ended", INSIDE,
-        lines=[line_in(case, line) or in_another_cell(case), place_of(case.notes.began)],
-    )  # fmt: skip
-
-
-def in_another_cell(case: Case) -> Place | None:
-    """Where another cell of a notebook computes the target."""
-    names = case.words.target_names
-    if case.program is None or case.program.code.co_name != "<module>":
-        return None
-    return next((place for name in names for place in cells_with(name)), None)
 
 
 # -- sources that were not watched

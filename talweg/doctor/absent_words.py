@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from talweg.core.provenance import line_of
+from talweg.core.provenance import Origin, line_of
+from talweg.doctor.findings import Place
 from talweg.transform.absent import Evidence
+
+if TYPE_CHECKING:
+    from talweg.doctor.absent import Case
 
 
 class Words:
@@ -50,3 +54,13 @@ def value_text(value: Any) -> str:
     dims = value.dims if aval is None else aval.dims
     inner = "?" if dims is None else ", ".join("?" if d is None else str(d) for d in dims)
     return f"{dtype.name}[{inner}]"
+
+
+def place_of(origin: Origin | None) -> Place | None:
+    """The line of an origin."""
+    return None if origin is None else Place.of(origin)
+
+
+def line_in(case: Case, line: int | None) -> Place | None:
+    """A line of the function that asked."""
+    return None if case.program is None or line is None else case.program.place(line)

@@ -1,0 +1,74 @@
+"""Absent gradients of targets computed from a value that left for NumPy or Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from talweg.core.provenance import Origin, line_of
+from talweg.doctor import absent_remedies as remedies
+from talweg.doctor.absent_source import Program
+from talweg.doctor.absent_words import place_of
+from talweg.doctor.explanation import Explanation, Step
+
+if TYPE_CHECKING:
+    from talweg.doctor.absent import Case
+
+HARMLESS = ("__format__", "__repr__", "__str__")
+
+
+def left(case: Case) -> Explanation | None:
+    """A value that depends on the source was taken out to NumPy or Python."""
+    level = case.flow.level
+    exits = [(key, origin, entry) for key, origin, entry in case.notes.exits
+             if key in level and key not in case.targets and entry not in HARMLESS]  # fmt: skip
+    for key, origin, entry in exits:
+        place = place_of(origin)
+        purpose = "" if origin is None else Program(origin[0]).purpose(line_of(origin))
+        if purpose == "shown" or not _may_lead_on(case, origin):
+            continue
+        path = case.steps(case.flow.path_to(key))
+        if entry == "__bool__" or purpose == "decides" and entry not in ("numpy", "__array__"):
+            step = Step.of("if", "bool", origin, "break")
+            return case.answer(
+                "only chooses", "TW325",
+                "it only decides which lines of Python run; a decision has no derivative",
+                remedies.CHOSEN, path=path, breaking=step, lines=[place],
+            )  # fmt: skip
+        how = EXITS.get(entry, f"by {entry}()")
+        step = Step.of(_exit_name(entry), "", origin, "break")
+        return case.answer(
+            "left through NumPy", "TW321" if entry == "numpy_function" else "TW320",
+            f"its value left {how}, and the tape does not see what happens there",
+            LEFT if entry != "numpy_function" else remedies.BY_NAME["host_call"],
+            path=path, breaking=step, lines=[place],
+        )  # fmt: skip
+    return None
+
+
+def _may_lead_on(case: Case, origin: Origin | None) -> bool:
+    """Whether what a line computes may get into the target, as far as the text tells."""
+    program, names = case.program, case.words.target_names
+    if program is None or origin is None or not names or not case.recorded:
+        return True
+    return origin[0] is not program.code or program.leads_to(line_of(origin), names)
+
+
+EXITS = {
+    "numpy": "for NumPy, by .numpy()",
+    "__array__": "for NumPy: a NumPy function was called on it",
+    "__float__": "for Python, by float()",
+    "__int__": "for Python, by int()",
+    "__index__": "for Python, as an integer",
+    "__complex__": "for Python, by complex()",
+    "__round__": "for Python, by round()",
+    "numpy_function": "for NumPy, in tf.numpy_function",
+}
+LEFT = (
+    "stay in tensor operations between source and target: tf.sin(x), not np.sin(x); "
+    "tf.cast(x, tf.float32), not float(x)"
+)
+
+
+def _exit_name(entry: str) -> str:
+    names = {"__array__": "NumPy", "numpy": ".numpy()", "numpy_function": "numpy_function"}
+    return names.get(entry, entry.strip("_") + "()")
