@@ -11,6 +11,7 @@ from talweg.api.array.joining import stack_tensors
 from talweg.api.export import export
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.eager.ragged import RaggedTensor
 from talweg.prims import layout
 
 
@@ -47,6 +48,8 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | No
     if ids is None:
         raise value_error("TW101", "embedding_lookup: ids is None", "a tensor of row numbers")
     params = _table(params)
+    if isinstance(ids, RaggedTensor):
+        return ids.with_flat_values(embedding_lookup(params, ids.flat_values, max_norm))
     ids = tensor(ids)
     if ids.dtype not in (int32, int64):
         raise invalid(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from talweg.api.export import export
 from talweg.api.math.segments import number_of_segments
 from talweg.api.nn.embedding import embedding_lookup
 from talweg.api.sparse.form import dims_of, sparse
+from talweg.api.sparse.form import reshape as reshape_sparse
 from talweg.core.dims import dims_differ
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import OPERATIONS
@@ -108,6 +110,14 @@ def safe_embedding_lookup_sparse(
            [0.]], dtype=float32)
     """
     x = sparse(sparse_ids, "safe_embedding_lookup_sparse", "sparse_ids")
+    *leading, last = dims_of(x)
+    if len(leading) != 1:  # rows of rows
+        rows = [math.prod(leading), last]
+        given = sparse_weights and reshape_sparse(sparse_weights, rows)
+        found = safe_embedding_lookup_sparse(
+            embedding_weights, reshape_sparse(x, rows), given, combiner, default_id, max_norm
+        )
+        return layout.reshape(found, shape=(*leading, *found.dims[1:]))
     kept = array_of(x.values) >= 0
     weights = _weights(sparse_weights, x, "safe_embedding_lookup_sparse")
     if weights is not None and combiner != "sum":
