@@ -258,6 +258,7 @@ from talweg.api.array.creating import zeros as zeros
 from talweg.api.initializers import Zeros as zeros_initializer
 from talweg.api.array.creating import zeros_like as zeros_like
 from talweg import __internal__ as __internal__
+from talweg import audio as audio
 from talweg import autodiff as autodiff
 from talweg import autograph as autograph
 from talweg import bitwise as bitwise

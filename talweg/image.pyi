@@ -5,9 +5,22 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.api.image.resizing import ResizeMethod as ResizeMethod
+from talweg.api.image.files import adjust_jpeg_quality as adjust_jpeg_quality
+from talweg.api.image.dtypes import convert_image_dtype as convert_image_dtype
 from talweg.api.image.cropping import crop_to_bounding_box as crop_to_bounding_box
+from talweg.api.image.files import decode_and_crop_jpeg as decode_and_crop_jpeg
+from talweg.api.image.files import decode_bmp as decode_bmp
+from talweg.api.image.files import decode_gif as decode_gif
+from talweg.api.image.files import decode_image as decode_image
+from talweg.api.image.files import decode_jpeg as decode_jpeg
+from talweg.api.image.files import decode_png as decode_png
+from talweg.api.image.files import decode_webp as decode_webp
+from talweg.api.image.files import encode_jpeg as encode_jpeg
+from talweg.api.image.files import encode_png as encode_png
+from talweg.api.image.files import extract_jpeg_shape as extract_jpeg_shape
 from talweg.api.image.patches import extract_patches as extract_patches
 from talweg.api.image.colours import hsv_to_rgb as hsv_to_rgb
+from talweg.api.image.files import is_jpeg as is_jpeg
 from talweg.api.image.cropping import pad_to_bounding_box as pad_to_bounding_box
 from talweg.api.image.resizing import resize as resize
 from talweg.api.image.resizing import resize_with_pad as resize_with_pad

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import glob as globbing
 import os
 import shutil
@@ -12,24 +11,7 @@ from typing import Any, NamedTuple
 from talweg.api.export import export
 from talweg.core import errors
 from talweg.core.errors import compose
-
-_ERRORS = {
-    errno.ENOENT: errors.NotFoundError,
-    errno.ENOTDIR: errors.NotFoundError,
-    errno.EEXIST: errors.AlreadyExistsError,
-    errno.EACCES: errors.PermissionDeniedError,
-    errno.EPERM: errors.PermissionDeniedError,
-    errno.ENOSPC: errors.ResourceExhaustedError,
-    errno.ENOTEMPTY: errors.FailedPreconditionError,
-    errno.EISDIR: errors.FailedPreconditionError,
-}
-
-
-def failed(error: OSError) -> errors.OpError:
-    """The error that TensorFlow raises for one of the operating system."""
-    kind = _ERRORS.get(error.errno or 0, errors.UnknownError)
-    name = error.filename2 or error.filename or ""
-    return kind(None, None, compose("TW209", f"{name}; {error.strerror or error}"))
+from talweg.core.system_errors import from_system
 
 
 def path_of(path: Any) -> str:
@@ -43,7 +25,7 @@ def carry_out(action: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return action(*arguments)
     except OSError as error:
-        raise failed(error) from None
+        raise from_system(error) from None
 
 
 @export("io.gfile.exists")

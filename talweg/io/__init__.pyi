@@ -6,5 +6,23 @@ from talweg.core.dtypes import DType
 
 from talweg.api.data.records import TFRecordOptions as TFRecordOptions
 from talweg.api.data.records import TFRecordWriter as TFRecordWriter
+from talweg.api.image.files import decode_and_crop_jpeg as decode_and_crop_jpeg
+from talweg.api.reading import decode_base64 as decode_base64
+from talweg.api.image.files import decode_bmp as decode_bmp
+from talweg.api.reading import decode_compressed as decode_compressed
+from talweg.api.image.files import decode_gif as decode_gif
+from talweg.api.image.files import decode_image as decode_image
+from talweg.api.image.files import decode_jpeg as decode_jpeg
+from talweg.api.image.files import decode_png as decode_png
+from talweg.api.reading import decode_raw as decode_raw
+from talweg.api.image.files import decode_webp as decode_webp
+from talweg.api.reading import encode_base64 as encode_base64
+from talweg.api.image.files import encode_jpeg as encode_jpeg
+from talweg.api.image.files import encode_png as encode_png
+from talweg.api.image.files import extract_jpeg_shape as extract_jpeg_shape
+from talweg.api.image.files import is_jpeg as is_jpeg
+from talweg.api.reading import matching_files as matching_files
+from talweg.api.reading import read_file as read_file
+from talweg.api.reading import write_file as write_file
 from talweg.api.v1.graph_def.files import write_graph as write_graph
 from talweg.io import gfile as gfile

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 import talweg as tf
-from talweg.api.summary import media
+from talweg.kernels import png
 from tests.api.summary_programs import PROGRAMS, RECORD, events, files, run
 
 v1 = tf.compat.v1
@@ -322,7 +322,7 @@ def test_png_of_every_kind_reads_back():
     random = np.random.RandomState(0)
     for channels in (1, 2, 3, 4):
         pixels = random.randint(0, 256, (5, 7, channels)).astype(np.uint8)
-        found = np.asarray(Image.open(io.BytesIO(media.png(pixels))))
+        found = np.asarray(Image.open(io.BytesIO(png.encoded(pixels))))
         np.testing.assert_array_equal(found.reshape(pixels.shape), pixels)
 
 

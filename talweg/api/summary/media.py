@@ -1,53 +1,12 @@
-"""Images as PNG and sound as WAV, as small as the formats allow; and numbers as pixels."""
+"""Numbers as pixels: what the writers of images take."""
 
 from __future__ import annotations
 
-import struct
-import zlib
 from typing import Any
 
 import numpy as np
 
-from talweg.core.errors import compose, invalid
-
-_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels -> PNG's colour type
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-
-
-def png(pixels: np.ndarray) -> bytes:
-    """A PNG file of `pixels`, uint8 `[height, width, channels]` with 1 to 4 channels.
-
-    InvalidArgumentError for other numbers of channels, and for images without pixels.
-
-    >>> len(png(np.zeros([1, 1, 3], np.uint8)))
-    69
-    """
-    height, width, channels = pixels.shape
-    if channels not in _COLOURS:
-        raise invalid("TW204", f"image must have 1, 2, 3, or 4 channels, got {channels}")
-    if not height or not width:
-        raise invalid("TW204", f"an image has the size {height} x {width}", "at least one pixel")
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row starts with its filter, 0
-    rows[:, 1:] = pixels.reshape(height, -1)
-    header = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
-    chunks = (b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b"")
-    return PNG_SIGNATURE + b"".join([_chunk(kind, data) for kind, data in chunks])
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    checksum = zlib.crc32(kind + data)
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)
-
-
-def wav(samples: np.ndarray, rate: int) -> bytes:
-    """A WAV file with 16 bits of `samples`, floats in [-1, 1] of shape `[length, channels]`."""
-    channels = samples.shape[1]
-    scaled = np.asarray(samples, np.float32) * np.float32(1 << 15)
-    data = np.clip(np.rint(scaled), -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes()
-    step = channels * 2
-    form = struct.pack("<IHHIIHH", 16, 1, channels, rate, rate * step, step, 16)
-    body = b"WAVEfmt " + form + b"data" + struct.pack("<I", len(data)) + data
-    return b"RIFF" + struct.pack("<I", len(body)) + body
+from talweg.core.errors import compose
 
 
 def as_bytes(images: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from talweg.api.export import export
 from talweg.api.summary.events import metadata_message
-from talweg.api.summary.media import as_bytes, check_dtype_of_image, png, wav
+from talweg.api.summary.media import as_bytes, check_dtype_of_image
 from talweg.api.summary.recording import record, summary_scope, tagged
 from talweg.api.summary.writers import state
 from talweg.api.tensors import cast
@@ -21,6 +21,7 @@ from talweg.core.dtypes import float32, float64, string
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
+from talweg.kernels import png, wav
 
 BUCKETS = 30  # of a histogram, by default
 WAV = b"\x10\x0b"  # the content of metadata that says that sounds are WAV files
@@ -149,7 +150,7 @@ def image_strings(array: Any, most: int) -> np.ndarray:
     """Width, height, and the first `most` images of a batch as PNG files."""
     images = _checked(array, 4)
     height, width = images.shape[1:3]
-    files = [png(image) for image in as_bytes(images[:most])]
+    files = [png.encoded(image) for image in as_bytes(images[:most])]
     return np.array([str(width).encode(), str(height).encode(), *files], object)
 
 
@@ -188,7 +189,7 @@ def _sounds(array: Any, rate: int, most: int) -> np.ndarray:
     table = np.empty((len(sounds), 2), object)
     table[:, 1] = b""
     for place, samples in enumerate(sounds):
-        table[place, 0] = wav(samples, rate)
+        table[place, 0] = wav.encoded(samples, rate)
     return table
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from talweg.api.summary.events import messages, tensor_message
-from talweg.api.summary.media import png, stretched, wav
+from talweg.api.summary.media import stretched
 from talweg.api.v1.graph_def.tensor_protos import array_to_proto
 from talweg.api.v1.graph_def.writing import Literal, Made
 from talweg.core import dispatch
 from talweg.core.dtypes import string
 from talweg.core.errors import invalid
 from talweg.eager.tensor import wrap
+from talweg.kernels import png, wav
 from talweg.prims.whole import whole
 from talweg.trace.whole import Call, Hole
 
@@ -77,7 +78,7 @@ def image_message(array: np.ndarray, tag: str, most: int) -> Any:
         height, width, channels = image.shape
         value = summary.value.add(tag=f"{tag}/image" + (f"/{place}" if most > 1 else ""))
         value.image.height, value.image.width, value.image.colorspace = height, width, channels
-        value.image.encoded_image_string = png(pixels)
+        value.image.encoded_image_string = png.encoded(pixels)
     return summary
 
 
@@ -90,7 +91,7 @@ def audio_message(array: np.ndarray, rate: np.ndarray, tag: str, most: int) -> A
         audio = summary.value.add(tag=f"{tag}/audio" + (f"/{place}" if most > 1 else "")).audio
         audio.sample_rate, audio.content_type = float(rate), "audio/wav"
         audio.length_frames, audio.num_channels = samples.shape
-        audio.encoded_audio_string = wav(samples, int(rate))
+        audio.encoded_audio_string = wav.encoded(samples, int(rate))
     return summary
 
 

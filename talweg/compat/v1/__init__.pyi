@@ -83,6 +83,7 @@ from talweg.api.v1.modes import control_flow_v2_enabled as control_flow_v2_enabl
 convert_to_tensor: Any
 count_nonzero: Any
 from talweg.api.v1.assignments import count_up_to as count_up_to
+from talweg.api.reading import decode_raw_v1 as decode_raw
 depth_to_space: Any
 from talweg.api.v1.graphs import device as device
 from talweg.api.v1.dimensions import dimension_at_index as dimension_at_index
@@ -220,6 +221,7 @@ from talweg.api.v1.control import while_loop as while_loop
 from talweg.api.v1.initializers import Zeros as zeros_initializer
 zeros_like: Any
 from talweg.compat.v1 import app as app
+from talweg.compat.v1 import audio as audio
 from talweg.compat.v1 import autograph as autograph
 from talweg.compat.v1 import bitwise as bitwise
 from talweg.compat.v1 import config as config
