@@ -170,19 +170,26 @@ class Function:
                 found = None
             if found is not None and not options.run_eagerly:
                 return found.call_flat(list(args))
+            if found is None and len(args) == 1 and hasattr(type(args[0]), "trace_key"):
+                found = self._fast.get((type(args[0]), args[0].trace_key))
+                if found is not None and not options.run_eagerly and dispatch.context.base is None:
+                    return found.call_flat(args[0]._flat_components())
         if options.run_eagerly:
             return self._python_function(*args, **kwargs)
         concrete, tensors = self._find(args, kwargs)
-        if args and not kwargs and all([type(x) is EagerTensor for x in args]):
-            self._remember(concrete, args)
+        if args and not kwargs:
+            if all([type(x) is EagerTensor for x in args]):
+                self._remember(concrete, [(x._array.dtype, x._array.shape) for x in args])
+            elif len(args) == 1 and hasattr(type(args[0]), "trace_key"):
+                self._remember(concrete, [type(args[0]), args[0].trace_key])
         return concrete.call_flat(tensors)
 
-    def _remember(self, concrete: ConcreteFunction, args: tuple) -> None:
+    def _remember(self, concrete: ConcreteFunction, key: list) -> None:
         """The short way to the trace for arguments like these."""
         if self.input_signature is None and dispatch.context.base is None:
             if len(self._fast) >= TRACES:
                 self._fast.clear()
-            self._fast[tuple([(x._array.dtype, x._array.shape) for x in args])] = concrete
+            self._fast[tuple(key)] = concrete
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for arguments, which may be specs (`tf.TensorSpec`) in place of tensors."""
