@@ -15,7 +15,9 @@ LAYERS = ["core", "graph", "kernels", "prims", "transform", "passes", "lower", "
           "trace", "pipeline", "doctor", "api", "command"]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 GENERATED = {"table.py"}
-LAZY = {"scipy", "ml_dtypes", "rich", "matplotlib", "tensorboard", "keras", "llvmlite", "malt", "PIL"}
+LAZY = {
+    "scipy", "ml_dtypes", "rich", "matplotlib", "tensorboard", "keras", "llvmlite", "malt", "PIL",
+}  # fmt: skip
 
 
 def name_of(path: Path) -> str:
