@@ -62,7 +62,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     module.configure(found)
-    found.set_defaults(action=module.main)
+    found.set_defaults(action=module.main, command_name=name)
     return found
 
 
@@ -76,7 +76,10 @@ def main(arguments: list[str] | None = None) -> int:
         if given[0] not in COMMANDS:
             parser().parse_args(given)
             return USAGE
-        options = parser_of(given[0]).parse_args(given[1:])
+        own = parser_of(given[0])
+        options = own.parse_args(given[1:])
+        if given[0] != "run":
+            note_late_options(own, options)
         return options.action(options)
     except SystemExit as exit:  # argparse
         return exit.code if isinstance(exit.code, int) else USAGE
@@ -86,3 +89,12 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # `talweg ... | head`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 -- so that Python's exit is quiet
         return 0
+
+
+def note_late_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Say so if an option of the command stands behind the program, which gets it then."""
+    known = {name for action in parser._actions for name in action.option_strings}
+    late = [text for text in getattr(options, "arguments", []) if text.split("=")[0] in known]
+    if late:
+        print(f"talweg: note: {late[0]} stands behind the program, which gets it; options of "
+              f"talweg {options.command_name} come before", file=sys.stderr)  # fmt: skip

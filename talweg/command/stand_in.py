@@ -12,13 +12,14 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import talweg
 from talweg.api.export import look_up
 from talweg.api.tensorflow_alias import FINDER, as_tensorflow
 from talweg.command.names import resolve
+from talweg.core.dispatch import Context
 from talweg.core.provenance import is_inner
 
 NAME, FIRST = "tensorflow", "compat.v1"
@@ -28,7 +29,7 @@ NAME, FIRST = "tensorflow", "compat.v1"
 def standing_in(first: bool = False) -> Iterator[Any]:
     """talweg under the name `tensorflow` inside the block; `first`: that of TensorFlow 1."""
     before = {name: module for name, module in sys.modules.items() if is_below(name)}
-    finders = list(sys.meta_path)
+    finders, was_eager = list(sys.meta_path), Context.first_base is None
     as_tensorflow()
     try:
         if first:
@@ -42,6 +43,15 @@ def standing_in(first: bool = False) -> Iterator[Any]:
         for name in [name for name in sys.modules if is_below(name)]:
             del sys.modules[name]
         sys.modules.update(before)
+        if was_eager and Context.first_base is not None:
+            to_eager()
+
+
+def to_eager() -> None:
+    """Let operations run at once again, after a program that wanted graphs."""
+    with suppress(AssertionError, ValueError):  # it may have left a graph's block open
+        look_up(f"{FIRST}.reset_default_graph")()
+        look_up(f"{FIRST}.enable_v2_behavior")()
 
 
 def stand_in_for_good(first: bool = False) -> Any:
@@ -66,7 +76,6 @@ def first_generation() -> Iterator[None]:
     plain = builtins.__import__
     v1 = look_up(FIRST)
     v1.__dict__.setdefault("__version__", talweg.__version__)
-    was_eager = look_up("executing_eagerly")()
 
     def importer(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (),
                  level: int = 0) -> Any:  # fmt: skip
@@ -80,9 +89,6 @@ def first_generation() -> Iterator[None]:
         yield
     finally:
         builtins.__import__ = plain
-        if was_eager:
-            look_up(f"{FIRST}.reset_default_graph")()
-            look_up(f"{FIRST}.enable_v2_behavior")()
 
 
 def import_first(name: str, fromlist: Any, plain: Any, globals: Any, locals: Any) -> Any:

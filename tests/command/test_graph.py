@@ -221,6 +221,9 @@ def test_the_command_draws_functions(tmp_path, monkeypatch, capfd):
     assert data["edges"] == [[0, 1, "float32[3]"]]
     assert main(["graph", "--only", "triple", "program.py"]) == 1
     assert main(["graph", "-o", "g.png", "program.py"]) == 2
+    capfd.readouterr()
+    assert main(["graph", "--list", "program.py", "-o", "late.svg"]) == 0
+    assert "-o stands behind the program" in capfd.readouterr().err
 
 
 def test_without_functions_what_ran_is_drawn(tmp_path, monkeypatch, capfd):

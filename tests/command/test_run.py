@@ -136,6 +136,13 @@ def test_a_program_for_tensorflow_1_is_recognised_and_served(run):
     assert status == 1 and "talweg run --v1" in err
 
 
+def test_a_program_may_switch_to_graphs_itself(run):
+    source = "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n" + V1[V1.index("x =") :]
+    status, out, _ = run(source.replace("relu(x)", "tf.nn.relu(x)").replace("is relu", "is None"))
+    assert (status, out) == (0, "[ 0. -1.] False get_variable\n")
+    assert talweg.executing_eagerly()
+
+
 def test_a_helper_beside_a_program_for_tensorflow_1_gets_it_too(run, tmp_path):
     (tmp_path / "own_helper.py").write_text(
         "import tensorflow as tf\ndef make():\n    return tf.placeholder(tf.float32, name='p')\n"
