@@ -10,6 +10,7 @@ from talweg.doctor.waste_observation import ALIVE, Crossing, EagerSpot, Observat
 from talweg.doctor.waste_sites import flows_into, is_dropped, places_of
 
 AGAIN = 10  # looks at which the same was computed of the same
+HEAVY = 1 << 14  # bytes read and written from which computing the same again counts
 TRIPS = 10  # round trips
 KEPT_RESULTS = 200  # results of one line that are all kept
 KEPT_BYTES = 1 << 20
@@ -49,7 +50,8 @@ def _same_again(spots: list[EagerSpot]) -> Iterator[Finding]:
     done: set = set()
     for spot in spots:
         line = spot.place
-        if spot.same >= AGAIN and not spot.changed and spot.prim.effect is None:
+        heavy = spot.work >= HEAVY * spot.sampled
+        if heavy and spot.same >= AGAIN and not spot.changed and spot.prim.memory != "view":
             if line in done or is_dropped(spot.code, spot.offset):
                 continue
             done.add(line)

@@ -29,7 +29,6 @@ from talweg.prims.arithmetic import add
 MASKS = ((1024, 127), (8, 15))
 KEPT = 256  # results remembered at one spot, to see whether they are let go
 CHANGED = 8  # times other operands were met, after which it is known that they change
-HEAVY = 1 << 14  # bytes of operands from which computing the same again counts
 MEMORY_EVERY = 0.02  # seconds between two looks at the memory of the process
 ROWS = 2000  # of memory over time
 JUDGED = frozenset(
@@ -46,17 +45,21 @@ _frame = sys._getframe
 class EagerSpot(Spot):
     """An instruction that applied one primitive, and how often."""
 
-    __slots__ = ("bytes", "changed", "count", "doubles", "held", "holder", "kept", "mask",
-                 "operands", "prim", "same", "sampled", "stride")  # fmt: skip
+    __slots__ = ("alike", "bytes", "changed", "count", "doubles", "held", "holder", "kept", "mask",
+                 "operands", "prim", "result", "same", "sampled", "stride",
+                 "work")  # fmt: skip
 
     def __init__(self, frame: FrameType, prim: Any, module: str):
         super().__init__(frame.f_code, frame.f_lasti, module)
         self.prim = prim
         self.count = self.sampled = self.bytes = self.doubles = self.same = self.changed = 0
+        self.work = 0  # bytes of operands and results, of what was looked at
         self.mask = 0
         self.stride = 1  # how many looks for one result that is remembered
         self.kept: list[tuple] = []  # (when, weak reference) of some results
         self.operands: list | None = None  # of the last application that was looked at
+        self.result: Any = None  # of that, too; a weak reference
+        self.alike = False  # whether that was the same as the one before
         self.held: tuple | None = None  # (count, share alive, first and last look), lately
         self.holder = ""  # what holds the results that are alive
 
@@ -114,6 +117,7 @@ class Observation(Observer):
         self.seconds = self.processor_seconds = 0.0
         self._processor_started = time.process_time()
         self.eager: dict[tuple, EagerSpot] = {}
+        self._calls: dict[tuple, list[EagerSpot]] = {}  # by the instruction, whatever it applied
         self.exits: dict[tuple, Crossing] = {}
         self.entries: dict[tuple, Crossing] = {}
         self.variables: dict[int, SeenVariable] = {}
@@ -146,11 +150,12 @@ class Observation(Observer):
         except KeyError:
             spot = EagerSpot(frame, prim, module_called(_frame(2), frame))
             self.eager[id(code), frame.f_lasti, prim] = spot
+            self._calls.setdefault((id(code), spot.offset), []).append(spot)
         count = spot.count = spot.count + 1
         if not count & spot.mask:
-            self._look(spot, operands, results)
+            self._look(spot, operands, results, params)
 
-    def _look(self, spot: EagerSpot, operands: tuple, results: Any) -> None:
+    def _look(self, spot: EagerSpot, operands: tuple, results: Any, params: dict) -> None:
         """Look closely at one application: size, dtype, whether its operands are the same again."""
         now = time.perf_counter()
         result = results[0] if type(results) is tuple and results else results
@@ -162,6 +167,7 @@ class Observation(Observer):
         spot.sampled += 1
         spot.mask = next((mask for least, mask in MASKS if spot.count >= least), 0)
         spot.bytes += size
+        spot.work += size + sum([x._array.nbytes for x in operands if hasattr(x, "_array")])
         if array.dtype == np.float64:
             spot.doubles += 1
         if spot.sampled % spot.stride == 0:
@@ -171,7 +177,7 @@ class Observation(Observer):
                 spot.stride *= 2
         if spot.sampled in JUDGED:
             self.judge(spot)
-        self._compare(spot, operands, size)
+        self._compare(spot, operands, result, params)
         if now >= self._next_memory:
             self.note_memory()
 
@@ -187,23 +193,32 @@ class Observation(Observer):
             self._holders_named += 1
             spot.holder = holder_of(there[0][1])
 
-    def _compare(self, spot: EagerSpot, operands: tuple, size: int) -> None:
-        """Whether the operands are the very tensors of the time before."""
-        before = spot.operands
-        if before is not None and len(before) == len(operands):
-            alike = all([known is value if plain else known() is value
-                         for (plain, known), value in zip(before, operands)])  # fmt: skip
-            if alike:
-                spot.same += 1
-                return
-            spot.changed += 1
-        heavy = size + sum([x._array.nbytes for x in operands if hasattr(x, "_array")]) >= HEAVY
-        if heavy and spot.prim.effect is None and spot.changed < CHANGED:
-            spot.operands = [
-                (False, weakref.ref(x)) if hasattr(x, "_array") else (True, x) for x in operands
-            ]
-        else:
-            spot.operands = None
+    def _compare(self, spot: EagerSpot, operands: tuple, result: Any, params: dict) -> None:
+        """Whether the operands are the very tensors of the time before, the parameters equal.
+
+        So is what another operation of the same call made of the same, such as a transpose.
+        """
+        before, spot.result = spot.operands, weakref.ref(result)
+        fresh = not any([hasattr(x, "_array") and x._array.ndim for x in operands])  # tf.zeros
+        if fresh or spot.changed >= CHANGED or spot.prim.effect is not None:
+            spot.alike, spot.operands = False, None
+            return
+        spot.alike = before is not None and len(before) == len(operands) + 1 and (
+            before[-1] == params and all([
+                known is value or type(known) is weakref.ref and known() is value
+                or self._made_of_the_same(spot, value)
+                for known, value in zip(before, operands)
+            ])
+        )  # fmt: skip
+        spot.same += spot.alike
+        spot.changed += before is not None and not spot.alike
+        kept = [weakref.ref(x) if hasattr(x, "_array") else x for x in operands]
+        spot.operands = [*kept, params]
+
+    def _made_of_the_same(self, spot: EagerSpot, value: Any) -> bool:
+        """Whether the same call made a tensor just now, of what it was made of before."""
+        others = self._calls[id(spot.code), spot.offset]
+        return any([x.alike and x.result() is value for x in others if x is not spot])
 
     # -- values that leave and come
 

@@ -266,3 +266,54 @@ def test_nothing_of_the_program_is_kept_alive():
         gc.collect()
         assert [ref() for ref in held] == [None] * 5
     assert seen.report.codes == []
+
+
+def test_batches_taken_from_one_tensor_are_not_the_same_again():
+    def program():
+        data = tf.random.normal([640, 64])
+        w = tf.Variable(tf.zeros([64, 1]))
+        for _ in range(5):
+            for start in range(0, 640, 32):
+                batch = tf.gather(data, tf.range(start, start + 32))
+                other = data[start : start + 32]
+                error = tf.roll(batch, start, axis=0) @ w - tf.reduce_mean(other)
+                w.assign_sub(0.01 * tf.reduce_mean(error) * tf.ones([64, 1]))
+
+    assert codes(program) == []
+
+
+def test_large_first_values_of_variables_are_no_captured_arrays():
+    table = np.ones((2000, 200), np.float32)
+
+    def program():
+        with tf1.Graph().as_default(), tf1.Session() as session:
+            a = tf1.Variable(table, name="a")
+            b = tf1.get_variable("b", initializer=table * 2.0)
+            c = tf1.get_variable("c", [2000, 200], initializer=tf1.constant_initializer(table + 1))
+            total = tf1.reduce_sum(a + b + c)
+            init = tf1.global_variables_initializer()
+            session.run(init)
+            session.run(total)
+
+    assert codes(program) == []
+
+
+def test_eval_of_what_is_built_on_the_spot():
+    def program():
+        with tf1.Graph().as_default(), tf1.Session():
+            x = tf1.constant(1.0)
+            for step in range(5):
+                (x * float(step)).eval()
+
+    assert codes(program) == ["TW602"]
+
+
+def test_a_new_state_of_zeros_for_each_batch_is_no_waste():
+    def program():
+        w = tf.Variable(tf.random.normal([64, 64]))
+        for _ in range(60):
+            state = tf.zeros([128, 64])
+            for _ in range(3):
+                state = tf.tanh(state @ w + tf.random.normal([128, 64]))
+
+    assert codes(program) == []
