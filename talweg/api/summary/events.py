@@ -13,6 +13,7 @@ import threading
 import time
 import types
 import weakref
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ VERSION = "brain.Event:2"  # of the format of event files
 _numbers = iter(range(2**62))  # tells files of one process apart
 
 
+@cache
 def messages() -> Any:
     """The message classes; ImportError says what to install if they are not there."""
     try:
