@@ -11,7 +11,7 @@ from talweg.doctor.check_gradients import GradientCheck, check
 from talweg.doctor.watch import GradientWatch
 
 
-@export("check_gradients")
+@export("check_gradients", "compat.v1.check_gradients")
 @as_it_is
 def check_gradients(
     f: Callable[..., Any],
@@ -45,7 +45,7 @@ def check_gradients(
     return check(f, args, variables, directions, tolerance, near, seed, float64)
 
 
-@export("watch_gradients")
+@export("watch_gradients", "compat.v1.watch_gradients")
 @as_it_is
 def watch_gradients(variables: Any, every: int = 1) -> GradientWatch:
     """A watch over the gradients of variables, step by step, with a verdict and a picture.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.export import export
+from talweg.api.v1.session import get_default_session
 from talweg.api.v1.whole_calls import as_it_is
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import Tensor
@@ -56,7 +57,7 @@ def disable_check_numerics() -> None:
     checks.disable()
 
 
-@export("explain_numerics")
+@export("explain_numerics", "compat.v1.explain_numerics")
 @as_it_is
 def explain_numerics(
     target: Any,
@@ -69,11 +70,11 @@ def explain_numerics(
     """Where a NaN, an infinity or a zero was made: the operation, the element, the line, the cure.
 
     target: a tensor or nest of these that `tape` recorded (the tape must be persistent, or not used
-    yet); or a tensor of a graph, with `session` and `feed_dict`; or a function of no arguments,
-    which is run, with everything in it, traced or not.  sources: variables or tensors; if the
-    target is finite, the gradients by these are looked at: where NaN or infinity entered them, why
-    they are zero, vanish or explode.  The answer is true unless all is well, prints what is wrong,
-    and has it as fields.
+    yet); or a tensor of a graph, with `session` (the default one if None) and `feed_dict`; or a
+    function of no arguments, which is run, with everything in it, traced or not.  sources:
+    variables or tensors; if the target is finite, the gradients by these are looked at: where NaN
+    or infinity entered them, why they are zero, vanish or explode.  The answer is true unless all
+    is well, prints what is wrong, and has it as fields.
 
     >>> import talweg as tf
     >>> x = tf.constant([1.0, 0.0])
@@ -101,6 +102,7 @@ def explain_numerics(
 
 def _in_session(target: Any, sources: Any, session: Any, feed_dict: Any) -> NumericsExplanation:
     """Tensors of a graph: run, with the operations between them, in a session."""
+    session = session or get_default_session()
     if session is None:
         raise value_error(
             "TW503", "explain_numerics: the target is a tensor of a graph", "session=..."

@@ -19,8 +19,10 @@ import numpy as np
 from talweg.core import dispatch, settings
 from talweg.core.observer import Observer
 from talweg.core.provenance import Derived, Origin, user_origin
+from talweg.eager.structured import Variant
 from talweg.execute.call import quiet
 from talweg.execute.interpret import onlooker
+from talweg.kernels.variants import History, List
 
 
 class Entry:
@@ -42,7 +44,7 @@ class Entry:
         self.forward: Origin | None = None
         self.forward_operands: tuple | None = None
         if type(origin) is Derived:
-            self.rule_of, self.forward = origin.prim, origin.forward
+            self.rule_of, self.forward = origin.prim, origin.forward or origin
 
     def name_of(self, position: int) -> str:
         """What the declaration calls an operand."""
@@ -175,11 +177,23 @@ def element_of(array: Any, index: tuple) -> tuple | None:
     return found if all(i < size for i, size in zip(found, shape)) else None
 
 
+def arrays_in(value: Any) -> list:
+    """An operand, or what a list or a history has in it."""
+    value = value.value if type(value) is Variant else value
+    if type(value) is List:
+        return [part for element in value.values() for part in arrays_in(element)]
+    if type(value) is History:
+        return [part for inner in value.values.values() for part in arrays_in(inner)]
+    return [value]
+
+
 def worse_operand(entry: Entry, array: Any, index: tuple) -> tuple | None:
     """(operand, element, position) from which a bad element came; None if it was made here."""
     value = np.asarray(array)[index]
     found: list = []
-    for position, operand in enumerate(entry.operands):
+    pairs = [(position, part) for position, operand in enumerate(entry.operands)
+             for part in arrays_in(operand)]  # fmt: skip
+    for position, operand in pairs:
         if not has_bad(operand):
             continue
         place = element_of(operand, index) if entry.prim.elementwise else None
@@ -250,7 +264,7 @@ def tell_rule(entry: Entry) -> Entry:
     record = dispatch.context.deriving
     if record is not None:
         prim, operands, _, _, origin = record
-        entry.rule_of, entry.forward = prim, origin
+        entry.rule_of, entry.forward = prim, origin or entry.origin
         entry.forward_operands = tuple([content(x) for x in operands])
     return entry
 

@@ -85,9 +85,14 @@ class ForwardAccumulator(dispatch.Recorder):
         tangents = [store.get(id(operand)) for operand in operands]
         if not any(t is not None for t in tangents):
             return
-        recorders = dispatch.context.recorders
-        with dispatch.only(recorders[: recorders.index(self)]):
-            pushed = jvp_of(prim)(tangents, results, operands, params)
+        context = dispatch.context
+        recorders, outer = context.recorders, context.deriving
+        context.deriving = prim, operands, results, params, None
+        try:
+            with dispatch.only(recorders[: recorders.index(self)]):
+                pushed = jvp_of(prim)(tangents, results, operands, params)
+        finally:
+            context.deriving = outer
         if pushed is None:
             return
         pairs = zip(results, pushed) if type(results) is tuple else [(results, pushed)]

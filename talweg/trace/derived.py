@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dims import Atom, Dim, of_atom, same_dims, substitute
 from talweg.graph.contents import element
@@ -98,12 +99,19 @@ class Inner:
         """Tangents of inner nodes, from those of the inputs."""
         known = {id(self.handle(n)): (n, t) for n, t in zip(self.body.inputs, tangents)
                  if t is not None}  # fmt: skip
-        for prim, operands, results, params, _ in self.records():
+        context = dispatch.context
+        outer = context.deriving
+        for record in self.records():
+            prim, operands, results, params, _ = record
             own = [known.get(id(x), (None, None))[1] for x in operands]
             if all(t is None for t in own):
                 continue
             operands, shown, params = view.shown(operands, results, params)
-            pushed = jvp_of(prim)(own, shown, operands, params)
+            context.deriving = record
+            try:
+                pushed = jvp_of(prim)(own, shown, operands, params)
+            finally:
+                context.deriving = outer
             if pushed is None:
                 continue
             pairs = zip(results, pushed) if type(results) is tuple else [(results, pushed)]

@@ -71,6 +71,7 @@ batch_to_space_nd: Any
 bincount: Any
 boolean_mask: Any
 from talweg.api.v1.control import case as case
+from talweg.api.debugging_gradients import check_gradients as check_gradients
 from talweg.api.v1.compositions import clip_by_average_norm as clip_by_average_norm
 from talweg.api.v1.graphs import colocate_with as colocate_with
 from talweg.api.v1.control import cond as cond
@@ -103,6 +104,7 @@ from talweg.api.v1.modes import enable_v2_behavior as enable_v2_behavior
 from talweg.api.v1.modes import enable_v2_tensorshape as enable_v2_tensorshape
 from talweg.api.v1.modes import executing_eagerly_outside_functions as executing_eagerly_outside_functions
 expand_dims: Any
+from talweg.api.debugging_numerics import explain_numerics as explain_numerics
 extract_image_patches: Any
 from talweg.api.v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
 flags: Any
@@ -216,6 +218,7 @@ from talweg.api.v1.variable_scopes import variable_scope as variable_scope
 from talweg.api.v1.variables import variables_initializer as variables_initializer
 from talweg.api.v1.initializers import VarianceScaling as variance_scaling_initializer
 from talweg.api.v1.compositions import verify_tensor_all_finite as verify_tensor_all_finite
+from talweg.api.debugging_gradients import watch_gradients as watch_gradients
 from talweg.api.array.gathering import where_v1 as where
 from talweg.api.v1.control import while_loop as while_loop
 from talweg.api.v1.initializers import Zeros as zeros_initializer

@@ -173,7 +173,57 @@ def test_what_is_hidden_is_said_last():
     assert found.subject == "a value on the way" and found.code == "TW340"
 
 
-def test_second_derivatives_and_jacobians():
+ROOTS = {
+    "map_fn": lambda x: tf.map_fn(tf.sqrt, x),
+    "map_fn in a function": tf.function(lambda x: tf.map_fn(tf.sqrt, x)),
+    "vectorized_map": lambda x: tf.vectorized_map(tf.sqrt, x),
+    "recompute_grad": lambda x: tf.recompute_grad(lambda v: tf.sqrt(v))(x),
+    "scan in a function": tf.function(lambda x: tf.scan(lambda a, b: a + tf.sqrt(b), x)),
+}
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_through_maps_and_lists(name):
+    x = tf.Variable([1.0, 0.0, 4.0])
+    found = tf.explain_numerics(lambda: tf.reduce_sum(ROOTS[name](x * 1.0)), x)
+    assert (found.code, found.operation) == ("TW345", "sqrt")
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_forward_mode(wrap):
+    x = tf.Variable([1.0, 0.0])
+
+    def pushed():
+        with tf.autodiff.ForwardAccumulator(x, tf.ones([2])) as accumulator:
+            y = tf.sqrt(x)  # pushed through
+        return accumulator.jvp(y)
+
+    found = tf.explain_numerics(wrap(pushed))
+    assert (found.code, found.operation, found.direction) == ("TW345", "sqrt", "backward")
+    assert marked(found, "pushed through")
+
+
+def test_jacobians():
+    x = tf.Variable([1.0, 0.0])
+
+    def rows():
+        with tf.GradientTape() as tape:
+            y = tf.sqrt(x)  # of the rows
+        return tape.jacobian(y, x)
+
+    found = tf.explain_numerics(rows)
+    assert found.code == "TW345" and marked(found, "of the rows")
+
+
+def test_the_default_session():
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32)
+        y = tf.math.log(x)
+        with v1.Session():
+            assert v1.explain_numerics(y, feed_dict={x: 0.0}).code == "TW340"
+
+
+def test_second_derivatives():
     x = tf.Variable([1.0, 0.0])
     with tf.GradientTape(persistent=True) as outer:
         with tf.GradientTape() as inner:
