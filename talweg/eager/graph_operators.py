@@ -27,7 +27,6 @@ def partner(graph: Any, own: Node, other: Any) -> Node | None:
     """The node of the other operand; None where the general way is needed."""
     if (
         context.recorders
-        or state.observer is not None
         or graph.controls
         or graph.closed
         or graph.scope
@@ -79,9 +78,13 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
             b.holders += 1
             table.nodes[key] = node
             table.built += 1
+            if state.observer is not None:
+                state.observer.node_asked(node, False)
             return Symbol(node, graph)
         table.merged += 1
         table.asked[node] = table.asked.get(node, 1) + 1
+        if state.observer is not None:
+            state.observer.node_asked(node, True)
         handle = node.handle
         symbol = handle() if handle is not None else None
         return Symbol(node, graph) if symbol is None else symbol
