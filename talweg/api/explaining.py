@@ -47,7 +47,7 @@ def _try_custom_rules(tape: Any, targets: list, sources: list) -> None:
 @operation("absence_as_error")
 def absence_as_error(evidence: Evidence) -> Exception:
     """A ValueError that explains an absent gradient."""
-    return ValueError(f"There is no gradient.\n{explained(evidence)}  [TW301]")
+    return ValueError(explained(evidence).in_an_error())
 
 
 @operation("absence_in_a_line")

@@ -1,7 +1,7 @@
 """Absent gradients of targets that no operation made which the tape saw.
 
-The tape knows that; the text of the program (`absent_source.py`) tells whether it was before, after,
-or while recording was stopped.
+The tape knows that much; the text of the program (`absent_source.py`) tells whether it was before,
+after, or while recording was stopped.
 """
 
 from __future__ import annotations

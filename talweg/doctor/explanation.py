@@ -100,7 +100,15 @@ class Explanation:
         return f"{self.verdict}  [{self.code}]" if self.code else self.verdict
 
     def __str__(self) -> str:
-        parts = [self._title()]
+        return self._told(self._title())
+
+    def in_an_error(self) -> str:
+        """All of it as the message of an error."""
+        title = f"There is no gradient of {self.target} by {self.source}: {self.headline}"
+        return f"{self._told(title)}  [TW301]"
+
+    def _told(self, title: str) -> str:
+        parts = [title]
         parts += [f"  at {_place_text(place)}" + _code_text(place, self.breaking)
                   for place in self.lines[:4]]  # fmt: skip
         if self.path or self.breaking:
@@ -261,7 +269,7 @@ def _where(step: Step, file: str) -> str:
     place = f"line {step.place.line}"
     if step.place.file != file:
         place = f"{os.path.basename(step.place.file)}:{step.place.line}"
-    return f"{place}: {step.code}"
+    return f"{place}: {step.code}" if step.code else place
 
 
 def _step_dict(step: Step) -> dict:
