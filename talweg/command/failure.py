@@ -13,6 +13,7 @@ import traceback
 from types import TracebackType
 from typing import Any
 
+from talweg.api.export import V1
 from talweg.command.names import describe, resolve
 from talweg.command.program import Program
 from talweg.command.uses import Use, read
@@ -131,7 +132,8 @@ def about_missing(error: BaseException, program: Program, first: bool = False) -
     lines = ["", f"talweg: {describe(name)}"]
     if place is not None:
         lines.append(f"  asked for at {place[0]}:{place[1]}")
-    others = [use for use in missing_in(program, first) if resolve(use.name).name != name]
+    plain = name.removeprefix(V1)
+    others = [use for use in missing_in(program, first) if resolve(use.name).name != plain]
     if others:
         lines.append("  also asked for in this program, and not there:")
         lines += [f"    {use.text}  ({use.file}:{use.line})" for use in others[:SHOWN]]

@@ -87,7 +87,7 @@ def plain(name: str) -> Known:
     name = without_v2(name)
     parts = name.split(".") if name else []
     there = tensorflow = True
-    if parts and parts[-1].startswith("__"):  # what every module has
+    if any(part.startswith("__") for part in parts):  # what every module has
         return Known(name, True, True, 2)
     for count in range(1, len(parts) + 1):
         prefix = ".".join(parts[:count])

@@ -52,11 +52,11 @@ class Reading(NamedTuple):
 
     def missing(self, first: bool = False) -> list[Use]:
         """The uses of names that talweg does not have, one for each name and line; `first` if the
-        program is served as one of TensorFlow 1."""
+        program is served as one of TensorFlow 1.  What may be missing does not count."""
         found = {}
         for use in self.uses:
             place = (use.name, use.file, use.line)
-            if not resolve(use.name, first).there:
+            if use.sure and not resolve(use.name, first).there:
                 found.setdefault(place, use)
         return list(found.values())
 
@@ -182,8 +182,10 @@ class Reader(ast.NodeVisitor):
 def questioned(node: ast.AST) -> list[ast.AST]:
     """What a node does only for some versions: both sides of a question about them, and what is
     tried although it may be missing."""
-    parts: list[ast.stmt] = []
-    if isinstance(node, ast.If) and _VERSION.search(ast.unparse(node.test)):
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.IfExp) and _VERSION.search(ast.unparse(node.test)):
+        parts = [node.body, node.orelse]
+    elif isinstance(node, ast.If) and _VERSION.search(ast.unparse(node.test)):
         parts = [*node.body, *node.orelse]
     elif isinstance(node, ast.Try) and any(catches_missing(node, each) for each in node.handlers):
         parts = [*node.body, *node.orelse, *[x for h in node.handlers for x in h.body]]

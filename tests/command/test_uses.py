@@ -80,8 +80,8 @@ tf.function(lambda x: x)
 
 def test_questions_about_versions_decide_nothing(tmp_path):
     path = tmp_path / "program.py"
-    path.write_text(VERSIONS)
-    assert not read(str(path)).first_generation()
+    path.write_text(VERSIONS + "x = tf.no_such(1) if hasattr(tf, 'no_such') else 2\n")
+    assert not read(str(path)).first_generation() and not read(str(path)).missing()
     path.write_text(VERSIONS + "x = tf.placeholder(tf.float32)\n")
     assert [use.text for use in read(str(path)).first_generation()] == ["tf.placeholder"]
     path.write_text("import tensorflow as tf\ntf.random.set_seed(1)\ntf.data.AUTOTUNE\n"
