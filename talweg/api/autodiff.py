@@ -131,7 +131,10 @@ def gradients(
             results = sweep.pull(_seeds(sweep.targets, grad_ys))
         if dispatch.state.observer is not None:
             wanted = mode is not UnconnectedGradients.NONE
-            dispatch.state.observer.gradient_taken(sources, results, wanted)
+            dispatch.state.observer.gradient_taken(
+                sources, results, wanted,
+                lambda source: look_up("explain_gradients")(ys, source, stop_gradients),
+            )  # fmt: skip
         if any([result is None for result in results]) and mode is not UnconnectedGradients.ZERO:
             places = [place for place, result in enumerate(results) if result is None]
             _report_absent(sweep, _as_list(ys), sources, places, mode, _as_list(stop_gradients))

@@ -7,6 +7,7 @@ know.  An observer looks and never changes what it is shown.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -49,5 +50,10 @@ class Observer:
     def session_ran(self, session: Any, program: Any, fed: list, fetched: list) -> None:
         """A session ran a program, was fed arrays and gave values."""
 
-    def gradient_taken(self, sources: list, gradients: list, wanted: bool) -> None:
-        """Gradients by `sources`, None where there is no path; `wanted`: None was asked for."""
+    def gradient_taken(
+        self, sources: list, gradients: list, wanted: bool, explain: Callable[[Any], Any]
+    ) -> None:
+        """Gradients by `sources`, None where there is no path, as `explain` can explain.
+
+        wanted: zeros or an error were asked for in place of None.
+        """

@@ -80,7 +80,10 @@ class Finding:
         for name, text in (("cause", self.cause), ("cost", self.cost), ("cure", self.cure)):
             for number, line in enumerate(text.splitlines()):
                 start = f"  {name + ':' if number == 0 else '':<7}"
-                lines += textwrap.wrap(line, WIDTH, initial_indent=start, subsequent_indent=BLANK)
+                lines += textwrap.wrap(
+                    line, WIDTH, initial_indent=start, subsequent_indent=BLANK,
+                    break_long_words=False, break_on_hyphens=False,
+                )  # fmt: skip
         return "\n".join(lines)
 
     def as_dict(self) -> dict:

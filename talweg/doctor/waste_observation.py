@@ -13,6 +13,7 @@ import os
 import sys
 import time
 import weakref
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -36,6 +37,7 @@ JUDGED = frozenset(
 )  # samples after which it is seen what is alive
 ALIVE = 0.9  # share of results alive from which they count as kept
 CALLS = 2.5  # what a public function costs, in calls of a primitive
+EXPLAINED = 8  # gradients that are None
 NAMED = 4  # holders that are looked for, since that is slow
 
 
@@ -96,6 +98,7 @@ class SeenVariable:
         self.read = self.valued = False
         self.replaced = False  # gone while its line went on making variables
         self.written = self.asked = self.reached = 0
+        self.why = ""  # why its gradient was None, in a line
 
 
 class SeenFunction:
@@ -129,7 +132,7 @@ class Observation(Observer):
         self.calls = self.gradients = self.steps = 0
         self.memory: list[tuple] = []
         self._next_memory = 0.0
-        self.looks = self._holders_named = 0
+        self.looks = self._holders_named = self._explained = 0
         self._values: Any = weakref.WeakKeyDictionary()  # session -> variables with a value
         self.note_memory()
 
@@ -287,8 +290,10 @@ class Observation(Observer):
             seen.written += 1
             seen.read |= adding
 
-    def gradient_taken(self, sources: list, gradients: list, wanted: bool) -> None:
-        """Which variables the target depends on."""
+    def gradient_taken(
+        self, sources: list, gradients: list, wanted: bool, explain: Callable[[Any], Any]
+    ) -> None:
+        """Which variables the target depends on, and why not."""
         self.gradients += 1
         self.steps += 1
         if wanted:
@@ -298,6 +303,10 @@ class Observation(Observer):
             if seen is not None and seen.ref() is source:
                 seen.asked += 1
                 seen.reached += gradient is not None
+                if gradient is None and not seen.why and self._explained < EXPLAINED:
+                    self._explained += 1
+                    with dispatch.observed_by(None):
+                        seen.why = explain(source).in_a_line()
 
     # -- functions
 

@@ -130,14 +130,19 @@ def _never_read(silent: list[SeenVariable]) -> Finding:
 def _never_reached(apart: list[SeenVariable]) -> Finding:
     """TW612."""
     count = sum(v.asked for v in apart)
+    why = "".join(dict.fromkeys(f"\n{v.why}" for v in apart[:3] if v.why))
     return Finding(
         "TW612",
         f"never reached by the loss: {_names(apart)}",
         "There was no path from the loss to the variable whenever gradients were taken "
-        f"({count:,} of them), so they were None.",
+        f"({count:,} of them), so they were None." + why,
         places_of([v.spot for v in apart if v.spot is not None]),
         len(apart),
         "The variable does not train.",
-        "tape.explain(loss, variable) says where the path breaks. Use the variable in the loss, or "
-        "make it trainable=False and leave it out of the list.",
+        (
+            "Mend the path there"
+            if why
+            else "tape.explain(loss, variable) says where the path breaks"
+        )
+        + "; if it is not meant to train, make it trainable=False and leave it out of the list.",
     )

@@ -244,7 +244,9 @@ class GradientTape(dispatch.Recorder):
         results = self._sweep(targets, seeds, flat_sources)
         if dispatch.state.observer is not None:
             wanted = mode is not UnconnectedGradients.NONE
-            dispatch.state.observer.gradient_taken(flat_sources, results, wanted)
+            dispatch.state.observer.gradient_taken(
+                flat_sources, results, wanted, lambda source: self.explain(target, source)
+            )
         absent = any([g is None for g in results])
         if absent:
             results = [

@@ -223,6 +223,18 @@ def test_variables_of_a_graph_that_the_loss_does_not_reach():
     assert "v:0" in report.findings[0].title
 
 
+def test_a_gradient_that_is_none_is_explained_in_the_finding():
+    def program():
+        w, v = tf.Variable(1.4, name="w"), tf.Variable(2.0, name="v")
+        with tf.GradientTape() as tape:
+            loss = tf.round(w) * v
+        return tape.gradient(loss, [w, v])
+
+    report = examine(program)
+    assert report.codes == ["TW612"], str(report)
+    assert "tf.round(w)" in report.findings[0].cause and "TW324" in report.findings[0].cause
+
+
 def test_what_has_a_name_in_a_graph_may_be_run_by_it():
     def program():
         with tf1.Graph().as_default() as graph, tf1.Session() as session:
