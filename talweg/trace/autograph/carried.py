@@ -22,15 +22,20 @@ from talweg.trace import control
 from talweg.trace.autograph.forms import FixedForm, LeafForm, NestForm
 from talweg.trace.autograph.merging import aval_of, zeros_like
 from talweg.trace.autograph.values import can_be_tensor, condition_of, is_missing
+from talweg.trace.autograph.outlined import called_with
 from talweg.trace.bodies import BodyGraph, apply_loop
 
 
 class Loop:
     """The names a loop assigns, how they are read and written, and what it says of itself."""
 
-    def __init__(self, get_state: Any, set_state: Any, names: tuple[str, ...], options: dict):
+    def __init__(
+        self, get_state: Any, set_state: Any, names: tuple[str, ...], options: dict,
+        take: Callable[[], Any] | None = None,
+    ):  # fmt: skip
         self.get_state, self.set_state = get_state, set_state
         self.names, self.options = names, options
+        self.take = take  # what gives an iteration its element; then the rest of it is a call
 
 
 class Leaf:
@@ -44,7 +49,7 @@ class Leaf:
 class Carried:
     """The variables of one loop."""
 
-    def __init__(self, loop: Loop, body: Callable[[], Any]):
+    def __init__(self, loop: Loop, body: Callable[..., Any]):
         self.loop = loop
         self.initial = loop.get_state()
         self.leaves: list[Leaf] = []
@@ -59,16 +64,18 @@ class Carried:
 
     # -- before the loop
 
-    def _guess(self, body: Callable[[], Any]) -> None:
+    def _guess(self, body: Callable[..., Any]) -> None:
         """The forms of names that have no value yet: what one iteration makes of them."""
         graph, found = BodyGraph("first_iteration"), []
         inputs = [graph.add_input(leaf.aval) for leaf in self.leaves]
+
+        take = self.loop.take
 
         def attempt() -> list:
             values = [before if form is None else form.made_of(inputs)
                       for before, form in zip(self.initial, self.forms)]  # fmt: skip
             self.loop.set_state(tuple(values))
-            body()
+            body(*([] if take is None else [take()]))
             found.append(self.loop.get_state())
             return []
 
@@ -119,7 +126,7 @@ class Carried:
 
     # -- the loop
 
-    def trace(self, test: Callable[[], Any], body: Callable[[], Any]) -> None:
+    def trace(self, test: Callable[[], Any], body: Callable[..., Any]) -> None:
         """Trace test and body; afterwards the names have their values after the loop."""
         ends_when: list = [None]
         finals: list = []
@@ -132,9 +139,9 @@ class Carried:
             ends_when[0] = _negated_place(found, tensors) if here else None
             return found
 
-        def step(tensors: list) -> list:
+        def step(tensors: list, *element: Any) -> list:
             self._set(tensors)
-            body()
+            body(*element)
             values = self.loop.get_state()
             finals[:] = values
             found: list = [None] * len(self.leaves)
@@ -143,6 +150,10 @@ class Carried:
                     found[place] = tensor
             return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, found)]
 
+        take = self.loop.take
+        if take is not None:
+            iteration = step
+            step = lambda tensors: called_with(iteration, tensors, take())  # noqa: E731
         try:
             first = [leaf.first for leaf in self.leaves]
             avals = [leaf.aval for leaf in self.leaves]

@@ -92,12 +92,12 @@ def _while_more(
 ) -> None:
     """A loop of the graph over a dataset: as long as it has elements, which it is asked for."""
     more, take = source.traced_steps()
-    loop = Loop(get_state, set_state, names, opts)
     test = more if extra_test is None else lambda: and_(extra_test, more)
     limit = opts.get("maximum_iterations")
     if limit is None:
-        run(loop, test, lambda: body(take()))
+        run(Loop(get_state, set_state, names, opts, take), test, body)
         return
+    loop = Loop(get_state, set_state, names, opts)
     _counted(loop, as_count(limit), test, lambda place: body(take()))
 
 
@@ -125,7 +125,7 @@ def _counted(loop: Loop, length: Any, test: Thunk | None, body: Callable[[Any], 
     run(counted, within if test is None else lambda: and_(within, test), step)
 
 
-def run(loop: Loop, test: Thunk, body: Thunk, peeled: bool = False) -> None:
+def run(loop: Loop, test: Thunk, body: Callable[..., Any], peeled: bool = False) -> None:
     """Trace a loop of the graph.
 
     A name that is None before the loop and a tensor after one iteration is None in the first
@@ -142,12 +142,12 @@ def run(loop: Loop, test: Thunk, body: Thunk, peeled: bool = False) -> None:
         run(loop, test, body, peeled)
 
 
-def _run(loop: Loop, test: Thunk, body: Thunk, peeled: bool) -> None:
+def _run(loop: Loop, test: Thunk, body: Callable[..., Any], peeled: bool) -> None:
     carried = Carried(loop, body)
     if carried.first_is_different and not peeled:
 
         def first_and_rest() -> None:
-            body()
+            body(*([] if loop.take is None else [loop.take()]))
             run(loop, test, body, peeled=True)
 
         staged_if(
