@@ -16,6 +16,7 @@ from talweg.api.nn.pooling import avg_pool3d as avg_pool3d
 from talweg.api.nn.normalization import batch_norm_with_global_normalization as batch_norm_with_global_normalization
 from talweg.api.nn.normalization import batch_normalization as batch_normalization
 from talweg.api.nn.normalization import bias_add as bias_add
+from talweg.api.nn.sampled import compute_accidental_hits as compute_accidental_hits
 from talweg.api.nn.loss import compute_average_loss as compute_average_loss
 from talweg.api.nn.convolution import conv1d as conv1d
 from talweg.api.nn.transposed import conv1d_transpose as conv1d_transpose
@@ -60,11 +61,13 @@ from talweg.api.nn.pooling import max_pool2d as max_pool2d
 from talweg.api.nn.pooling import max_pool3d as max_pool3d
 from talweg.api.nn.pooling import max_pool_with_argmax as max_pool_with_argmax
 from talweg.api.nn.normalization import moments as moments
+from talweg.api.nn.sampled import nce_loss as nce_loss
 from talweg.api.nn.normalization import normalize_moments as normalize_moments
 from talweg.api.nn.pooling import pool as pool
 from talweg.api.nn.activation import relu as relu
 from talweg.api.nn.activation import relu6 as relu6
 from talweg.api.nn.embedding_sparse import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from talweg.api.nn.sampled import sampled_softmax_loss as sampled_softmax_loss
 from talweg.api.nn.loss import scale_regularization_loss as scale_regularization_loss
 from talweg.api.nn.activation import selu as selu
 from talweg.api.nn.convolution import separable_conv2d as separable_conv2d

@@ -9,6 +9,7 @@ avg_pool: Any
 avg_pool2d: Any
 batch_norm_with_global_normalization: Any
 from talweg.api.v1.rnn.dynamic import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
+from talweg.api.nn.sampled import compute_accidental_hits as compute_accidental_hits
 conv1d: Any
 conv2d: Any
 conv2d_backprop_filter: Any
@@ -39,10 +40,12 @@ from talweg.api.random.candidates import log_uniform_candidate_sampler as log_un
 max_pool: Any
 max_pool_with_argmax: Any
 moments: Any
+from talweg.api.nn.sampled import nce_loss_v1 as nce_loss
 pool: Any
 from talweg.api.v1.rnn.dynamic import raw_rnn as raw_rnn
 from talweg.api.v1.compositions import relu_layer as relu_layer
 safe_embedding_lookup_sparse: Any
+from talweg.api.nn.sampled import sampled_softmax_loss_v1 as sampled_softmax_loss
 separable_conv2d: Any
 sigmoid_cross_entropy_with_logits: Any
 softmax: Any
