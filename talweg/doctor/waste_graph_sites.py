@@ -22,6 +22,7 @@ TRIVIAL = frozenset(("read_variable", "item", "after"))
 # What public functions are called through.
 AUTOGRAPH = f"{os.sep}malt{os.sep}"  # the library whose converted code calls the user's functions
 BETWEEN = ("talweg/api/export.py", "talweg/trace/whole.py", "talweg/trace/autograph/")
+PAST = 1000  # graphs that are gone, and sessions, that are kept in mind
 PROGRAMS = 64  # of one session that are remembered, so that each is gone through once
 
 
@@ -114,7 +115,7 @@ class GraphWatch:
         else:
             before = self.records.get(id(table))
             if before is not None:
-                self.past.append(before)
+                self.past = [*self.past[1 - PAST :], before]
             record = self.records[id(table)] = GraphRecord(table)
         self._kinds[id(table)] = weakref.ref(table), record
         return record
@@ -235,7 +236,7 @@ class GraphWatch:
     def session_made(self, session: Any, spot: Spot | None) -> None:
         """A session was opened."""
         self._sessions[session] = known = SeenSession(session, spot)
-        self.sessions.append(known)
+        self.sessions = [*self.sessions[1 - PAST :], known]
 
     def _arguments(self, frames: list[FrameType]) -> None:
         """Which nodes were asked for inside the arguments of the run."""

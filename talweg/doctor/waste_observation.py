@@ -37,6 +37,7 @@ JUDGED = frozenset(
 )  # samples after which it is seen what is alive
 ALIVE = 0.9  # share of results alive from which they count as kept
 CALLS = 2.5  # what a public function costs, in calls of a primitive
+MANY = 10_000  # variables that are gone, functions, traces of one: more are not kept in mind
 EXPLAINED = 8  # gradients that are None
 NAMED = 4  # holders that are looked for, since that is slow
 
@@ -258,7 +259,7 @@ class Observation(Observer):
     def variable_made(self, variable: Any) -> None:
         """Keep what is known of it."""
         before = self.variables.get(id(variable))
-        if before is not None:
+        if before is not None and len(self.gone) < MANY:
             self.gone.append(before)
         frames = user_frames(sys._getframe(2), self.inner, 1)
         spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
@@ -318,7 +319,8 @@ class Observation(Observer):
 
     def _keep_function(self, function: Any, spot: Spot | None) -> SeenFunction:
         seen = self._functions[id(function)] = SeenFunction(function, spot)
-        self.functions.append(seen)
+        if len(self.functions) < MANY:
+            self.functions.append(seen)
         return seen
 
     def function_traced(self, function: Any, concrete: Any, reason: str | None) -> None:
@@ -328,7 +330,8 @@ class Observation(Observer):
             seen = self._keep_function(function, None)
         frames = user_frames(sys._getframe(2), self.inner, 1)
         spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
-        seen.traces.append((reason, spot, concrete.graph.table.built))
+        if len(seen.traces) < MANY:
+            seen.traces.append((reason, spot, concrete.graph.table.built))
 
     def function_called(self, concrete: Any) -> None:
         """A step of the program."""

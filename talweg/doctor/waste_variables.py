@@ -129,7 +129,7 @@ def _never_read(silent: list[SeenVariable]) -> Finding:
 
 def _never_reached(apart: list[SeenVariable]) -> Finding:
     """TW612."""
-    count = sum(v.asked for v in apart)
+    count = max(v.asked for v in apart)
     why = "".join(dict.fromkeys(f"\n{v.why}" for v in apart[:3] if v.why))
     return Finding(
         "TW612",
