@@ -53,7 +53,9 @@ def explained_break(case: Case, first: Break, others: list[Break], onward: dict)
     breaking = step_in(case, flow_at, at, "break")
     kind, code, verdict, remedy = _cause(at, called_in(at.operation[0].name, breaking.code))
     lines = [breaking.place, *[step.place for step in outer]]
-    notes = tuple(f"{_called(other)} breaks another path, {_where(other)}" for other in others[:3])
+    said = [f"{_called(other)} breaks another path, {_where(other)}" for other in others]
+    own = f"{_called(at)} breaks another path, {_where(at)}"
+    notes = tuple(dict.fromkeys(note for note in said if note != own))[:3]
     return case.answer(
         kind, code, verdict, remedy, path=tuple(path), breaking=breaking, beyond=beyond,
         lines=list(dict.fromkeys(lines)), notes=notes,

@@ -8,6 +8,7 @@ beside what the tape has seen, and nothing is found where the source is not at h
 from __future__ import annotations
 
 import ast
+import builtins
 import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -251,13 +252,15 @@ class Program:
         return None
 
     def _called(self, call: ast.Call, visited: set) -> Iterator[Any]:
-        """The functions of this file that a call may be of, each once."""
+        """The functions of this file that a call may be of, each once; methods for an object."""
         name = dotted(call.func).split(".")[-1]
-        for node in ast.walk(self.tree) if name and self.tree else ():
-            same = isinstance(node, ast.FunctionDef) and node.name in (name, "call", "__call__")
-            if same and (node.name == name or "model" in name) and node not in visited:
-                visited.add(node)
-                yield node
+        functions = [node for node in (ast.walk(self.tree) if name and self.tree else ())
+                     if isinstance(node, ast.FunctionDef) and node not in visited]  # fmt: skip
+        found = [node for node in functions if node.name == name]
+        if not found and isinstance(call.func, ast.Name) and name not in dir(builtins):
+            found = [node for node in functions if node.name in ("call", "__call__")]
+        visited.update(found)
+        yield from found
 
 
 def same(written: str, name: str) -> bool:
@@ -319,7 +322,7 @@ def _with_parents(root: ast.AST) -> Iterator[tuple[ast.AST, tuple]]:
 
 def _is_use(node: ast.AST, name: str, around: tuple) -> bool:
     """Whether a node takes the value of a name, and not only its shape or dtype."""
-    if not isinstance(getattr(node, "ctx", None), ast.Load) or dotted(node) != name:
+    if not isinstance(getattr(node, "ctx", None), ast.Load) or not same(dotted(node), name):
         return False
     parent = around[-1] if around else None
     return not (isinstance(parent, ast.Attribute)

@@ -210,10 +210,11 @@ def earlier_value(case: Case) -> Explanation | None:
 def not_reached(case: Case) -> Explanation | None:
     """The lines that use the source were not run, or run while recording was stopped."""
     program, block = case.program, case.block
-    names = case.words.source_names or []
-    if program is None or block is None or not names or _used(case):
+    scene = case.evidence.scene
+    if program is None or block is None or scene is None or _used(case):
         return None
-    mentions = program.mentions(names[0], *block)
+    names = [*scene.source_names, *[f"self.{name}" for name in scene.attributes]]
+    mentions = next(filter(None, (program.mentions(name, *block) for name in names)), [])
     pauses = program.blocks_inside(*block, "stop_recording")
     for mention in mentions:
         if any(start <= mention.line <= end for start, end in pauses):
@@ -280,7 +281,7 @@ def never_used(case: Case) -> Explanation:
         return case.answer(
             "never used", "TW314",
             f"line {mentioned.line} names {case.words.source}, but nothing was computed from its "
-            "value there: only its shape or dtype was used, or nothing",
+            "value there: its shape or dtype was used, a number that was read from it, or nothing",
             f"compute {case.words.target} from the value of {case.words.source}",
             lines=[mentioned],
         )  # fmt: skip

@@ -121,6 +121,8 @@ class Variable(ScatterUpdates, Trackable):
         self._handle: Any = None
         if dispatch.state.observer is not None:
             dispatch.state.observer.variable_made(self)
+        if base is None and dispatch.state.busy:
+            self._note_write(tensor)
 
     # -- what it is
 

@@ -57,7 +57,8 @@ class Scene:
     offset: int
     target_names: list[str] = field(default_factory=list)
     source_names: list[str] = field(default_factory=list)
-    holders: list[str] = field(default_factory=list)  # of objects that the source is a part of
+    holders: list[str] = field(default_factory=list)  # objects that the source is a part of
+    attributes: list[str] = field(default_factory=list)  # what it is called in there
 
     @classmethod
     def of(
@@ -83,8 +84,13 @@ class Scene:
         """This scene, with the names of the objects in the frame that the source is a part of."""
         for space in (frame.f_locals, frame.f_globals):
             for name, value in list(space.items()):
-                if name[:1] != "_" and value is not source and holds(value, source):
+                if name[:1] == "_" or value is source:
+                    continue
+                attribute = attribute_in(value, source)
+                if attribute is not None:
                     self.holders.append(name)
+                    if attribute and attribute not in self.attributes:
+                        self.attributes.append(attribute)
         return self
 
 
@@ -104,23 +110,24 @@ def own_names(frame: FrameType, names: list[str]) -> list[str]:
     return [name for name in names if name not in arguments]
 
 
-def holds(value: Any, part: Any, limit: int = 300) -> bool:
-    """Whether an object of the user's (a model, a list, ...) has `part` somewhere inside."""
-    pending, seen = [value], set()
+def attribute_in(value: Any, part: Any, limit: int = 300) -> str | None:
+    """What `part` is called in an object of the user's (a model, a list, ...) that it is inside of:
+    an attribute's name, "" in lists and dictionaries; None where it is not inside."""
+    pending, seen = [("", value)], set()
     while pending and len(seen) < limit:
-        own = pending.pop()
+        name, own = pending.pop()
         if own is part:
-            return True
+            return name
         if id(own) in seen or isinstance(own, (type, ModuleType)):
             continue
         seen.add(id(own))
         if isinstance(own, (list, tuple)):
-            pending += own[:limit]
+            pending += [(name, each) for each in own[:limit]]
         elif isinstance(own, dict):
-            pending += list(own.values())[:limit]
+            pending += [(name, each) for each in list(own.values())[:limit]]
         elif type(getattr(own, "__dict__", None)) is dict and not callable_only(own):
-            pending += own.__dict__.values()
-    return False
+            pending += own.__dict__.items()
+    return None
 
 
 def callable_only(value: Any) -> bool:

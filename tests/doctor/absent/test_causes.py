@@ -733,3 +733,47 @@ def test_a_hundred_sources_print_one_cause():
         loss = tf.round(total)
     text = str(tape.explain(loss, variables))
     assert text.count("TW324") == 2 and "and 87 more" in text and len(text) < 2000
+
+
+class Network(tf.Module):
+    def __init__(self):
+        self.kernel = tf.Variable(tf.ones([2, 2]), name="kernel")
+        self.scale = tf.Variable(1.0, name="scale")
+        self.scaled = False
+
+    def __call__(self, x):
+        x = tf.tanh(x @ self.kernel)
+        if self.scaled:
+            x = x * self.scale  # HERE
+        return x
+
+
+def test_a_branch_not_taken_inside_a_model():
+    network = Network()
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(network(tf.ones([1, 2])))
+    gradients = tape.gradient(loss, network.trainable_variables)
+    assert [gradient is None for gradient in gradients] == [False, True]
+    for variable, gradient in zip(network.trainable_variables, gradients):
+        if gradient is None:
+            check(tape.explain(loss, variable), "TW332")
+
+
+def test_a_variable_made_of_a_tensor_inside_the_tape():
+    w = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        state = tf.Variable(w * 2.0, name="state")  # HERE
+        y = tf.reduce_sum(state * state)
+    assert tape.gradient(y, w) is None
+    check(tape.explain(y, w), "TW328")
+
+
+def test_one_line_in_a_loop_is_named_once():
+    w = tf.Variable(1.2)
+    with tf.GradientTape() as tape:
+        parts = [tf.round(w) * float(n) for n in range(3)]  # HERE
+        y = tf.add_n(parts)
+    assert tape.gradient(y, w) is None
+    found = tape.explain(y, w)
+    check(found, "TW324")
+    assert found.notes == ()
