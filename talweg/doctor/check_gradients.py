@@ -35,6 +35,7 @@ from talweg.doctor.check_gradients_switches import (
     what_switches,
 )
 from talweg.doctor.findings import Place
+from talweg.doctor.nonfinite import has_bad
 from talweg.eager.custom import CustomRule
 
 EACH = 400  # elements up to which every one is compared
@@ -46,6 +47,7 @@ TEXT = {
     "kink": "the function has a kink at this point",
     "random": "the function gives other values each time",
     "absent": "there is no gradient, though the function changes",
+    "not finite": "the function or its gradient is not finite at this point",
 }
 SYMMETRIC = "checked along changes that leave the symmetric argument symmetric"
 MEET = (
@@ -53,7 +55,7 @@ MEET = (
     "with a smooth weight such as tf.sigmoid"
 )
 CODES = {"wrong": "TW360", "jump": "TW361", "kink": "TW362", "modes": "TW363", "random": "TW364",
-         "absent": "TW365"}  # fmt: skip
+         "absent": "TW365", "not finite": "TW369"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ class Element:
 class GradientCheck:
     """What a check found; true if the gradient is right and nothing jumps near by.
 
-    verdict: right, wrong, modes (forward and reverse mode differ), jump, kink, random, absent.
+    verdict: right, wrong, modes (forward and reverse mode differ), jump, kink, random, absent, not
+    finite.
     error: the largest relative error.   worst: the worst element of a wrong gradient.
     comparisons: along each direction.   switches: jumps near by, the nearest first.
     dtype: in which everything was computed.   place: the line to look at.   note: what was special.
@@ -203,7 +206,7 @@ class _Check:
         self.scale = scale_of(problem.start)
         self.step = self.scale * (1e-2 if double else 2e-1)
         self.dtype = "float64" if double else "the dtypes given"
-        self.first = problem.at(problem.start)
+        self.first = problem.results()
         one = len(self.first) == 1 and self.first[0].size == 1
         self.single = one and self.first[0].dtype.kind == "f"
         self.weights = [np.ones(y.shape) for y in self.first] if self.single else \
@@ -220,6 +223,13 @@ class _Check:
                 cure="fix what is random: tf.random.stateless_* with a seed, training=False",
             )  # fmt: skip
         gradients = self.problem.reverse(self.weights)
+        if any(map(has_bad, [*self.first, *gradients])):
+            what = "value" if any(map(has_bad, self.first)) else "gradient"
+            return GradientCheck(
+                "not finite", float("inf"), (), self.dtype,
+                cause=f"the {what} is NaN or infinite at this point",
+                cure="tf.explain_numerics(lambda: f(...), sources) says which operation made it",
+            )  # fmt: skip
         comparisons = self._along(self.lines, gradients)
         worst = max((max(c.error(c.reverse), c.error(c.forward)) for c in comparisons), default=0.0)
         if self._agree(comparisons):

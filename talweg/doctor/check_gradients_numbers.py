@@ -94,6 +94,16 @@ class Problem:
         with dispatch.eagerly(), dispatch.only(()):
             return [np.asarray(y._array) for y in self._call(leaves)]
 
+    def results(self) -> list:
+        """The results at the point; ValueError if there are no floats among them."""
+        found = self.at(self.start)
+        if not found:
+            raise value_error(
+                "TW303", "check_gradients: the function gives nothing that has a derivative",
+                "tensors of floats or complex numbers",
+            )  # fmt: skip
+        return found
+
     def restore(self) -> None:
         """Give the variables their values back."""
         for variable, array in zip(self.variables, self.start[len(self.places) :]):

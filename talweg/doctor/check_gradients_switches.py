@@ -59,16 +59,20 @@ def at_the_point(problem: Problem, g: Callable[[float], float], step: float) -> 
     size = max(abs(here), 1.0)
     noise = 50 * problem.precision * size
     left, right = g(-step) - here, g(step) - here
-    small_left, small_right = g(-step / 64) - here, g(step / 64) - here
+    tiny = step / (2.0**24 if problem.precision < 1e-12 else 2.0**12)
+    small_left, small_right = g(-tiny) - here, g(tiny) - here
+    if not np.isfinite([left, right, small_left, small_right]).all():
+        return None
     for one, small in ((right, small_right), (left, small_left)):
         if abs(small) > max(noise, 0.5 * abs(one)) and abs(small) > 1e-9 * size:
             low, high = (here, here + small) if one is right else (here + small, here)
             return Switch("jump", 0.0, abs(small), low, high)
     slopes = -left / step, right / step
     gap = abs(slopes[1] - slopes[0])
-    closer = abs(small_right + small_left) / (step / 64)
+    near = step / 64
+    closer = abs(g(near) - here + g(-near) - here) / near
     usual = max(abs(slopes[0]), abs(slopes[1]))
-    if gap > max(1e-2 * usual, noise / step) and closer > 0.5 * gap:
+    if gap > max(1e-2 * usual, noise / step) and 2.0 * gap > closer > 0.5 * gap:
         return Switch("kink", 0.0, gap, *slopes)
     return None
 

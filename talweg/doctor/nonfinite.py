@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core import dispatch, settings
+from talweg.core.declare import ELEMENTWISE
 from talweg.core.observer import Observer
 from talweg.core.provenance import Derived, Origin, user_origin
 from talweg.eager.structured import Variant
@@ -45,6 +46,12 @@ class Entry:
         self.forward_operands: tuple | None = None
         if type(origin) is Derived:
             self.rule_of, self.forward = origin.prim, origin.forward or origin
+
+    @property
+    def by_element(self) -> bool:
+        """Whether each element of the result is made of the elements in its place."""
+        prim = self.prim
+        return prim.elementwise or getattr(prim, "batch", None) == ELEMENTWISE
 
     def name_of(self, position: int) -> str:
         """What the declaration calls an operand."""
@@ -196,8 +203,8 @@ def worse_operand(entry: Entry, array: Any, index: tuple) -> tuple | None:
     for position, operand in pairs:
         if not has_bad(operand):
             continue
-        place = element_of(operand, index) if entry.prim.elementwise else None
-        if entry.prim.elementwise:
+        place = element_of(operand, index) if entry.by_element else None
+        if entry.by_element:
             if place is None or np.isfinite(np.asarray(operand)[place]):
                 continue
         else:

@@ -19,6 +19,7 @@ from talweg.doctor.nonfinite import Entry, Ledger, Link, element_of, has_bad, is
 from talweg.eager.custom import CustomRule
 
 CONDITION = re.compile(r"(\|?)(\w)(\|?) = (.+)")
+OF_MATRICES = "a small multiple of the identity added: x + 1e-6 * tf.eye(n)"
 SMALL = 1e-6  # so near a singular point counts as having hit it, for derivatives
 
 
@@ -96,7 +97,7 @@ def from_outside(link: Link) -> Cause:
 def in_the_program(entry: Entry, link: Link) -> Cause:
     """An operation of the program itself."""
     prim, value = entry.prim, link.value
-    values = values_at(prim, entry.operands, link.index) if prim.elementwise else {}
+    values = values_at(prim, entry.operands, link.index) if entry.by_element else {}
     shown = ", ".join(f"{name} = {value}" for name, value in values.items() if value is not None)
     if prim.elementwise and prim.singular and hits(prim.singular, values):
         text = f"{prim.name} is not finite where {prim.singular}, and here {shown}"
@@ -109,10 +110,10 @@ def in_the_program(entry: Entry, link: Link) -> Cause:
     if np.isnan(value):
         where = f" ({prim.singular})" if prim.singular and not prim.elementwise else ""
         text = f"{prim.name} has no finite answer for {shown or 'these operands'}{where}"
-        return Cause("TW341", text, prim.avoid)
+        return Cause("TW341", text, prim.avoid or (OF_MATRICES if prim.singular else ""))
     if prim.singular and not prim.elementwise and not _is_too_large(entry):
         text = f"{prim.name} is not finite for: {prim.singular}"
-        return Cause("TW340", text, prim.avoid or "add a small multiple of the identity")
+        return Cause("TW340", text, prim.avoid or OF_MATRICES)
     return _overflow(entry, shown)
 
 
@@ -286,7 +287,7 @@ def shown_operands(entry: Entry, link: Link) -> list[tuple]:
             else None  # fmt: skip
         if array is None or array.dtype.kind not in "biufcV" or array.dtype.names:
             continue
-        place = element_of(array, link.index) if entry.prim.elementwise else None
+        place = element_of(array, link.index) if entry.by_element else None
         element = None if place is None else array[place][()]
         smallest, largest = range_of(array)
         rows.append((entry.name_of(position), element, smallest, largest, array.shape,

@@ -117,6 +117,8 @@ def explain_tape(target: Any, sources: Any, tape: GradientTape) -> NumericsExpla
     first = tape._target(structure.flatten(target)[0])
     pairs = [(part, name) for parts, name in zip(arrays, names) for part in parts]
     missing = [name for parts, name in zip(arrays, names) if not parts]
+    if not pairs:
+        return without_path(NumericsExplanation("finite", "the target"), missing)
     kept = [leaf for parts, leaf in zip(arrays, flat) for _ in parts]
     whole = partial(tape._sweep, [first], [ones_of(first)], kept)
     found = of_gradients(

@@ -8,6 +8,7 @@ step, compiled or not.  Nothing is changed by it.
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -309,9 +310,11 @@ class _Taken:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.before, name)
 
-    def gradient_taken(self, sources: list, gradients: list, wanted: bool) -> None:
+    def gradient_taken(
+        self, sources: list, gradients: list, wanted: bool, explain: Callable[[Any], Any]
+    ) -> None:
         """Gradients by `sources`."""
-        self.before.gradient_taken(sources, gradients, wanted)
+        self.before.gradient_taken(sources, gradients, wanted, explain)
         pairs = [(v, g) for v, g in zip(sources, gradients)
                  if id(getattr(v, "handle", None)) in self.watch._places]  # fmt: skip
         base = dispatch.context.base

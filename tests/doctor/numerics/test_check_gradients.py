@@ -142,7 +142,14 @@ def test_variables_come_back_after_an_error():
     assert w.numpy() == [1.0]
 
 
+def test_near_a_singular_point_is_no_jump():
+    assert tf.check_gradients(tf.math.log, [[1.0, 1e-9]])
+    assert tf.check_gradients(lambda x: tf.math.log(x), [[1.0, -2.0]]).verdict == "not finite"
+
+
 def test_nothing_to_check():
+    with pytest.raises(ValueError, match=r"gives nothing that has a derivative"):
+        tf.check_gradients(tf.argmax, [[1.0, 2.0]])
     with pytest.raises(ValueError, match=r"nothing to differentiate by"):
         tf.check_gradients(lambda n: n, [tf.constant(1)])
 

@@ -152,6 +152,22 @@ def test_kinds_of_targets_and_sources():
     assert found.finding.title == "the gradient of source 0: finite"
 
 
+def test_sources_the_tape_does_not_know():
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = x * 2.0
+    found = tf.explain_numerics(y, tf.constant(1.0), tape)
+    assert not found and found.sources[0].norm is None
+
+
+def test_matrices():
+    found = tf.explain_numerics(lambda: tf.linalg.cholesky([[1.0, 2.0], [2.0, 1.0]]))
+    assert found.code == "TW341" and "not positive definite" in found.cause
+    assert "tf.eye" in found.cure
+    large = tf.fill([2, 2], 1e30)
+    assert tf.explain_numerics(lambda: tf.matmul(large, large)).code == "TW342"
+
+
 def test_what_cannot_be_explained():
     with pytest.raises(TypeError, match=r"(?s)nothing says how it was made.*TW104"):
         tf.explain_numerics(tf.constant(1.0))
