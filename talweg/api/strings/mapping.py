@@ -1,0 +1,205 @@
+"""Functions of each string alone: case, replacement, parts, hashes, numbers as text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.core.dtypes import int32, int64, string
+from talweg.core.errors import invalid, value_error
+from talweg.eager.composite import SparseTensor
+from talweg.eager.ragged import RaggedTensor
+from talweg.kernels import fingerprints
+from talweg.prims.strings import Rule, text_map
+
+
+def mapped(x: Any, rule: Rule) -> Any:
+    """`rule` on the elements of a tensor, or of the values of a sparse or ragged one."""
+    if isinstance(x, RaggedTensor):
+        return x.with_flat_values(text_map(tensor(x.flat_values), rule=rule))
+    if isinstance(x, SparseTensor):
+        return x.with_values(text_map(x.values, rule=rule))
+    return text_map(tensor(x), rule=rule)
+
+
+def _texts(x: Any, function: str) -> Any:
+    x = x if isinstance(x, (RaggedTensor, SparseTensor)) else tensor(x)
+    if x.dtype is not string:
+        raise invalid("TW102", f"{function}: input has dtype {x.dtype.name}", "string")
+    return x
+
+
+def _lower(s: bytes, encoding: str) -> bytes:
+    return s.decode().lower().encode() if encoding else s.lower()
+
+
+def _upper(s: bytes, encoding: str) -> bytes:
+    return s.decode().upper().encode() if encoding else s.upper()
+
+
+@export("strings.lower")
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
+    """In small letters: those of ASCII, or of Unicode with encoding "utf-8".
+
+    >>> import talweg as tf
+    >>> tf.strings.lower(["Ab"]).numpy()
+    array([b'ab'], dtype=object)
+    """
+    return mapped(_texts(input, "lower"), Rule(_lower, string, (encoding,)))
+
+
+@export("strings.upper")
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
+    """In capitals: those of ASCII, or of Unicode with encoding "utf-8".
+
+    >>> import talweg as tf
+    >>> tf.strings.upper("ab").numpy()
+    b'AB'
+    """
+    return mapped(_texts(input, "upper"), Rule(_upper, string, (encoding,)))
+
+
+@export("strings.strip")
+def strip(input: Any, name: str | None = None) -> Any:
+    """Without the blanks at both ends.
+
+    >>> import talweg as tf
+    >>> tf.strings.strip(" a ").numpy()
+    b'a'
+    """
+    return mapped(_texts(input, "strip"), Rule(bytes.strip, string))
+
+
+def _replaced(s: bytes, pattern: str, rewrite: str, count: int) -> bytes:
+    return re.sub(pattern.encode(), rewrite.encode(), s, count=count)
+
+
+@export("strings.regex_replace")
+def regex_replace(
+    input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
+) -> Any:
+    r"""Every match of `pattern` (or the first) replaced; ``\1`` in `rewrite` is a group.
+
+    >>> import talweg as tf
+    >>> tf.strings.regex_replace("a1b2", "[0-9]", "_").numpy()
+    b'a_b_'
+    """
+    arguments = (pattern, rewrite, 0 if replace_global else 1)
+    return mapped(_texts(input, "regex_replace"), Rule(_replaced, string, arguments))
+
+
+def _matches(s: bytes, pattern: str) -> bool:
+    return re.fullmatch(pattern.encode(), s) is not None
+
+
+@export("strings.length")
+def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
+    """The number of bytes, or of characters with unit "UTF8_CHAR".
+
+    >>> import talweg as tf
+    >>> int(tf.strings.length("abc"))
+    3
+    """
+    measure = len if unit == "BYTE" else _characters
+    return mapped(_texts(input, "length"), Rule(measure, int32))
+
+
+def _characters(s: bytes) -> int:
+    return len(s.decode(errors="replace"))
+
+
+def _part(s: bytes, start: int, size: int, unit: str) -> bytes:
+    whole: Any = s if unit == "BYTE" else s.decode(errors="replace")
+    first = start + len(whole) if start < 0 else start
+    if not 0 <= first <= len(whole):
+        raise invalid("TW206", f"pos {start} out of range for string {s!r}")
+    found = whole[first : first + size]
+    return found if unit == "BYTE" else found.encode()
+
+
+@export("strings.substr")
+def substr(input: Any, pos: int, len: int, unit: str = "BYTE", name: str | None = None) -> Any:
+    """`len` bytes (or characters with unit "UTF8_CHAR") from `pos` on, which may be negative.
+
+    InvalidArgumentError for a `pos` outside the string.
+
+    >>> import talweg as tf
+    >>> tf.strings.substr("hello", 1, 3).numpy()
+    b'ell'
+    """
+    rule = Rule(_part, string, (int(pos), int(len), unit))
+    return mapped(_texts(input, "substr"), rule)
+
+
+def _bucket(s: bytes, count: int) -> int:
+    return fingerprints.fingerprint(s) % count
+
+
+def _keyed_bucket(s: bytes, count: int, key: tuple) -> int:
+    return fingerprints.keyed(s, key) % count
+
+
+def _check_buckets(count: int) -> None:
+    if count < 1:
+        raise value_error("TW207", f"num_buckets is {count}", "at least 1")
+
+
+@export("strings.to_hash_bucket_fast")
+def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Any:
+    """FarmHash of each string, modulo the number of buckets; int64.
+
+    >>> import talweg as tf
+    >>> int(tf.strings.to_hash_bucket_fast("TensorFlow", 3))
+    2
+    """
+    _check_buckets(num_buckets)
+    return mapped(_texts(input, "to_hash_bucket_fast"), Rule(_bucket, int64, (int(num_buckets),)))
+
+
+@export("strings.to_hash_bucket_strong")
+def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Any:
+    """SipHash of each string under a key of two numbers, modulo the number of buckets; int64.
+
+    >>> import talweg as tf
+    >>> int(tf.strings.to_hash_bucket_strong("TF", 3, [1, 2]))
+    0
+    """
+    _check_buckets(num_buckets)
+    rule = Rule(_keyed_bucket, int64, (int(num_buckets), tuple(int(part) for part in key)))
+    return mapped(_texts(input, "to_hash_bucket_strong"), rule)
+
+
+def _as_text(value: Any, form: str) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    return (form % value).encode()
+
+
+@export("strings.as_string", "as_string", "dtypes.as_string")
+def as_string(
+    input: Any,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+    name: str | None = None,
+) -> Any:
+    """Numbers and truth values as text.
+
+    precision: digits behind the point; `scientific` and `shortest` choose the form of floats;
+    width and fill pad.
+
+    >>> import talweg as tf
+    >>> tf.as_string([3, 25]).numpy()
+    array([b'3', b'25'], dtype=object)
+    """
+    x = input if isinstance(input, (RaggedTensor, SparseTensor)) else tensor(input)
+    letter = "d" if x.dtype.is_integer else "e" if scientific else "g" if shortest else "f"
+    width_text = f"{fill}{width}" if width >= 0 else ""
+    digits = f".{precision}" if precision >= 0 else ""
+    return mapped(x, Rule(_as_text, string, (f"%{width_text}{digits}{letter}",)))
