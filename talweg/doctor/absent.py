@@ -96,7 +96,8 @@ class Case:
         self, kind: str, code: str, verdict: str, remedy: str = "", **more: Any
     ) -> Explanation:
         """An explanation in the words of this case."""
-        lines = tuple(line for line in more.pop("lines", ()) if line is not None)
+        named = [line for line in more.pop("lines", ()) if line is not None]
+        lines = tuple(dict.fromkeys(named))
         return Explanation(kind, verdict, code, self.words.target, self.words.source,
                            remedy=remedy, lines=lines, **more)  # fmt: skip
 

@@ -86,7 +86,12 @@ class Program:
 
     def place(self, line: int) -> Place:
         """A line of this source."""
-        return Place(self.code.co_filename, line, self.code.co_name)
+        around = [node for node in (ast.walk(self.tree) if self.tree else ())
+                  if isinstance(node, ast.FunctionDef)
+                  and node.lineno <= line <= (node.end_lineno or 0)]  # fmt: skip
+        inner = max(around, key=lambda node: node.lineno, default=None)
+        name = inner.name if inner is not None else "<module>" if self.tree else self.code.co_name
+        return Place(self.code.co_filename, line, name)
 
     def assignments(self, name: str) -> list[Assignment]:
         """Where a name is given a value, in the function, else in the module."""
