@@ -104,8 +104,8 @@ def facts_of(seen: Observation) -> dict[str, Any]:
         "calls of functions": seen.calls,
         "traces": sum(len(function.traces) for function in seen.functions),
         "runs of sessions": watch.runs,
-        "nodes built in graphs": sum(record.built for record in watch.all_records()),
-        "nodes merged in graphs": sum(record.merged for record in watch.all_records()),
+        "nodes built in graphs": watch.built,
+        "nodes merged in graphs": watch.merged,
         "variables": len(seen.all_variables()),
         "memory": f"{megabytes(sizes[0])} at first, {megabytes(max(sizes))} at most",
     }

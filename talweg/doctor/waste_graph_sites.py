@@ -73,8 +73,6 @@ class GraphRecord:
         self.spots: dict[tuple, GraphSpot] = {}
         self.alias: dict[tuple, GraphSpot] = {}  # by the origin that nodes keep
         self.runs = 0
-        self.built = 0  # nodes made while it was watched
-        self.merged = 0
 
 
 class GraphWatch:
@@ -82,7 +80,7 @@ class GraphWatch:
 
     def __init__(self, inner: InnerFiles, note_use: Callable[[Any], None]):
         self.inner, self.note_use = inner, note_use
-        self.runs = 0
+        self.runs = self.built = self.merged = 0
         self.records: dict[int, GraphRecord] = {}
         self.past: list[GraphRecord] = []
         self.traces = GraphRecord()
@@ -168,9 +166,9 @@ class GraphWatch:
                 self._count_in_trace(spot, node.table)
         if merged:
             spot.merging += 1
-            record.merged += 1
+            self.merged += record is not self.traces
             return
-        record.built += 1
+        self.built += record is not self.traces
         spot.nodes += 1
         spot.prims[prim.name] = spot.prims.get(prim.name, 0) + 1
         spot.effects += prim.effect is not None

@@ -20,7 +20,8 @@ ABANDONED = 20  # nodes of one line that nothing ran
 UNROLLED = 300  # executions of one line for one graph
 TRACES = 4  # of one function
 FUNCTIONS = 5  # made at one line
-SESSIONS = 5  # opened by one loop
+SESSIONS = 5  # opened by one loop, of one graph
+MANY_GRAPHS = 20  # sessions, each of a graph of its own
 WHERE = re.compile(r"(.+):(\d+), in ([^:]+)")  # a place, as notes of passes give it
 
 
@@ -311,16 +312,19 @@ def shared_work(note: str, count: int = 1) -> Finding:
 
 def _sessions(watch: GraphWatch) -> Iterator[Finding]:
     """TW621: a session for every run."""
-    groups: dict[tuple, list[SeenSession]] = {}
+    groups: dict[Place, list[SeenSession]] = {}
     for session in watch.sessions:
         if session.spot is not None and session.runs:
-            groups.setdefault((id(session.table), session.spot.place), []).append(session)
+            groups.setdefault(session.spot.place, []).append(session)
     for group in groups.values():
         runs = sum(session.runs for session in group)
-        if len(group) >= SESSIONS and runs <= 3 * len(group):
+        graphs = len({id(session.table) for session in group})
+        least = SESSIONS * graphs if graphs < SESSIONS else MANY_GRAPHS
+        if len(group) >= least and runs <= 3 * len(group):
+            what = f"sessions of {graphs:,} graphs" if graphs > 1 else "sessions"
             yield Finding(
                 "TW621",
-                f"{len(group):,} sessions were opened for {runs:,} runs",
+                f"{len(group):,} {what} were opened for {runs:,} runs",
                 "A session is opened inside a loop, or in a function that is called in one.",
                 places_of([group[0].spot]),
                 len(group),
