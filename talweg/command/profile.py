@@ -72,7 +72,7 @@ def recording() -> Iterator[Recording]:
                 yield found
             finally:
                 found.clock.stop()
-        kernels = report.kernels()
+        kernels = report.kernels(found.clock.labels)
     found.profile = Profile(found.clock, sampler.lines, kernels)
 
 

@@ -72,6 +72,23 @@ def test_operations_of_all_kinds_are_counted():
     assert "By operation" in found.text()
 
 
+def test_programs_of_sessions_are_told_apart():
+    with settings.executor("llvm"), recording() as found, tf1.Graph().as_default():
+        x = tf1.placeholder(tf1.float32, [8])
+        y, z = tf1.exp(x), tf1.reduce_sum(tf1.sin(x))
+        with tf1.Session() as session:
+            session.run(y, {x: [1.0] * 8})
+            session.run(z, {x: [1.0] * 8})
+            for _ in range(2):
+                session.run([y, z], {x: [1.0] * 8})
+    names = [name for name, _ in found.profile.kernels]
+    assert len(names) == len(set(names)) == 3 and all("session.run at" in name for name in names)
+    text = found.text(top=1)
+    assert all(name in text for name in names)
+    compiled = [key.name for key in found.clock.spent if key.kind == "compiled"]
+    assert sorted(compiled) == sorted(names)
+
+
 def test_after_an_error_everything_is_as_before():
     before = functions_in_place()
     with pytest.raises(ZeroDivisionError), seams.timed(Clock()):

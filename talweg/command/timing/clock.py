@@ -46,6 +46,7 @@ class Clock:
         self.spent: dict[Key, Spent] = {}
         self.events: list[Event] = []
         self.left_out = 0
+        self.labels: dict[int, str] = {}  # what compiled programs are called, by identity
         self._local = threading.local()
 
     @property

@@ -132,7 +132,7 @@ def place_in(text: str) -> Place | None:
     return Place(file, int(line), rest.partition(":")[0]) if line.isdigit() else None
 
 
-def kernels(repeats: int = 20) -> list[tuple[str, list[Any]]]:
+def kernels(labels: dict[int, str], repeats: int = 20) -> list[tuple[str, list[Any]]]:
     """The times of the kernels of all compiled programs that were called, measured now."""
     try:
         profiling = import_module("talweg.execute.profile")  # with LLVM: only now
@@ -141,7 +141,9 @@ def kernels(repeats: int = 20) -> list[tuple[str, list[Any]]]:
     found = []
     for compiled in profiling.CALLED:
         if compiled.last is not None:
-            found.append((compiled.name, profiling.profile(compiled, *compiled.last, repeats)))
+            name = labels.get(id(compiled))
+            if name is not None:  # else it was compiled before this profile
+                found.append((name, profiling.profile(compiled, *compiled.last, repeats)))
     return found
 
 
@@ -149,11 +151,20 @@ def text(profile: Profile, top: int = 15) -> str:
     """The profile for people."""
     parts = [summary(profile), line_table(profile, top), operation_table(profile, top)]
     if profile.kernels:
-        profiling = import_module("talweg.execute.profile")
-        tables = [f"{name}\n{profiling.table(times)}" for name, times in profile.kernels]
+        tables = [kernel_table(name, times, top) for name, times in profile.kernels]
         parts.append("By kernel (one call of each compiled program, on one thread)\n\n"
                      + "\n\n".join(tables))  # fmt: skip
     return "\n\n".join(part for part in parts if part)
+
+
+def kernel_table(name: str, times: list[Any], top: int) -> str:
+    """The kernels of a compiled program that take longest."""
+    head, *rows, total = import_module("talweg.execute.profile").table(times).splitlines()
+    lines = [name, head, *rows[:top]]
+    if len(rows) > top:
+        rest = sum(sorted([each.seconds for each in times])[: len(times) - top])
+        lines.append(f"{rest * 1e3:9.3f}  in {len(rows) - top} more kernels")
+    return "\n".join([*lines, total])
 
 
 def summary(profile: Profile) -> str:

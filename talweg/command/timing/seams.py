@@ -10,11 +10,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from talweg.command.timing.clock import Clock, Key
 from talweg.core import dispatch
-from talweg.core.provenance import user_origin
+from talweg.core.provenance import line_of, user_origin
 from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import EagerTensor
 from talweg.execute import executor, interpret
@@ -107,9 +108,9 @@ def programs(clock: Clock, plain: Any) -> Any:
         try:
             return plain(program, arguments, state, watch)
         finally:
-            tier = program.tier
-            kind = "call" if tier is None or tier.last is None else "compiled"
-            clock.leave(Key(kind, program.name, user_origin(2)))
+            compiled = None if program.tier is None else program.tier.last
+            name = clock.labels.get(id(compiled), called(program.name))
+            clock.leave(Key("call" if compiled is None else "compiled", name, user_origin(2)))
 
     return run
 
@@ -157,12 +158,32 @@ def compilations(clock: Clock, plain: Any) -> Any:
 
     def compiled(program: Any, arguments: list, state: Any) -> Any:
         clock.enter()
+        origin = user_origin(2)
         try:
-            return plain(program, arguments, state)
+            found = plain(program, arguments, state)
+            clock.labels[id(found)] = label(program.name, origin, clock)
+            return found
         finally:
-            clock.leave(Key("compile", program.name, user_origin(2)))
+            clock.leave(Key("compile", called(program.name), origin))
 
     return compiled
+
+
+def called(name: str) -> str:
+    """What a program is called: a session's has no name of its own."""
+    return "session.run" if name == "program" else name
+
+
+def label(name: str, origin: Any, clock: Clock) -> str:
+    """What a compiled program is called, unlike all others: a session's by its line."""
+    found = called(name)
+    if name == "program" and origin is not None:
+        found += f" at {Path(origin[0].co_filename).name}:{line_of(origin)}"
+    taken = set(clock.labels.values())
+    number = 2
+    while found in taken:
+        found, number = f"{found.removesuffix(f' ({number - 1})')} ({number})", number + 1
+    return found
 
 
 def traces(clock: Clock, plain: Any) -> Any:
