@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections import deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -82,14 +83,14 @@ class GraphWatch:
         self.inner, self.note_use = inner, note_use
         self.runs = self.built = self.merged = 0
         self.records: dict[int, GraphRecord] = {}
-        self.past: list[GraphRecord] = []
+        self.past: deque[GraphRecord] = deque(maxlen=PAST)
         self.traces = GraphRecord()
         self.run_spots: dict[tuple, RunSpot] = {}
         self.recent: dict[GraphSpot, tuple] = {}  # asked since the last run, and from where
         self.programs: Any = weakref.WeakKeyDictionary()  # session -> ids of programs seen
         self.notes: dict[str, int] = {}
         self.given: dict[int, Any] = {}  # arrays that sessions gave lately
-        self.sessions: list[SeenSession] = []
+        self.sessions: deque[SeenSession] = deque(maxlen=PAST)
         self._sessions: Any = weakref.WeakKeyDictionary()  # session -> what is known of it
         self._kinds: dict[int, tuple] = {}  # id of a table -> (weak reference, record)
 
@@ -113,7 +114,7 @@ class GraphWatch:
         else:
             before = self.records.get(id(table))
             if before is not None:
-                self.past = [*self.past[1 - PAST :], before]
+                self.past.append(before)
             record = self.records[id(table)] = GraphRecord(table)
         self._kinds[id(table)] = weakref.ref(table), record
         return record
@@ -234,7 +235,7 @@ class GraphWatch:
     def session_made(self, session: Any, spot: Spot | None) -> None:
         """A session was opened."""
         self._sessions[session] = known = SeenSession(session, spot)
-        self.sessions = [*self.sessions[1 - PAST :], known]
+        self.sessions.append(known)
 
     def _arguments(self, frames: list[FrameType]) -> None:
         """Which nodes were asked for inside the arguments of the run."""
