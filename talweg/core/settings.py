@@ -71,9 +71,6 @@ debug = Setting(
 check = Setting(
     "check", boolean, False, "re-derive every result's shape and dtype after each kernel"
 )
-numerics = Setting(
-    "numerics", boolean, False, "compiled programs stop at results that are NaN or infinite"
-)
 threads = Setting("threads", int, 0, "how many threads a compiled program uses; 0: all cores")
 cache = Setting("cache", str, "", "folder of compiled code; off: none; default: talweg in ~/.cache")
 cache_megabytes = Setting("cache_megabytes", int, 256, "how much compiled code to keep on disk")

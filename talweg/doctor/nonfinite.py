@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core import dispatch, settings
+from talweg.core import dispatch
 from talweg.core.declare import ELEMENTWISE
 from talweg.core.observer import Observer
 from talweg.core.provenance import Derived, Origin, user_origin
@@ -24,6 +24,7 @@ from talweg.eager.structured import Variant
 from talweg.execute.call import quiet
 from talweg.execute.interpret import onlooker
 from talweg.kernels.variants import History, List
+from talweg.passes.straight import demands
 
 
 class Entry:
@@ -86,6 +87,7 @@ class Ledger:
         self.entries: list[Entry] = []
         self.maker: dict[int, Entry] = {}  # id of an array -> the entry that made it
         self.again: dict[int, Any] = {}  # id of an array -> what it was when it was made again
+        self.redrawn = False  # whether what ran again came out otherwise: by random numbers
         self.written: dict[int, Any] = {}  # eager variables that got another value, by id
         self.kept: list = []  # so that ids stay theirs
         self.thread = threading.get_ident()
@@ -306,13 +308,13 @@ class _Eager(Observer):
 @contextmanager
 def unwatched() -> Iterator[None]:
     """Let nobody watch what runs inside the block."""
-    before = onlooker.watch
-    onlooker.watch = None
+    before = onlooker.watch, demands.finite
+    onlooker.watch, demands.finite = None, False
     try:
-        with dispatch.observed_by(None), settings.numerics(False):
+        with dispatch.observed_by(None):
             yield
     finally:
-        onlooker.watch = before
+        onlooker.watch, demands.finite = before
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Stopping at the first result that is NaN or infinite (`tf.debugging.enable_check_numerics`).
 
 Eager operations are looked at when they ran, programs step by step.  Compiled programs demand that
-every result is finite (`settings.numerics`, `passes/straight.py`); one that does not get that has
+every result is finite (`demands` of `passes/straight.py`); one that does not get that has
 written nothing, and is run by the interpreter, which says where.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core import dispatch, settings
+from talweg.core import dispatch
 from talweg.core.errors import InvalidArgumentError, OpError, compose
 from talweg.core.observer import Observer
 from talweg.core.provenance import describe, user_origin
@@ -28,7 +28,7 @@ from talweg.doctor.nonfinite import (
 from talweg.doctor.nonfinite_causes import Cause, cause_of, shown_operands
 from talweg.doctor.nonfinite_report import Operand
 from talweg.execute.interpret import onlooker
-from talweg.passes.straight import makes_values
+from talweg.passes.straight import demands, makes_values
 
 
 class Checks:
@@ -47,7 +47,7 @@ class Checks:
         dispatch.enter()
         state.observer = _Eager(state.observer)
         onlooker.watch = _Steps
-        settings.numerics.set(True)
+        demands.finite = True
 
     def disable(self) -> None:
         """Check no more."""
@@ -56,7 +56,7 @@ class Checks:
         self.enabled = False
         dispatch.state.observer, onlooker.watch = self.before
         dispatch.leave()
-        settings.numerics.set(False)
+        demands.finite = False
 
 
 checks = Checks()

@@ -43,6 +43,11 @@ IN_A_TRACE = (
     "ask again with tf.config.run_functions_eagerly(True)"
 )
 
+REDRAWN = (
+    " (a function with random numbers was run again, and drew others: to see it happen, pass a "
+    "function that calls it, in place of the tape)"
+)
+
 
 class Scratch:
     """The values of variables for a run that must not change them."""
@@ -193,6 +198,7 @@ def _run_again(ledger: Ledger, body: Any, inputs: tuple, outputs: tuple) -> None
         found = interpret.run(program_of(body), list(inputs), Scratch())  # type: ignore[arg-type]
     for array, again in zip(outputs, found):
         ledger.same(array, again)
+        ledger.redrawn |= has_bad(array) != has_bad(again)
 
 
 # -- what a ledger tells
@@ -205,8 +211,9 @@ def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> N
     cause = cause_of(ledger, trail)
     value = np.asarray(array)
     verdict = "nan" if np.isnan(value).any() else "inf"
+    text = cause.text + (REDRAWN if ledger.redrawn else "")
     found = NumericsExplanation(
-        verdict, subject, cause.code, cause=cause.text, cure=cause.cure, element=first.index,
+        verdict, subject, cause.code, cause=text, cure=cause.cure, element=first.index,
         result=first.value, path=tuple([passage(link) for link in trail]), sources=sources,
         other=origin_place(cause.place),
     )  # fmt: skip

@@ -22,7 +22,7 @@ from talweg.core import settings
 from talweg.execute import interpret, stages
 from talweg.execute.interpret import onlooker
 from talweg.passes.functionalize import Program
-from talweg.passes.straight import NotStraightError
+from talweg.passes.straight import NotStraightError, demands
 
 SECONDS, SECONDS_A_STEP = 0.04, 0.004  # what compiling is expected to take
 WORTH = 0.25  # the part of it that the interpreter may have taken before
@@ -42,7 +42,7 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
         tier = program.tier = Tier(len(program.steps))
     if watch is not None or onlooker.step_by_step:
         return interpret.run(program, arguments, state, watch)
-    if settings.numerics.value:
+    if demands.finite:
         tier = tier.checking()
     return tier.run(program, arguments, state)
 
@@ -61,7 +61,7 @@ class Tier:
         self.checked: Any = None  # how it is run while results must be finite
 
     def checking(self) -> Tier:
-        """How the program is run under `settings.numerics`: what is compiled then differs."""
+        """How the program is run while results have to be finite: what is compiled differs."""
         if self.checked is None:
             self.checked = Tier(0)
             self.checked.worth = self.worth

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import DType, of_numpy, uint64
 from talweg.core.errors import OpError
@@ -23,6 +22,15 @@ from talweg.core.primitive import Primitive, later
 from talweg.prims.sequences import counting
 
 FOLDED = 4096  # elements of a result that is computed beforehand
+
+
+class Demands:
+    """What programs made straight from now on have to fulfil; `finite`: every result is."""
+
+    finite = False
+
+
+demands = Demands()
 
 
 class NotStraightError(Exception):
@@ -160,7 +168,7 @@ class Straight:
         result = self._new(prim, inputs, params, node)
         if key is not None:
             self.known[key] = result
-        if settings.numerics.value and makes_values(prim):
+        if demands.finite and makes_values(prim):
             for value in result if prim.multiple else (result,):
                 if value.dtype.is_floating or value.dtype.is_complex:
                     Expansion(self, node).require_finite(value)

@@ -11,6 +11,7 @@ import talweg as tf
 import talweg.compat.v1 as v1
 from talweg.core import dispatch, settings
 from talweg.execute.interpret import onlooker
+from talweg.passes.straight import demands
 
 from . import programs
 from .programs import weights
@@ -108,7 +109,7 @@ def test_switching():
     tf.debugging.enable_check_numerics()  # twice is once
     tf.debugging.disable_check_numerics()
     assert np.isinf((1.0 / tf.constant(0.0)).numpy())
-    assert onlooker.watch is None and settings.numerics.value is False
+    assert onlooker.watch is None and not demands.finite
     before = dispatch.state.busy
     tf.debugging.disable_check_numerics()
     assert dispatch.state.busy == before
