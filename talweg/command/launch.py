@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from talweg.command import failure
-from talweg.command.program import Program, find, printing_to, run
+from talweg.command.program import Program, UsageError, find, printing_to, run
 from talweg.command.stand_in import standing_in
 from talweg.command.uses import Use, read
 
@@ -97,7 +97,10 @@ def launch(program: Program, options: argparse.Namespace, around: Any = None) ->
     with ExitStack() as stack:
         if getattr(options, "json", False):
             stack.enter_context(printing_to(sys.stderr))
-        stack.enter_context(standing_in(first))
+        try:
+            stack.enter_context(standing_in(first))
+        except ImportError as error:  # TensorFlow itself is in this process
+            raise UsageError(str(error)) from None
         if around is not None:
             stack.enter_context(around)
         try:

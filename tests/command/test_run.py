@@ -210,3 +210,9 @@ def test_processes_that_the_program_starts_anew_have_talweg_too(run):
     first = SPAWNS.replace("tf.__name__", "tf.placeholder.__name__")
     first = first.replace("float(tf.reduce_sum(tf.ones([x])))", "tf.Session().run(tf.ones([x]))[0]")
     assert "'placeholder'" in run(first)[1]
+
+
+def test_where_tensorflow_itself_was_imported_it_is_refused(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", type(sys)("tensorflow"))
+    status, _, err = run("print(1)")
+    assert status == 2 and "cannot answer to the name" in err and "[TW403]" in err
