@@ -39,8 +39,20 @@ class TextFileIndex:
     LINE_NUMBER = -1
 
 
+class Initializer:
+    """Where a table's keys and values come from."""
+
+    def pairs(self) -> list[tuple]:
+        """Keys and values."""
+        raise NotImplementedError
+
+    def initialize(self, table: Any) -> None:
+        """Fill a table; libraries override this to leave one empty."""
+        table.fill(self.pairs())
+
+
 @export("lookup.KeyValueTensorInitializer")
-class KeyValueTensorInitializer:
+class KeyValueTensorInitializer(Initializer):
     """The keys and values of a table, as two vectors.
 
     >>> import talweg as tf
@@ -71,7 +83,7 @@ class KeyValueTensorInitializer:
 
 
 @export("lookup.TextFileInitializer")
-class TextFileInitializer:
+class TextFileInitializer(Initializer):
     """The keys and values of a table, from the lines of a file.
 
     key_index, value_index: a column of a line split at `delimiter`, or one of `TextFileIndex`.
@@ -196,12 +208,16 @@ class StaticHashTable(Table):
     ):
         kinds = initializer.key_dtype, initializer.value_dtype
         super().__init__(*kinds, default_value, name or "hash_table")
-        for key, value in initializer.pairs() if hasattr(initializer, "pairs") else ():
+        initializer.initialize(self)
+        default = self._default if isinstance(self._default, bytes) else self._default.item()
+        self._rule = Rule(self._found.get, self.value_dtype, (default,))
+
+    def fill(self, pairs: list[tuple]) -> None:
+        """Take keys and values."""
+        for key, value in pairs:
             if self._found.setdefault(key, value) != value:
                 text = f"HashTable has different value for same key. Key {key!r} has {value!r}"
                 raise FailedPreconditionError(None, None, compose("TW207", text))
-        default = self._default if isinstance(self._default, bytes) else self._default.item()
-        self._rule = Rule(self._found.get, self.value_dtype, (default,))
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of the keys (a tensor, sparse or ragged); the default where there is none."""
