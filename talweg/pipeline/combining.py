@@ -15,6 +15,7 @@ from talweg.pipeline.making import integer, seeds_of
 from talweg.pipeline.mapping import Map
 from talweg.pipeline.nesting import Choose, FlatMap, Interleave, Zip, merged
 from talweg.pipeline.order import Concatenate
+from talweg.pipeline.resampling import resampled
 from talweg.pipeline.source import RandomNumbers
 from talweg.pipeline.stage import Stage
 
@@ -151,6 +152,21 @@ class Combining:
             chosen = Map(pairs, lambda s: choice(weights, s))
         stages = [dataset.stage for dataset in datasets]
         return cls.of(Choose(chosen, stages, stop_on_empty_dataset), *datasets)
+
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Pairs of class and element, with classes in the proportions of target_dist.
+
+        Elements are left out at random.  class_func(element): an int32 scalar.  initial_dist: the
+        proportions in the data, which are counted if not given.
+        """
+        return resampled(self, class_func, target_dist, initial_dist, seed)
 
 
 def _weighted(datasets: Any, weights: Any) -> tuple[list, Any]:

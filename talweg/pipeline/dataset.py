@@ -15,6 +15,7 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import int64, variant
 from talweg.core.errors import InvalidArgumentError, compose, type_error
+from talweg.core.shapes import TensorShape
 from talweg.core.spec import TypeSpec
 from talweg.eager.structured import Variant
 from talweg.eager.tensor import EagerTensor, wrap
@@ -153,8 +154,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
                 compose("TW501", "as_numpy_iterator() is not supported while tracing functions")
             )
         for leaf in self.stage.layout.flat:
-            known = hasattr(leaf, "dtype") or hasattr(leaf, "dataset_layout")
-            if not known and not isinstance(leaf, element.NoneTensorSpec):
+            if not hasattr(leaf, "dtype") and not isinstance(leaf, element.NoneTensorSpec):
                 raise type_error(
                     "TW104", f"as_numpy_iterator() is not supported for elements of {leaf!r}"
                 )
@@ -327,7 +327,7 @@ class DatasetSpec(TypeSpec):
     variant_spec = VARIANT_SPEC
 
     def __init__(self, element_spec: Any, dataset_shape: Any = ()):
-        self._element_spec, self._dataset_shape = element_spec, dataset_shape
+        self._element_spec, self._dataset_shape = element_spec, TensorShape(dataset_shape)
         self._layout: Any = None
 
     @property

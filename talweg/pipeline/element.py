@@ -295,7 +295,9 @@ def composite(spec: TypeSpec, parts: list) -> Any:
     if isinstance(spec, NoneTensorSpec):
         return None
     if isinstance(spec, SparseTensorSpec):
-        return SparseTensor(*parts)
+        found = SparseTensor(*parts)
+        found.set_shape(spec.shape)
+        return found
     if isinstance(spec, RaggedTensorSpec):
         if len(parts) == 1:
             return parts[0]

@@ -7,10 +7,12 @@ from typing import Any
 
 from talweg.api.export import export, export_value
 from talweg.core.dtypes import int64
-from talweg.core.errors import OutOfRangeError, compose, type_error
+from talweg.core.errors import OutOfRangeError, compose, invalid, type_error
 from talweg.pipeline.dataset import Dataset
+from talweg.pipeline.keeping import path_of
 from talweg.pipeline.mapping import AssertCardinality
 from talweg.pipeline.reducing import GroupByReducer, PadTo, Reducer, listed
+from talweg.pipeline.sql import SqlRows
 
 Applied = Callable[[Any], Any]
 export("data.experimental.Reducer")(Reducer)
@@ -255,6 +257,38 @@ def prefetch_to_device(device: Any, buffer_size: Any = None) -> Applied:
 def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Applied:
     """The dataset itself; there is one device."""
     return lambda dataset: dataset
+
+
+@export("data.experimental.rejection_resample")
+def rejection_resample(
+    class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None
+) -> Applied:
+    """`dataset.rejection_resample`."""
+    return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
+
+
+@export("data.experimental.SqlDataset")
+class SqlDataset(Dataset):
+    """The rows of a query to an SQLite database, a tuple of scalars each.
+
+    driver_name: "sqlite".  data_source_name: the path of the database.
+
+    >>> import pathlib, sqlite3, tempfile
+    >>> import talweg as tf
+    >>> path = str(pathlib.Path(tempfile.mkdtemp(), "data.db"))
+    >>> with sqlite3.connect(path) as connection:
+    ...     _ = connection.execute("create table t (n integer, s text)")
+    ...     _ = connection.execute("insert into t values (1, 'a'), (2, 'b')")
+    >>> rows = tf.data.experimental.SqlDataset(
+    ...     "sqlite", path, "select n, s from t order by n", (tf.int64, tf.string))
+    >>> list(rows.as_numpy_iterator())
+    [(np.int64(1), b'a'), (np.int64(2), b'b')]
+    """
+
+    def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any):
+        if driver_name != "sqlite":
+            raise invalid("TW207", f"The database type {driver_name!r} is not supported", "sqlite")
+        super().__init__(SqlRows(path_of(data_source_name), query, output_types))
 
 
 @export("data.experimental.scan")

@@ -21,8 +21,8 @@ from talweg.graph import structure
 from talweg.trace import control
 from talweg.trace.autograph.forms import FixedForm, LeafForm, NestForm
 from talweg.trace.autograph.merging import aval_of, zeros_like
-from talweg.trace.autograph.values import can_be_tensor, condition_of, is_missing
 from talweg.trace.autograph.outlined import called_with
+from talweg.trace.autograph.values import can_be_tensor, condition_of, is_missing
 from talweg.trace.bodies import BodyGraph, apply_loop
 
 

@@ -1,0 +1,61 @@
+"""Rows of an SQLite database as elements."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from talweg.core.dtypes import as_dtype
+from talweg.core.errors import InvalidArgumentError, UnknownError, compose
+from talweg.core.spec import TensorSpec
+from talweg.eager.convert import convert_to_tensor
+from talweg.pipeline.element import Layout
+from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.stage import Stage
+
+
+class SqlRows(Stage):
+    """The rows of a query, a tuple of scalars each."""
+
+    name = "SqlDatasetV2"
+
+    def __init__(self, path: str, query: str, types: Any):
+        self.dtypes = [as_dtype(dtype) for dtype in types]
+        super().__init__(Layout(tuple([TensorSpec((), dtype) for dtype in self.dtypes])))
+        self.path, self.query = path, query
+
+    def start(self, run: Run) -> Next:
+        """Ask the database, then give row after row."""
+        rows: Any = None
+
+        def step() -> tuple:
+            nonlocal rows
+            try:
+                if rows is None:
+                    connection = sqlite3.connect(self.path, check_same_thread=False)
+                    rows = connection.execute(self.query)
+                row = rows.fetchone()
+            except sqlite3.Error as error:
+                text = compose("TW209", f"the query {self.query!r} failed: {error}")
+                raise UnknownError(None, None, text) from None
+            if row is None:
+                raise End
+            return self._element(row)
+
+        return step
+
+    def _element(self, row: tuple) -> tuple:
+        if len(row) != len(self.dtypes):
+            text = f"The number of columns in output_types is {len(self.dtypes)}, the query gives "
+            raise InvalidArgumentError(None, None, compose("TW204", f"{text}{len(row)}"))
+        return tuple([_content(value, dtype) for value, dtype in zip(row, self.dtypes)])
+
+
+def _content(value: Any, dtype: Any) -> Any:
+    if dtype.name == "string":
+        value = value if isinstance(value, (str, bytes)) else "" if value is None else str(value)
+    elif value is None:
+        value = 0
+    elif dtype.is_integer:
+        value = int(value)
+    return convert_to_tensor(value, dtype)._array
