@@ -18,6 +18,8 @@ import numpy as np
 
 from talweg.core.provenance import ROOT
 from talweg.doctor.waste_sites import InnerFiles, Spot, span_at, together, user_frames, within
+from talweg.graph.walk import postorder
+from talweg.passes.factor import factored
 
 TRIVIAL = frozenset(("read_variable", "item", "after"))
 # What public functions are called through.
@@ -231,6 +233,13 @@ class GraphWatch:
         self.recent.clear()
         self.runs += 1
         return program is not None and self._program(session, record, program)
+
+    def trace_made(self, body: Any) -> None:
+        """A function was traced: what of it runs otherwise than it is written."""
+        order: dict[Any, None] = {}
+        postorder((*body.outputs, *body.effects), order, lambda node: node.inputs)
+        for match in factored(list(order), set(body.outputs)).values():
+            self.notes[str(match)] = self.notes.get(str(match), 0) + 1
 
     def session_made(self, session: Any, spot: Spot | None) -> None:
         """A session was opened."""

@@ -332,6 +332,7 @@ class Observation(Observer):
         spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
         if len(seen.traces) < MANY:
             seen.traces.append((reason, spot, concrete.graph.table.built))
+        self.graphs.trace_made(concrete.body)
 
     def function_called(self, concrete: Any) -> None:
         """A step of the program."""

@@ -329,3 +329,26 @@ def test_a_new_state_of_zeros_for_each_batch_is_no_waste():
                 state = tf.tanh(state @ w + tf.random.normal([128, 64]))
 
     assert codes(program) == []
+
+
+def test_redundant_work_in_a_function():
+    def program():
+        @tf.function
+        def step(x, a, b):
+            return x @ a + x @ b
+
+        step(tf.ones([8, 8]), tf.ones([8, 8]), tf.ones([8, 8]))
+
+    report = examine(program)
+    assert report.codes == ["TW608"], str(report)
+    assert report.findings[0].places[0].source == "return x @ a + x @ b"
+
+
+def test_a_graph_and_a_session_for_every_run():
+    def program():
+        for step in range(25):
+            with tf1.Graph().as_default(), tf1.Session() as session:
+                y = tf1.constant(1.0) + float(step)
+                session.run(y)
+
+    assert codes(program) == ["TW621"]
