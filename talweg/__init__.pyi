@@ -275,6 +275,7 @@ from talweg import graph_util as graph_util
 from talweg import image as image
 from talweg import io as io
 from talweg import linalg as linalg
+from talweg import lookup as lookup
 from talweg import math as math
 from talweg import nest as nest
 from talweg import nn as nn
@@ -285,6 +286,7 @@ from talweg import raw_ops as raw_ops
 from talweg import sets as sets
 from talweg import signal as signal
 from talweg import sparse as sparse
+from talweg import strings as strings
 from talweg import summary as summary
 from talweg import sysconfig as sysconfig
 from talweg import test as test

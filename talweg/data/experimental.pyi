@@ -19,6 +19,7 @@ from talweg.api.data.experimental import random_dataset as RandomDataset
 from talweg.pipeline.reducing import Reducer as Reducer
 SHARD_HINT: int
 from talweg.pipeline.options import ServiceOptions as ServiceOptions
+from talweg.api.data.experimental import SqlDataset as SqlDataset
 from talweg.api.data.records import DatasetWriter as TFRecordWriter
 from talweg.pipeline.options import ThreadingOptions as ThreadingOptions
 UNKNOWN_CARDINALITY: int
@@ -46,6 +47,7 @@ from talweg.api.data.experimental import map_and_batch as map_and_batch
 from talweg.api.data.experimental import pad_to_cardinality as pad_to_cardinality
 from talweg.api.data.experimental import parallel_interleave as parallel_interleave
 from talweg.api.data.experimental import prefetch_to_device as prefetch_to_device
+from talweg.api.data.experimental import rejection_resample as rejection_resample
 from talweg.api.data.experimental import sample_from_datasets as sample_from_datasets
 from talweg.api.data.experimental import save as save
 from talweg.api.data.experimental import scan as scan

@@ -243,6 +243,7 @@ from talweg.compat.v1 import layers as layers
 from talweg.compat.v1 import linalg as linalg
 from talweg.compat.v1 import lite as lite
 from talweg.compat.v1 import logging as logging
+from talweg.compat.v1 import lookup as lookup
 from talweg.compat.v1 import losses as losses
 from talweg.compat.v1 import manip as manip
 from talweg.compat.v1 import math as math
@@ -257,6 +258,7 @@ from talweg.compat.v1 import sets as sets
 from talweg.compat.v1 import signal as signal
 from talweg.compat.v1 import sparse as sparse
 from talweg.compat.v1 import spectral as spectral
+from talweg.compat.v1 import strings as strings
 from talweg.compat.v1 import summary as summary
 from talweg.compat.v1 import sysconfig as sysconfig
 from talweg.compat.v1 import test as test
