@@ -37,6 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--html", metavar="FILE", help="write the report as a page, too")
     parser.add_argument(
+        "--github", action="store_true", help="print findings as annotations of GitHub's, too"
+    )
+    parser.add_argument(
         "--exit-zero", action="store_true", help="exit with 0 although there are findings"
     )
     add_json(parser)
@@ -54,9 +57,20 @@ def main(options: argparse.Namespace) -> int:
         Path(options.html).write_text(page, "utf-8")
     sys.stdout.flush()
     print(report.to_json() if options.json else f"\n{report}")
+    if options.github:
+        for finding in report:
+            print(annotation(finding), file=sys.stderr)
     if outcome.failed:
         return FAILED
     return FOUND if len(report) and not options.exit_zero else FINE
+
+
+def annotation(finding: Any) -> str:
+    """A finding as GitHub shows it beside its line."""
+    place = finding.places[0] if finding.places else None
+    where = "" if place is None else f"file={place.file},line={place.line},"
+    text = ". ".join(filter(None, (finding.title, finding.cure))).replace("%", "%25")
+    return f"::warning {where}title={finding.code}::" + text.replace("\n", "%0A")
 
 
 def chosen(report: Any, select: str | None, ignore: str | None) -> Any:

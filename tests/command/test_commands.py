@@ -96,6 +96,9 @@ def test_doctor_reports_and_sets_the_status(tmp_path, monkeypatch, capfd):
     data = json.loads(capfd.readouterr().out)
     assert [finding["code"] for finding in data["findings"]] == ["TW604"]
     assert "TW604" in (tmp_path / "report.html").read_text()
+    capfd.readouterr()
+    assert main(["doctor", "--github", "bad.py"]) == 1
+    assert "::warning file=bad.py,line=5,title=TW604::" in capfd.readouterr().err
     assert main(["doctor", "--ignore", "604", "bad.py"]) == 0
     assert main(["doctor", "--select", "TW601", "bad.py"]) == 0
     assert main(["doctor", "--exit-zero", "bad.py"]) == 0
