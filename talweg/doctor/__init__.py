@@ -5,6 +5,8 @@ What it offers under its own name is looked up when it is first used:
 - `examine(program, *arguments)`, or `with examine() as seen: ...` and then `seen.report`: runs a
   program with observation on, and gives the `Report` of what was wasted;
 - `Finding`, `Place`, `Report`: what the doctor has to say, as values;
+- `NumericsExplanation`, `GradientCheck`, `WatchReport`: what `tf.explain_numerics`,
+  `tf.check_gradients` and `tf.watch_gradients(...).report()` answer;
 - `page(code)`, `codes_with_pages()`: the page of a code as Markdown.
 """
 
@@ -16,6 +18,9 @@ _HOMES = {
     "Finding": "findings",
     "Place": "findings",
     "Report": "findings",
+    "NumericsExplanation": "nonfinite_report",
+    "GradientCheck": "check_gradients",
+    "WatchReport": "watch",
     "page": "pages",
     "codes_with_pages": "pages",
 }

@@ -11,6 +11,7 @@ import re
 import pytest
 
 import talweg as tf
+from talweg.doctor import GradientCheck
 from talweg.doctor.pages import codes_with_pages, page
 
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -35,7 +36,7 @@ def test_every_cause_has_a_page():
 def test_the_bad_program(code):
     found, text = run(code, 0)
     assert found.code == code
-    assert bool(found) is (not isinstance(found, type(tf.check_gradients(tf.sin, [1.0]))))
+    assert bool(found) is not isinstance(found, GradientCheck)
     shown = str(found)
     assert f"[{code}]" in shown
     marked = [line for line in text.splitlines() if "# here" in line]
