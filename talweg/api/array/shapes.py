@@ -22,7 +22,7 @@ from talweg.api.array.operands import (
     sizes_tensor,
     unsized_vector,
 )
-from talweg.api.export import export, operation
+from talweg.api.export import export, look_up, operation
 from talweg.core.dims import Dim, below, differ, is_symbolic, same
 from talweg.core.dims import resolved as resolved_size
 from talweg.core.dtypes import as_dtype, int32, int64
@@ -30,6 +30,7 @@ from talweg.core.errors import NeedsStaticError, invalid, type_error, value_erro
 from talweg.core.shapes import TensorShape, as_shape, broadcast_dims, normalize_axis, static
 from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import EagerTensor
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, complex, dynamic, layout, reduce, state
@@ -330,6 +331,8 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     >>> tf.shape([[1, 2, 3]])
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>
     """
+    if isinstance(input, RaggedTensor):
+        return look_up("experimental.DynamicRaggedShape")(input, out_type or int32)
     if hasattr(input, "with_values"):  # a sparse tensor
         wanted = int32 if out_type is None else as_dtype(out_type)
         return arithmetic.cast(input.dense_shape, dtype=wanted)
