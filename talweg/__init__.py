@@ -25,7 +25,7 @@ if OWN_KERAS not in sys.meta_path:
 def __getattr__(name: str) -> Any:
     if name.startswith("__") and name != "__internal__":
         raise AttributeError(name)
-    value = look_up(name)
+    value = import_module("talweg.doctor") if name == "doctor" else look_up(name)
     setattr(sys.modules[__name__], name, value)
     return value
 

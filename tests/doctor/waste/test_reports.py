@@ -180,3 +180,7 @@ def test_a_report_takes_linear_time_and_no_recursion():
         report = graph.report()
     assert report.codes == ["TW620"]
     assert report.findings[0].count == 20_000
+
+
+def test_the_doctor_is_reached_from_the_package():
+    assert tf.doctor.examine is examine
