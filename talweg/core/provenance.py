@@ -102,15 +102,18 @@ def origin_of_call(prim: Any) -> Origin | None:
     return None if frame is None else (frame.f_code, frame.f_lasti)
 
 
-def origin_of_operator() -> Origin | None:
-    """The user's line, for a recorder that is shown an operator used by talweg itself."""
-    frame: FrameType | None = getframe(4)
-    if frame.f_code is _wrapper:  # type: ignore[union-attr]
-        frame = frame.f_back  # type: ignore[union-attr]
-        code = frame.f_code  # type: ignore[union-attr]
-        if not inner_files.get(code.co_filename, True):
-            return code, frame.f_lasti  # type: ignore[union-attr]
-    return user_origin(3)
+def origin_outward(frame: FrameType) -> Origin | None:
+    """The innermost frame outside talweg that is farther out than `frame`."""
+    outer = frame.f_back
+    while outer is not None:
+        code = outer.f_code
+        known = inner_files.get(code.co_filename)
+        if known is None:
+            known = is_inner(code.co_filename)
+        if not known:
+            return code, outer.f_lasti
+        outer = outer.f_back
+    return None
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

@@ -18,7 +18,7 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.provenance import (
     inner_files,
     origin_of_call,
-    origin_of_operator,
+    origin_outward,
     user_entry,
     user_frame,
     user_origin,
@@ -74,7 +74,9 @@ class GradientTape(dispatch.Recorder):
     # -- recording
 
     def __enter__(self) -> GradientTape:
-        self._began = user_origin(2)
+        frame = getframe(1)
+        inner = inner_files.get(frame.f_code.co_filename, True)
+        self._began = user_origin(2) if inner else (frame.f_code, frame.f_lasti)
         self._start()
         return self
 
@@ -115,8 +117,8 @@ class GradientTape(dispatch.Recorder):
         if params is NO_PARAMS:  # an operator: in line, since it is done so often
             frame = getframe(2)
             code = frame.f_code
-            if inner_files.get(code.co_filename, True):
-                origin = origin_of_operator()
+            if inner_files.get(code.co_filename, True):  # called by talweg itself
+                origin = origin_outward(frame)
             else:
                 origin = code, frame.f_lasti
         else:
