@@ -169,7 +169,8 @@ def _unused(calls: Any) -> Iterator[Finding]:
 
 def unused(spot: Any, count: int) -> Finding:
     """The finding about a line whose result nobody takes."""
-    text = spot.text or "an operation"
+    names = [spot.prim.name] if isinstance(spot, EagerSpot) else list(spot.prims)
+    text = spot.text or (names[0] if len(names) == 1 else "an operation")
     times = "once" if count == 1 else f"{count:,} times"
     return Finding(
         "TW616",
