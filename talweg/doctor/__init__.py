@@ -4,6 +4,7 @@ What it offers under its own name is looked up when it is first used:
 
 - `examine(program, *arguments)`, or `with examine() as seen: ...` and then `seen.report`: runs a
   program with observation on, and gives the `Report` of what was wasted;
+- `Explanation`, `Explanations`: what `tape.explain` and `talweg.explain_gradients` give;
 - `Finding`, `Place`, `Report`: what the doctor has to say, as values;
 - `NumericsExplanation`, `GradientCheck`, `WatchReport`: what `tf.explain_numerics`,
   `tf.check_gradients` and `tf.watch_gradients(...).report()` answer;
@@ -15,6 +16,8 @@ from typing import Any
 
 _HOMES = {
     "examine": "waste",
+    "Explanation": "explanation",
+    "Explanations": "explanation",
     "Finding": "findings",
     "Place": "findings",
     "Report": "findings",

@@ -12,7 +12,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from talweg.core.provenance import KERAS
@@ -87,13 +87,21 @@ def remember(sources: list, gather: Callable[[Any], Evidence]) -> None:
         _keep(source, lighter(evidence))
         keys.append(id(source))
     if keys:
-        if KERAS in sys._getframe(2).f_code.co_filename:  # its trainer hands them to an optimizer
+        if _goes_to_keras(sys._getframe(2).f_code):
             announce([source for source in sources if id(source) in keys])
         _groups.append((count, keys))
         while sum(size for size, _ in _groups) > REMEMBERED and len(_groups) > 1:
             for key in _groups.popleft()[1]:  # too long ago to be of use
                 if key in _pending:
                     _pending[key] = _pending[key][0], None
+
+
+def _goes_to_keras(code: CodeType) -> bool:
+    """Whether gradients taken in this code go to an optimizer of Keras, which cannot tell us: its
+    own trainer, or a function that calls `apply_gradients` itself."""
+    if KERAS in code.co_filename:
+        return True
+    return "apply_gradients" in code.co_names and "keras" in sys.modules
 
 
 def is_known(variable: Any) -> bool:
