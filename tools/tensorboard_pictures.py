@@ -75,6 +75,9 @@ def write_sessions(folder: Path) -> None:
                 part = slice(step * 25, step * 25 + 100)
                 summary, _ = session.run([merged, train], {x: images[part], y: labels[part]})
                 writer.add_summary(summary, step)
+            options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+            session.run(train, {x: images, y: labels}, options, run := tf.RunMetadata())
+            writer.add_run_metadata(run, "all digits", 60)
 
 
 def write_functions(folder: Path) -> None:
@@ -183,6 +186,12 @@ class Pages:
         self.page.get_by_text("Fit to screen").first.click()
         self.page.wait_for_timeout(1500)
 
+    def choose_tag(self, tag: str) -> None:
+        """Choose one of the graphs of a run."""
+        self.page.locator("paper-dropdown-menu.run-dropdown").nth(1).click()
+        self.page.locator("paper-item").filter(has_text=tag).first.click()
+        self.page.wait_for_timeout(1000)
+
     def select(self, name: str) -> None:
         """Show what is known of a node of a graph."""
         self._shape(name).dispatch_event("click", timeout=WAIT)
@@ -210,6 +219,11 @@ def take_pictures_of_sessions(pages: Pages) -> None:
     pages.open("graphs", 'g.node[data-name="hidden"]')
     pages.expand("training", "training/gradients", "training/gradients/hidden")
     pages.save("graph_sessions_gradients")
+    pages.open("graphs", 'g.node[data-name="hidden"]')
+    pages.choose_tag("all digits")
+    pages.page.locator("paper-radio-button").filter(has_text="Compute time").click()
+    pages.expand("hidden", "training", "training/gradients")
+    pages.save("graph_sessions_time")
 
 
 def take_pictures_of_functions(pages: Pages) -> None:

@@ -24,6 +24,9 @@ class call:
     batch = LOOP
     memory = "none"
 
+    def tf_type(*operands, body):
+        return f"{'Stateful' if body.has_effects else ''}PartitionedCall"
+
     def infer(*operands, body):
         return (*avals_outside(body, operands, body.outputs), Aval((), variant))
 

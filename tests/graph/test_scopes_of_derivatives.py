@@ -109,6 +109,9 @@ def test_graphs_of_functions_show_variables_and_tapes():
     bodies = [name for name in functions if name.startswith("while_body")]
     assert "inner/Tanh" in functions[bodies[0]]
     assert any(name.startswith("gradients/inner/Tanh_grad/") for name in functions[bodies[1]])
+    assert {"PartitionedCall", "gradient_tape/PartitionedCall/PartitionedCall"} <= set(nodes)
+    assert shapes(nodes["PartitionedCall"]) == [[-1, 3]]
+    assert shapes(nodes["while"])[0] == [-1, 3]
     kinds = sorted(name.rstrip("0123456789_") for name in functions if name.startswith("cond"))
     assert kinds == ["cond_false", "cond_true"]
 

@@ -16,6 +16,7 @@ from talweg.graph.subgraph import Body
 
 WITH_BODIES = ("branch", "loop", "call")
 STREAMS = frozenset(("reserve_stream", "seed_stream"))  # part of the operation that draws
+_ARGUMENT = re.compile("[a-z][a-z0-9_]*")
 _NOT_IN_NAMES = re.compile(r"\W")
 LAZY = frozenset(("item", "size_value", *STREAMS))  # written by who uses them, if at all
 
@@ -248,7 +249,8 @@ class Library:
         kinds += [variant] * len(extra[0]) + [int32] * extra[1]
         found = []
         for number, dtype in enumerate(kinds):
-            label = writer.unique(f"arg_{number}")
+            node = body.inputs[number] if number < len(body.inputs) else None
+            label = writer.unique(_name_of_argument(node) or f"arg_{number}")
             part = message.signature.input_arg.add()
             part.name, part.type = label, dtype.as_datatype_enum
             found.append(Output(label, 0, label, dtype))
@@ -289,6 +291,13 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
             if node not in folded and node not in hidden and node.prim.name not in LAZY
             and not (node.prim.name == "constant" and not node.params["value"].given)]  # fmt: skip
     return left, folded
+
+
+def _name_of_argument(node: Node | None) -> str | None:
+    """The name that a user gave an input, if a function's argument can have it."""
+    names = None if node is None else node.table.labels.get(node)
+    name = names[0].lower() if names else ""
+    return name if _ARGUMENT.fullmatch(name) else None
 
 
 def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:

@@ -15,6 +15,7 @@ from talweg.api.v1.graph_def import attributes, operations
 from talweg.api.v1.graph_def.bodies import (
     LAZY,
     STREAMS,
+    WITH_BODIES,
     Library,
     element_dtypes,
     nodes_to_write,
@@ -226,6 +227,11 @@ class Exporter(Writer):
         if message is None or node.prim.name in ("group", "update_variable"):
             return
         avals = node.aval if type(node.aval) is tuple else (node.aval,)
+        if node.prim.name in WITH_BODIES:
+            if "output_shapes" in message.attr:
+                message.attr["_output_shapes"].CopyFrom(message.attr["output_shapes"])
+                return
+            avals = avals[:-1]  # what it keeps of its inside is no output
         shapes = [static_shape(getattr(aval, "dims", None)) for aval in avals]
         note_output_shapes(message, shapes[: len(self.values.get(node, shapes))])
 
