@@ -88,6 +88,7 @@ class Ledger:
         self.maker: dict[int, Entry] = {}  # id of an array -> the entry that made it
         self.again: dict[int, Any] = {}  # id of an array -> what it was when it was made again
         self.redrawn = False  # whether what ran again came out otherwise: by random numbers
+        self.names: dict[int, str] = {}  # id of an array -> the variable that it is the value of
         self.written: dict[int, Any] = {}  # eager variables that got another value, by id
         self.kept: list = []  # so that ids stay theirs
         self.thread = threading.get_ident()
@@ -299,6 +300,12 @@ class _Eager(Observer):
         else:
             origin = self.asked = self.asked or user_origin(2)
         self.ledger.note(tell_rule(entry_of(prim, operands, results, params, origin)))
+
+    def variable_read(self, variable: Any) -> None:
+        """A variable was read."""
+        array = content(variable.handle_read())
+        self.ledger.names[id(array)] = str(variable.name).split(":")[0]
+        self.ledger.kept.append(array)
 
     def variable_written(self, variable: Any, adding: bool) -> None:
         """A variable got another value."""

@@ -69,26 +69,39 @@ def cause_of(ledger: Ledger, trail: list[Link]) -> Cause:
     first = trail[0]
     entry = first.entry
     if entry is None:
-        return from_outside(first)
+        return from_outside(ledger, first)
     if entry.rule_of is not None:
         return in_a_rule(ledger, trail, entry)
     return in_the_program(entry, first)
 
 
-def from_outside(link: Link) -> Cause:
+def from_outside(ledger: Ledger, link: Link) -> Cause:
     """It was there before anything ran."""
     what = "NaN" if np.isnan(link.value) else "infinite"
-    used = ""
+    used, name = "", ledger.names.get(id(link.array), "")
     if link.via is not None:
         entry, position = link.via
         used = f", and came in as operand {entry.name_of(position)} of {entry.prim.name}"
+        name = name or _name_in_graph(entry, position)
+    source = f"the value of {name}" if name else "the value"
+    kinds = "" if name else ": data, an initial value, a variable, or a constant"
     return Cause(
         "TW344",
-        f"the value was {what} before anything was computed{used}: data, an initial value, a "
-        "variable, or a constant",
+        f"{source} was {what} before anything was computed{used}{kinds}",
         "look at where it comes from: tf.debugging.check_numerics(x, 'input') on data; for missing "
         "numbers in data tf.where(tf.math.is_finite(x), x, 0.0) before anything else",
     )
+
+
+def _name_in_graph(entry: Entry, position: int) -> str:
+    """What a placeholder, variable or constant is called that an operation of a graph took."""
+    node = entry.node
+    graph = None if node is None else node.table.owner()
+    if graph is None or len(node.operands) != len(entry.operands):
+        return ""
+    source = node.operands[position]
+    variable = source.params.get("variable")
+    return str(getattr(variable, "name", "") or graph.operation_name(source)).split(":")[0]
 
 
 # -- forward

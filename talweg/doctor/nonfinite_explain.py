@@ -114,7 +114,11 @@ def explain_tape(target: Any, sources: Any, tape: GradientTape) -> NumericsExpla
     for leaf in structure.flatten(target):
         array = content(tape._target(leaf))
         if has_bad(array):
-            return of_trail(ledger_of(records), array, "the target")
+            ledger = ledger_of(records)
+            for key, reads in tape._reads.items():
+                name = str(tape._variables[key].name).split(":")[0]
+                ledger.names.update((id(content(read)), name) for read in reads)
+            return of_trail(ledger, array, "the target")
     flat, names = named(sources)
     if not flat:
         return NumericsExplanation("finite", "the target")

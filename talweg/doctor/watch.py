@@ -222,7 +222,7 @@ class GradientWatch:
     def __exit__(self, *error: Any) -> None:
         self._contexts.pop().__exit__(*error)
 
-    def record(self, gradients: Any, variables: Any = None, _by_hand: bool = True) -> Any:
+    def record(self, gradients: Any, variables: Any = None) -> Any:
         """One step: the gradients of the variables, in their order, or of those given.
 
         Each is a tensor, IndexedSlices or None.  In a `tf.function` this is part of the step; in a
@@ -237,8 +237,12 @@ class GradientWatch:
                 "TW208", f"record: {len(given)} gradients for {len(flat)} variables",
                 "one gradient (or None) for each variable",
             )  # fmt: skip
+        return self.told(given, flat, self._note)
+
+    def told(self, gradients: list, variables: list, note: Callable[..., None]) -> Any:
+        """Have `note` called with gradients: now, or whenever the graph under construction runs."""
         rows, places, values, weights = [], [], [], []
-        for gradient, variable in zip(given, flat):
+        for gradient, variable in zip(gradients, variables):
             place = self._places.get(id(variable.handle))
             if place is None:
                 continue
@@ -246,14 +250,13 @@ class GradientWatch:
             rows.append(isinstance(gradient, IndexedSlices))
             values.append(gradient.values if rows[-1] else gradient)  # type: ignore[union-attr]
             weights.append(variable)
-        note = self._note if _by_hand else self._note_inside
         if dispatch.context.base is not None:
             return later(note, (places, rows, values, weights), {}, "WatchGradients")
         with dispatch.only(()):
             note(places, rows, values, [v.handle_read() for v in weights])
         return None
 
-    def _note_inside(self, places: list, rows: list, values: list, weights: list) -> None:
+    def note_inside(self, places: list, rows: list, values: list, weights: list) -> None:
         """As `_note`, but only while the `with` lasts: a trace may be run later, too."""
         if self._contexts:
             self._note(places, rows, values, weights)
@@ -319,7 +322,8 @@ class _Taken:
                  if id(getattr(v, "handle", None)) in self.watch._places]  # fmt: skip
         base = dispatch.context.base
         if pairs and (base is None or isinstance(base, FunctionGraph)):
-            self.watch.record([g for _, g in pairs], [v for v, _ in pairs], _by_hand=False)
+            watch = self.watch
+            watch.told([g for _, g in pairs], [v for v, _ in pairs], watch.note_inside)
 
 
 # -- the verdict
@@ -348,7 +352,9 @@ def _median(numbers: list[float]) -> float:
 
 def _row(series: Series, relative: float) -> Row:
     verdict, why = _verdict(series, relative)
-    known = [n for n in series.norms if not np.isnan(n)]
+    known = series.norms if verdict == "not finite" else [
+        n for n in series.norms if not np.isnan(n)
+    ]  # fmt: skip
     last = series.norms[-1] if series.norms else float("nan")
     return Row(series.name, series.shape, series.steps, last, known[0] if known else float("nan"),
                _median(series.ratios), series.dead, verdict, why)  # fmt: skip

@@ -152,6 +152,43 @@ def test_kinds_of_targets_and_sources():
     assert found.finding.title == "the gradient of source 0: finite"
 
 
+def test_what_came_from_outside_is_named():
+    w = tf.Variable([1.0, np.nan], name="weights")
+    f = tf.function(lambda: tf.reduce_sum(w * 2.0))
+    with tf.GradientTape() as tape:
+        y = f()
+    asked = [tf.explain_numerics(lambda: tf.reduce_sum(w * 2.0)), tf.explain_numerics(f),
+             tf.explain_numerics(y, w, tape)]  # fmt: skip
+    for found in asked:
+        assert found.code == "TW344" and "the value of weights was NaN" in found.cause
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [None], name="features")
+        y = x * v1.get_variable("scale", initializer=[1.0, np.inf])
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            found = tf.explain_numerics(y, feed_dict={x: [1.0, 1.0]})
+            assert "the value of scale was infinite" in found.cause
+            found = tf.explain_numerics(y, feed_dict={x: [np.nan, 1.0]})
+            assert "the value of features was NaN" in found.cause
+
+
+def test_random_numbers_are_drawn_anew_and_that_is_said():
+    x = tf.Variable(tf.ones([64]))
+
+    @tf.function
+    def loss():
+        return tf.reduce_sum(tf.math.log(tf.nn.dropout(x, 0.02, seed=3)))
+
+    said = []
+    for _ in range(12):  # in some runs an element is dropped, in others none
+        with tf.GradientTape() as tape:
+            value = loss()
+        if np.isinf(value.numpy()):
+            said.append("drew others" in tf.explain_numerics(value, x, tape).cause)
+    assert any(said)
+    assert tf.explain_numerics(loss).code in ("TW340", "")
+
+
 def test_sources_the_tape_does_not_know():
     x = tf.Variable(1.0)
     with tf.GradientTape() as tape:
