@@ -9,7 +9,7 @@ test have what is meant; without `ignore`, the doctor leaves the test alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -33,22 +33,29 @@ class Gradients(Observer):
     def __init__(self) -> None:
         self.dropped: dict[tuple, Finding] = {}
 
-    def gradient_taken(self, sources: list, gradients: list, wanted: bool) -> None:
+    def gradient_taken(
+        self, sources: list, gradients: list, wanted: bool, explain: Callable[[Any], Any]
+    ) -> None:
         """A gradient was taken."""
         if wanted:
             return
-        names = [source.name for source, gradient in zip(sources, gradients)
-                 if gradient is None and getattr(source, "trainable", False)]  # fmt: skip
-        if names:
-            origin = user_origin(2)
-            places = () if origin is None else (Place.of(origin),)
-            shown = ", ".join(name.split(":")[0] for name in names[:5])
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            self.dropped.setdefault((shown, places), Finding(
-                "TW301", f"the gradient by {shown}{more} is None",
-                "no path leads from the variable to the target", places, len(names),
-                cure="tape.explain(target, variable) says where the path ends",
-            ))  # fmt: skip
+        absent = [source for source, gradient in zip(sources, gradients)
+                  if gradient is None and getattr(source, "trainable", False)]  # fmt: skip
+        if not absent:
+            return
+        origin = user_origin(2)
+        names = [source.name.split(":")[0] for source in absent]
+        shown = ", ".join(names[:5])
+        if (shown, origin) in self.dropped:
+            return
+        with dispatch.observed_by(None):
+            why = explain(absent[0])
+        asked = () if origin is None else (Place.of(origin),)
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        self.dropped[shown, origin] = Finding(
+            "TW301", f"the gradient by {shown}{more} is None", why.headline,
+            tuple(dict.fromkeys((*asked, *why.lines[:2]))), len(names), cure=why.remedy,
+        )  # fmt: skip
 
 
 class Both(Observer):
