@@ -12,14 +12,17 @@ from talweg.api.control import cond
 from talweg.api.distribute.current import maybe_merge_call, strategy_supports_no_merge_call
 from talweg.api.export import export, export_value
 from talweg.core import dispatch
-from talweg.core.errors import type_error
+from talweg.core.errors import NeedsStaticError, type_error
 from talweg.core.tracking import AutoTrackable, Trackable, no_automatic_dependency_tracking
 from talweg.core.value import IndexedSlices, Operators, Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
+from talweg.graph.contents import elements
 from talweg.graph.function_graph import FunctionGraph
+from talweg.graph.node import Node
+from talweg.graph.symbol import Symbol, constant_of
 
 
 @export("__internal__.CompositeTensor")
@@ -78,6 +81,24 @@ def smart_cond(
     return true_fn() if known else false_fn()  # type: ignore[misc]
 
 
+def _follows(node: Node, depth: int = 8) -> Any:
+    """The value of a node that follows from known sizes, as that of tf.shape(x)[-1] > 1; None."""
+    if node.aval.dtype.is_integer and node.aval.dims == ():
+        try:
+            size = elements(node)[()]
+        except NeedsStaticError:
+            return None
+        if type(size) is int:
+            return node.aval.dtype.numpy_dtype.type(size)
+    content = constant_of(node)
+    if content is not None:
+        return content.array
+    if not depth or not node.prim.elementwise:
+        return None
+    values = [_follows(operand, depth - 1) for operand in node.operands]
+    return None if any(x is None for x in values) else node.prim.numpy(*values, **node.params)
+
+
 def smart_constant_value(pred: Any) -> bool | None:
     """The truth of a predicate; None where only running the graph gives it."""
     if isinstance(pred, (bool, int)) and pred in (0, 1):
@@ -86,6 +107,8 @@ def smart_constant_value(pred: Any) -> bool | None:
         return None
     if isinstance(pred, (Tensor, Operators)):
         value = get_static_value(pred)
+        if value is None and type(pred) is Symbol:
+            value = _follows(pred.node)
         return None if value is None else bool(value)
     raise type_error(
         "TW104", f"Argument `pred` must be a Tensor, or a Python bool, or 1 or 0. Received: {pred}"

@@ -14,7 +14,7 @@ from talweg.core.dims import differ
 from talweg.core.dtypes import DType, as_dtype, float32, int64
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape, unknown_shape
-from talweg.core.spec import TypeSpec
+from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.core.value import OPERATIONS
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.tensor import EagerTensor, array_of
@@ -90,8 +90,8 @@ class SparseTensor:
         return self._shape
 
     def set_shape(self, shape: Any) -> None:
-        """ValueError unless `shape` is compatible with this one's."""
-        self._shape.assert_is_compatible_with(shape)
+        """Note what is known of the shape; ValueError unless it is compatible with this one's."""
+        self._shape = self._shape.merge_with(shape)
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
@@ -103,7 +103,11 @@ class SparseTensor:
 
     def with_values(self, new_values: Any) -> SparseTensor:
         """The same places, with other values; ValueError unless there are as many."""
-        return SparseTensor(self._indices, new_values, self._dense_shape)
+        return self._with_shape(SparseTensor(self._indices, new_values, self._dense_shape))
+
+    def _with_shape(self, other: SparseTensor) -> SparseTensor:
+        other._shape = self._shape
+        return other
 
     def narrowed(self) -> SparseTensor:
         """The same with indices that are known to have a number for each dimension."""
@@ -111,7 +115,7 @@ class SparseTensor:
         if type(depth) is int or type(rank) is not int:
             return self
         places = ensure_dims(self._indices, shape=(None, rank))
-        return SparseTensor(places, self._values, self._dense_shape)
+        return self._with_shape(SparseTensor(places, self._values, self._dense_shape))
 
     def consumers(self) -> list:
         """Operations that use it; none are kept."""
@@ -220,6 +224,21 @@ class SparseTensorSpec(TypeSpec):
 
     def _serialize(self) -> tuple:
         return self._shape, self._dtype
+
+    def part_specs(self) -> list[TensorSpec]:
+        """The specs of indices, values and shape."""
+        rank = self._shape.rank
+        return [
+            TensorSpec([None, rank], int64),
+            TensorSpec([None], self._dtype),
+            TensorSpec([rank], int64),
+        ]
+
+    def fitted(self, value: SparseTensor) -> SparseTensor:
+        """`value`, of whose shape no more is known than this says."""
+        found = SparseTensor(*value._flat_components())
+        found._shape = self._shape
+        return found
 
     def _of(self, value: Any) -> SparseTensorSpec | None:
         return self.from_value(value) if isinstance(value, SparseTensor) else None

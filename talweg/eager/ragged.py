@@ -17,7 +17,7 @@ from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, float32, int32, int64, string
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
-from talweg.core.spec import TypeSpec
+from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.eager import partition
 from talweg.eager.composite import SparseTensor, no_conversion
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
@@ -426,6 +426,17 @@ class RaggedTensorSpec(TypeSpec):
 
     def _serialize(self) -> tuple:
         return self._parts
+
+    def part_specs(self) -> list[TensorSpec]:
+        """The specs of the flat values and of the splits, outermost first."""
+        shape, dtype, depth, splits = self._parts
+        if not depth:
+            return [TensorSpec(shape, dtype)]
+        inner = None if shape.rank is None else [None, *shape.as_list()[depth + 1 :]]
+        count = None if shape.rank is None else shape.as_list()[0]
+        first = None if count is None else count + 1
+        rows = [TensorSpec([first if n == 0 else None], splits) for n in range(depth)]
+        return [TensorSpec(inner, dtype), *rows]
 
     def _of(self, value: Any) -> RaggedTensorSpec | None:
         return self.from_value(value) if isinstance(value, RaggedTensor) else None

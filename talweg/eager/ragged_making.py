@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,8 @@ class RaggedFactories:
         if lengths is not None and padding is not None:
             raise value_error("TW207", "from_tensor: only one of lengths and padding can be given")
         dtype = row_splits_dtype.numpy_dtype
+        for size in x.dims[: ragged_rank + 1]:
+            operator.index(size)  # NeedsStaticError: splits are computed with known sizes
         if ragged_rank > 1:
             if lengths is not None or padding is not None:
                 raise value_error("TW207", "from_tensor: lengths and padding need ragged_rank=1")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from talweg.core.dtypes import int32, int64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import BINARY, COMPARISON, OPERATIONS, UNARY
 from talweg.eager import partition
@@ -14,7 +16,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol
-from talweg.prims import indexing, layout
+from talweg.prims import indexing, layout, scan, sequences
 
 # -- indexing
 
@@ -28,6 +30,49 @@ def take(values: Any, places: np.ndarray) -> Any:
         new = partition.splits_of_lengths(lengths)
         return RaggedTensor._of(rows, values._integers(new), values._uniform)
     return indexing.gather(values, wrap(np.asarray(places, np.int64)), axis=0, batch_dims=0)
+
+
+def gather(x: RaggedTensor, indices: Any) -> Any:
+    """The rows of a ragged tensor that `indices` names, in its shape."""
+    places = convert_to_tensor(indices)
+    if places.dtype not in (int32, int64):
+        raise type_error("TW102", f"gather: indices have dtype {places.dtype.name}", "integers")
+    dims = places.dims
+    if not dims:
+        begin, end = (
+            indexing.gather(x.row_splits, places + i, axis=0, batch_dims=0) for i in (0, 1)
+        )
+        return x.values[begin:end]
+    flat = layout.reshape(places, shape=(math.prod(dims),)) if len(dims) > 1 else places
+    if any(type(part) is Symbol for part in (flat, *x._flat_components())):
+        found = _gathered(x, flat)
+    else:
+        array = array_of(flat)
+        rows = x._splits.shape[0] - 1
+        outside = array[(array < 0) | (array >= rows)]
+        if len(outside):
+            raise invalid("TW206", f"gather: index {outside[0]} is not in [0, {rows})")
+        found = take(x, array)
+    for size in reversed(dims[1:]):
+        found = RaggedTensor.from_uniform_row_length(found, size)
+    return found
+
+
+def _gathered(values: Any, places: Any) -> Any:
+    """`take` of what is known only when the graph runs; sizes that are known stay so."""
+    if not isinstance(values, RaggedTensor):
+        return indexing.gather(values, places, axis=0, batch_dims=0)
+    splits = values.row_splits
+    starts = indexing.gather(splits, places, axis=0, batch_dims=0)
+    one = wrap(np.ones((), places.dtype.numpy_dtype))
+    lengths = indexing.gather(splits, places + one, axis=0, batch_dims=0) - starts
+    zero = wrap(np.zeros(1, splits.dtype.numpy_dtype))
+    ends = scan.cumsum(lengths, axis=0, exclusive=False, reverse=False)
+    row = sequences.repeated(lengths, size=lengths.dims[0])
+    here = sequences.counting(size=row.dims[0], dtype=splits.dtype)
+    moved = indexing.gather(starts - ends + lengths, row, axis=0, batch_dims=0)
+    rows = _gathered(values.values, here + moved)
+    return RaggedTensor._of(rows, layout.concat(zero, ends, axis=0), values._uniform)
 
 
 def get(x: Any, keys: tuple) -> Any:

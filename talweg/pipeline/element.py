@@ -14,7 +14,6 @@ from typing import Any, cast
 import numpy as np
 
 from talweg.core import dispatch
-from talweg.core.dtypes import int64
 from talweg.core.errors import type_error, value_error
 from talweg.core.spec import NoneTensorSpec, TensorSpec, TypeSpec
 from talweg.core.value import OPERATIONS, Tensor
@@ -258,34 +257,11 @@ def part_specs(spec: TypeSpec) -> list[TensorSpec]:
         return [spec]
     if isinstance(spec, NoneTensorSpec):
         return []
-    if isinstance(spec, SparseTensorSpec):
-        return _sparse_parts(spec)
-    if isinstance(spec, RaggedTensorSpec):
-        return _ragged_parts(spec)
+    if isinstance(spec, (SparseTensorSpec, RaggedTensorSpec)):
+        return spec.part_specs()
     if hasattr(spec, "variant_spec"):
         return [spec.variant_spec]
     raise value_error("TW104", f"{spec!r} cannot describe a part of an element")
-
-
-def _sparse_parts(spec: SparseTensorSpec) -> list[TensorSpec]:
-    rank = spec.shape.rank
-    return [
-        TensorSpec([None, rank], int64),
-        TensorSpec([None], spec.dtype),
-        TensorSpec([rank], int64),
-    ]
-
-
-def _ragged_parts(spec: RaggedTensorSpec) -> list[TensorSpec]:
-    shape = spec.shape
-    if not spec.ragged_rank:
-        return [TensorSpec(shape, spec.dtype)]
-    inner = None if shape.rank is None else [None, *shape.as_list()[spec.ragged_rank + 1 :]]
-    splits = spec.row_splits_dtype
-    count = None if shape.rank is None else shape.as_list()[0]
-    first = None if count is None else count + 1
-    rows = [TensorSpec([first if n == 0 else None], splits) for n in range(spec.ragged_rank)]
-    return [TensorSpec(inner, spec.dtype), *rows]
 
 
 def composite(spec: TypeSpec, parts: list) -> Any:

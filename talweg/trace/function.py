@@ -247,7 +247,7 @@ class Function:
     def _signature_key(self, taken: Taken) -> Any:
         """The one key of a function with an input signature."""
         flat = [s for s in structure.flatten(list(self.input_signature), composites=True)
-                if isinstance(s, TensorSpec)]  # fmt: skip
+                if isinstance(s, TensorSpec) or hasattr(s, "part_specs")]  # fmt: skip
         specs = iter(flat)
         return with_specs(taken.key, specs)
 

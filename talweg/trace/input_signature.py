@@ -66,7 +66,8 @@ def fitted(spec: Any, value: Any, name: str) -> Any:
     if isinstance(spec, TypeSpec):
         if not (isinstance(value, TypeSpec) or spec.is_compatible_with(value)):
             raise _unfit(spec, value, name)
-        return value
+        fit = getattr(spec, "fitted", None)
+        return value if fit is None or isinstance(value, TypeSpec) else fit(value)
     try:
         structure.assert_same(spec, value, check_types=False)
     except (TypeError, ValueError):
@@ -99,5 +100,11 @@ def with_specs(key: Any, specs: Any) -> Any:
         shape = spec.shape
         return (spec.dtype, None if shape.rank is None else shape.as_tuple())
     if type(key) is tuple and len(key) == 3 and type(key[2]) is tuple:
-        return (key[0], key[1], tuple([with_specs(part, specs) for part in key[2]]))
+        shape, parts = key[1], specs
+        if hasattr(key[0], "_flat_components"):
+            spec = next(specs, None)
+            if not hasattr(spec, "part_specs"):
+                return key
+            shape, parts = spec.shape, iter(spec.part_specs())
+        return (key[0], shape, tuple([with_specs(part, parts) for part in key[2]]))
     return key

@@ -123,7 +123,10 @@ def put_together(tree: Any, tensors: list) -> Any:
     if type(tree) is Place:
         return tensors[tree.number]
     if type(tree) is Container:
-        return structure.rebuild(tree.like, [put_together(c, tensors) for c in tree.children])
+        found = structure.rebuild(tree.like, [put_together(c, tensors) for c in tree.children])
+        if structure.kind_of(found) == structure.COMPOSITE and hasattr(found, "set_shape"):
+            found.set_shape(tree.like.shape)  # a trace serves this shape only: it is in the key
+        return found
     return tree
 
 
