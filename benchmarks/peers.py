@@ -51,8 +51,14 @@ PEERS = {
             ("tensorflow-cpu", "tensorflow", "numpy"),
             ("tensorflow-cpu==2.21.0",),
         ),
-        Peer("jax", "jax", ("jax", "jaxlib", "numpy"), ("jax",)),
-        Peer("torch", "torch", ("torch", "numpy"), ("torch==2.13.0", "numpy"), _TORCH_WITHOUT_CUDA),
+        Peer("jax", "jax", ("jax", "jaxlib", "numpy"), ("jax", "keras>=3.15")),
+        Peer(
+            "torch",
+            "torch",
+            ("torch", "numpy"),
+            ("torch==2.13.0", "numpy", "keras>=3.15"),
+            _TORCH_WITHOUT_CUDA,
+        ),
     )
 }
 
