@@ -278,3 +278,25 @@ def test_large_graphs_are_drawn_in_time():
         picture = model.of_graph(graph)
     assert len(picture.items) > 3000 and kept is not None
     assert len(page.draw([picture], 0)) > 100_000
+
+
+def test_edges_from_outside_do_not_run_behind_boxes():
+    """x enters the group beside w, not behind it."""
+    root = model.Group("root")
+    picture = model.Picture("picture", root)
+    group = model.Group("dense", "scope", root)
+    x = picture.add(model.Item("x", "input"), root)
+    root.members.append(group)
+    w = picture.add(model.Item("w", "variable"), group)
+    product = picture.add(model.Item("MatMul", "operation"), group)
+    picture.join(w, product, "")
+    picture.join(x, product, "")
+    layers = arrange(picture)
+    placed = placing.place(picture, layers, {root, group})
+    (points,) = [edge["points"] for edge in svg.edges_of(picture, layers, placed)
+                 if edge["across"]]  # fmt: skip
+    assert len(points) == 3
+    box = placed.boxes[w]
+    (x_of_bend, y_of_bend) = points[1]
+    assert box.y < y_of_bend < box.y + box.height
+    assert not box.x <= x_of_bend <= box.x + box.width

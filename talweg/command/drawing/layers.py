@@ -8,6 +8,7 @@ entered twice): such an edge is turned for the ranks and drawn upwards.  Everyth
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ SWEEPS = 12
 WIDEST = 9  # members of a row
 MOST_BENDS = 40_000  # in a group; beyond, edges over more than `LONG` rows are drawn straight
 LONG = 12
+LANES = 16  # edges with the outside that get ways of their own inside a group
 LARGE = 4000  # places in a group beyond which fewer sweeps are made
 
 
@@ -34,11 +36,33 @@ class Layers:
     rows: list[list[Any]] = field(default_factory=list)  # members and bends
     ways: dict[tuple[Any, Any], list[Bend]] = field(default_factory=dict)  # edge -> its bends
     turned: set[tuple[Any, Any]] = field(default_factory=set)  # edges that go up
+    entries: dict[Any, list[Bend]] = field(default_factory=dict)  # member -> the way from the top
+    exits: dict[Any, list[Bend]] = field(default_factory=dict)  # member -> the way to the bottom
+
+    def chains(self) -> list[list[Any]]:
+        """Members and bends that follow each other downwards."""
+        found = []
+        for (a, b), bends in self.ways.items():
+            if (a, b) in self.turned:
+                found.append([b, *bends[::-1], a])
+            else:
+                found.append([a, *bends, b])
+        found += [[*bends, member] for member, bends in self.entries.items()]
+        return found + [[member, *bends] for member, bends in self.exits.items()]
 
 
-def lifted(picture: Picture) -> dict[Group, dict[tuple[Any, Any], None]]:
-    """The edges between the members of each group: those of items, at their innermost group."""
-    found: dict[Group, dict] = {}
+@dataclass(eq=False)
+class Crossing:
+    """The edges of a group: between its members, and of its members with what lies outside."""
+
+    inside: dict[tuple[Any, Any], None] = field(default_factory=dict)
+    entered: dict[Any, None] = field(default_factory=dict)
+    left: dict[Any, None] = field(default_factory=dict)
+
+
+def lifted(picture: Picture) -> dict[Group, Crossing]:
+    """The edges of each group: those of items, at the innermost group around both ends."""
+    found: dict[Group, Crossing] = defaultdict(Crossing)
     paths: dict[Any, list] = {}
     for source, target in picture.edges:
         a, b = ([*paths.setdefault(item.parent, item.parent.above()), item]
@@ -46,7 +70,11 @@ def lifted(picture: Picture) -> dict[Group, dict[tuple[Any, Any], None]]:
         depth = 0
         while a[depth] is b[depth]:
             depth += 1
-        found.setdefault(a[depth - 1], {})[a[depth], b[depth]] = None
+        found[a[depth - 1]].inside[a[depth], b[depth]] = None
+        for group, member in zip(a[depth:], a[depth + 1 :]):
+            found[group].left[member] = None
+        for group, member in zip(b[depth:], b[depth + 1 :]):
+            found[group].entered[member] = None
     return found
 
 
@@ -56,13 +84,14 @@ def arrange(picture: Picture) -> dict[Group, Layers]:
     found, pending = {}, [picture.root]
     while pending:
         group = pending.pop()
-        found[group] = layers_of(group.members, list(edges.get(group, ())))
+        own = edges.get(group) or Crossing()
+        found[group] = layers_of(group.members, list(own.inside), own)
         pending += group.groups()
     return found
 
 
-def layers_of(members: list, edges: list[tuple[Any, Any]]) -> Layers:
-    """The rows of members joined by edges."""
+def layers_of(members: list, edges: list[tuple[Any, Any]], own: Crossing | None = None) -> Layers:
+    """The rows of members joined by edges; `own` has what is joined with what lies outside."""
     turned = upward(members, edges)
     straight = [(b, a) if (a, b) in turned else (a, b) for a, b in edges]
     straight = list(dict.fromkeys(straight))
@@ -85,8 +114,28 @@ def layers_of(members: list, edges: list[tuple[Any, Any]]) -> Layers:
             layers.ways[b, a] = bends[::-1]
         if (a, b) not in turned:
             layers.ways[a, b] = bends
+    if own is not None and len(own.entered) + len(own.left) <= LANES:
+        links += lanes(layers, ranks, own)
     order(layers.rows, links)
     return layers
+
+
+def lanes(layers: Layers, ranks: dict[Any, int], own: Crossing) -> list[tuple[Any, Any]]:
+    """Ways for edges from outside, from the top, and to the outside, to the bottom: else they would
+    run behind boxes.  The links they consist of."""
+    links: list[tuple[Any, Any]] = []
+    for members, found, is_entry in ((own.entered, layers.entries, True),
+                                     (own.left, layers.exits, False)):  # fmt: skip
+        for member in members:
+            rank = ranks[member]
+            rows = range(rank) if is_entry else range(rank + 1, len(layers.rows))
+            bends = [Bend((member, member)) for _ in rows]
+            for row, bend in zip(rows, bends):
+                layers.rows[row].append(bend)
+            found[member] = bends
+            chain = [*bends, member] if is_entry else [member, *bends]
+            links += list(zip(chain, chain[1:]))
+    return links
 
 
 def upward(members: list, edges: list) -> set:

@@ -68,20 +68,19 @@ def as_data(picture: Picture, depth: int | None = None) -> dict:
 
 
 def _group(group: Group, layers: Layers, number: dict[Any, int]) -> dict:
-    links = []
-    for ends, bends in layers.ways.items():
-        if (ends[1], ends[0]) in layers.ways and ends in layers.turned:
-            continue  # the other way has the same links
-        chain = [ends[0], *bends, ends[1]]
-        chain = chain[::-1] if ends in layers.turned else chain
-        links += [(number[a], number[b]) for a, b in zip(chain, chain[1:])]
+    links = [(number[a], number[b]) for chain in layers.chains() for a, b in zip(chain, chain[1:])]
+
+    def lanes(found: dict) -> dict:
+        return {number[member]: [number[bend] for bend in bends]
+                for member, bends in found.items()}  # fmt: skip
+
     return {
         "title": group.title, "kind": group.kind, "count": group.count(),
         "parent": None if group.parent is None else number[group.parent],
         "members": [number[member] for member in group.members],
         "size": placing.size_of(group),
         "rows": [[number[member] for member in row] for row in layers.rows],
-        "links": links,
+        "links": links, "entries": lanes(layers.entries), "exits": lanes(layers.exits),
         "ways": {f"{number[a]} {number[b]}": {"bends": [number[bend] for bend in bends],
                                               "turned": (a, b) in layers.turned}
                  for (a, b), bends in layers.ways.items()},

@@ -161,9 +161,7 @@ class _Inside:
 def _neighbours(layers: Layers) -> dict[Any, tuple[list, list]]:
     """What stands above and below each member and bend, joined with it."""
     found: dict[Any, tuple[list, list]] = {}
-    for (a, b), bends in layers.ways.items():
-        ends = (b, a) if (a, b) in layers.turned else (a, b)
-        chain = [ends[0], *(bends[::-1] if (a, b) in layers.turned else bends), ends[1]]
+    for chain in layers.chains():
         for upper, lower in zip(chain, chain[1:]):
             found.setdefault(upper, ([], []))[1].append(lower)
             found.setdefault(lower, ([], []))[0].append(upper)

@@ -105,7 +105,13 @@ def points_of(a: Any, b: Any, layers: dict[Group, Layers], placed: Placed) -> li
         depth += 1
     own = layers[path[depth - 1]]
     ends = path[depth], other[depth]
-    bends = [placed.bends[bend] for bend in own.ways.get(ends, ())]
+    way = list(own.ways.get(ends, ()))
+    if ends not in own.turned:
+        for group, member in zip(path[depth:], path[depth + 1 :]):
+            way[:0] = layers[group].exits.get(member, ())
+        for group, member in zip(other[depth:], other[depth + 1 :]):
+            way += layers[group].entries.get(member, ())
+    bends = [placed.bends[bend] for bend in way]
     start, end = placed.boxes[a], placed.boxes[b]
     if ends in own.turned:
         return [(start.middle, start.y), *bends, (end.middle, end.y + end.height)]
