@@ -36,6 +36,7 @@ def evidence_of(tape: Any, target: Any, source: Any, frame: FrameType | None) ->
     targets = [_value(leaf) for leaf in (target if isinstance(target, list) else [target])]
     asked = target[0] if isinstance(target, list) and len(target) == 1 else target
     scene = Scene.of(frame, asked, source, tape._began)
+    path = getattr(source, "path", "")  # what Keras calls its variables
     source = variable_of(source)
     if isinstance(source, IndexedSlices):
         source = source.values
@@ -45,10 +46,13 @@ def evidence_of(tape: Any, target: Any, source: Any, frame: FrameType | None) ->
         parts = tape._parts(source)
     except TypeError:
         parts = []
+    known = Source.of(source, scene.source_names[0] if scene and scene.source_names else "")
+    if known.kind == "variable" and isinstance(path, str) and path:
+        known.name = path
     return Evidence(
         tape._records or [],
         targets,
-        Source.of(source, scene.source_names[0] if scene and scene.source_names else ""),
+        known,
         parts,
         tape._notes or Notes(began=tape._began),
         asked,
