@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from talweg.api.export import export
@@ -78,7 +79,6 @@ def get_summary_description(node_def: Any) -> Any:
         raise value_error("TW508", f"Can't get_summary_description on {node_def.op}")
     from google.protobuf import json_format
 
-    from talweg.api.v1.summary_messages import SummaryDescription
-
+    messages = import_module("talweg.api.v1.summary_messages")  # with TensorBoard's: only now
     text = node_def.attr["description"].s.decode()
-    return json_format.Parse(text, SummaryDescription())
+    return json_format.Parse(text, messages.SummaryDescription())
