@@ -61,6 +61,9 @@ def chosen(picture: Picture, depth: int | None = None, most: int = 90) -> set[Gr
     while level and (depth is None or reached < depth):
         following = [group for parent in level for group in parent.groups()]
         following.sort(key=lambda group: len(group.members))
+        more = sum([len(group.members) for group in following])
+        if depth is None and reached and boxes + more > most:
+            return opened  # all of a level or none: what is alike looks alike
         for group in following:
             if depth is None and boxes + len(group.members) > most:
                 return opened
