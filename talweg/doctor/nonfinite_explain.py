@@ -35,6 +35,7 @@ from talweg.eager.tape import GradientTape, ones_of
 from talweg.eager.variable import variable_of
 from talweg.execute import interpret
 from talweg.graph import structure
+from talweg.graph.node import WRITE
 from talweg.passes.functionalize import program_of
 from talweg.transform.rules import densify
 
@@ -97,10 +98,12 @@ def explain_function(function: Callable[[], Any], sources: Any = None) -> Numeri
                 array = ledger.last_bad(array.shape)
             if array is not None:
                 return of_trail(ledger, array, f"the new value of {variable.name.split(':')[0]}")
-    changed = [entry for entry in ledger.entries if any(map(has_bad, entry.results))]
-    if not changed:
-        return NumericsExplanation("finite")
-    return hidden(ledger)
+    bad = [entry for entry in ledger.entries if any(map(has_bad, entry.results))]
+    for entry in bad:  # what a session has written
+        if entry.prim.effect == WRITE:
+            name = str(entry.params["variable"].name).split(":")[0]
+            return of_trail(ledger, entry.results[0], f"the new value of {name}")
+    return hidden(ledger) if bad else NumericsExplanation("finite")
 
 
 def explain_tape(target: Any, sources: Any, tape: GradientTape) -> NumericsExplanation:

@@ -178,11 +178,26 @@ def why_small(sweep: Sweep, source: Any, name: str, verdict: str) -> NumericsExp
 def _explained(sweep: Sweep, cut: tuple, subject: str) -> NumericsExplanation:
     entry, record, position = cut
     cause = zero_cause(sweep, entry, record, position)
+    first = where_zeros_began(sweep.ledger, entry) if cause.code == "TW350" else None
+    if first is not None:
+        entry, cause = first, _flat(first, first.prim.operands[0])
     rows = shown_operands(entry, Link(entry, entry.results[0], ()))
     return NumericsExplanation(
         "zero", subject, cause.code, "backward", entry.prim.name, place_of(entry),
         operands=tuple([Operand(*row) for row in rows]), cause=cause.text, cure=cause.cure,
     )  # fmt: skip
+
+
+def where_zeros_began(ledger: Ledger, entry: Entry) -> Entry | None:
+    """If a flat operation was given nothing but zeros: the flat operation that made these first."""
+    array = entry.operands[0]
+    maker = None
+    while _is_zero(array):
+        maker = ledger.maker.get(id(array))
+        if maker is None:
+            return None
+        array = next((x for x in maker.operands if _is_zero(x) and is_float(x)), None)
+    return maker if maker is not None and maker.prim.kinks else None
 
 
 def place_of(entry: Entry) -> Place | None:

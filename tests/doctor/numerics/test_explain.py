@@ -152,6 +152,33 @@ def test_kinds_of_targets_and_sources():
     assert found.finding.title == "the gradient of source 0: finite"
 
 
+def test_the_first_dead_layer_is_blamed():
+    w, v = tf.Variable([[1.0, 2.0]], name="w"), tf.Variable(tf.ones([2, 2]), name="v")
+
+    def loss():
+        first = tf.nn.relu(w - 10.0)  # dead
+        second = tf.nn.relu(first @ v)  # has zeros only
+        return tf.reduce_sum(second)
+
+    for ask in (loss, tf.function(loss)):
+        found = tf.explain_numerics(ask, [w, v])
+        assert found.code == "TW350" and marked(found, "dead")
+        assert "between -9 and -8" in found.cause
+        assert [s.verdict for s in found.sources] == ["zero", "zero"]
+
+
+def test_a_training_step_of_a_session():
+    with tf.Graph().as_default():
+        w = v1.get_variable("w", initializer=[1.0, 0.0])
+        loss = tf.reduce_sum(tf.sqrt(w))  # in the graph
+        step = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            found = tf.explain_numerics(lambda: session.run(step))
+    assert found.subject == "the new value of w" and found.code == "TW345"
+    assert marked(found, "in the graph")
+
+
 def test_what_came_from_outside_is_named():
     w = tf.Variable([1.0, np.nan], name="weights")
     f = tf.function(lambda: tf.reduce_sum(w * 2.0))
