@@ -103,9 +103,10 @@ class Case:
 
     def steps(self, numbers: list[int], role: str = "connected", flow: Flow | None = None) -> tuple:
         """The operations with these numbers as steps of a path."""
-        operations = (flow or self.flow).operations
+        flow = flow or self.flow
         if len(numbers) <= 2 * KEPT:
-            return tuple([self.step(operations[number], role) for number in numbers])
+            operations = [flow.operations[number] for number in numbers]
+            return tuple([self.step(one, role, flow.best_of(one)) for one in operations])
         between = Step(f"... {len(numbers) - 2 * KEPT} more ...", role=role)
         first, last = (
             self.steps(numbers[:KEPT], role, flow),

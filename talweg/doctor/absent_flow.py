@@ -63,11 +63,10 @@ class Flow:
             numbers.append(number)
         return numbers[::-1]
 
-    def start_of(self, key: Any) -> Any:
-        """The source from which `key` was first reached."""
-        while key in self.parent and key not in self.sources:
-            key = self.parent[key][1]
-        return key
+    def best_of(self, operation: Operation) -> int:
+        """Which result of an operation is reached best."""
+        levels = [self.level.get(key, 0) for key in operation[2]]
+        return levels.index(max(levels)) if levels else 0
 
 
 class Walker:

@@ -72,3 +72,20 @@ LEFT = (
 def _exit_name(entry: str) -> str:
     names = {"__array__": "NumPy", "numpy": ".numpy()", "numpy_function": "numpy_function"}
     return names.get(entry, entry.strip("_") + "()")
+
+
+def left_by_a_session(case: Case) -> Explanation | None:
+    """The target of a graph is computed from what a session gave."""
+    program, names = case.program, case.words.target_names
+    if not case.evidence.in_graph or program is None or not names or case.evidence.parts:
+        return None
+    found = program.evaluated_on_the_way(names)
+    if found is None:
+        return None
+    return case.answer(
+        "left through NumPy", "TW320",
+        f"{case.words.target} is computed from an array that a session gave at line {found.line}; "
+        "the graph does not know where an array comes from",
+        "compute it from the tensors themselves, and run the result only",
+        lines=[program.place(found.line)],
+    )  # fmt: skip

@@ -180,6 +180,22 @@ class Program:
             return "shown"
         return "decides" if isinstance(found, (ast.If, ast.While)) else ""
 
+    def evaluated_on_the_way(self, names: list[str]) -> Assignment | None:
+        """Where one of the values that those of `names` come from was taken out of a graph."""
+        pending, seen = list(names), set()
+        while pending and len(seen) < 200:
+            name = pending.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for one in self.assignments(name):
+                parts = list(ast.walk(one.value)) if one.value is not None else []
+                if any(isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+                       and part.func.attr in ("run", "eval") for part in parts):  # fmt: skip
+                    return one
+                pending += [part.id for part in parts if isinstance(part, ast.Name)]
+        return None
+
     def leads_to(self, line: int, names: list[str]) -> bool:
         """Whether the names that a line gives values to get into those of `names`."""
         pending, seen = list(names), set()

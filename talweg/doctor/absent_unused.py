@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from talweg.core.provenance import Origin
 from talweg.doctor import absent_remedies as remedies
-from talweg.doctor.absent_left import left
+from talweg.doctor.absent_left import left, left_by_a_session
 from talweg.doctor.absent_outside import before_tape, paused, target_outside
 from talweg.doctor.absent_words import line_in, place_of
 from talweg.doctor.explanation import Explanation, Step
@@ -314,5 +314,6 @@ def _first_use(case: Case) -> Place | None:
     return program.place(found[0].line) if found else None
 
 
-CAUSES = (assigned, exchanged, target_outside, left, unwatched_variable, unwatched_tensor,
-          same_name, earlier_value, not_reached, off_the_way, never_used)  # fmt: skip
+CAUSES = (assigned, exchanged, left_by_a_session, target_outside, left, unwatched_variable,
+          unwatched_tensor, same_name, earlier_value, not_reached, off_the_way,
+          never_used)  # fmt: skip

@@ -52,7 +52,9 @@ def value_text(value: Any) -> str:
         return ""
     aval = getattr(value, "aval", None)  # of a tensor of a graph, whose rank may be unknown
     dims = value.dims if aval is None else aval.dims
-    inner = "?" if dims is None else ", ".join("?" if d is None else str(d) for d in dims)
+    if dims is None:
+        return f"{dtype.name}[...]"
+    inner = ", ".join(str(d) if isinstance(d, int) else "?" for d in dims)
     return f"{dtype.name}[{inner}]"
 
 

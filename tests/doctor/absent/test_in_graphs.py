@@ -122,3 +122,27 @@ def test_a_custom_gradient_that_gave_none():
     y = f(w * 1.0)  # HERE
     text = refusal(y, w)
     assert "TW333" in text and "HERE" in text
+
+
+def test_an_array_that_a_session_gave():
+    w = variable("w")
+    prediction = w * 2.0
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        array = session.run(prediction)  # HERE
+    loss = tf.square(tf.constant(array) - 1.0)
+    text = refusal(loss, w)
+    assert "TW320" in text and "HERE" in text
+
+
+def test_unknown_sizes_are_question_marks():
+    x = tf.placeholder(tf.float32, [None, 3])
+    found = talweg.explain_gradients(tf.reduce_sum(tf.round(x)), x)
+    assert found.breaking.value == "float32[?, 3]"
+
+
+def test_the_result_of_a_loop_that_leads_on_is_shown():
+    w = variable("w")
+    _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * w), (0, w))
+    found = talweg.explain_gradients(y, w)
+    assert found.connected and found.path[0].value == "float32[]"
