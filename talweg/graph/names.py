@@ -270,6 +270,14 @@ class Names:
                 found.append(other)
         return found[::-1] if len(found) <= NAMED_AT_ONCE else []
 
+    def name_all(self) -> None:
+        """Give every operation a name, in the order in which they were made, however many."""
+        nodes = list(self.table.nodes.values())
+        inner = {node.inputs[0] for node in nodes if node.prim.name == "after"}
+        for node in nodes:
+            if node not in inner and node not in self.table.labels and is_operation(node):
+                self._give_default(node)
+
     def tensor_name(self, node: Node) -> str:
         """``name:index`` of a result."""
         index = node.params["index"] if node.prim.name == "item" else 0

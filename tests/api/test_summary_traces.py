@@ -234,3 +234,22 @@ def test_several_tags_at_once():
         (s,) = tf.graph_util.import_graph_def(message, return_elements=["s:0"], name="")
         found = v1.Summary.FromString(session.run(s))
     assert [(value.tag, value.simple_value) for value in found.value] == [("a", 1.0), ("b", 2.0)]
+
+
+def test_the_graph_of_the_seeds_has_nothing_twice(tmp_path):
+    """Seeds 0 and 4: no second `ones`, initializer, sum or array is in what TensorBoard shows."""
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        w, b = v1.get_variable("weights", [1]), v1.get_variable("bias", [1])
+        for _ in range(3):
+            session.run(v1.global_variables_initializer())
+            loss = tf.reduce_mean(tf.square(w * tf.constant([1.0, 2.0]) + b - 1.0))
+            kept = tf.gradients(loss, [w, b])
+            assert float(session.run(tf.reduce_sum([[1.0] * 100] * 100))) == 1e4
+        v1.summary.FileWriter(str(tmp_path), graph).close()
+    assert len(kept) == 2
+    _, served = shown(tmp_path)
+    nodes = served(".").node
+    made = [(node.op, *node.input) for node in nodes if node.op not in ("Const", "VarHandleOp")]
+    assert len(made) == len(set(made))
+    assert not any("ones" in node.name for node in nodes)
+    assert sum(node.ByteSize() for node in nodes) < 20_000

@@ -270,8 +270,8 @@ def graph_def(
 
 def _write(graph: Any, message: Any, shapes: bool, captured: bool) -> tuple[list, Exporter]:
     nodes, folded = nodes_to_write(list(graph.table.nodes.values()))
-    # the youngest first: those before it are named with it
-    names = {node: graph.names_of(node) for node in reversed(nodes)}
+    graph.name_all()
+    names = {node: graph.names_of(node) for node in nodes}
 
     def writer_of(nodes: Any) -> Exporter:
         return Exporter(nodes, library, True, (), False, captured)
