@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import importlib.metadata
 import importlib.util
 import json
 import sys
@@ -22,9 +23,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests" / "keras" / "data" / "names.json"
+VERSION = LIST.with_name("version.txt")
 sys.path.insert(0, str(ROOT))
 LAZY = "module_utils"  # Keras: `from keras.src.utils.module_utils import tensorflow as tf`
-NOT_TENSORFLOW = {"tf.available", "tf.initialize", "tf.module"}  # of Keras's own lazy module
+NOT_TENSORFLOW = {
+    "tf.available",
+    "tf.initialize",
+    "tf.module",
+    "tf.io.gfile.available",
+}  # of Keras's own lazy module
 
 
 def bindings(tree: ast.AST) -> dict[str, str]:
@@ -123,6 +130,7 @@ def main() -> None:
         print(f"  {name}: {', '.join(names[name][:3])}")
     if not options.check:
         LIST.write_text(json.dumps(names, indent=0) + "\n")
+        VERSION.write_text(importlib.metadata.version("keras") + "\n")
 
 
 if __name__ == "__main__":

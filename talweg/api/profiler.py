@@ -1,0 +1,64 @@
+"""tf.profiler.experimental: which compiled functions took how long, from `start` to `stop`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from pathlib import Path
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core import settings
+from talweg.core.errors import AlreadyExistsError, UnavailableError, compose
+
+FOLDER: list[Path] = []  # where the report of the profile that is running goes
+
+
+@export("profiler.experimental.start")
+def start(logdir: Any, options: Any = None) -> None:
+    """Begin to time compiled functions; AlreadyExistsError if that has begun already."""
+    if FOLDER:
+        raise AlreadyExistsError(
+            None, None, compose("TW207", "Another profiler is running.", hint="stop it first")
+        )
+    FOLDER.append(Path(logdir))
+    settings.profile.set(True)
+
+
+@export("profiler.experimental.stop")
+def stop(save: bool = True) -> None:
+    """End it, and write what was found to plugins/profile/talweg.txt in the log directory.
+
+    UnavailableError if no profile has begun.
+    """
+    if not FOLDER:
+        raise UnavailableError(
+            None, None, compose("TW207", "Cannot export profiling results. No profiler is running.")
+        )
+    settings.profile.set(False)
+    place = FOLDER.pop() / "plugins" / "profile"
+    if save:
+        place.mkdir(parents=True, exist_ok=True)
+        profiling: Any = importlib.import_module("talweg.execute.profile")
+        (place / "talweg.txt").write_text(profiling.report())
+
+
+@export("profiler.experimental.Trace")
+class Trace(contextlib.AbstractContextManager):
+    """A block with a name; its compiled functions are timed like any other.
+
+    >>> import talweg as tf
+    >>> with tf.profiler.experimental.Trace("train", step_num=1):
+    ...     int(tf.constant(1) + 1)
+    2
+    """
+
+    def __init__(self, name: str, **kwargs: Any):
+        self.name, self.metadata = name, kwargs
+
+    def set_metadata(self, **kwargs: Any) -> None:
+        """More facts about the block."""
+        self.metadata.update(kwargs)
+
+    def __exit__(self, *error: Any) -> None:
+        return None
