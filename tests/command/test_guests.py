@@ -76,7 +76,7 @@ def test_in_ipython_itself():
         "from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance();"
         "s.run_cell('%load_ext talweg'); s.run_cell('%talweg_tensorflow');"
         "s.run_cell('import tensorflow as tf; print(tf.ones([2]).numpy())');"
-        "s.run_cell('%%talweg_doctor\\ntf.square([1.0])')"
+        "s.run_cell('%%talweg_doctor\\ntf.square([1.0])\\nx = 1')"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert "[1. 1.]" in done.stdout and "TW616" in done.stdout
