@@ -117,11 +117,15 @@ def dense_bincount(input: Any, size: Any, weights: Any, binary_output: bool) -> 
 
 def bucketize(input: Any, boundaries: Any) -> Any:
     """The number of boundaries at or below each element, int32."""
-    values = np.asarray(array_of(tensor(input)))
     edges = np.asarray(list(boundaries), dtype=np.float32)
     if (np.diff(edges) < 0).any():
         raise invalid("TW207", f"Bucketize: boundaries={list(boundaries)} are not sorted")
-    return wrap(np.asarray(np.searchsorted(edges, values, side="right"), dtype=np.int32))
+    x = tensor(input)
+    if x.dtype not in (dtypes.float32, dtypes.float64):
+        x = cast(x, dtypes.float64)  # which holds every boundary, and the numbers beside them
+    flat = shapes.reshape(x, [-1])
+    found = sorting.searchsorted(edges.astype(x.dtype.numpy_dtype), flat, side="right")
+    return shapes.reshape(found, shapes.shape(x))
 
 
 def list_diff(x: Any, y: Any, out_idx: Any) -> tuple:

@@ -139,3 +139,12 @@ def test_strange_uses_say_what_is_wrong():
     ):
         with pytest.raises(kind, match=text):
             call()
+
+
+def test_bucketize_in_a_pipeline():
+    edges = [0.0, 1.5, 3.0]
+    dataset = Dataset.from_tensor_slices([[-1.0, 1.5], [2.0, 9.0]])
+    dataset = dataset.map(lambda x: tf.raw_ops.Bucketize(input=x, boundaries=edges)).batch(2)
+    assert next(iter(dataset)).numpy().tolist() == [[0, 2], [2, 3]]
+    whole = tf.raw_ops.Bucketize(input=tf.constant([16777217, -5]), boundaries=[16777216.0])
+    assert whole.numpy().tolist() == [1, 0]
