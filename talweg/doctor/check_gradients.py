@@ -36,6 +36,7 @@ from talweg.doctor.check_gradients_switches import (
 )
 from talweg.doctor.findings import Place
 from talweg.doctor.nonfinite import has_bad
+from talweg.doctor.nonfinite_report import wrapped
 from talweg.eager.custom import CustomRule
 
 EACH = 400  # elements up to which every one is compared
@@ -161,17 +162,20 @@ class GradientCheck:
             lines.append(f"  worst:  {self.worst}")
         for switch in self.switches:
             lines.append(f"  near:   {switch}")
-        for name, text in (("at", self.place), ("cause", self.cause), ("cure", self.cure),
-                           ("note", self.note)):  # fmt: skip
+        if self.place is not None:
+            lines.append(f"  at:     {self.place}")
+        for name, text in (("cause", self.cause), ("cure", self.cure), ("note", self.note)):
             if text:
-                lines.append(f"  {name + ':':<7} {text}")
+                first, *rest = wrapped(text)
+                lines += [f"  {name + ':':<7} {first}", *[f"          {line}" for line in rest]]
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         color = "#15803d" if self else "#c2410c"
-        return (f"<pre style='border-left:4px solid {color};padding-left:.8em'>"
+        return (f"<pre style='border-left:4px solid {color};padding-left:.8em;"
+                f"white-space:pre-wrap'>"
                 f"{html.escape(str(self))}</pre>")  # fmt: skip
 
 

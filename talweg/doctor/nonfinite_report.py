@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from talweg.doctor.findings import Finding, Place
 
+WIDTH = 87  # of sentences, beside their headings
 WORDS = {"nan": "NaN", "inf": "an infinity", "zero": "zeros only"}
 
 
@@ -158,7 +160,7 @@ class NumericsExplanation:
     def __str__(self) -> str:
         lines = [f"{self.title}  [{self.code}]" if self.code else self.title]
         for heading, text in self.rows():
-            first, *rest = text.splitlines()
+            first, *rest = wrapped(text) if heading in ("cause", "cure") else text.splitlines()
             lines.append(f"  {heading + ':':<10} {first}")
             lines += [f"             {line}" for line in rest]
         return "\n".join(lines)
@@ -178,6 +180,11 @@ class NumericsExplanation:
             f"<div style='border-left:4px solid {color};padding-left:.8em'>{code}"
             f"{html.escape(self.title)}<table>{rows}</table></div>"
         )
+
+
+def wrapped(text: str) -> list[str]:
+    """Sentences in lines that fit on a screen."""
+    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _number(value: Any) -> str:

@@ -176,7 +176,7 @@ class WatchReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>{self.svg}"
+        return f"<pre style='white-space:pre-wrap'>{html.escape(str(self))}</pre>{self.svg}"
 
 
 UNSEEN = (
