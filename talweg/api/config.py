@@ -38,6 +38,7 @@ class _Settings:
         self.jit = ""
         self.optimizer: dict[str, Any] = {}
         self.tensor_float_32 = True
+        self.deterministic = False
         self.synchronous = True
         self.policy = "silent"
 
@@ -296,11 +297,22 @@ def get_experimental_options() -> dict:
 
 @export("config.experimental.enable_op_determinism")
 def enable_op_determinism() -> None:
-    """Nothing to do: every operation gives the same result for the same operands.
+    """Kept; every operation gives the same result for the same operands anyway.
 
     >>> import talweg as tf
     >>> tf.config.experimental.enable_op_determinism()
     """
+    settings.deterministic = True
+
+
+def disable_op_determinism() -> None:
+    """Forget that determinism was asked for."""
+    settings.deterministic = False
+
+
+def is_op_determinism_enabled() -> bool:
+    """Whether determinism was asked for."""
+    return settings.deterministic
 
 
 @export("config.experimental.enable_tensor_float_32_execution")

@@ -39,11 +39,6 @@ def context() -> Context:
     return CONTEXT
 
 
-def is_op_determinism_enabled() -> bool:
-    """Whether results are the same each time, at the price of speed: they are, at none."""
-    return False
-
-
 @contextmanager
 def silence() -> Iterator[None]:
     """A context without warnings of what TensorFlow will drop: there are none of these here."""
@@ -56,6 +51,9 @@ class ListWrapper(list):
 
 class DictWrapper(dict):
     """A tracked dictionary.  talweg tracks dictionaries as they are."""
+
+
+DictWrapper.__name__ = DictWrapper.__qualname__ = "_DictWrapper"  # messages show it
 
 
 # Module -> its names.  A text is the public name of the object, or where it is: "module:name".
@@ -71,7 +69,29 @@ CONTENTS: dict[str, dict[str, Any]] = {
             "sparse_matrix_sparse_mat_mul",
         )
     },
-    "python.framework.config": {"is_op_determinism_enabled": is_op_determinism_enabled},
+    "python.framework.config": {
+        name: f"talweg.api.config:{name}"
+        for name in (
+            "is_op_determinism_enabled",
+            "enable_op_determinism",
+            "disable_op_determinism",
+        )
+    },
+    "python.framework.type_spec_registry": {
+        name: f"talweg.api.spec_names:{name}" for name in ("get_name", "lookup")
+    },
+    "python.framework.tensor_util": {
+        "constant_value": "get_static_value",
+        "is_tf_type": "is_tensor",
+    },
+    "python.data.experimental.ops.distribute": {
+        "compute_batch_size": "talweg.pipeline.batch_size:compute_batch_size"
+    },
+    "python.lib.io.tf_record": {
+        "tf_record_iterator": "compat.v1.io.tf_record_iterator",
+        "TFRecordWriter": "io.TFRecordWriter",
+        "TFRecordOptions": "io.TFRecordOptions",
+    },
     "python.trackable.data_structures": {"ListWrapper": ListWrapper, "_DictWrapper": DictWrapper},
     "compiler.tf2xla.python.xla": {
         "dynamic_update_slice": "talweg.api.array.writing:placed_by_xla"
@@ -86,8 +106,22 @@ CLASSES = {
 }
 for _module, _place in CLASSES.items():
     CONTENTS[_module] = {_place.rpartition(":")[2]: _place}
+# Modules of TensorFlow's messages, of which tensorboard (an optional package) has copies.
+MESSAGES = {
+    f"core.{folder}.{name}_pb2": f"tensorboard.compat.proto.{name}_pb2"
+    for folder, names in {
+        "framework": "attr_value cost_graph function graph node_def op_def resource_handle "
+        "step_stats summary tensor tensor_shape types variable versions",
+        "protobuf": "cluster config debug meta_graph saved_object_graph saver struct "
+        "trackable_object_graph verifier_config",
+        "util": "event",
+    }.items()
+    for name in names.split()
+}
 NAMES = frozenset(
-    name.rsplit(".", count)[0] for name in CONTENTS for count in range(name.count(".") + 1)
+    name.rsplit(".", count)[0]
+    for name in (*CONTENTS, *MESSAGES)
+    for count in range(name.count(".") + 1)
 )
 
 
@@ -95,7 +129,7 @@ recognised: list[bool] = []
 
 
 class PrivateModule(ModuleType):
-    """A module of `CONTENTS`, or a package that leads to one."""
+    """A module of `CONTENTS`, or a package that leads to one or to one of `MESSAGES`."""
 
     def __getattr__(self, name: str) -> Any:
         own = self.__name__.partition(".")[2]
@@ -128,8 +162,16 @@ def be_recognised() -> None:
         found_at(place).__module__ = f"tensorflow.{module_name}"
 
 
-def module(name: str) -> PrivateModule:
+def module(name: str) -> ModuleType:
     """The module ``tensorflow.<name>``."""
+    if name in MESSAGES:
+        try:
+            return importlib.import_module(MESSAGES[name])
+        except ImportError as error:
+            raise ImportError(
+                f"tensorflow.{name}: TensorFlow's messages come from the package tensorboard: "
+                "pip install talweg[graphdef]  [TW402]"
+            ) from error
     full = f"tensorflow.{name}"
     found = sys.modules.get(full)
     if not isinstance(found, PrivateModule):

@@ -1,0 +1,26 @@
+"""Names of the kinds of specs, by which saved configurations mention them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import look_up
+from talweg.core.errors import value_error
+
+NAMES = ("TensorSpec", "RaggedTensorSpec", "SparseTensorSpec", "TensorArraySpec",
+         "NoneTensorSpec")  # fmt: skip
+
+
+def get_name(cls: type) -> str:
+    """The name of a class of specs; ValueError for others."""
+    for name in NAMES:
+        if look_up(name) is cls:
+            return f"tf.{name}"
+    raise value_error("TW104", f"TypeSpec {cls.__module__}.{cls.__name__} has not been registered.")
+
+
+def lookup(name: Any) -> type:
+    """The class of specs that has a name; ValueError if none has."""
+    if isinstance(name, str) and name.removeprefix("tf.") in NAMES and name.startswith("tf."):
+        return look_up(name.removeprefix("tf."))
+    raise value_error("TW104", f"No TypeSpec has been registered with name {name!r}")

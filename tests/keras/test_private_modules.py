@@ -1,0 +1,62 @@
+"""Modules below `tensorflow` that are not public, as far as Keras and its tests import them."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import talweg as tf
+
+
+@pytest.fixture(autouse=True)
+def _alias():
+    tf.as_tensorflow()
+
+
+def test_batch_sizes():
+    """As TensorFlow 2.21 finds them."""
+    distribute = importlib.import_module("tensorflow.python.data.experimental.ops.distribute")
+    numbers = tf.data.Dataset.range(16)
+    batches = numbers.batch(8)
+    cases = [
+        (batches, 8), (numbers.batch(8, True), 8), (batches.prefetch(2), 8),
+        (batches.shuffle(3), 8), (batches.filter(lambda x: True), 8), (batches.repeat(2), 8),
+        (tf.data.Dataset.zip((batches, batches)), 8), (batches.concatenate(batches), 8),
+        (tf.data.Dataset.zip((batches, numbers.batch(4))), -1), (numbers.padded_batch(4), 4),
+        (batches.map(lambda x: x + 1), -1), (batches.window(2), -1), (batches.batch(3), 3),
+        (tf.data.Dataset.from_tensor_slices([[1, 2], [3, 4]]), 2),
+    ]  # fmt: skip
+    for dataset, size in cases:
+        assert distribute.compute_batch_size(dataset).numpy() == size, dataset
+
+
+def test_names_of_specs():
+    registry = importlib.import_module("tensorflow.python.framework.type_spec_registry")
+    spec = tf.RaggedTensorSpec([2, None])
+    name = registry.get_name(type(spec))
+    assert name == "tf.RaggedTensorSpec" and registry.lookup(name) is tf.RaggedTensorSpec
+    with pytest.raises(ValueError, match="No TypeSpec has been registered"):
+        registry.lookup("tf.add")
+    with pytest.raises(ValueError, match="has not been registered"):
+        registry.get_name(tf.OptionalSpec)
+
+
+def test_messages_and_records(tmp_path):
+    from tensorflow.core.util import event_pb2
+    from tensorflow.python.lib.io import tf_record
+
+    path = str(tmp_path / "events")
+    with tf_record.TFRecordWriter(path) as writer:
+        writer.write(event_pb2.Event(step=3).SerializeToString())
+    (record,) = tf_record.tf_record_iterator(path)
+    assert event_pb2.Event.FromString(record).step == 3
+
+
+def test_determinism_is_remembered():
+    config = importlib.import_module("tensorflow.python.framework.config")
+    assert not config.is_op_determinism_enabled()
+    tf.config.experimental.enable_op_determinism()
+    assert config.is_op_determinism_enabled()
+    config.disable_op_determinism()
+    assert not config.is_op_determinism_enabled()
