@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import threading
 import time
 import types
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import as_dtype
-from talweg.kernels.checksum import crc32c, masked
+from talweg.pipeline.records import record_of
 
 VERSION = "brain.Event:2"  # of the format of event files
 _numbers = iter(range(2**62))  # tells files of one process apart
@@ -69,16 +68,6 @@ def metadata_message(plugin: str, description: str | None = None, content: bytes
     return message.SerializeToString()
 
 
-def record(data: bytes) -> bytes:
-    """Bytes as a record: length, its checksum, the bytes, theirs."""
-    length = struct.pack("<Q", len(data))
-    return b"".join([length, _checksum(length), data, _checksum(data)])
-
-
-def _checksum(data: bytes) -> bytes:
-    return struct.pack("<I", masked(crc32c(data)))
-
-
 class EventFile:
     """A file of events in a directory, which is made if need be.
 
@@ -115,7 +104,7 @@ class EventFile:
 
     def add(self, event: Any) -> None:
         """Put an Event message at the end."""
-        data = record(event.SerializeToString())
+        data = record_of(event.SerializeToString())
         with self._lock:
             self._queue.waiting().append(data)
             late = time.time() - self._written > self.flush_seconds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -11,8 +10,8 @@ from typing import Any
 from talweg.api.export import export
 from talweg.api.summary.events import messages
 from talweg.api.v1.whole_calls import as_it_is
-from talweg.core.errors import DataLossError, NotFoundError, compose, value_error
-from talweg.kernels.checksum import crc32c, masked
+from talweg.core.errors import value_error
+from talweg.pipeline.records import opened, records_in
 
 
 @export("compat.v1.train.summary_iterator")
@@ -36,36 +35,9 @@ def summary_iterator(path: Any) -> Iterator[Any]:
     3 loss 0.5
     """
     message = messages().Event
-    try:
-        file = open(os.fsdecode(path), "rb")  # noqa: SIM115 -- closed by what goes through it
-    except FileNotFoundError:
-        text = compose("TW508", f"{os.fsdecode(path)}; No such file or directory")
-        raise NotFoundError(None, None, text) from None
-    return (message.FromString(data) for data in records(file))
-
-
-def records(file: Any) -> Iterator[bytes]:
-    """The contents of the records of an open file, which is closed at the end."""
-    with file:
-        place = 0
-        while head := file.read(12):
-            length = struct.unpack("<Q", _checked(head, 8, place, "a length"))[0]
-            data = _checked(file.read(length + 4), length, place, "a record")
-            yield data
-            place += 16 + length
-
-
-def _checked(data: bytes, length: int, place: int, what: str) -> bytes:
-    """Data without the checksum behind it; DataLossError if they do not fit."""
-    if len(data) < length + 4:
-        raise _lost(f"truncated record at {place}", f"{what} ends after {len(data)} bytes")
-    if masked(crc32c(data[:length])) != struct.unpack("<I", data[length:])[0]:
-        raise _lost(f"corrupted record at {place}", f"the checksum of {what} is another")
-    return data[:length]
-
-
-def _lost(text: str, why: str) -> Exception:
-    return DataLossError(None, None, compose("TW508", f"{text}: {why}", "a whole event file"))
+    path = os.fsdecode(path)
+    opened(path, "").close()  # so that a missing file is told at once
+    return (message.FromString(data) for data in records_in(path))
 
 
 @export("compat.v1.summary.get_summary_description")
