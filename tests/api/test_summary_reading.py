@@ -97,6 +97,25 @@ def test_a_fork_does_not_write_what_waits_a_second_time(tmp_path):
     assert sorted(tags) == ["child", "x"]
 
 
+def test_a_full_disk_leaves_whole_records(tmp_path):
+    code = (
+        "import resource, sys, talweg as tf\n"
+        "writer = tf.summary.create_file_writer(sys.argv[1], max_queue=0)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))\n"
+        "with writer.as_default():\n"
+        "    try:\n"
+        "        for step in range(100): tf.summary.scalar('x', 1.0, step=step)\n"
+        "    except OSError: print(step)\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)\n"
+        "    tf.summary.scalar('x', 1.0, step=1000)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    found = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
+    last = int(found.stdout)
+    assert last > 3
+    assert [event.step for event in events(tmp_path)] == [*range(last + 1), 1000]
+
+
 def test_descriptions_of_nodes():
     node = v1.NodeDef(op="TensorSummary")
     node.attr["description"].s = b'{"typeHint": "abc"}'

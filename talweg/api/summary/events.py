@@ -139,11 +139,17 @@ class _Queue:
 
 
 def _write(file: Any, queue: _Queue) -> None:
-    records = queue.waiting()
+    """Write what waits; where that fails, as on a full disk, nothing is left of it and it waits."""
+    records, start = queue.waiting(), file.tell()
     data = memoryview(b"".join(records))
+    try:
+        while data:  # an unbuffered file may take a part only
+            data = data[file.write(data) :]
+    except OSError:
+        file.truncate(start)
+        file.seek(start)
+        raise
     records.clear()
-    while data:  # an unbuffered file may take a part only
-        data = data[file.write(data) :]
 
 
 def _finish(file: Any, queue: _Queue) -> None:
