@@ -80,6 +80,9 @@ class Link:
         return np.asarray(self.array)[self.index]
 
 
+LISTS = frozenset((List, Variant))
+
+
 class Ledger:
     """Entries in the order in which they ran."""
 
@@ -100,9 +103,12 @@ class Ledger:
     def note(self, entry: Entry) -> None:
         """Write down that an operation ran."""
         self.entries.append(entry)
-        for array in entry.results:
-            if is_float(array):
-                self.maker.setdefault(id(array), entry)
+        for result in entry.results:
+            if is_float(result):
+                self.maker.setdefault(id(result), entry)
+            elif type(result) in LISTS:
+                for array in arrays_in(result):
+                    self.maker.setdefault(id(array), entry)
 
     def same(self, array: Any, again: Any) -> None:
         """`array` is what an operation made that ran again, and gave `again` this time."""
@@ -290,10 +296,9 @@ class _Eager(Observer):
         """A primitive ran on eager tensors."""
         if threading.get_ident() != self.ledger.thread:
             return
-        if type(results) is not tuple and any(
-            [results._array is getattr(x, "_array", None) for x in operands]
-        ):
-            results._array = another(results._array)
+        made = getattr(results, "_array", None)
+        if is_float(made) and any([made is getattr(x, "_array", None) for x in operands]):
+            results._array = another(made)
         deriving = dispatch.context.deriving
         if deriving is None or not hasattr(deriving[0], "infer"):  # the user's own code
             origin, self.asked = user_origin(2), None

@@ -84,7 +84,7 @@ def from_outside(ledger: Ledger, link: Link) -> Cause:
         used = f", and came in as operand {entry.name_of(position)} of {entry.prim.name}"
         name = name or _name_in_graph(entry, position)
     source = f"the value of {name}" if name else "the value"
-    kinds = "" if name else ": data, an initial value, a variable, or a constant"
+    kinds = "" if name else ": data, an initial value, a constant, or a result of NumPy"
     return Cause(
         "TW344",
         f"{source} was {what} before anything was computed{used}{kinds}",
@@ -110,6 +110,11 @@ def _name_in_graph(entry: Entry, position: int) -> str:
 def in_the_program(entry: Entry, link: Link) -> Cause:
     """An operation of the program itself."""
     prim, value = entry.prim, link.value
+    if prim.memory == "host":
+        return Cause(
+            "TW344", "a function in Python or NumPy returned it",
+            "look inside that function; in tensor operations it can be followed",
+        )  # fmt: skip
     values = values_at(prim, entry.operands, link.index) if entry.by_element else {}
     shown = ", ".join(f"{name} = {value}" for name, value in values.items() if value is not None)
     if prim.elementwise and prim.singular and hits(prim.singular, values):

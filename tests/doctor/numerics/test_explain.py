@@ -270,6 +270,32 @@ def test_through_maps_and_lists(name):
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_through_a_tensor_array(wrap):
+    x = tf.Variable([1.0, 2.0, 0.0])
+
+    def loss():
+        parts = tf.TensorArray(tf.float32, 3)
+        for i in range(3):
+            parts = parts.write(i, x[i])
+        y = tf.math.log(parts.stack())  # stacked
+        return tf.reduce_sum(tf.where(tf.math.is_finite(y), y, 0.0))
+
+    found = tf.explain_numerics(wrap(loss), x)
+    assert found.code == "TW346" and marked(found, "stacked")
+
+
+def test_from_numpy():
+    x = tf.constant([-1.0])
+
+    def root():
+        return tf.numpy_function(lambda v: v * np.float32("nan"), [x], tf.float32) + 1.0
+
+    assert tf.explain_numerics(root).code == "TW344"
+    found = tf.explain_numerics(tf.function(root))
+    assert found.code == "TW344" and "Python or NumPy" in found.cause
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])
 def test_forward_mode(wrap):
     x = tf.Variable([1.0, 0.0])
 
