@@ -148,3 +148,12 @@ def test_bucketize_in_a_pipeline():
     assert next(iter(dataset)).numpy().tolist() == [[0, 2], [2, 3]]
     whole = tf.raw_ops.Bucketize(input=tf.constant([16777217, -5]), boundaries=[16777216.0])
     assert whole.numpy().tolist() == [1, 0]
+
+
+def test_sizes_computed_as_floats():
+    def shaped(x):
+        size = tf.convert_to_tensor((2, 3), dtype=tf.float32)
+        return tf.reshape(x, (size[0], size[1], 1))
+
+    dataset = Dataset.from_tensors(tf.ones([6])).map(shaped)
+    assert next(iter(dataset)).shape == (2, 3, 1)

@@ -19,7 +19,7 @@ from talweg.core.dims import Dim, Size, below, is_symbolic
 from talweg.core.dtypes import DType, int8, int16, int32, int64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import normalize_axis
-from talweg.core.value import Tensor
+from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
 from talweg.graph.symbol import Symbol
@@ -70,6 +70,19 @@ def integer_vector(
 
 
 _INT, _SYMBOLIC = {int}, {Symbol, Dim}
+
+
+def whole_items(value: Any) -> Any:
+    """A list of sizes, those that are computed as floats in a graph made integers.
+
+    The caller keeps it until the sizes are used: they are those of its tensors.
+    """
+    if type(value) not in (list, tuple):
+        return value
+    return [
+        OPERATIONS["cast"](item, int32) if type(item) is Symbol and item.dtype.is_floating else item
+        for item in value
+    ]
 
 
 def integer_scalar(value: Any, function: str, argument: str) -> Size:

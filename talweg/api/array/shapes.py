@@ -21,6 +21,7 @@ from talweg.api.array.operands import (
     sized,
     sizes_tensor,
     unsized_vector,
+    whole_items,
 )
 from talweg.api.export import export, look_up, operation
 from talweg.core.dims import Dim, below, differ, is_symbolic, same
@@ -51,7 +52,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
     """
     x = convert_to_tensor(tensor)
     if type(x) is Symbol or type(shape) is Symbol:
-        return _reshaped_in_graph(x, shape)
+        sizes = whole_items(shape)  # kept until the operation is made
+        return _reshaped_in_graph(x, sizes)
     wanted = shape if type(shape) is int else integer_vector(shape, "reshape", "shape", scalar=True)
     return layout.reshape(x, shape=resolved(wanted, x.dims))
 
