@@ -7,7 +7,9 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.core.errors import type_error, value_error
+from talweg.core.spec import TypeSpec
 from talweg.graph import structure as nests
+from talweg.pipeline.element import composite
 
 
 @export("nest.is_nested")
@@ -27,14 +29,37 @@ def is_nested(seq: Any) -> bool:
 def flatten(structure: Any, expand_composites: bool = False) -> list:
     """The leaves of `structure` as a list; mappings in the order of their sorted keys.
 
-    A leaf gives a list of itself.  expand_composites: take sparse and ragged tensors apart too.
+    A leaf gives a list of itself.  expand_composites: take sparse and ragged tensors, and their
+    specs, apart too.
     TypeError for mappings whose keys cannot be sorted.
 
     >>> import talweg as tf
     >>> tf.nest.flatten({"b": 1, "a": [2, (3, None)]})
     [2, 3, None, 1]
     """
-    return nests.flatten(structure, expand_composites)
+    leaves = nests.flatten(structure, expand_composites)
+    if not expand_composites:
+        return leaves
+    return [part for leaf in leaves for part in (leaf.part_specs() if _has_parts(leaf) else [leaf])]
+
+
+def _has_parts(leaf: Any) -> bool:
+    """Whether a leaf is the spec of what consists of tensors."""
+    return isinstance(leaf, TypeSpec) and hasattr(leaf, "part_specs")
+
+
+def _composed(structure: Any, leaves: list) -> list:
+    """The leaves, those that belong to a spec of `structure` made into what it describes."""
+    places = nests.flatten(structure, True)
+    counts = [len(place.part_specs()) if _has_parts(place) else 1 for place in places]
+    if not any(map(_has_parts, places)) or sum(counts) != len(leaves):
+        return leaves
+    remaining = iter(leaves)
+    found = []
+    for place, count in zip(places, counts):
+        parts = [next(remaining) for _ in range(count)]
+        found.append(composite(place, parts) if _has_parts(place) else parts[0])
+    return found
 
 
 @export("nest.pack_sequence_as")
@@ -55,6 +80,8 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
             "a list or tuple of leaves",
         )
     leaves = list(flat_sequence)
+    if expand_composites:
+        leaves = _composed(structure, leaves)
     if not nests.is_nested(structure, expand_composites) and len(leaves) != 1:
         raise value_error(
             "TW208",

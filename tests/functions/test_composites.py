@@ -92,3 +92,12 @@ def test_rows_of_a_tensor_of_unknown_size():
     spec = tf.TensorSpec([None, None])
     called = tf.function(lambda x: ragged(x), input_signature=[spec])
     assert called([[1.0, 2.0]]).to_list() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize("value", [RAGGED, DEEP, tf.sparse.from_dense([[0, 3], [4, 0]])])
+def test_a_spec_says_what_parts_become(value):
+    spec = tf.type_spec_from_value(value)
+    parts = tf.nest.flatten([value, 1], expand_composites=True)
+    assert len(tf.nest.flatten([spec, 1], expand_composites=True)) == len(parts)
+    made, one = tf.nest.pack_sequence_as([spec, 0], parts, expand_composites=True)
+    assert one == 1 and type(made) is type(value) and tf.type_spec_from_value(made) == spec
