@@ -196,6 +196,21 @@ class Program:
                 pending += [part.id for part in parts if isinstance(part, ast.Name)]
         return None
 
+    def names_behind(self, names: list[str]) -> set[str]:
+        """The names that those of `names` are computed from, step by step, and these themselves;
+        nothing where none of them is given a value here."""
+        if not any(self.assignments(name) for name in names):
+            return set()
+        pending, seen = list(names), set()
+        while pending and len(seen) < 500:
+            name = pending.pop()
+            if name not in seen:
+                seen.add(name)
+                values = [one.value for one in self.assignments(name) if one.value is not None]
+                pending += [part.id for value in values for part in ast.walk(value)
+                            if isinstance(part, ast.Name)]  # fmt: skip
+        return seen
+
     def leads_to(self, line: int, names: list[str]) -> bool:
         """Whether the names that a line gives values to get into those of `names`."""
         pending, seen = list(names), set()

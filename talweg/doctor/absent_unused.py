@@ -145,6 +145,9 @@ def rebound(case: Case) -> Explanation | None:
     given = program.assignments(names[0])
     later = [one for one in given if one.value is not None and program.uses(one.value, names[0])]
     first = [one for one in given if program.makes_variable(one.value)]
+    if not first and not case.evidence.in_graph:  # it may be computed in steps before the tape
+        block = case.block
+        later = [one for one in later if block is not None and one.line >= block[0]]
     if not later or (not first and len(given) < 2):
         return None
     line = later[-1].line
@@ -192,7 +195,10 @@ def earlier_value(case: Case) -> Explanation | None:
     names = [*case.words.source_names, *(scene.holders if scene else [])]
     if program is None or block is None or not names or _used(case):
         return None
+    into_target = program.names_behind(case.words.target_names)
     for name, made, dataset in program.values_from_before(block, names):
+        if into_target and name not in into_target:
+            continue
         if dataset:
             return case.answer(
                 "through a dataset", "TW338",

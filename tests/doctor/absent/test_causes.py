@@ -777,3 +777,32 @@ def test_one_line_in_a_loop_is_named_once():
     found = tape.explain(y, w)
     check(found, "TW324")
     assert found.notes == ()
+
+
+def test_a_value_from_before_that_is_not_in_the_target_is_not_the_cause():
+    w, b = tf.Variable(2.0), tf.Variable(1.0)
+    other = w * 3.0
+    with tf.GradientTape() as tape:
+        y = b * 2.0
+        shown = other.shape
+    assert tape.gradient(y, w) is None and shown is not None
+    check(tape.explain(y, w), "TW314", line="")
+
+
+def test_a_tensor_computed_in_steps_before_the_tape_is_not_rebound():
+    x = tf.constant(1.0)
+    x = x + 1.0
+    with tf.GradientTape() as tape:
+        y = x * x  # HERE
+    assert tape.gradient(y, x) is None
+    check(tape.explain(y, x), "TW310")
+
+
+def test_a_number_read_beside_the_path_is_not_the_cause():
+    w, b = tf.Variable(2.0), tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        hidden = w * 2.0
+        accuracy = float(hidden)
+        y = tf.stop_gradient(hidden) * b  # HERE
+    assert tape.gradient(y, w) is None and accuracy
+    check(tape.explain(y, w), "TW327")
