@@ -219,6 +219,9 @@ def test_an_interrupt_comes_after_the_step():
     x = np.arange(60_000, dtype=np.int32)
     main = threading.main_thread().ident
     assert main is not None
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # shells may let it be ignored
     raised = 0
     for _ in range(3):
         timer = threading.Timer(0.01, lambda: signal.pthread_kill(main, signal.SIGINT))
@@ -229,6 +232,7 @@ def test_an_interrupt_comes_after_the_step():
         except KeyboardInterrupt:
             raised += 1
         timer.join()
+    signal.signal(signal.SIGINT, before)
     assert raised == 3
     (y,) = executable([x])
     np.testing.assert_array_equal(y, shifted(x, 100))
