@@ -177,7 +177,7 @@ class Program:
             if first <= line <= last and (found is None or node.lineno >= found.lineno):
                 found = node
         if isinstance(found, (ast.Expr, ast.Assert)):
-            return "shown"
+            return "" if _collector(found) else "shown"
         return "decides" if isinstance(found, (ast.If, ast.While)) else ""
 
     def evaluated_on_the_way(self, names: list[str]) -> Assignment | None:
@@ -326,12 +326,21 @@ def _assignments(scope: Any, name: str, everywhere: bool = False) -> list[Assign
             plain = node.value if isinstance(node, ast.AnnAssign) else ast.BinOp(
                 node.target, node.op, node.value)  # fmt: skip
             found.append(Assignment(node.lineno, end, plain))
-        elif isinstance(node, ast.NamedExpr) and dotted(node.target) == name:
-            found.append(Assignment(node.lineno, end, node.value))
+        elif name in (_collector(node), isinstance(node, ast.NamedExpr) and node.target.id):
+            found.append(Assignment(node.lineno, end, node.value))  # type: ignore[attr-defined]
         elif isinstance(node, (ast.For, ast.comprehension)) and _binds(node.target, name):
             line = node.target.lineno
             found.append(Assignment(line, line, node.iter))
     return sorted(found, key=lambda one: one.line)
+
+
+def _collector(node: ast.AST) -> str:
+    """What a statement such as `losses.append(loss)` adds to; "" for other statements."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+        return ""
+    adds = call.func.attr in ("append", "extend", "insert", "add", "appendleft")
+    return dotted(call.func.value) if adds else ""
 
 
 def _unpacked(node: ast.Assign, target: Any, name: str) -> list[Assignment]:

@@ -806,3 +806,16 @@ def test_a_number_read_beside_the_path_is_not_the_cause():
         y = tf.stop_gradient(hidden) * b  # HERE
     assert tape.gradient(y, w) is None and accuracy
     check(tape.explain(y, w), "TW327")
+
+
+def test_numbers_collected_in_a_list():
+    w = tf.Variable(2.0)
+    losses, history = [], []
+    with tf.GradientTape() as tape:
+        for factor in (1.0, 2.0):
+            part = w * factor
+            history.append(float(part))
+            losses.append(part.numpy())  # HERE
+        loss = tf.reduce_mean(losses)
+    assert tape.gradient(loss, w) is None and history
+    check(tape.explain(loss, w), "TW320")
