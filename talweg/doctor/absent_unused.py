@@ -296,7 +296,9 @@ def never_used(case: Case) -> Explanation:
         if evidence.in_graph
         else "nothing was computed from it while the tape recorded"
     )
-    read = "read, but " if evidence.parts and not evidence.in_graph else ""
+    read = ""
+    if evidence.parts and not evidence.in_graph:
+        read = "watched, but " if case.source.kind == "tensor" else "read, but "
     return case.answer(
         "never used", "TW314", f"{case.words.source} was {read}never used: {where}",
         f"compute {case.words.target} from {case.words.source}"
