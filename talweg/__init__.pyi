@@ -279,6 +279,7 @@ from talweg import lookup as lookup
 from talweg import math as math
 from talweg import nest as nest
 from talweg import nn as nn
+from talweg import profiler as profiler
 from talweg import quantization as quantization
 from talweg import ragged as ragged
 from talweg import random as random

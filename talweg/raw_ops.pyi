@@ -82,6 +82,7 @@ from talweg.api.nn.raw import Conv3DBackpropInputV2 as Conv3DBackpropInputV2
 Cos: Any
 Cosh: Any
 Cross: Any
+from talweg.api.nn.cudnn import cudnn_rnn as CudnnRNNV3
 Cumprod: Any
 Cumsum: Any
 CumulativeLogsumexp: Any

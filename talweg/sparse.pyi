@@ -8,6 +8,7 @@ from talweg.eager.composite import SparseTensor as SparseTensor
 from talweg.api.sparse.arithmetic import add as add
 from talweg.api.sparse.arithmetic import bincount as bincount
 from talweg.api.sparse.form import concat as concat
+from talweg.api.sparse.crossing import cross_hashed as cross_hashed
 from talweg.api.sparse.form import expand_dims as expand_dims
 from talweg.api.sparse.form import eye as eye
 from talweg.api.sparse.arithmetic import fill_empty_rows as fill_empty_rows

@@ -6,6 +6,7 @@ from talweg.core.dtypes import DType
 
 from talweg.api.v1.train.coordinator import Coordinator as Coordinator
 from talweg.api.v1.train.averages import ExponentialMovingAverage as ExponentialMovingAverage
+from talweg.api.trackables import TrackableView as TrackableView
 from talweg.api.v1.train.checkpoints import checkpoints_iterator as checkpoints_iterator
 from talweg.api.v1.train.checkpoints import get_checkpoint_state as get_checkpoint_state
 from talweg.api.v1.train.checkpoints import latest_checkpoint as latest_checkpoint

@@ -2213,6 +2213,8 @@ NAMESPACES: frozenset[str] = frozenset(
         "nest",
         "nn",
         "nn.experimental",
+        "profiler",
+        "profiler.experimental",
         "quantization",
         "ragged",
         "random",

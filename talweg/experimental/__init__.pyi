@@ -4,6 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.experimental.ragged_shape import DynamicRaggedShape as DynamicRaggedShape
 from talweg.pipeline.iterators import Optional as Optional
 from talweg.api.experimental.row_partition import RowPartition as RowPartition
 from talweg.experimental import dlpack as dlpack

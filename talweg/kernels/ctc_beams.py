@@ -31,9 +31,14 @@ def search(scores: np.ndarray, blank: int, width: int) -> list[tuple[tuple, floa
                     continue
                 longer = found.setdefault((*prefix, label), [NEVER, NEVER])
                 longer[1] = np.logaddexp(longer[1], before + row[label])
-        best = sorted(found.items(), key=lambda item: -np.logaddexp(*item[1]))[:width]
+        best = sorted(found.items(), key=_score)[:width]
         beams = {prefix: (first, second) for prefix, (first, second) in best}
-    return [(prefix, float(np.logaddexp(*both))) for prefix, both in beams.items()]
+    return [(prefix, -_score((prefix, both))) for prefix, both in beams.items()]
+
+
+def _score(item: tuple) -> float:
+    """-log p of a beam: its paths that end in a blank and in its last label."""
+    return -float(np.logaddexp(item[1][0], item[1][1]))
 
 
 def decode(scores: np.ndarray, lengths: np.ndarray, width: int, paths: int) -> tuple:
