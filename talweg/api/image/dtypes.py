@@ -22,7 +22,7 @@ def convert_image_dtype(
 
     >>> import talweg as tf
     >>> tf.image.convert_image_dtype([0.0, 0.5, 1.0], tf.uint8).numpy()
-    array([  0, 128, 255], dtype=uint8)
+    array([  0, 127, 255], dtype=uint8)
     """
     x, dtype = tensor(image), as_dtype(dtype)
     if not (dtype.is_floating or dtype.is_integer):
