@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from talweg.core.dtypes import int64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import OPERATIONS
 from talweg.eager.convert import convert_to_tensor
@@ -107,7 +108,7 @@ class Combining:
         if not datasets:
             raise value_error("TW104", "Invalid `datasets`. `datasets` should not be empty.")
         spec = choice_dataset.element_spec
-        if getattr(spec, "dtype", None) is not element.int64 or spec.shape.rank != 0:
+        if getattr(spec, "dtype", None) is not int64 or spec.shape.rank != 0:
             raise type_error(
                 "TW102", "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar "
                 f"`tf.int64` tensors but are {spec!r}.",
@@ -139,9 +140,7 @@ class Combining:
         pairs = Batch(numbers, 2, False)
 
         def choice(logits: Any, seed_pair: Any) -> Any:
-            found = exported("random.stateless_categorical")(
-                logits, 1, seed_pair, dtype=element.int64
-            )
+            found = exported("random.stateless_categorical")(logits, 1, seed_pair, dtype=int64)
             return exported("squeeze")(found, [0, 1])
 
         if hasattr(weights, "stage"):

@@ -6,7 +6,9 @@ those that make one of another in `transforming.py`, `grouping.py`, `combining.p
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from opcode import opmap
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,12 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import int64, variant
-from talweg.core.errors import InvalidArgumentError, compose, type_error
+from talweg.core.errors import (
+    InvalidArgumentError,
+    OperatorNotAllowedInGraphError,
+    compose,
+    type_error,
+)
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TypeSpec
 from talweg.eager.structured import Variant
@@ -140,6 +147,13 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
                         "mode or within tf.function.",
                         hint="tf.compat.v1.data.make_one_shot_iterator(dataset).get_next()")
             )  # fmt: skip
+        if base is not None and _is_loop(sys._getframe(1)):
+            raise OperatorNotAllowedInGraphError(
+                compose("TW104", "a Python loop over a dataset would not end: nobody knows the "
+                        "number of elements while a function is traced",
+                        "a loop that AutoGraph converts",
+                        "tf.function(..., autograph=True) of your own function, or dataset.reduce")
+            )  # fmt: skip
         return OwnedIterator(self)
 
     def as_numpy_iterator(self) -> NumpyIterator:
@@ -247,6 +261,11 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
     def __tf_tracing_type__(self, context: Any) -> Any:
         return DatasetSpec(self.element_spec)
+
+
+def _is_loop(frame: Any) -> bool:
+    """Whether a frame is at the beginning of a `for`, and not at a call of `iter`."""
+    return frame.f_code.co_code[frame.f_lasti] == opmap["GET_ITER"]
 
 
 def _is_seen(tensor: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.dtypes import int64
 from talweg.core.errors import InvalidArgumentError, compose, type_error, value_error
 from talweg.core.spec import TensorSpec
 from talweg.pipeline import element
@@ -274,13 +275,13 @@ class GroupByWindow(Stage):
 
     def __init__(self, source: Any, key: Any, reduce: Any, size: Any, group_spec: Any):
         self.key = DataFunction(key, [source.layout], "group_by_window()")
-        number = Layout(TensorSpec((), element.int64))
+        number = Layout(TensorSpec((), int64))
         self.reduce = DataFunction(reduce, [number, Layout(group_spec)], "group_by_window()")
         self.group_size = DataFunction(size, [number], "group_by_window()")
         super().__init__(nested_layout(self.reduce, "group_by_window"), source)
         for function, what in ((self.key, "key_func"), (self.group_size, "window_size_func")):
             spec = function.layout.spec
-            if not isinstance(spec, TensorSpec) or spec.dtype is not element.int64:
+            if not isinstance(spec, TensorSpec) or spec.dtype is not int64:
                 raise value_error(
                     "TW102", f"Invalid `{what}`. `{what}` must return a single `tf.int64` scalar "
                     f"tensor, but returns {spec!r}.",

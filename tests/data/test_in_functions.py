@@ -157,3 +157,17 @@ def test_sizes_computed_as_floats():
 
     dataset = Dataset.from_tensors(tf.ones([6])).map(shaped)
     assert next(iter(dataset)).shape == (2, 3, 1)
+
+
+def test_loops_that_are_not_converted_say_so():
+    @tf.function(autograph=False)
+    def total(dataset):
+        found = tf.constant(0, tf.int64)
+        for x in dataset:
+            found += x
+        return found
+
+    with pytest.raises(TypeError, match="AutoGraph"):
+        total(Dataset.range(3))
+    first = tf.function(lambda dataset: next(iter(dataset)), autograph=False)
+    assert int(first(Dataset.range(3))) == 0
