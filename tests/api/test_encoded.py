@@ -290,3 +290,21 @@ def test_without_pillow(monkeypatch):
     np.testing.assert_array_equal(tf.io.decode_png(file, dtype=tf.uint16), DEEP)
     with pytest.raises(tf.errors.UnimplementedError, match=r"pip install talweg\[images\]"):
         tf.io.decode_jpeg(b"\xff\xd8\xff")
+
+
+def test_what_is_known_of_a_resized_picture():
+    shapes = []
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.string), tf.TensorSpec([2], tf.int32)])
+    def load(data, size):
+        picture = tf.io.decode_png(data, channels=3)
+        for wanted in ([2, 4], size):
+            shapes.append(tf.image.resize(picture, wanted).shape.as_list())
+        shapes.append(tf.image.resize(picture[None], [2, 4]).shape.as_list())
+        kept = tf.image.resize(picture, [2, 4], preserve_aspect_ratio=True)
+        shapes.append(kept.shape.as_list())
+        return tf.image.resize(picture, size), kept
+
+    sized, kept = load(tf.io.encode_png(PIXELS[3]), [3, 3])
+    assert sized.shape == (3, 3, 3) and kept.shape == (2, 2, 3)
+    assert shapes == [[2, 4, 3], [None, None, 3], [1, 2, 4, 3], [None, None, 3]]

@@ -9,14 +9,16 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.array.gathering import gather
+from talweg.api.array.passing import get_static_value
 from talweg.api.array.rearranging import pad
 from talweg.api.array.shapes import expand_dims, squeeze
-from talweg.api.export import export
+from talweg.api.export import export, graph_aware
 from talweg.api.image import weights
 from talweg.api.linalg.einsum import einsum
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
 from talweg.eager.convert import convert_to_tensor
+from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 
 
@@ -64,15 +66,34 @@ def resize(
         raise value_error("TW203", f"'images' of shape {x.dims}", "either 3 or 4 dimensions")
     if method not in (*weights.KERNELS, "nearest", "area"):
         raise value_error("TW207", f"Resize method is not implemented: {method}")
+    result = _of_any_size(x, size, method, preserve_aspect_ratio, antialias)
+    if type(result) is Symbol and not result.shape.is_fully_defined():
+        result.set_shape(_known_shape(x, size, preserve_aspect_ratio))
+    return result
+
+
+def _of_any_size(x: Any, size: Any, method: str, preserve: bool, antialias: bool) -> Any:
+    """`resize`, kept whole in graphs that do not know the size of the images."""
     single = x.ndim == 3
     x = expand_dims(x, 0) if single else x
     height, width = (operator.index(n) for n in x.dims[1:3])
     rows, columns = _size(size)
-    if preserve_aspect_ratio:
+    if preserve:
         scale = min(np.float32(rows) / height, np.float32(columns) / width)
         rows, columns = (max(1, int(np.rint(scale * n))) for n in (height, width))
     x = _resized(x, (height, width), (rows, columns), method, antialias)
     return squeeze(x, [0]) if single else x
+
+
+_of_any_size = graph_aware(_of_any_size)
+
+
+def _known_shape(x: Any, size: Any, preserve: bool) -> list:
+    """What a graph knows of the shape of a result."""
+    shape = x.shape.as_list()
+    known = None if preserve else get_static_value(tensor(size))
+    shape[-3:-1] = [None, None] if known is None else [int(n) for n in known]
+    return shape
 
 
 def _size(size: Any) -> tuple[int, int]:
