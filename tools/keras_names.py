@@ -1,4 +1,4 @@
-"""Write tests/keras/data/names.json: every name of TensorFlow that Keras's source uses.
+"""Write tests/keras_models/data/names.json: every name of TensorFlow that Keras's source uses.
 
 Reads the source of the Keras that is installed (its tests left out): attributes of what is imported
 as `tensorflow`, and names imported from it.  Run with a Python that has Keras:
@@ -22,7 +22,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LIST = ROOT / "tests" / "keras" / "data" / "names.json"
+LIST = ROOT / "tests" / "keras_models" / "data" / "names.json"
 VERSION = LIST.with_name("version.txt")
 sys.path.insert(0, str(ROOT))
 LAZY = "module_utils"  # Keras: `from keras.src.utils.module_utils import tensorflow as tf`

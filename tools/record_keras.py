@@ -1,4 +1,4 @@
-"""Record what Keras on TensorFlow gives for the programs of tests/keras/programs.
+"""Record what Keras on TensorFlow gives for the programs of tests/keras_models/programs.
 
 Run with a Python that has TensorFlow 2.21 and Keras 3:
 
@@ -19,16 +19,16 @@ os.environ.update(
     KERAS_BACKEND="tensorflow",
 )  # fmt: skip
 TESTS = Path(__file__).resolve().parent.parent / "tests"
-DATA = TESTS / "keras" / "data" / "losses.json"
+DATA = TESTS / "keras_models" / "data" / "losses.json"
 
 
 def main() -> None:
-    """Write tests/keras/data/losses.json."""
+    """Write tests/keras_models/data/losses.json."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="programs")
     parser.add_argument("--all", action="store_true", help="record all anew")
     options = parser.parse_args()
-    sys.path.insert(0, str(TESTS / "keras"))
+    sys.path.insert(0, str(TESTS / "keras_models"))
     programs = importlib.import_module("programs")
     for path in sorted(Path(programs.__file__).parent.glob("[a-z]*.py")):
         importlib.import_module(f"programs.{path.stem}")

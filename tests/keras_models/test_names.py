@@ -12,7 +12,7 @@ import pytest
 import talweg
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = json.loads((ROOT / "tests" / "keras" / "data" / "names.json").read_text())
+NAMES = json.loads((ROOT / "tests" / "keras_models" / "data" / "names.json").read_text())
 # What only saves models for other programs (SavedModel, LiteRT): not there yet.
 EXPORTS = ("tf.saved_model", "tf.lite")
 
@@ -26,7 +26,7 @@ def test_name(name):
 
 
 def test_the_list_is_that_of_the_keras_here():
-    recorded = Path(ROOT / "tests" / "keras" / "data" / "version.txt").read_text().strip()
+    recorded = Path(ROOT / "tests" / "keras_models" / "data" / "version.txt").read_text().strip()
     if talweg.keras.__version__ == recorded:
         assert sorted(keras_names.all_names()) == sorted(NAMES)
     else:  # another Keras: what it uses beyond the list is there, too
