@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import talweg as T
-from talweg.kernels.checksum import _byte_table, crc32c, masked
 from talweg.api.v1.train.bundle.entries import HEADER, Entry, write_entry, write_header
 from talweg.api.v1.train.bundle.reader import Bundle
 from talweg.api.v1.train.bundle.table import read_table, write_table
@@ -18,6 +17,7 @@ from talweg.api.v1.train.bundle.wire import field, read_varint, write_varint
 from talweg.api.v1.train.bundle.writer import write_bundle, write_file
 from talweg.api.v1.train.checkpoints import CheckpointState, parse_state
 from talweg.core.dtypes import float32, string
+from talweg.kernels.checksum import _byte_table, crc32c, masked
 
 v1 = T.compat.v1
 RECORDED = Path(__file__).parent / "checkpoints" / "tensorflow"

@@ -16,8 +16,8 @@ LAYERS = ["core", "graph", "kernels", "prims", "transform", "passes", "lower", "
 FILES = sorted(PACKAGE.rglob("*.py"))
 GENERATED = {"table.py"}
 LAZY = {
-    "scipy", "ml_dtypes", "rich", "matplotlib", "tensorboard", "google", "keras", "llvmlite", "malt",
-    "PIL",
+    "scipy", "ml_dtypes", "rich", "matplotlib", "tensorboard", "google", "keras", "llvmlite",
+    "malt", "PIL",
 }  # fmt: skip
 
 
