@@ -28,7 +28,6 @@ from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph.handle import Handle
 from talweg.prims.state import update_variable
 
-
 _NUMBERS = itertools.count()
 
 
