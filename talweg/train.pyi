@@ -4,6 +4,9 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.checkpoint.checkpoint import Checkpoint as Checkpoint
+from talweg.api.checkpoint.manager import CheckpointManager as CheckpointManager
+from talweg.api.checkpoint.options import CheckpointOptions as CheckpointOptions
 from talweg.api.v1.train.coordinator import Coordinator as Coordinator
 from talweg.api.v1.train.averages import ExponentialMovingAverage as ExponentialMovingAverage
 from talweg.api.trackables import TrackableView as TrackableView

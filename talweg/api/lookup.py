@@ -248,6 +248,17 @@ class MutableHashTable(Table):
     ):
         super().__init__(key_dtype, value_dtype, default_value, name)
 
+    # TensorFlow keeps both arrays under one attribute, whose name is this.
+    _checkpoint_attribute = "table"
+
+    def _serialize_to_tensors(self) -> dict:
+        keys, values = self.export()
+        return {"-keys": keys, "-values": values}
+
+    def _restore_from_tensors(self, restored_tensors: dict) -> None:
+        self._found.clear()
+        self._write(restored_tensors["-keys"].numpy(), restored_tensors["-values"].numpy())
+
     def _write(self, keys: np.ndarray, values: np.ndarray) -> None:
         values = values.reshape(keys.size, *np.shape(self._default))
         for key, value in zip(keys.reshape(-1).tolist(), values):

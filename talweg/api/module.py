@@ -11,7 +11,7 @@ from talweg.api.export import export
 from talweg.api.scopes import name_scope
 from talweg.core import scope
 from talweg.core.errors import value_error
-from talweg.core.tracking import AutoTrackable
+from talweg.core.tracking import DEFERRED, UNTRACKED, AutoTrackable, catch_up
 from talweg.eager.variable import Variable
 from talweg.graph import structure
 from talweg.trace.autograph.convert import handed_over
@@ -125,6 +125,7 @@ def _is_variable(value: Any) -> bool:
 def _walk(
     module: Module, recursive: bool, predicate: Callable[[Any], bool], with_path: bool, key: Any
 ) -> Iterator[Any]:
+    catch_up()
     seen: set[int] = set()
     pending: list = [((), module)]
     while pending:
@@ -132,7 +133,7 @@ def _walk(
         deeper: list = []
         ignored = type(current)._TF_MODULE_IGNORED_PROPERTIES
         for name in sorted(vars(current), key=key):
-            if name in ignored:
+            if name in ignored or name in (DEFERRED, UNTRACKED):
                 continue
             for place, leaf in _leaves(vars(current)[name]):
                 if id(leaf) in seen:

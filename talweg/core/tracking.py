@@ -11,6 +11,16 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+DEFERRED = "_self_deferred_restores"  # the attribute with what a checkpoint has for later children
+UNTRACKED = "_self_untracked"  # the attribute with the names of attributes that are no children
+CATCHING_UP: list[Callable[[], None]] = []  # looks for elements that lists got in the meantime
+
+
+def catch_up() -> None:
+    """Let restores that wait for elements of lists and dictionaries look for them."""
+    for look in list(CATCHING_UP):
+        look()
+
 
 class Trackable:
     """Something with state, or that leads to it; `_trackable_children` says where."""
@@ -31,7 +41,14 @@ class Trackable:
                 "this name is already declared as a dependency."
             )
         children[name] = trackable
+        self._child_arrived(name, trackable)
         return trackable
+
+    def _child_arrived(self, name: str, child: Any) -> None:
+        """Give a new child what a restored checkpoint has for it."""
+        deferred = self.__dict__.get(DEFERRED)
+        if deferred is not None:
+            deferred.arrived(name, child)
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
         """The children, by name."""
@@ -48,9 +65,23 @@ class Trackable:
 class AutoTrackable(Trackable):
     """Something whose attributes are its children."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        own = self.__dict__
+        if not own.get("_self_setattr_tracking", True):
+            own.setdefault(UNTRACKED, set()).add(name)
+        elif DEFERRED in own or UNTRACKED in own:
+            own.get(UNTRACKED, set()).discard(name)
+            self._child_arrived(name, value)
+
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
         """The attributes that are trackable, and what `_track_trackable` was told."""
-        found = {n: value for n, value in vars(self).items() if isinstance(value, Trackable)}
+        untracked = self.__dict__.get(UNTRACKED, ())
+        found = {
+            name: value
+            for name, value in vars(self).items()
+            if isinstance(value, Trackable) and name not in untracked
+        }
         return {**found, **super()._trackable_children(save_type, **options)}
 
 

@@ -19,7 +19,7 @@ from talweg.core import dispatch, scope
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OutOfRangeError, compose, invalid, type_error, value_error
 from talweg.core.shapes import TensorShape
-from talweg.core.tracking import Trackable
+from talweg.core.tracking import CATCHING_UP, Trackable, catch_up
 from talweg.core.value import OPERATIONS, Reference, Tensor, add_operators
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.format import represent_variable
@@ -93,6 +93,8 @@ class Variable(ScatterUpdates, Trackable):
         if constraint is not None and not callable(constraint):
             raise value_error("TW401", "The `constraint` argument must be a callable.")
         base = dispatch.context.base
+        if CATCHING_UP:
+            catch_up()
         if base is not None:
             base.note_variable(name or "Variable")
         with dispatch.eagerly():
@@ -401,6 +403,12 @@ class Variable(ScatterUpdates, Trackable):
 
     def __hash__(self) -> int:
         raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
+
+    def _serialize_to_tensors(self) -> dict:
+        return {"VARIABLE_VALUE": self.value()}
+
+    def _restore_from_tensors(self, restored_tensors: dict) -> Any:
+        return self.assign(restored_tensors["VARIABLE_VALUE"])
 
     def __repr__(self) -> str:
         return represent_variable(self._name, self._shape, self._dtype, self._tensor._array)

@@ -20,6 +20,7 @@ from talweg.core.errors import (
     value_error,
 )
 from talweg.core.spec import TypeSpec
+from talweg.core.tracking import Trackable
 from talweg.eager.structured import Variant
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.pipeline import element
@@ -48,6 +49,16 @@ class Cursor:
                 flat = self._step()
             self.taken += 1
             return flat
+
+    def go_to(self, step: Next, taken: int) -> None:
+        """Begin again with `step`, and pass over the elements that were `taken`."""
+        with self._lock:
+            self._step, self._ahead, self.taken = step, [], 0
+            try:
+                while self.taken < taken:
+                    self.next()
+            except End:
+                self.taken = taken
 
     def more(self) -> bool:
         """Whether there is a next element, which is kept for `next`."""
@@ -112,7 +123,7 @@ def end_of_sequence() -> Exception:
     return OutOfRangeError(None, None, compose("TW209", "End of sequence"))
 
 
-class Iterator:
+class Iterator(Trackable):
     """An iterator over a dataset (`tf.data.Iterator`): `iter(dataset)` makes it.
 
     `next(iterator)` raises StopIteration at the end, `get_next()` OutOfRangeError.
@@ -126,6 +137,7 @@ class Iterator:
     def __init__(self, dataset: Any = None, components: Any = None, element_spec: Any = None):
         self._variant: Any = None
         self._key: tuple | None = None
+        self._dataset: Any = None
         if dataset is None:
             self._layout = Layout(element_spec)
             self._take_variant(components[0] if isinstance(components, list) else components)
@@ -142,6 +154,7 @@ class Iterator:
                 "AnonymousIteratorV3", [Aval((), variant)], begin, dataset._variant_tensor
             )
         else:
+            self._dataset = dataset
             self._cursor = Cursor(dataset.bound().start(), self._layout)
 
     def _take_variant(self, tensor: Any) -> None:
@@ -177,6 +190,7 @@ class Iterator:
     def _with_components(self, parts: list) -> Iterator:
         found = object.__new__(type(self))
         found._layout, found._key, found._cursor = self._layout, None, None
+        found._dataset = self._dataset
         found._take_variant(parts[0])
         return found
 
@@ -242,7 +256,12 @@ class Iterator:
     # -- checkpoints: a place is the number of elements taken
 
     def _serialize_to_tensors(self) -> dict:
+        if self._cursor is None or self._dataset is None:
+            return {}
         return {"_ITERATOR": wrap(element.np.int64(self._cursor.taken))}
+
+    def _restore_from_tensors(self, restored_tensors: dict) -> None:
+        self._cursor.go_to(self._dataset.bound().start(), int(restored_tensors["_ITERATOR"]))
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__name__} object at {hex(id(self))}>"

@@ -25,6 +25,7 @@ from talweg.api.random.distributions import binomial_parameters, broadcast_dims
 from talweg.api.random.stateless import check_bounds, numbers, uniform_of_stream
 from talweg.core.dtypes import as_dtype, float32, int32, int64, uint64
 from talweg.core.errors import compose, value_error
+from talweg.core.tracking import AutoTrackable
 from talweg.core.value import Tensor
 from talweg.eager import randomness
 from talweg.eager.convert import convert_to_tensor
@@ -71,7 +72,7 @@ def create_rng_state(seed: Any, alg: Any) -> Any:
     "compat.v1.random.Generator",
     "compat.v1.random.experimental.Generator",
 )
-class Generator:
+class Generator(AutoTrackable):
     """A generator of random numbers that keeps its own state.
 
     Make one with `from_seed`, `from_state`, `from_key_counter` or `from_non_deterministic_state`.

@@ -8,6 +8,9 @@ from talweg.api.v1.train.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
 from talweg.api.v1.train.adagrad import AdagradDAOptimizer as AdagradDAOptimizer
 from talweg.api.v1.train.adagrad import AdagradOptimizer as AdagradOptimizer
 from talweg.api.v1.train.adam import AdamOptimizer as AdamOptimizer
+from talweg.api.checkpoint.checkpoint import CheckpointV1 as Checkpoint
+from talweg.api.checkpoint.manager import CheckpointManager as CheckpointManager
+from talweg.api.checkpoint.options import CheckpointOptions as CheckpointOptions
 from talweg.api.v1.train.hooks import CheckpointSaverHook as CheckpointSaverHook
 from talweg.api.v1.train.hooks import CheckpointSaverListener as CheckpointSaverListener
 from talweg.api.v1.train.monitored import ChiefSessionCreator as ChiefSessionCreator
