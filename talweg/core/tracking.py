@@ -48,7 +48,7 @@ class Trackable:
         """Give a new child what a restored checkpoint has for it."""
         deferred = self.__dict__.get(DEFERRED)
         if deferred is not None:
-            deferred.arrived(name, child)
+            deferred.arrived(self, name, child)
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
         """The children, by name."""

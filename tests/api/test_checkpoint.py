@@ -156,6 +156,41 @@ def test_elements_that_lists_get_later(tmp_path):
     assert len(later.variables) == 6
 
 
+def test_lists_made_later(tmp_path):
+    """A list set after the restore gives what is appended its value at once; no status is kept."""
+    saved = tf.train.Checkpoint(listed=[tf.Variable(1.0), tf.Variable(2.0)])
+    saved.mapped = {"one": saved.listed[0], "two": tf.Variable(3.0)}
+    path = saved.save(tmp_path / "c")
+    later = tf.train.Checkpoint()
+    later.restore(path)
+    gc.collect()
+    later.listed = []
+    later.mapped = {}
+    later.listed.append(tf.Variable(0.0))
+    later.listed += [tf.Variable(0.0)]
+    later.mapped["two"] = tf.Variable(0.0)
+    assert [float(v) for v in later.listed] == [1, 2] and float(later.mapped["two"]) == 3
+    assert isinstance(later.listed, list) and isinstance(later.mapped, dict)
+    assert type(copy.deepcopy(later.listed)) is list
+    mapped = tf.nest.map_structure(float, later.listed)
+    mapped.append(3.0)
+    assert mapped == [1.0, 2.0, 3.0]
+
+
+def test_lists_that_others_have_stay(tmp_path):
+    """A list that the program refers to elsewhere is not replaced: it is looked at again."""
+    path = tf.train.Checkpoint(listed=[tf.Variable(1.0), tf.Variable(2.0)]).save(tmp_path / "c")
+    later = tf.train.Checkpoint()
+    status = later.restore(path)
+    mine = []
+    later.listed = mine
+    mine.append(tf.Variable(0.0))
+    mine.append(tf.Variable(0.0))
+    assert later.listed is mine
+    status.assert_consumed()
+    assert [float(v) for v in mine] == [1, 2]
+
+
 def test_later_shape_that_does_not_fit(tmp_path):
     """A variable of another shape that comes later says so where it becomes an attribute."""
     path = tf.train.Checkpoint(net=filled(Dense(2), tf.ones([1, 3]))).save(tmp_path / "c")

@@ -28,6 +28,7 @@ from talweg.api.checkpoint.tracked import (
     tensors_of,
     variable_in,
 )
+from talweg.api.checkpoint.watched import is_unshared, watched
 from talweg.api.compat import get_logger
 from talweg.api.v1.session import get_default_session
 from talweg.api.v1.train.bundle.reader import Bundle, not_found
@@ -52,13 +53,19 @@ class Restoration:
         self.quiet = False  # whether what nobody takes may be left without a word
         self.session: Any = None
         self.waiting: list[tuple[Any, np.ndarray]] = []  # variables of graphs, without a session
-        self._containers: list[tuple[Any, int]] = []  # that may get more elements
+        # Containers that may get more elements, and the trackables that they belong to.
+        self._containers: list[tuple[Any, Any]] = []
 
     # -- walking
 
-    def bind(self, number: int, obj: Any, beside: dict[str, Any] | None = None) -> None:
-        """Give the saved object's values, and those below it, to `obj` and what is below that."""
-        found, missing = self._meet(number, obj, beside or {})
+    def bind(
+        self, number: int, obj: Any, beside: dict[str, Any] | None = None, owner: Any = None
+    ) -> None:
+        """Give the saved object's values, and those below it, to `obj` and what is below that.
+
+        `owner`: the trackable that `obj`, a container, belongs to.
+        """
+        found, missing = self._meet(number, obj, beside or {}, owner)
         variables, others = [], []
         for place, met in found.items():
             variable = variable_in(met)
@@ -75,16 +82,17 @@ class Restoration:
                 other._restore_from_tensors(tensors)
         self.objects.update(found)
         self.restored.update(key for _, _, keys in (*variables, *others) for key in keys)
-        for met, name, place in missing:
-            self._defer(met, name, place)
+        for lacking in missing:
+            self._defer(*lacking)
 
-    def _meet(self, number: int, obj: Any, beside: dict[str, Any]) -> tuple[dict, list]:
+    def _meet(self, number: int, obj: Any, beside: dict[str, Any], owner: Any) -> tuple[dict, list]:
         """The objects of the program by number; the saved children that it has not."""
         found: dict[int, Any] = {}
         missing = []
-        pending = deque([(number, obj)])
+        pending = deque([(number, obj, owner)])
         while pending:
-            place, met = pending.popleft()
+            place, met, owner = pending.popleft()
+            owner = met if isinstance(met, Trackable) else owner
             if place in self.objects or place in found:
                 continue  # what two names lead to is restored once
             found[place] = met
@@ -93,9 +101,9 @@ class Restoration:
                 part = own.get(name)
                 part = child(met, name) if part is None else part
                 if part is None:
-                    missing.append((met, name, below))
+                    missing.append((met, owner, name, below))
                 else:
-                    pending.append((below, part))
+                    pending.append((below, part, owner))
         return found, missing
 
     def _for_variable(self, number: int, variable: Any) -> list[tuple]:
@@ -161,32 +169,30 @@ class Restoration:
 
     # -- what comes later
 
-    def _defer(self, parent: Any, name: str, number: int) -> None:
-        if not isinstance(parent, Trackable):
-            if not isinstance(parent, tuple):
-                self._containers.append((parent, number))
-                _notice(self)
-            return
-        if not hasattr(parent, "__dict__"):
-            return
-        deferred = parent.__dict__.get(DEFERRED)
-        if deferred is None:
-            deferred = parent.__dict__[DEFERRED] = Deferred()
-        deferred.later[name] = (self, number)
+    def _defer(self, parent: Any, owner: Any, name: str, number: int) -> None:
+        if isinstance(parent, Trackable):
+            if hasattr(parent, "__dict__"):
+                _deferred(parent).later[name] = (self, number)
+        elif not isinstance(parent, tuple):
+            self._containers.append((parent, owner))
+            _deferred(owner).open[id(self)] = self
+            _notice(self)
 
     def look_again(self) -> None:
         """Give elements that containers got in the meantime their values."""
         containers, self._containers = self._containers, []
         seen = set()
-        for container, _ in containers:
-            if id(container) in seen:
-                continue
-            seen.add(id(container))
-            self._look_into(container)
-        if not self._containers:
-            _forget(self)
+        for container, owner in containers:
+            if id(container) not in seen:
+                seen.add(id(container))
+                self._look_into(container, owner)
+        if self._containers:
+            return
+        _forget(self)
+        for _, owner in containers:
+            _deferred(owner).open.pop(id(self), None)
 
-    def _look_into(self, container: Any) -> None:
+    def _look_into(self, container: Any, owner: Any) -> None:
         numbers = [n for n, met in self.objects.items() if met is container]
         for place in numbers:
             for name, below in self.nodes[place].children:
@@ -194,9 +200,9 @@ class Restoration:
                     continue
                 part = child(container, name)
                 if part is None:
-                    self._containers.append((container, below))
+                    self._containers.append((container, owner))
                 else:
-                    self.bind(below, part)
+                    self.bind(below, part, owner=owner)
 
     # -- what is left
 
@@ -252,18 +258,26 @@ class Deferred:
 
     def __init__(self) -> None:
         self.later: dict[str, tuple[Restoration, int]] = {}
+        self.open: dict[int, Restoration] = {}  # those that wait for elements of its containers
 
-    def arrived(self, name: str, value: Any) -> None:
+    def arrived(self, parent: Any, name: str, value: Any) -> None:
         """Give a new child its values, if there are some and it can have any."""
-        if name in self.later and (has_state(value) or isinstance(value, CONTAINERS)):
-            restoration, number = self.later.pop(name)
-            restoration.bind(number, value)
+        if name not in self.later or not (has_state(value) or isinstance(value, CONTAINERS)):
+            return
+        restoration, number = self.later.pop(name)
+        if is_unshared(value):
+            value = parent.__dict__[name] = watched(value, restoration.look_again)
+        restoration.bind(number, value, owner=parent)
 
     def __deepcopy__(self, memo: dict) -> Deferred:
         return Deferred()
 
     def __reduce__(self) -> tuple:
         return Deferred, ()
+
+
+def _deferred(parent: Any) -> Deferred:
+    return parent.__dict__.setdefault(DEFERRED, Deferred())
 
 
 _waiting: dict[int, Any] = {}
