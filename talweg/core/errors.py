@@ -65,7 +65,7 @@ CATALOGUE = {
     "TW504": "a placeholder was not fed, or was fed a value that does not fit",
     "TW505": "a variable has no value in this session",
     "TW507": "a checkpoint cannot be written, found or read",
-    "TW508": "a summary cannot be written",
+    "TW508": "a summary cannot be written, or an event file cannot be read",
     "TW506": "a GraphDef is damaged, or holds what cannot be imported",
 }
 

@@ -27,6 +27,7 @@ def run(tmp_path, monkeypatch, capfd):
 
 def test_a_program_finds_what_python_gives_it(run, tmp_path):
     (tmp_path / "beside.py").write_text("text = 'beside'\n")
+    before = sys.modules.get("tensorflow")
     status, out, err = run(
         "import sys, beside, __main__\n"
         "print(__name__, __file__, sys.argv, beside.text, __main__.sys is sys)",
@@ -34,7 +35,7 @@ def test_a_program_finds_what_python_gives_it(run, tmp_path):
     )  # fmt: skip
     assert out == "__main__ program.py ['program.py', '--epochs', '3', '--help'] beside True\n"
     assert (status, err) == (0, "")
-    assert "tensorflow" not in sys.modules and str(tmp_path) not in sys.path
+    assert sys.modules.get("tensorflow") is before and str(tmp_path) not in sys.path
 
 
 def test_tensorflow_is_talweg_in_all_spellings(run):
