@@ -61,6 +61,7 @@ def run(program, library):
     """Run a program on a library; the description of what it gives."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        library.random.set_seed(None)  # as in a new process, whatever ran before
         if program.area.startswith("v1/"):
             tf = library.compat.v1
             with tf.Graph().as_default():

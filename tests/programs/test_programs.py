@@ -49,7 +49,6 @@ def test_program(program):
     if program.name not in values:
         pytest.fail(f"not recorded: python tools/record_programs.py {program.area}", pytrace=False)
     ours = differences().get((program.area, program.name)) if MODULE == "talweg" else None
-    library().random.set_seed(None)  # as in a new process, whatever a test before has set
     got = collection.run(program, library())
     found = comparison.difference(got, description.decode(values[program.name]), program.tolerance)
     if ours is not None:
