@@ -8,7 +8,7 @@ of scikit-learn, with batch normalization, dropout, a learning-rate schedule and
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import matplotlib
@@ -66,7 +66,12 @@ def plot(history: dict, accuracy: float, path: Path) -> None:
 
 def main() -> None:
     """Train, test, plot."""
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "keras_curves.png")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("path", nargs="?", type=Path, default="keras_curves.png",
+                        help="where the picture goes (%(default)s)")  # fmt: skip
+    path = Path(parser.parse_args().path)
     keras.utils.set_random_seed(0)
     training, testing = data()
     model = network()
