@@ -61,7 +61,11 @@ def is_inner(filename: str) -> bool:
 
 def user_origin(depth: int = 1) -> Origin | None:
     """The innermost frame outside talweg, looking outward from `depth` frames up."""
-    frame = sys._getframe(depth)
+    return origin_from(sys._getframe(depth))
+
+
+def origin_from(frame: FrameType | None) -> Origin | None:
+    """The innermost frame outside talweg, looking outward from `frame`."""
     inner = inner_files
     while frame is not None:
         code = frame.f_code
@@ -100,20 +104,6 @@ def origin_of_call(prim: Any) -> Origin | None:
             _depths[prim] = depth  # of a primitive, not of one call of a user's function
         depth, frame = depth + 1, frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lasti)
-
-
-def origin_outward(frame: FrameType) -> Origin | None:
-    """The innermost frame outside talweg that is farther out than `frame`."""
-    outer = frame.f_back
-    while outer is not None:
-        code = outer.f_code
-        known = inner_files.get(code.co_filename)
-        if known is None:
-            known = is_inner(code.co_filename)
-        if not known:
-            return code, outer.f_lasti
-        outer = outer.f_back
-    return None
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

@@ -158,7 +158,7 @@ def not_a_target(case: Case) -> Explanation | None:
     origin = case.made_at(case.words.target_names)
     return case.answer(
         "target is no tensor", "TW335",
-        f"{case.words.target} is a {kind}, not a tensor: nothing remembers how it was computed",
+        f"{case.words.target} is of type {kind}, no tensor: nothing remembers how it was computed",
         "keep the tensor: compute the target with tensor operations inside the tape, and call "
         "float(), .numpy() or .item() only to print it",
         lines=[case.program.place(origin.line) if origin and case.program else None],
@@ -171,7 +171,7 @@ def not_a_source(case: Case) -> Explanation | None:
         return None
     return case.answer(
         "source is no tensor", "TW336",
-        f"{case.words.source} is a {case.source.dtype}, not a tensor or variable",
+        f"{case.words.source} is of type {case.source.dtype}, no tensor or variable",
         "x = tf.Variable(x) (or x = tf.constant(x) and tape.watch(x)) before the target is "
         "computed, and compute the target from that x",
     )  # fmt: skip

@@ -47,7 +47,7 @@ class Problem:
                        if isinstance(leaf, Tensor) and leaf.dtype.is_differentiable]  # fmt: skip
         if not self.places and not self.variables:
             raise value_error(
-                "TW303", "check_gradients: there is nothing to differentiate by",
+                "TW303", f"check_gradients: there is nothing to differentiate by in args {args!r}",
                 "floating-point arguments, or variables=...",
             )  # fmt: skip
         self.wide = wide and self._widened()

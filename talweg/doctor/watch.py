@@ -201,7 +201,7 @@ class GradientWatch:
         self.variables = [variable_of(v) for v in given]
         if not self.variables or not all([hasattr(v, "handle") for v in self.variables]):
             raise value_error(
-                "TW303", "watch_gradients: there are no variables to watch",
+                "TW303", f"watch_gradients: no variables to watch, variables is {variables!r}",
                 "tf.Variables, as in model.trainable_variables",
             )  # fmt: skip
         self.every = max(1, int(every))

@@ -17,8 +17,8 @@ from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
 from talweg.core.provenance import (
     inner_files,
+    origin_from,
     origin_of_call,
-    origin_outward,
     user_entry,
     user_frame,
     user_origin,
@@ -118,7 +118,7 @@ class GradientTape(dispatch.Recorder):
             frame = getframe(2)
             code = frame.f_code
             if inner_files.get(code.co_filename, True):  # called by talweg itself
-                origin = origin_outward(frame)
+                origin = origin_from(frame.f_back)
             else:
                 origin = code, frame.f_lasti
         else:

@@ -6,6 +6,7 @@ import logging
 import sys
 
 import pytest
+from absl import flags as absl_flags
 
 import talweg as tf
 import talweg.compat.v1 as tf1
@@ -39,7 +40,6 @@ if __name__ == "__main__":
 
 
 def test_a_whole_program_of_the_first_generation(tmp_path, capfd):
-    absl_flags = pytest.importorskip("absl.flags")
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     command = ["run", str(path), "--steps_of_test", "2", f"--folder_of_test={tmp_path}/new", "own"]
@@ -54,7 +54,6 @@ def test_a_whole_program_of_the_first_generation(tmp_path, capfd):
 
 
 def test_flags_are_read_when_first_asked_for(monkeypatch):
-    absl_flags = pytest.importorskip("absl.flags")
     monkeypatch.setattr(sys, "argv", ["program", "--own_rate_of_test=0.5"])
     tf1.flags.DEFINE_float("own_rate_of_test", 0.1, "a rate")
     try:

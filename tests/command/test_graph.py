@@ -239,7 +239,6 @@ def test_without_functions_what_ran_is_drawn(tmp_path, monkeypatch, capfd):
 
 
 def test_saved_graphs(tmp_path, monkeypatch, capfd):
-    pytest.importorskip("tensorboard")
     monkeypatch.chdir(tmp_path)
     with tf1.Graph().as_default() as graph:
         x = tf1.placeholder(tf1.float32, [3], name="x")

@@ -71,7 +71,6 @@ def test_pages_and_names(shell, capsys):
 
 
 def test_in_ipython_itself():
-    pytest.importorskip("IPython")
     code = (
         "from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance();"
         "s.run_cell('%load_ext talweg'); s.run_cell('%talweg_tensorflow');"

@@ -7,14 +7,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 import talweg as tf
 from tests.api.summary_programs import events
 from tests.api.test_summary_traces import shown
 
 ROOT = Path(__file__).resolve().parents[2]
-pytest.importorskip("tensorboard")
 
 
 def tags(folder):

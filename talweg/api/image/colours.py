@@ -20,14 +20,15 @@ from talweg.api.export import export
 from talweg.api.math.comparison import equal, less, less_equal, maximum, minimum
 from talweg.api.math.rounding import floor
 from talweg.api.nn.convolution import depthwise_conv2d
-from talweg.core.errors import invalid
+from talweg.core.errors import FailedPreconditionError, compose
 from talweg.eager.convert import convert_to_tensor
 
 
 def _channels(images: Any, function: str) -> tuple:
     x = tensor(images)
     if not x.dims or x.dims[-1] != 3:
-        raise invalid("TW204", f"{function}: images of shape {x.dims}", "3 channels, last")
+        text = compose("TW204", f"{function}: images of shape {x.dims}", "3 channels, last")
+        raise FailedPreconditionError(None, None, text)
     return tuple(unstack(x, axis=-1))
 
 

@@ -16,7 +16,7 @@ from talweg.api.export import export, graph_aware
 from talweg.api.image import weights
 from talweg.api.linalg.einsum import einsum
 from talweg.core.dtypes import float32
-from talweg.core.errors import value_error
+from talweg.core.errors import invalid, value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
@@ -97,13 +97,13 @@ def _known_shape(x: Any, size: Any, preserve: bool) -> list:
 
 
 def _size(size: Any) -> tuple[int, int]:
-    """Rows and columns; ValueError for anything but two positive numbers."""
+    """Rows and columns; ValueError where there are not two, InvalidArgumentError below one."""
     given = size if isinstance(size, (list, tuple)) else list(tensor(size).numpy().reshape(-1))
     if len(given) != 2:
         raise value_error("TW205", f"'size' must be a 1-D int32 Tensor of 2 elements, got {size}")
     rows, columns = (operator.index(n) for n in given)
     if rows <= 0 or columns <= 0:
-        raise value_error("TW205", f"'size' {rows}, {columns}", "positive numbers")
+        raise invalid("TW205", f"'size' {rows}, {columns}", "positive numbers")
     return rows, columns
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.dtypes import int32, int64, string
-from talweg.core.errors import invalid, value_error
+from talweg.core.errors import invalid
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.kernels import fingerprints
@@ -143,7 +143,7 @@ def _keyed_bucket(s: bytes, count: int, key: tuple) -> int:
 
 def _check_buckets(count: int) -> None:
     if count < 1:
-        raise value_error("TW207", f"num_buckets is {count}", "at least 1")
+        raise invalid("TW207", f"num_buckets is {count}", "at least 1")
 
 
 @export("strings.to_hash_bucket_fast")

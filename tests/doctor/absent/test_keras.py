@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 import talweg as tf
-
-pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="Keras is not installed")
 
 
 def model():

@@ -220,7 +220,6 @@ def test_picture(tmp_path):
 
 
 def test_picture_by_matplotlib(tmp_path):
-    pytest.importorskip("matplotlib")
     train(*network(tf.tanh)).plot(tmp_path / "gradients.png")
     assert (tmp_path / "gradients.png").read_bytes().startswith(b"\x89PNG")
 
