@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import importlib.util
 import linecache
 import logging
 import sys
@@ -199,3 +200,48 @@ def test_malt_is_left_as_it_was():
     tf.function(absolute)(tf.constant(1))
     assert malt.operators.if_stmt.__module__.startswith("malt")
     assert not any("autograph_generated" in name for name in sys.modules)
+
+
+def test_a_function_of_a_module_left_alone_is_converted_where_it_is_asked_for(tmp_path):
+    """As TensorFlow does: `tf.function` converts the function given to it, not what that calls."""
+    (tmp_path / "kept.py").write_text(
+        "import talweg as tf\n"
+        "def total(rows):\n"
+        "    total = tf.constant(0)\n"
+        "    for row in rows:\n"
+        "        total += row\n"
+        "    return total\n"
+        "class Rows:\n"
+        "    def total(self, rows):\n"
+        "        total = tf.constant(0)\n"
+        "        for row in rows:\n"
+        "            total += row\n"
+        "        return total\n"
+    )
+    spec = importlib.util.spec_from_file_location("keras.kept", tmp_path / "kept.py")
+    assert spec is not None and spec.loader is not None
+    kept = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(kept)
+    assert kept.total.__module__ == "keras.kept"
+    rows = tf.data.Dataset.range(4, output_type=tf.int32)
+    assert int(tf.function(kept.total)(rows)) == 6
+    assert int(tf.function(functools.partial(kept.Rows().total))(rows)) == 6
+
+
+def test_what_a_converted_function_defines_is_converted_with_it(tmp_path):
+    (tmp_path / "local.py").write_text(
+        "import talweg as tf\n"
+        "def calls(rows):\n"
+        "    def local(rows):\n"
+        "        total = tf.constant(0)\n"
+        "        for row in rows:\n"
+        "            total += row\n"
+        "        return total\n"
+        "    return local(rows)\n"
+    )
+    spec = importlib.util.spec_from_file_location("keras.local", tmp_path / "local.py")
+    assert spec is not None and spec.loader is not None
+    kept = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(kept)
+    rows = tf.data.Dataset.range(4, output_type=tf.int32)
+    assert int(tf.function(kept.calls)(rows)) == 6

@@ -45,6 +45,7 @@ class Codes:
 
 
 codes = Codes()  # code object -> a `Converted`; None if it is not to be converted
+_roots = Codes()  # code objects of functions given to tf.function: what was to be done is done
 OPERATORS: list = []  # what converted code knows as `ag__`, from operators.py
 _UNKNOWN = object()
 
@@ -82,6 +83,29 @@ def _convert(function: FunctionType) -> Any:
     if made is not None:
         log(3, made.text)
     return made
+
+
+def convert_root(function: Any) -> None:
+    """Have the loops of a function converted whose module is otherwise left alone.
+
+    The user asked for this very function (`tf.function`); what it calls follows its own module.
+    """
+    while not isinstance(function, FunctionType):
+        inner = getattr(
+            function, "func" if type(function) is functools.partial else "__func__", None
+        )
+        if inner is None:
+            return
+        function = inner
+    if _roots.get(function.__code__, False) or runs_as_it_is(function):
+        return
+    _roots.keep(function.__code__, True)
+    module = getattr(function, "__module__", None) or ""
+    if transpiler().is_left_alone(module):
+        try:
+            codes.keep(function.__code__, transpiler().convert_loops(function))
+        except Exception as error:  # as in _convert: the function still runs as it is
+            log(1, f"AutoGraph runs {function.__qualname__} of {module} as it is: {error}")
 
 
 def converted_by_request(function: FunctionType) -> Any:

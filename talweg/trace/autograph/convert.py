@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from talweg.trace.autograph.calls import as_called, converted_call
+from talweg.trace.autograph.calls import as_called, convert_root, converted_call
 from talweg.trace.autograph.errors import without_inner_frames
 from talweg.trace.autograph.operators import RECURSIVE
 from talweg.trace.autograph.status import converting, status
@@ -21,6 +21,7 @@ def converted(function: Callable[..., Any]) -> Callable[..., Any]:
         before = status.converting
         status.converting = True
         try:
+            convert_root(function)
             return converted_call(function, args, kwargs)
         except BaseException as error:
             without_inner_frames(error)

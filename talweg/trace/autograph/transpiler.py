@@ -95,6 +95,12 @@ def convert(function: FunctionType, always: bool = False) -> Converted | None:
     return Converted(function, tree)
 
 
+def convert_loops(function: FunctionType) -> Converted | None:
+    """The converted code of a function with loops; None without any: branches go without it."""
+    tree = tree_of(function)
+    return Converted(function, tree) if passes.kinds_in(tree) & {ast.For, ast.While} else None
+
+
 def _transformed(function: FunctionType, tree: Any) -> tuple[Any, str]:
     """The tree of the converted function, and the name it defines."""
     original = function.__code__
