@@ -109,6 +109,29 @@ def test_scalars(native):
         assert type(z) is np.ndarray and z.shape == () and z == 5
 
 
+@pytest.mark.parametrize("dtype", [float32, float64, bfloat16, int32, bool_], ids=str)
+def test_numpy_scalars_are_read_by_the_native_function(dtype, monkeypatch):
+    program = addition((), dtype)
+    if dtype is bool_:
+        program.blocks = [Kernel("or", [Store(program.buffers[2], 0, load(program.buffers[0], 0))])]
+    execute = Executable(program)
+    one = dtype.numpy_dtype.type(1)
+    execute([one, one])  # makes a frame
+    monkeypatch.setattr(Executable, "_run_slowly", None)
+    for other in (one, np.asarray(one)):
+        (result,) = execute([one, other])
+        assert type(result) is np.ndarray
+        assert result == np.bool_(1) if dtype is bool_ else float(result) == 2.0
+
+
+def test_scalars_of_other_dtypes_are_not():
+    execute = Executable(addition(()))
+    execute([np.float32(1), np.float32(1)])
+    assert execute.enter([np.int32(1), np.float32(1)], []) is None
+    with pytest.raises(InternalError):
+        execute([np.int32(1), np.float32(1)])
+
+
 @pytest.mark.parametrize(
     "dtype, array",
     [

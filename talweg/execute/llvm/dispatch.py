@@ -80,6 +80,7 @@ def works() -> bool:
     if ctypes.sizeof(pointer) != 8 or not hasattr(ctypes.pythonapi, "PyCFunction_NewEx"):
         return False
     dims = at("dims", pointer)
+    scalar = np.float32(2.5)
     return (
         at("type", pointer) == id(np.ndarray)
         and at("data", pointer) == array.ctypes.data
@@ -87,6 +88,7 @@ def works() -> bool:
         and [ctypes.c_int64.from_address(dims + 8 * i).value for i in range(2)] == [2, 3]
         and at("descr", pointer) == id(array.dtype)
         and at("flags", ctypes.c_int) & WRITEABLE != 0
+        and ctypes.c_float.from_address(id(scalar) + entry.SCALAR["number"]).value == 2.5
     )
 
 
@@ -144,5 +146,7 @@ class Layout:
             self._kept.append(dtype)
             flags = CONTIGUOUS | ALIGNED | (WRITEABLE if buffer.kind == "state" else 0)
             dims = self._keep(buffer.shape)
-            numbers += [id(dtype), len(buffer.shape), dims, self.places[buffer], flags]
+            takes_scalars = buffer.kind != "state" and not buffer.shape
+            scalar = id(dtype.type) if takes_scalars else 0
+            numbers += [id(dtype), len(buffer.shape), dims, self.places[buffer], flags, scalar]
         return self._keep(numbers)

@@ -3,9 +3,9 @@
 `talweg_entry` is the body of a builtin function (METH_FASTCALL) whose self is the address of what
 is known of the program (`PROGRAM`), and whose arguments are a list of inputs and one of states.  It
 takes the first free frame (`team.FRAME`); checks that every argument is an ndarray of the dtype
-and shape that the program was made for, with its elements in row-major order; puts their addresses
-into the frame's table of buffers; makes the outputs; lets go of the GIL if the program is worth it,
-and launches it.  It gives None where something is not as it should be or there is not enough
+and shape that the program was made for, with its elements in row-major order, or a NumPy scalar of
+the dtype where an input is one number; puts their addresses into the frame's table of buffers;
+makes the outputs; lets go of the GIL if the program is worth it, and launches it.  It gives None where something is not as it should be or there is not enough
 memory, False where a host call failed (the frame then stays in use, until Python has looked at it).
 """
 
@@ -36,12 +36,14 @@ VALUE = {  # of an array
     "dims": 16,  # ptr to i64s
     "place": 24,  # i64: which of the program's buffers
     "flags": 32,  # i64: NumPy's flags that must be set
+    "scalar": 40,  # the type of NumPy's scalars that will do as well; 0 where none will
 }
-VALUE_BYTES = 40
+VALUE_BYTES = 48
 PART = {"place": 0, "whole": 8, "offset": 16}  # buffers[place] = buffers[whole] + offset
 PART_BYTES = 24
 PROGRAM_BYTES = 120
 ARRAY = {"type": 8, "data": 16, "ndim": 24, "dims": 32, "descr": 56, "flags": 64}
+SCALAR = {"number": 16}  # of a NumPy scalar: the number itself
 
 
 def text() -> str:
@@ -51,6 +53,7 @@ def text() -> str:
         ("program", PROGRAM),
         ("value", VALUE),
         ("array", ARRAY),
+        ("scalar", SCALAR),
         ("frame", team.FRAME),
         ("part", PART),
     )
@@ -166,9 +169,20 @@ check:
   %offset = mul i64 %argument, $VALUE
   %value = getelementptr i8, ptr %values, i64 %offset
   %good = call i1 @fits(ptr %program, ptr %array, ptr %value)
-  br i1 %good, label %keep, label %no
+  br i1 %good, label %elements, label %try.scalar
+elements:
+  %begin = call ptr @pointer(ptr %array, i64 $array.data$)
+  br label %keep
+try.scalar:
+  %type = call ptr @pointer(ptr %array, i64 $array.type$)
+  %scalar.type = call ptr @pointer(ptr %value, i64 $value.scalar$)
+  %is.scalar = icmp eq ptr %type, %scalar.type
+  br i1 %is.scalar, label %scalar, label %no
+scalar:
+  %number = getelementptr i8, ptr %array, i64 $scalar.number$
+  br label %keep
 keep:
-  %data = call ptr @pointer(ptr %array, i64 $array.data$)
+  %data = phi ptr [%begin, %elements], [%number, %scalar]
   %place = call i64 @number(ptr %value, i64 $value.place$)
   %buffer.at = getelementptr ptr, ptr %buffers, i64 %place
   store ptr %data, ptr %buffer.at, align 8
@@ -258,7 +272,7 @@ entry:
   %values = call ptr @pointer(ptr %program, i64 $program.arguments$)
   %bytes = call ptr @pointer(ptr %program, i64 $program.bytes$)
   %written = call ptr @pointer(ptr %program, i64 $program.written$)
-  %held = call ptr @pointer(ptr %frame, i64 $frame.held$)
+  %buffers = call ptr @pointer(ptr %frame, i64 $frame.buffers$)
   br label %next.state
 next.state:
   %s = phi i64 [0, %entry], [%s.next, %next.input], [%s.next, %look]
@@ -272,7 +286,7 @@ look:
   br i1 %changes, label %state, label %next.state
 state:
   %s.argument = add i64 %inputs, %s
-  %s.begin = call i64 @begin(ptr %held, i64 %s.argument)
+  %s.begin = call i64 @begin(ptr %values, ptr %buffers, i64 %s.argument)
   %s.bytes.at = getelementptr i64, ptr %bytes, i64 %s.argument
   %s.bytes = load i64, ptr %s.bytes.at, align 8
   %s.end = add i64 %s.begin, %s.bytes
@@ -283,7 +297,7 @@ next.input:
   br i1 %i.more, label %input, label %next.state
 input:
   %i.next = add i64 %i, 1
-  %i.begin = call i64 @begin(ptr %held, i64 %i)
+  %i.begin = call i64 @begin(ptr %values, ptr %buffers, i64 %i)
   %i.bytes.at = getelementptr i64, ptr %bytes, i64 %i
   %i.bytes = load i64, ptr %i.bytes.at, align 8
   %i.end = add i64 %i.begin, %i.bytes
@@ -298,10 +312,12 @@ no:
 }
 
 ; the address of the elements of an argument
-define private i64 @begin(ptr %held, i64 %argument) alwaysinline {
-  %at = getelementptr ptr, ptr %held, i64 %argument
-  %array = load ptr, ptr %at, align 8
-  %data = call ptr @pointer(ptr %array, i64 $array.data$)
+define private i64 @begin(ptr %values, ptr %buffers, i64 %argument) alwaysinline {
+  %offset = mul i64 %argument, $VALUE
+  %value = getelementptr i8, ptr %values, i64 %offset
+  %place = call i64 @number(ptr %value, i64 $value.place$)
+  %at = getelementptr ptr, ptr %buffers, i64 %place
+  %data = load ptr, ptr %at, align 8
   %address = ptrtoint ptr %data to i64
   ret i64 %address
 }
