@@ -2,11 +2,12 @@
 
 `talweg_entry` is the body of a builtin function (METH_FASTCALL) whose self is the address of what
 is known of the program (`PROGRAM`), and whose arguments are a list of inputs and one of states.  It
-takes the first free frame (`team.FRAME`); checks that every argument is an ndarray of the dtype
-and shape that the program was made for, with its elements in row-major order, or a NumPy scalar of
-the dtype where an input is one number; puts their addresses into the frame's table of buffers;
-makes the outputs; lets go of the GIL if the program is worth it, and launches it.  It gives None where something is not as it should be or there is not enough
-memory, False where a host call failed (the frame then stays in use, until Python has looked at it).
+takes the first free frame (`team.FRAME`); checks that every argument is an ndarray of the dtype and
+shape that the program was made for, with its elements in row-major order, or a NumPy scalar of the
+dtype where an input is one number; puts their addresses into the frame's table of buffers; makes
+the outputs; lets go of the GIL if the program is worth it, and launches it.  It gives None where
+something is not as it should be or there is not enough memory, False where a host call failed (the
+frame then stays in use, until Python has looked at it).
 """
 
 from __future__ import annotations
