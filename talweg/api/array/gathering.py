@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
+from talweg.api.array.gathering_ragged import gather_ragged
 from talweg.api.array.operands import (
     constant,
     dims_or_none,
@@ -23,7 +24,6 @@ from talweg.core.dtypes import ANY, bool_, int32, int64
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import known_first
 from talweg.core.value import IndexedSlices
-from talweg.eager import ragged_rows
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
 from talweg.eager.ragged import RaggedTensor
@@ -47,7 +47,7 @@ def gather(
     params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:].  The first
     `batch_dims` axes of both are gone through together; `axis` is that number by default.
     InvalidArgumentError for an index outside [0, n).  Ragged `params` give rows that are ragged,
-    ragged `indices` a result with their rows; both along the first axis only.
+    ragged `indices` a result with their rows.
 
     >>> import talweg as tf
     >>> tf.gather([[1, 2], [3, 4], [5, 6]], [2, 0]).numpy()
@@ -55,7 +55,7 @@ def gather(
            [1, 2]], dtype=int32)
     """
     if isinstance(indices, RaggedTensor) or isinstance(params, RaggedTensor):
-        return _ragged(params, indices, axis, batch_dims)
+        return gather_ragged(params, indices, axis, batch_dims)
     i = tensor(indices)
     x = tensor(params)
     unranked = dims_or_none(x) is None or dims_or_none(i) is None
@@ -81,16 +81,6 @@ def gather(
     if place == 0 and batch == 0:
         return indexing.gather_rows(x, i)
     return indexing.gather(x, i, axis=place, batch_dims=batch)
-
-
-def _ragged(params: Any, indices: Any, axis: Any, batch_dims: Any) -> Any:
-    if axis not in (None, 0) or batch_dims != 0:
-        raise value_error(
-            "TW402", f"gather: ragged tensors with axis={axis}, batch_dims={batch_dims}", "0 and 0"
-        )
-    if isinstance(indices, RaggedTensor):
-        return indices.with_values(gather(params, indices.values))
-    return ragged_rows.gather(params, indices)
 
 
 @export("compat.v1.gather")
