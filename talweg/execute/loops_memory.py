@@ -24,6 +24,8 @@ class Memory:
 
     def __init__(self, program: LoopProgram, arrays: dict):
         self.bytes: dict[Buffer, NDArray] = {}
+        self.cleared: set[Buffer] = set()  # stacks whose new rows are zero
+        self.parts = [buffer for buffer in program.buffers if buffer.part is not None]
         self.scratch: list[NDArray] = []
         roots = [buffer for buffer in program.buffers if buffer.part is None]
         arena = _arena(roots)
@@ -36,22 +38,43 @@ class Memory:
             elif buffer.kind in ("input", "state", "constant"):
                 self.bytes[buffer] = _given(buffer, given)
             else:
-                self.bytes[buffer] = _poisoned(buffer.nbytes)
+                self.bytes[buffer] = _poisoned(0 if buffer.kind == "stack" else buffer.nbytes)
             if buffer.kind == "scratch":
                 self.scratch.append(self.bytes[buffer])
-        for buffer in program.buffers:
-            if buffer.part is not None:
-                self._place_part(buffer)
+        for buffer in self.parts:
+            self._place_part(buffer)
 
     def _place_part(self, buffer: Buffer) -> None:
         whole = buffer.part
         assert whole is not None
         if whole not in self.bytes:
             self._place_part(whole)
+        if buffer.kind == "stack":
+            self.bytes[buffer] = self.bytes[whole]
+            return
         end = buffer.offset + buffer.nbytes
         if end > whole.nbytes:
             raise InternalError(None, None, f"{buffer} is no part of {whole}: it is longer")
         self.bytes[buffer] = self.bytes[whole][buffer.offset : end]
+
+    def rows(self, buffer: Buffer) -> int:
+        """How many rows of a stack there is memory for."""
+        return len(self.bytes[buffer]) // max(1, buffer.nbytes // buffer.shape[0])
+
+    def grow(self, buffer: Buffer, rows: int) -> None:
+        """Have memory for so many rows of a stack."""
+        more = rows * (buffer.nbytes // buffer.shape[0]) - len(self.bytes[buffer])
+        if more > 0:
+            new = np.zeros(more, np.uint8) if buffer in self.cleared else _poisoned(more)
+            self.bytes[buffer] = np.concatenate([self.bytes[buffer], new])
+            for part in self.parts:
+                if part.kind == "stack":
+                    self._place_part(part)
+
+    def clear(self, buffer: Buffer) -> None:
+        """Let all of a stack be zero, what is not there yet, too."""
+        self.bytes[buffer][...] = 0
+        self.cleared.add(buffer)
 
     def poison_scratch(self) -> bool:
         """Forget what is in scratch buffers; whether there are any."""
@@ -61,7 +84,9 @@ class Memory:
 
     def array(self, buffer: Buffer) -> NDArray:
         """A buffer's elements, in its shape; a change of them is one of the buffer."""
-        return self.elements(buffer).view(buffer.dtype.numpy_dtype).reshape(buffer.shape)
+        found = self.elements(buffer).view(buffer.dtype.numpy_dtype)
+        dims = (self.rows(buffer), *buffer.shape[1:]) if buffer.kind == "stack" else buffer.shape
+        return found.reshape(dims)
 
     def elements(self, buffer: Buffer) -> NDArray:
         """A buffer's elements as they are stored; bool as bytes."""
@@ -86,9 +111,10 @@ class Memory:
                 held[place] = COMBINE[op](held[place].astype(np.float32), value)
 
     def _require_inside(self, buffer: Buffer, places: NDArray) -> None:
-        if places.size and (places.min() < 0 or places.max() >= buffer.size):
+        size = len(self.elements(buffer))
+        if places.size and (places.min() < 0 or places.max() >= size):
             worst = places.min() if places.min() < 0 else places.max()
-            message = f"index {worst} is outside of {buffer.name}, which has {buffer.size} elements"
+            message = f"index {worst} is outside of {buffer.name}, which has {size} elements"
             raise InternalError(None, None, message)
 
 

@@ -26,7 +26,9 @@ from talweg.lower.index import Axis, Index, Quotient, Remainder
 from talweg.lower.loops import (
     Call,
     Expr,
+    Fill,
     For,
+    Grow,
     Host,
     If,
     Kernel,
@@ -103,6 +105,10 @@ class _Machine:
                 self.kernel(block)
             elif type(block) is Host:
                 self.host(block)
+            elif type(block) is Grow:
+                self.memory.grow(block.buffer, self.place(block.row) + 1)
+            elif type(block) is Fill:
+                self.fill(block)
             elif type(block) is Repeat:
                 self.repeat(block)
             elif type(block) is While:
@@ -116,6 +122,24 @@ class _Machine:
                 self.blocks(block.bodies[number if known else -1])
             else:
                 raise InternalError(None, None, f"{type(block).__name__} is no block")
+
+    def place(self, index: Index) -> int:
+        """An index outside of kernels."""
+        frame = _Frame(None, 1)
+        frame.axes.update(self.axes)
+        return int(self.index(index, frame)[0])
+
+    def fill(self, block: Fill) -> None:
+        memory, target, source = self.memory, block.buffer, block.source
+        if source is None:
+            memory.clear(target)
+            return
+        start = self.place(block.start)
+        rows = memory.rows(source) if block.rows is None else self.place(block.rows)
+        memory.grow(target, start + rows)
+        if block.rows is None:
+            memory.clear(target)
+        memory.array(target)[start : start + rows] = memory.array(source)[:rows]
 
     def repeat(self, block: Repeat) -> None:
         for i in range(block.axis.extent):

@@ -12,6 +12,7 @@ from typing import Any
 
 from talweg.core.dtypes import int32
 from talweg.core.primitive import later
+from talweg.lower.blocks_stacks import Growth, is_blank, kind_of, started
 from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat
 from talweg.lower.loops import Buffer, If, Kernel, Repeat, Store, load
@@ -19,7 +20,7 @@ from talweg.lower.nests import plain_loops
 from talweg.lower.pull import Pull, UnloweredError, can_pull, is_plain
 from talweg.lower.views import base_of
 from talweg.lower.windows import Window, copied, resolved
-from talweg.passes.rows import row, with_row
+from talweg.passes.rows import is_endless, row, with_row
 from talweg.passes.straight import Equation, Straight, Value
 
 
@@ -65,9 +66,12 @@ class _Rounds:
             buffer = builder.buffers.get(output)
             if buffer is None:
                 before = carried.before
-                buffer = builder.new("carried", before.dtype, before.dims, "temporary")
+                buffer = builder.new("carried", before.dtype, before.dims, kind_of(before))
             self.inner_buffers[carried.before] = buffer
         self.rows: dict[Value, tuple[Value, _Place]] = {}  # windows: the stack, the place in it
+        self.growth = Growth(builder)
+        self.place_of: dict[Value, _Place] = {}
+        self.outside = {x: outer for x, outer in zip(body.straight.inputs, equation.inputs)}
         self.straight = Straight()
 
     def blocks(self) -> list:
@@ -75,12 +79,15 @@ class _Rounds:
         found: list[Any] = []
         pairs = zip(self.body.carried, self.starts)
         for carried, start in pairs:
-            if not carried.blank:
+            if not carried.blank and is_endless(start):
+                found += started(self.builder, start, self.inner_buffers[carried.before])
+            elif not carried.blank:
                 found += filled(self.builder, start, self.inner_buffers[carried.before])
         inner = self._inner()
         flag = self.body.flag
         buffer = None if flag is None else self.inner_buffers[flag.before]
-        made = resolved(inner.blocks(), self.builder.new)
+        blocks = inner.blocks()
+        made = resolved([*self.growth.blocks, *blocks], self.builder.new)
         found += [kernel for _, kernel in inner.ahead.values()]
         return [*found, Repeat(self.axis, made, buffer)]
 
@@ -159,11 +166,19 @@ class _Rounds:
         return found
 
     def _window(self, stack: Value, place: _Place) -> Window:
+        if stack not in self.outside or not is_blank(self.outside[stack]):
+            self.growth.ask(self.inner_buffers[stack], place.index)
         dims = stack.dims[1:]
         size = 1
         for extent in dims:
             size *= extent
         return Window(self.inner_buffers[stack], place.index * size, dims)
+
+    def _place(self, index: Value) -> _Place:
+        found = self.place_of.get(index)
+        if found is None:
+            found = self.place_of[index] = _Place(self, index)
+        return found
 
     def _with_windows(self) -> list[Equation]:
         """The body's equations, those left out that read a row: these are windows."""
@@ -172,7 +187,7 @@ class _Rounds:
             if equation.prim is row and equation.inputs[0] in self.inner_buffers:
                 stack, index = equation.inputs
                 try:
-                    place = _Place(self, index)
+                    place = self._place(index)
                 except UnloweredError:
                     kept.append(equation)
                     continue
@@ -205,7 +220,7 @@ class _Rounds:
             if maker is None or maker.prim is not with_row or used.get(value, 0) != 1:
                 return None
             try:
-                place = _Place(self, maker.inputs[1])
+                place = self._place(maker.inputs[1])
             except UnloweredError:
                 return None
             found.append((place, maker.inputs[2]))

@@ -16,6 +16,7 @@ import numpy as np
 from talweg.core.dtypes import DType, int32
 from talweg.core.primitive import later
 from talweg.lower.blocks import BLOCKS
+from talweg.lower.blocks_stacks import kind_of
 from talweg.lower.early import write_early
 from talweg.lower.finals import place_finals
 from talweg.lower.group import Block, Grouping, Nest
@@ -158,8 +159,20 @@ class _Builder:
         for variable, before, after in self.straight.states:
             if after is not before and not is_plain(after.dtype):
                 found.append((after, self.state[variable]))
-        return [Host("copy", partial(np.reshape, shape=buffer.shape), [self.buffer_of(v)], [buffer])
-                for v, buffer in found]  # fmt: skip
+        pairs = [(self.buffer_of(value), buffer) for value, buffer in found]
+        blocks = []
+        while pairs:  # what is read comes before what is written there
+            read = {memory_of(source) for source, _ in pairs}
+            free = [pair for pair in pairs if memory_of(pair[1]) not in read]
+            source, buffer = pair = free[0] if free else pairs[0]
+            pairs.remove(pair)
+            if not free:
+                copy = self.new("copy", source.dtype, source.shape, "temporary")
+                pairs.append((copy, buffer))
+                buffer = copy
+            function = partial(np.reshape, shape=buffer.shape)
+            blocks.append(Host("copy", function, [source], [buffer]))
+        return blocks
 
     def _guarded(self, last: list) -> list:
         """The last nests, run only if all went well."""
@@ -210,7 +223,7 @@ class _Builder:
             return self.constant(base)
         buffer = self.buffers.get(base)
         if buffer is None:
-            buffer = self.buffers[base] = self.new("b", base.dtype, base.dims, "temporary")
+            buffer = self.buffers[base] = self.new("b", base.dtype, base.dims, kind_of(base))
         return buffer
 
     def constant(self, base: Value) -> Buffer:
@@ -323,6 +336,11 @@ def is_scattered(straight: Straight, before: Value, after: Value) -> bool:
     used += [base_of(x) for x in (*straight.outputs, *straight.guards)]
     others = [new for _, old, new in straight.states if old is not before]
     return not any(x is after for x in (*used, *others))
+
+
+def memory_of(buffer: Buffer) -> Buffer:
+    """The buffer that a window is in, or a buffer itself."""
+    return getattr(buffer, "whole", buffer)
 
 
 def is_load(expr: Expr, buffer: Buffer, place: Any) -> bool:

@@ -16,13 +16,15 @@ from typing import Any
 from talweg.core.dtypes import bool_, int32
 from talweg.lower.check_races import check_races
 from talweg.lower.check_scalars import check_expressions
-from talweg.lower.index import Axis
+from talweg.lower.index import Axis, Element, Index
 from talweg.lower.loops import (
     KINDS,
     LOOPS,
     Buffer,
     Call,
+    Fill,
     For,
+    Grow,
     Host,
     If,
     Kernel,
@@ -87,6 +89,11 @@ class _Blocks:
                 full = full | self.kernel(block, set(full))
             elif type(block) is Host:
                 full = full | self.host(block, full)
+            elif type(block) is Grow:
+                self.stack(block.buffer, "grow")
+                self.place(block.row, full, "grow")
+            elif type(block) is Fill:
+                full = full | self.fill(block, full)
             elif type(block) is Repeat:
                 full = self.repeat(block, full)
             elif type(block) is While:
@@ -116,6 +123,39 @@ class _Blocks:
         after = self.run(block.body, full)
         self.axes.pop()
         return after if block.axis.extent else full
+
+    def stack(self, buffer: Buffer, place: str) -> None:
+        """Check that a buffer is one that grows."""
+        if buffer not in self.known or buffer.kind != "stack" or buffer.part is not None:
+            raise refuse(place, f"{buffer} is no stack of the program")
+
+    def place(self, index: Index, full: set[Buffer], place: str) -> None:
+        """Check an index that all threads must know."""
+        for atom, _ in index.terms:
+            if type(atom) is Axis:
+                if atom not in self.axes:
+                    raise refuse(place, f"axis {atom} is used outside of its repeat")
+            elif type(atom) is Element and atom.value.op == "load":
+                buffer, _ = atom.value.data
+                self._single(buffer, atom.value.dtype, place)
+                self.read(buffer, full, place)
+            else:
+                raise refuse(place, f"{atom} is neither an axis nor a number that is loaded")
+
+    def fill(self, block: Fill, full: set[Buffer]) -> set[Buffer]:
+        """Check a fill; the stack it fills."""
+        self.stack(block.buffer, "fill")
+        if block.source is not None:
+            self.stack(block.source, "fill")
+            self.read(block.source, full, "fill")
+            if block.source is block.buffer or block.source.shape != block.buffer.shape:
+                raise refuse("fill", f"{block.source} cannot be copied to {block.buffer}")
+            if block.source.dtype is not block.buffer.dtype:
+                raise refuse("fill", f"{block.source} and {block.buffer} are of two dtypes")
+        for index in (block.start, block.rows):
+            if index is not None:
+                self.place(index, full, "fill")
+        return {block.buffer}
 
     def _single(self, buffer: Buffer, dtype: Any, place: str) -> None:
         if buffer.size != 1 or buffer.dtype is not dtype:

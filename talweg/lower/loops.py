@@ -2,10 +2,10 @@
 
 A `LoopProgram` has `Buffer`s (flat arrays of one dtype) and a body: a list of blocks that run one
 after the other.  A block is a `Kernel` (loops that read, compute and write), a `Host` call (the
-NumPy kernel of an operation, run by Python), or `Repeat`, `While` and `If` over blocks.  Several
-threads run the same program: in a kernel each takes its share of the iterations of a `parallel`
-loop, and all wait for each other after every block.  A kernel without a parallel loop is run by one
-thread.
+NumPy kernel of an operation, run by Python), `Grow` and `Fill` (memory of stacks), or `Repeat`,
+`While` and `If` over blocks.  Several threads run the same program: in a kernel each takes its
+share of the iterations of a `parallel` loop, and all wait for each other after every block.  A
+kernel without a parallel loop is run by one thread.
 
 In a kernel there are statements: `For` (a loop over an `Axis`), `Store`, `Tile` (numbers kept in
 registers), `Update` (of a tile), `Call` (a library routine), `When` (a condition).  Values are
@@ -38,7 +38,7 @@ from typing import Any
 from talweg.core.dtypes import DType, bool_, int64
 from talweg.lower.index import Axis, Index
 
-KINDS = ("input", "output", "state", "constant", "temporary", "scratch")
+KINDS = ("input", "output", "state", "constant", "temporary", "scratch", "stack")
 LOOPS = ("serial", "parallel", "vector", "unroll")
 TESTS = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 COMBINE = ("add", "mul", "maximum", "minimum", "and", "or")  # what updates combine with
@@ -49,7 +49,8 @@ class Buffer:
 
     kind: input (read only), output (a result, written whole), state (a variable's value, read and
     written in place), constant, temporary (in the arena, shared by all threads), scratch (each
-    thread has its own; nothing is in it when a kernel begins).
+    thread has its own; nothing is in it when a kernel begins), stack (its first dimension has no
+    end; there is memory for as many rows as `Grow` and `Fill` have asked for, which are kept).
     """
 
     __slots__ = ("content", "dtype", "kind", "name", "offset", "part", "shape", "size")
@@ -376,6 +377,32 @@ class If:
         self.choice, self.bodies = choice, list(bodies)
 
 
+class Grow:
+    """See to it that the stack `buffer` has memory for row number `row`; the program may fail.
+
+    New rows hold zeros if the stack was cleared by `Fill`, and anything if not.  The terms of `row`
+    are axes of repeats, and single integers that are loaded.
+    """
+
+    __slots__ = ("buffer", "row")
+
+    def __init__(self, buffer: Buffer, row: Any):
+        self.buffer, self.row = buffer, Index.of(row)
+
+
+class Fill:
+    """Let a stack be a copy of the stack `source`; all zeros where there is none.
+
+    With `rows`: put so many first rows of `source` into `buffer`, from its row `start` on.
+    """
+
+    __slots__ = ("buffer", "rows", "source", "start")
+
+    def __init__(self, buffer: Buffer, source: Buffer | None, start: Any = 0, rows: Any = None):
+        self.buffer, self.source, self.start = buffer, source, Index.of(start)
+        self.rows = None if rows is None else Index.of(rows)
+
+
 class LoopProgram:
     """Buffers and blocks; see this module's docstring."""
 
@@ -391,3 +418,8 @@ class LoopProgram:
         made = Buffer(f"{name}{len(self.buffers)}", dtype, shape, kind)
         self.buffers.append(made)
         return made
+
+
+def stacks(program: LoopProgram) -> list[Buffer]:
+    """The stacks of a program, those that are part of others apart."""
+    return [b for b in program.buffers if b.kind == "stack" and b.part is None]

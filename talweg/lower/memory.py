@@ -25,6 +25,8 @@ from talweg.lower.loops import (
     Buffer,
     Call,
     Expr,
+    Fill,
+    Grow,
     Host,
     If,
     Kernel,
@@ -172,6 +174,8 @@ class _Walker:
             return self.round([*block.test, *block.body], block.flag)
         if type(block) is If:
             return self.if_(block)
+        if type(block) in (Grow, Fill):
+            return self.stack(block)
         self.position += 1
         here = self.position
         if type(block) is Host:
@@ -185,6 +189,16 @@ class _Walker:
             buffer: Use(here, here, here, here, buffer in made, buffer in made)
             for buffer in reads | writes
         }
+
+    def stack(self, block: Grow | Fill) -> dict[Buffer, Use]:
+        """The uses of the numbers that say which row of a stack; every thread reads them."""
+        self.position += 1
+        here = self.position
+        places = [block.row] if type(block) is Grow else [block.start, block.rows]
+        values = [atom.value for index in places if index is not None for atom in elements(index)]
+        buffers = {root_of(value.data[0]) for value in values}
+        self.read_by_all |= buffers
+        return {buffer: Use(here, here, here, here, False, False) for buffer in buffers}
 
     def round(self, blocks: Iterable, flag: Buffer | None) -> dict[Buffer, Use]:
         """The uses in blocks that run again and again."""

@@ -16,6 +16,7 @@ from talweg.lower.handler import s
 from talweg.lower.index import ZERO, Index, Places, unflatten
 from talweg.lower.loops import Expr, const, walk
 from talweg.lower.scalars import SCALARS
+from talweg.passes.rows import is_endless
 from talweg.passes.straight import Equation, Value
 
 
@@ -152,7 +153,7 @@ def can_pull(equation: Equation) -> bool:
         return False
     if not all(is_plain(x.dtype) for x in (*equation.inputs, *equation.outputs)):
         return False
-    if len(equation.inputs) > MOST_OPERANDS:
+    if len(equation.inputs) > MOST_OPERANDS or any(map(is_endless, equation.inputs)):
         return False
     if callable(prim.lowering.get("loops")):
         return True

@@ -33,7 +33,9 @@ from talweg.lower.index import Axis, Index, Quotient, Remainder
 from talweg.lower.loops import (
     Call,
     Expr,
+    Fill,
     For,
+    Grow,
     Host,
     If,
     Kernel,
@@ -125,6 +127,11 @@ class _Writer:
                 inputs, outputs = self._list(block.inputs), self._list(block.outputs)
                 name = plain(block.name) if self.names else "h"
                 self.lines.append(f"{indent}host {name}({inputs}) -> {outputs}")
+            elif type(block) is Grow:
+                place = self._place(block.row)
+                self.lines.append(f"{indent}grow {self.known[block.buffer]}[{place}]")
+            elif type(block) is Fill:
+                self.lines.append(f"{indent}fill {self._fill(block)}")
             elif type(block) is Repeat:
                 name = self.enter(block.axis)
                 flag = f" while {self.known[block.flag]}" if block.flag is not None else ""
@@ -143,6 +150,21 @@ class _Writer:
                     self.blocks(body, inner)
             else:
                 raise InternalError(None, None, f"{type(block).__name__} is no block")
+
+    def _fill(self, block: Fill) -> str:
+        """stack[start] from source rows count"""
+        text = f"{self.known[block.buffer]}[{self._place(block.start)}]"
+        if block.source is not None:
+            text += f" from {self.known[block.source]}"
+        return text if block.rows is None else f"{text} rows [{self._place(block.rows)}]"
+
+    def _place(self, index: Index) -> str:
+        """An index outside of kernels."""
+        writer, parts = _KernelWriter(self), []
+        form = writer.index(index, parts)
+        for part in writer.parts:
+            part.text = part.form % tuple([operand.text for operand in part.operands])
+        return form % tuple([part.text for part in parts])
 
     def _list(self, buffers: Iterable) -> str:
         return ", ".join([self.known[buffer] for buffer in buffers])

@@ -16,7 +16,9 @@ from talweg.lower.loops import (
     Buffer,
     Call,
     Expr,
+    Fill,
     For,
+    Grow,
     Host,
     If,
     Kernel,
@@ -32,8 +34,8 @@ from talweg.lower.loops import (
 from talweg.lower.scalars import SCALARS
 
 _WORDS = (
-    "program kernel host repeat while test body if case for in tile when otherwise call reads "
-    "writes true false bits at else nan inf select"
+    "program kernel host grow fill from rows repeat while test body if case for in tile when "
+    "otherwise call reads writes true false bits at else nan inf select"
 )
 KEYWORDS = frozenset(_WORDS.split()) | set(SCALARS) | set(LOOPS) | set(KINDS)
 _TOKEN = re.compile(
@@ -184,6 +186,10 @@ class _Reader:
                 found.append(self.kernel(tokens, comment, indent + 2))
             elif word == "host":
                 found.append(self.host(tokens))
+            elif word == "grow":
+                found.append(Grow(self.find(tokens, Buffer), self.bracketed(tokens)))
+            elif word == "fill":
+                found.append(self.fill(tokens))
             elif word == "repeat":
                 found.append(self.repeat(tokens, indent + 2))
             elif word == "while":
@@ -200,6 +206,17 @@ class _Reader:
                 found.append(If(choice, bodies))
             else:
                 raise tokens.wrong("a block")
+        return found
+
+    def fill(self, tokens: _Tokens) -> Fill:
+        buffer, start = self.find(tokens, Buffer), self.bracketed(tokens)
+        source = self.find(tokens, Buffer) if tokens.take("from") else None
+        return Fill(buffer, source, start, self.bracketed(tokens) if tokens.take("rows") else None)
+
+    def bracketed(self, tokens: _Tokens) -> Index:
+        """An index in brackets."""
+        tokens.expect("[")
+        (found,) = tokens.several(lambda: self.index(tokens), "]")
         return found
 
     def repeat(self, tokens: _Tokens, indent: int) -> Repeat:

@@ -16,7 +16,9 @@ from talweg.lower.loops import (
     Buffer,
     Call,
     Expr,
+    Fill,
     For,
+    Grow,
     Host,
     If,
     Kernel,
@@ -59,6 +61,8 @@ def resolved(blocks: list, new: New) -> list:
         elif type(block) is Repeat:
             block.body = resolved(block.body, new)
             assert not isinstance(block.flag, Window)
+            found.append(block)
+        elif type(block) in (Grow, Fill):
             found.append(block)
         elif type(block) is While:
             block.test, block.body = resolved(block.test, new), resolved(block.body, new)

@@ -19,7 +19,7 @@ from talweg.core.primitive import later
 from talweg.passes.inside import Inner
 from talweg.passes.prune import prune
 from talweg.passes.repeat_products import Rows, Total, turned, unshaped, views_of
-from talweg.passes.rows import is_zero, row, with_row
+from talweg.passes.rows import is_endless, is_zero, round_number, row, with_row
 from talweg.passes.simplify import simplify
 from talweg.passes.straight import Equation, Straight, Value
 from talweg.passes.straight_branches import Choice
@@ -206,13 +206,15 @@ class Rounds:
         for place, carried in enumerate(self.body.carried):
             writes = self._writes(carried, uses)
             first = self._first_written(carried, writes) if writes else None
-            if first is None:
+            once = self._written_once(carried, writes) if writes else None
+            if first is None and once is None:
                 continue
             for equation in self.inner.equations:
                 if equation.prim is not row or equation.inputs[0] is not carried.before:
                     continue
                 read = self.inner.numbers(equation.inputs[1])
-                if read is None or not self._is_fresh(first, read):
+                fresh = first is not None and read is not None and self._is_fresh(first, read)
+                if not fresh and equation.inputs[1] is not once:
                     continue
                 found = self._start_row(place, equation)
                 if found is not None:
@@ -224,6 +226,8 @@ class Rounds:
 
     def _first_written(self, carried: Carried, writes: list) -> NDArray | None:
         """For each row, the first trip that writes it."""
+        if is_endless(carried.before):
+            return None
         first = np.full(carried.before.dims[0], self.trips, np.int64)
         for index, _ in writes:
             numbers = self.inner.numbers(index)
@@ -231,6 +235,24 @@ class Rounds:
                 return None
             np.minimum.at(first, np.broadcast_to(numbers, self.trips), np.arange(self.trips))
         return first
+
+    def _written_once(self, carried: Carried, writes: list) -> Value | None:
+        """The place of the one row of a stack without end that a trip writes, and no other does."""
+        index = writes[0][0]
+        alone = is_endless(carried.before) and all(place is index for place, _ in writes)
+        return index if alone and self._is_of_one_trip(index) else None
+
+    def _is_of_one_trip(self, index: Value) -> bool:
+        """Whether an integer is another one in each trip."""
+        maker = index.maker
+        if maker is None:
+            return False
+        if maker.prim is round_number:
+            return maker.params["step"] != 0
+        if maker.prim.name not in ("add", "sub"):
+            return maker.prim.name == "cast" and self._is_of_one_trip(maker.inputs[0])
+        moving = [x for x in maker.inputs if self.inner.changes(x)]
+        return len(moving) == 1 and self._is_of_one_trip(moving[0])
 
     def _is_fresh(self, first: NDArray, read: NDArray) -> bool:
         if read.min() < 0 or read.max() >= len(first):

@@ -2,6 +2,7 @@
 
 A stack is an array of which each row is an element of a list, or what one trip of a loop kept.
 `with_row` gives a changed copy; where nothing else reads the old one, lowering writes in place.
+A stack of which nobody knows how many rows it will have is "endless": its memory grows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.dtypes import DType
+
+ENDLESS = 1 << 40  # trips of a loop of which nothing is known, and the rows of its stacks
 
 
 class Loop:
@@ -88,7 +91,7 @@ def _advanced_at(s: Any, index: tuple, state: Any, trip: Any, *, blocks: int) ->
     return s.select(s.equal(place, 0), moved, s.select(s.equal(place, 1), high, state(2)))
 
 
-row: Any = Construct("row", {"loops": _row_at})  # x[i]
+row: Any = Construct("row", {"loops": _row_at, "call": "stack_row"})  # x[i]
 row.infer = lambda x, i: Aval(x.dims[1:], x.dtype)
 row.numpy = lambda x, i: x[i]
 
@@ -101,6 +104,14 @@ advanced.infer = lambda state, trip, *, blocks: state
 
 round_number: Any = Construct("round_number", {"loops": _round_at})  # start + step * trip
 round_number.infer = lambda *, loop, start, step, dtype: Aval((), dtype)
+
+
+def is_endless(x: Any) -> bool:
+    """Whether a value is a stack with a row for each trip of a loop of unknown length.
+
+    It has as many rows as are written.  Nothing is done with it as a whole.
+    """
+    return bool(x.dims) and x.dims[0] >= ENDLESS
 
 
 def is_zero(x: Any) -> bool:

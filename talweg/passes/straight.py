@@ -19,8 +19,10 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import DType, of_numpy, uint64
 from talweg.core.errors import OpError
 from talweg.core.primitive import Primitive, later
+from talweg.passes.rows import is_endless
 from talweg.prims.sequences import counting
 
+ROWS = frozenset(("row", "with_row"))  # what is done with stacks of unknown length
 FOLDED = 4096  # elements of a result that is computed beforehand
 
 
@@ -175,6 +177,8 @@ class Straight:
         return result
 
     def _new(self, prim: Primitive, inputs: Sequence, params: dict, node: Any) -> Any:
+        if prim.name not in ROWS and any(map(is_endless, inputs)):
+            raise NotStraightError("a list of unknown length is used as a whole")
         equation = Equation(prim, inputs, params, node)
         known = inferred(prim, inputs, params)
         avals = known if prim.multiple else (known,)

@@ -222,11 +222,21 @@ class BranchMaker:
         guard = self._guards(inners, rows)
         choice = Choice(inners, rows)  # type: ignore[arg-type]
         found = add_choice(self.outer, self.index, choice, self.node)
+        self._note_limits(inners, rows, found)
         if guard is not None:
             self.outer.guards.append(found[guard])
         results = [_filled(tree, found, start) for tree, start in places]
         history = {node: _filled(tree, found, *rest) for node, tree, *rest in kept}
         return self._finished(results, history)
+
+    def _note_limits(self, inners: list, rows: list, found: tuple) -> None:
+        """Between what numbers integers are, whichever body they come from."""
+        for values, result in zip(rows, found):
+            if result.dtype.is_integer:
+                known = [i.limits(x) for i, x in zip(inners, values) if x is not None]
+                if None not in known:
+                    lows, highs = zip(*known)
+                    self.outer.bounds[result] = min(lows), max(highs)
 
     def _guards(self, inners: list, rows: list) -> int | None:
         """What the bodies require, as one more result; its place."""

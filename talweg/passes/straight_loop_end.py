@@ -9,7 +9,7 @@ import numpy as np
 from talweg.core.dtypes import bool_, int32
 from talweg.core.primitive import later
 from talweg.kernels.variants import History
-from talweg.passes.rows import with_row
+from talweg.passes.rows import is_endless, with_row
 from talweg.passes.straight import NotStraightError, Value, constant
 from talweg.passes.straight_lists import (
     Lists,
@@ -20,7 +20,6 @@ from talweg.passes.straight_lists import (
     mapped,
 )
 from talweg.passes.straight_loop_parts import (
-    ENDLESS,
     Carried,
     Repeat,
     add_repeat,
@@ -69,7 +68,7 @@ class Finish:
             parent.outer.guards.append(self.outer_lists.apply(later("logical_not"), left))
         parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
         number: Any = trial.loop.trips if trips is None else found[trips]
-        if trips is not None and trial.loop.trips < ENDLESS:
+        if trips is not None:
             parent.outer.bounds[number] = (0, trial.loop.trips)
         made = [self._made(end, found, number) for end in ends]
         for (_, _, after), value in zip(parent.written, made[parent.count :]):
@@ -85,7 +84,7 @@ class Finish:
         if number in parent.places:
             return ("numbers", parent.places[number], parent.starts[number].dtype)
         if number in parent.lines:
-            return ("line", parent.starts[number])
+            return ("line", parent.starts[number], parent.lines[number])
         wanted = parent.forms[number]
         start = coerced(self.outer_lists, parent.starts[number], wanted)
         after = coerced(trial.lists, trial.afters[number], wanted)
@@ -99,7 +98,8 @@ class Finish:
             return what
         if kind == "line":
             passed = self.outer_lists.apply(later("cast"), trips, dtype=what.dtype)
-            return self.outer_lists.apply(later("sub"), what, passed)
+            sign = "add" if rest[0] == 1 else "sub"
+            return self.outer_lists.apply(later(sign), what, passed)
         if kind == "numbers":
             if type(trips) is int:
                 return constant(what[trips])
@@ -168,8 +168,8 @@ class Finish:
         numbers = inner.numbers(value)
         if numbers is not None and numbers.ndim == 1:
             return constant(np.asarray(numbers, value.dtype.numpy_dtype))
-        if trips == ENDLESS:
-            raise NotStraightError("the history of a loop of unknown length")
+        if is_endless(value):
+            raise NotStraightError("the history of a loop of unknown length in such a loop")
         before = Value((trips, *value.dims), value.dtype)
         after = inner.apply(with_row, [before, inner.round(0, 1, int32), value], {})
         place = self.carry(before, after, None)

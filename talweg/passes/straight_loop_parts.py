@@ -24,7 +24,6 @@ ROUNDS = 8  # in which what is known of the variables must settle
 WRITTEN_OUT = 2  # trips of a loop that is always written out
 EQUATIONS = 4000  # that a loop may have when it is written out
 GUARDED = 1 << 13  # trips of a loop that ends where the program would fail
-ENDLESS = 1 << 40  # trips of a loop of which nothing is known
 repeat = Construct("repeat", {"call": "repeat"}, multiple=True)
 acting_repeat = Construct("repeat", {"call": "repeat"}, multiple=True, effect="host")
 

@@ -23,7 +23,7 @@ from talweg.kernels.variants import History, List
 from talweg.passes.counted import Count, counted, followed
 from talweg.passes.functionalize import program_of
 from talweg.passes.inside import Inner
-from talweg.passes.rows import Loop
+from talweg.passes.rows import ENDLESS, Loop
 from talweg.passes.straight import NotStraightError, Value, constant
 from talweg.passes.straight_lists import (
     Lists,
@@ -37,7 +37,6 @@ from talweg.passes.straight_lists import (
 )
 from talweg.passes.straight_loop_end import Finish
 from talweg.passes.straight_loop_parts import (
-    ENDLESS,
     EQUATIONS,
     GUARDED,
     ROUNDS,
@@ -188,6 +187,8 @@ class LoopMaker:
         high, low = maker.inputs if maker.prim.name == "greater" else maker.inputs[::-1]
         limits = inner.limits(high)
         if limits is not None and low in starts and not inner.changes(high):
+            if limits[1] >= ENDLESS:
+                return self._endless(place[low], low, afters[low])
             most = inner.apply(later("greater"), [_most(limits, high), low], {})
             found = counted(most, afters, starts)
             if found is not None and _step(low, afters[low]) == 1:
@@ -203,6 +204,14 @@ class LoopMaker:
                     self.lines[number] = -1
                     return Count(limits[1], {}, False)
         return None
+
+    def _endless(self, number: int, counter: Value, after: Any) -> Count | None:
+        """The count of a loop that runs as often as one of unknown length did, upwards."""
+        start = self.starts[number].content.reshape(-1)[0]
+        if _step(counter, after) != 1 or start != 0:
+            return None
+        self.lines[number] = 1
+        return Count(ENDLESS, {}, False)
 
     # -- trip by trip
 
@@ -283,12 +292,14 @@ class Trial:
             numbers = parent.places[number][: self.loop.trips]
             return self.inner.by_trip(numbers, parent.starts[number].dtype)
         if number in parent.lines:
-            return self._line(parent.starts[number])
+            return self._line(parent.starts[number], parent.lines[number])
         return mapped(_fresh, parent.forms[number])
 
-    def _line(self, start: Value) -> Value:
-        """What counts down from `start`, in a trip: at least 1."""
+    def _line(self, start: Value, step: int) -> Value:
+        """What counts up from 0, or down from `start` to 1 in the last trip."""
         inner = self.inner
+        if step == 1:
+            return inner.round(0, 1, start.dtype)
         number = inner.round(0, 1, start.dtype)
         found = inner.apply(later("sub"), [inner.bring_in(start), number], {})
         inner.bounds[found] = (1, self.loop.trips)

@@ -12,16 +12,20 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.execute.llvm.emit_kernel import KernelEmitter
+from talweg.execute.llvm.emit_stacks import Stacks
 from talweg.lower.index import Axis
 from talweg.lower.loops import (
     Buffer,
+    Fill,
     For,
+    Grow,
     Host,
     If,
     Kernel,
     LoopProgram,
     Repeat,
     While,
+    stacks,
 )
 
 WAIT = """define internal void @talweg_wait(ptr %pool, i64 %thread, i64 %threads) #0 {
@@ -56,12 +60,14 @@ class ProgramEmitter:
         self.turns: dict[Axis, str] = {}  # of the repeats around
         self.declared: dict[str, str] = {}
         self.count = self.hosts = 0
+        self.stacks = Stacks(self, [self.numbers[stack] for stack in stacks(program)])
         self.pending = False  # thread 0 has run something the others have not waited for
 
     def text(self) -> str:
         """The whole module."""
         self.blocks(self.program.blocks)
         self.wait()
+        self.stacks.give_back()
         body, counters = "\n".join(self.lines), "\n".join(self.counters)
         head = "define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool) {\nentry:\n"
         head += "  %first = icmp eq i64 %thread, 0"
@@ -69,6 +75,8 @@ class ProgramEmitter:
             "declare void @talweg_barrier(ptr, i64, i64)",
             "declare i32 @talweg_host(ptr, i64)",
             "declare i32 @talweg_failed(ptr)",
+            "declare ptr @talweg_move(ptr, ptr, i64)",
+            "declare ptr @talweg_set(ptr, i32, i64)",
             *self.declared.values(),
             *[f"define internal void @{name}{text}" for text, name in self.functions.items()],
             WAIT,
@@ -105,6 +113,10 @@ class ProgramEmitter:
                 self.kernel(block)
             elif kind is Host:
                 self.host()
+            elif kind is Grow:
+                self.stacks.grow(block)
+            elif kind is Fill:
+                self.stacks.fill(block)
             elif kind is Repeat:
                 self.repeat(block)
             elif kind is While:
@@ -154,8 +166,13 @@ class ProgramEmitter:
 
     def host(self) -> None:
         """A call of Python by thread 0; all leave if it fails."""
-        number, host = self.fresh(), self.hosts
+        host = self.hosts
         self.hosts += 1
+        self.call_host(host)
+
+    def call_host(self, host: int) -> None:
+        """Have thread 0 call Python with a number; all leave if it fails."""
+        number = self.fresh()
         self.line(f"br i1 %first, label %only{number}, label %done{number}")
         self.lines.append(f"only{number}:")
         self.line(f"%r{number} = call i32 @talweg_host(ptr %pool, i64 {host})")

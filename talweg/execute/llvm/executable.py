@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from talweg.core.errors import InternalError, ResourceExhaustedError, compose
 from talweg.execute import cache, forks
-from talweg.execute.llvm import code, dispatch, routines
+from talweg.execute.llvm import code, dispatch, routines, stack_memory
 from talweg.execute.llvm.frame import Frame, inner_lists
 from talweg.execute.llvm.threads import aligned, the_team, wanted
 from talweg.lower import cost, memory
@@ -146,6 +146,8 @@ class Executable:
         """Raise what a host call has raised in this thread."""
         for frame in self.frames:
             error = frame.take_error()
+            if type(error) is MemoryError:
+                raise _exhausted(self.program) from None
             if error is not None:
                 try:
                     raise error
@@ -206,6 +208,7 @@ def compiled(program: LoopProgram, called: Iterable[Call], key: str | None = Non
     symbols = dict(routines.symbols(called))
     for name in ("talweg_barrier", "talweg_host", "talweg_failed"):
         symbols[name] = the_team().addresses[name]
+    symbols |= stack_memory.SYMBOLS
     kept_under = None if key is None else f"program\n{code.fingerprint()}\n{key}".encode()
     found = None if kept_under is None else cache.get(kept_under)
     if found is None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from talweg.core.errors import InternalError
 from talweg.execute.llvm import team
 from talweg.execute.llvm.dispatch import whole_of
+from talweg.execute.llvm.stack_memory import StackMemory
 from talweg.execute.llvm.threads import aligned, the_team
 from talweg.lower.loops import Buffer, Host, If, LoopProgram, Repeat, While
 from talweg.lower.memory import ALIGNMENT, Plan
@@ -38,10 +39,11 @@ class Frame:
         whole = np.empty(plan.nbytes + ALIGNMENT, np.uint8)
         start = -whole.ctypes.data % ALIGNMENT
         self.arena = whole[start : start + plan.nbytes]
-        self.table = np.zeros(len(program.buffers) + 1, np.int64)
+        self.stacks = StackMemory(program, places)
+        self.table = self.stacks.table
         self._held = np.zeros(len(program.buffers) + 1, np.int64)
         self._place(program, constants, plan.offsets)
-        self.hosts = HostCalls(program, self.table, places)
+        self.hosts = HostCalls(program, self.table, places, self.stacks)
         self.set("team", the_team().address)
         self.set("buffers", self.table.ctypes.data)
         self.set("held", self._held.ctypes.data)
@@ -61,6 +63,7 @@ class Frame:
         if hosts.error is None or hosts.thread != threading.get_ident():
             return None
         error, hosts.error = hosts.error, None
+        self.stacks.give_back()
         self.set("busy", 0)
         return error
 
@@ -83,19 +86,28 @@ class Frame:
 class HostCalls:
     """Runs host blocks by number, for one frame; what they raise is kept."""
 
-    def __init__(self, program: LoopProgram, table: NDArray, places: Mapping[Buffer, int]):
+    def __init__(
+        self,
+        program: LoopProgram,
+        table: NDArray,
+        places: Mapping[Buffer, int],
+        stacks: StackMemory,
+    ):
         self.blocks = hosts(program.blocks)
-        self.table, self.places = table, places
+        self.table, self.places, self.stacks = table, places, stacks
         self.error: BaseException | None = None
         self.thread = 0
 
     def __call__(self, number: int) -> bool:
-        """Run a block; whether it failed."""
-        block = self.blocks[number]
+        """Run a block, or see to a stack, of which numbers are below zero; whether it failed."""
+        block = self.blocks[number] if number >= 0 else None
         try:
-            self._run(block)
+            if block is None:
+                self.stacks.adapt(-1 - number)
+            else:
+                self._run(block)
         except BaseException as error:  # noqa: BLE001 -- raised again when the program has ended
-            if isinstance(error, Exception) and block.node is not None:
+            if isinstance(error, Exception) and block is not None and block.node is not None:
                 error.talweg_host = block  # type: ignore[attr-defined]
             self.error, self.thread = error, threading.get_ident()
             return True

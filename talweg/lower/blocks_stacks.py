@@ -1,0 +1,89 @@
+"""Stacks of unknown length: their memory grows as a loop goes on (`Grow`), nothing else is special.
+
+A row that is read or written must be there first.  Where it is follows from the number of the trip
+and from carried values, or is computed in the trip; then it is stored, so that every thread can
+look whether there is memory for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.dtypes import int64
+from talweg.lower.handler import s
+from talweg.lower.index import Axis, Index, flat
+from talweg.lower.loops import Buffer, Fill, Grow, Kernel, Store, load, number
+from talweg.lower.nests import plain_loops
+from talweg.lower.pull import Pull
+from talweg.lower.windows import Window
+from talweg.passes.rows import is_endless, is_zero
+from talweg.passes.straight import Equation, NotStraightError, Value
+
+
+def kind_of(value: Value) -> str:
+    """The kind of the buffer of a value within a program."""
+    return "stack" if is_endless(value) and value.size else "temporary"
+
+
+class Growth:
+    """The blocks at the beginning of a trip that see to it that stacks have the rows it needs."""
+
+    def __init__(self, builder: Any):
+        self.builder = builder
+        self.blocks: list = []
+        self.held: dict[Index, Index] = {}  # a place -> what all threads know it by
+        self.done: set[tuple] = set()
+
+    def ask(self, buffer: Buffer, place: Index) -> None:
+        """See to it that a stack has a row."""
+        if buffer.kind != "stack" or (buffer, place) in self.done:
+            return
+        self.done.add((buffer, place))
+        self.blocks.append(Grow(buffer, self._known(place)))
+
+    def _known(self, place: Index) -> Index:
+        if all(type(atom) is Axis for atom, _ in place.terms):
+            return place
+        found = self.held.get(place)
+        if found is None:
+            held = self.builder.new("row", int64, (), "temporary")
+            self.blocks.append(Kernel("place", [Store(held, 0, number(place))], ("place",)))
+            found = self.held[place] = s.element(load(held, 0))
+        return found
+
+
+def is_blank(value: Value) -> bool:
+    """Whether only such rows of a stack are read as were written."""
+    maker = value.maker
+    if maker is None or maker.prim.name != "repeat":
+        return False
+    return maker.params["body"].carried[maker.outputs.index(value)].blank
+
+
+def started(builder: Any, start: Value, buffer: Buffer) -> list:
+    """The blocks that put the start of a carried stack into its buffer."""
+    if is_zero(start):
+        return [Fill(buffer, None)]
+    source = builder.buffer_of(start)
+    return [] if source is buffer else [Fill(buffer, source)]
+
+
+def stack_row(builder: Any, equation: Equation, name: str) -> list:
+    """The blocks that read a row whose place is computed, or that is read outside of loops."""
+    stack, place = equation.inputs
+    buffer = builder.buffer_of(stack)
+    if isinstance(buffer, Window) or not is_endless(stack):
+        raise NotStraightError("a row of a stack within a stack")
+    index = s.element(Pull(builder.stored_at).at(place, ()))
+    held = builder.new("row", int64, (), "temporary")
+    before = [Kernel(name, [Store(held, 0, number(index))], ("place",))]
+    row = s.element(load(held, 0))
+    if buffer.kind == "stack":
+        before.append(Grow(buffer, row))
+    value = equation.output
+    axes = [Axis(f"i{k}", size) for k, size in enumerate(value.dims)]
+    inside = flat(tuple(map(Index.of, axes)), value.dims)
+    source = load(buffer, row * value.size + inside)
+    target = builder.buffer_of(value)
+    copy = Kernel(name, plain_loops(axes, [Store(target, inside, source)]), ("row",))
+    return [*before, copy]
