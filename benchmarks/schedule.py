@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 from benchmarks.figures import Row, Series, iterations_for, rounds_for
@@ -36,7 +37,7 @@ def measure(benchmark, crew, plan, tick=lambda text: None):
     running = [c for c in contenders if c.label in series and not series[c.label].error]
     for turn in range(max((rounds[c.label] for c in running), default=0)):
         tick(f"round {turn + 1}")
-        for contender in _rotated(running, turn):
+        for contender in _shuffled(running, turn):
             if turn < rounds[contender.label] and not series[contender.label].error:
                 _sample(benchmark, contender, crew, series[contender.label], turn)
     for name in {contender.peer for contender in running}:
@@ -67,10 +68,9 @@ def _rounds(benchmark, reply, plan):
     return rounds_for(length, plan.budget, plan.least, plan.most)
 
 
-def _rotated(contenders, turn):
-    """Each round begins with another contender: none always follows the same neighbour."""
-    start = turn % len(contenders)
-    return contenders[start:] + contenders[:start]
+def _shuffled(contenders, turn):
+    """Each round has an order of its own: none always follows the same neighbour."""
+    return random.Random(turn).sample(contenders, len(contenders))
 
 
 def _sample(benchmark, contender, crew, series, turn):

@@ -35,10 +35,16 @@ def work(*peers, **fields):
     return Benchmark("topic.work", "work", contenders, **fields)
 
 
-def test_contenders_take_turns_and_rotate():
-    crew = Pretended(["talweg", "numpy"])
-    row = measure(work("talweg", "numpy"), crew, PLAN)
-    assert crew.turns() == ["talweg", "numpy", "numpy", "talweg"] * 2
+def test_contenders_take_turns_in_changing_orders():
+    names = ["talweg", "numpy", "jax", "torch"]
+    crew = Pretended(names)
+    row = measure(work(*names), crew, PLAN)
+    turns = crew.turns()
+    rounds = [tuple(turns[start : start + 4]) for start in range(0, 16, 4)]
+    assert all(sorted(each) == sorted(names) for each in rounds)
+    assert len(set(rounds)) > 2
+    before = {turns[place - 1] for place in range(1, 16) if turns[place] == "talweg"}
+    assert len(before - {"talweg"}) > 1
     assert row.series["talweg"].iterations == 10
     assert [sample[0] for sample in row.series["numpy"].samples] == [0, 1, 2, 3]
 

@@ -20,7 +20,7 @@ from talweg.core.dtypes import int32
 from talweg.execute.llvm import code, jit, team, threads
 from talweg.execute.llvm.executable import Executable
 from talweg.lower.index import Axis, Index
-from talweg.lower.loops import For, Kernel, LoopProgram, Store, load
+from talweg.lower.loops import For, Host, Kernel, LoopProgram, Store, load
 
 ROUNDS = """
 declare void @talweg_barrier(ptr, i64, i64)
@@ -193,6 +193,44 @@ def test_workers_keep_off_the_core_of_the_caller():
                 assert os.sched_getaffinity(worker.native_id) == cores - {core}
     finally:
         os.sched_setaffinity(0, cores)
+
+
+def test_the_caller_keeps_to_its_core_while_it_works_and_no_longer():
+    """It is made to sleep at every barrier; a call of Python finds it free to run anywhere."""
+    if not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2:
+        return
+    cores, caller = os.sched_getaffinity(0), threading.get_native_id()
+    steps, within, seen = 3000, [], set()
+    program = shifting(steps)
+    (y,) = [buffer for buffer in program.buffers if buffer.kind == "output"]
+    after = program.buffer("z", int32, (64,), "output")
+    program.blocks.append(
+        Host("look", lambda x: within.append(os.sched_getaffinity(0)) or x, (y,), (after,))
+    )
+    executable = Executable(program, threads=2)
+    found = threads.the_team()
+    slot = found.memory[team.SLOTS : team.SLOTS + team.CACHE_LINE].view(np.int32)
+    place = team.SLOT["barrier"] // 4
+    learned = slot[place : place + 3].copy()
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            seen.add(frozenset(os.sched_getaffinity(caller)))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        slot[place : place + 3] = 1, 0, 1
+        for _ in range(5):
+            executable([np.arange(64, dtype=np.int32)])
+            assert os.sched_getaffinity(0) == cores
+    finally:
+        done.set()
+        watcher.join()
+        slot[place : place + 3] = learned
+    assert within == [cores] * 5
+    assert any(len(each) == 1 for each in seen)
 
 
 def test_how_many():

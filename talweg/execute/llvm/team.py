@@ -21,7 +21,7 @@ import sys
 from talweg.execute.llvm import team_jobs, team_waiting
 
 CACHE_LINE = 64
-SLOTS = 10 * CACHE_LINE  # where the slots of the threads begin
+SLOTS = 12 * CACHE_LINE  # where the slots of the threads begin
 CORES = 1024  # bits in a set of cores
 MAX_THREADS = 256
 TEAM_BYTES = SLOTS + MAX_THREADS * CACHE_LINE
@@ -44,7 +44,9 @@ TEAM = {  # name -> offset in bytes; what is written often has a line for itself
     "blas_before": 456,  # i32: how many threads BLAS was to use
     "blas_set": 464,  # ptr to what sets that; null if there is nothing
     "blas_get": 472,
+    "stays": 476,  # i32: 1 while the thread that began the job keeps to its core
     "allowed": 512,  # 1024 bits: the cores that threads may run on; none where that is not known
+    "own": 640,  # 1024 bits: the cores that the thread which began the job may run on
 }
 SLOT = {
     "asleep": 0,  # i32
@@ -118,6 +120,7 @@ declare i32 @PyObject_IsTrue(ptr)
 declare void @Py_DecRef(ptr)
 declare void @PyErr_Clear()
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i32 @llvm.umin.i32(i32, i32)
 declare i32 @llvm.umax.i32(i32, i32)
 """

@@ -8,7 +8,10 @@ runs it alone.  But every now and then the workers are roused, more and more rar
 vain: where such programs follow each other quickly, the next one finds them awake.
 
 Linux likes to wake a thread on the core of the one that wakes it, which is just the one that is at
-work; and there it may stay.  So workers keep off the core that the job was begun on.
+work; and there it may stay.  So workers keep off the core that the job was begun on, and the thread
+that began the job keeps to that core from the first time that it sleeps until the job is over or
+Python is called: in a virtual machine, where a core that sleeps looks as if it were taken away, two
+threads were on one core in most steps without that.
 """
 
 from __future__ import annotations
@@ -17,10 +20,14 @@ RARELY = 32  # how many short programs run alone, at most, before workers are ro
 
 LINUX = """
 declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
 declare i32 @sched_setaffinity(i32, i64, ptr)
 """
 OTHERS = """
 define private i32 @sched_getcpu() {
+  ret i32 -1
+}
+define private i32 @sched_getaffinity(i32 %thread, i64 %bytes, ptr %set) {
   ret i32 -1
 }
 define private i32 @sched_setaffinity(i32 %thread, i64 %bytes, ptr %set) {
@@ -128,6 +135,56 @@ done:
   ret void
 }
 
+; have the thread that began the job keep to the core where that was
+define private void @stay(ptr %team) noinline {
+entry:
+  %set = alloca [$CORE_BYTES x i8], align 8
+  %stays.at = getelementptr i8, ptr %team, i64 $team.stays$
+  %own = getelementptr i8, ptr %team, i64 $team.own$
+  %stays = load i32, ptr %stays.at, align 4
+  %already = icmp ne i32 %stays, 0
+  br i1 %already, label %done, label %ask
+ask:
+  %core.at = getelementptr i8, ptr %team, i64 $team.core$
+  %core = load i32, ptr %core.at, align 4
+  %known = icmp ult i32 %core, $CORES
+  br i1 %known, label %save, label %done
+save:
+  call void @llvm.memset.p0.i64(ptr %own, i8 0, i64 $CORE_BYTES, i1 false)
+  %got = call i32 @sched_getaffinity(i32 0, i64 $CORE_BYTES, ptr %own)
+  %saved = icmp sge i32 %got, 0
+  br i1 %saved, label %narrow, label %done
+narrow:
+  call void @llvm.memset.p0.i64(ptr %set, i8 0, i64 $CORE_BYTES, i1 false)
+  %place.32 = lshr i32 %core, 3
+  %place = zext i32 %place.32 to i64
+  %at = getelementptr i8, ptr %set, i64 %place
+  %number.32 = and i32 %core, 7
+  %number = trunc i32 %number.32 to i8
+  %bit = shl i8 1, %number
+  store i8 %bit, ptr %at, align 1
+  %result = call i32 @sched_setaffinity(i32 0, i64 $CORE_BYTES, ptr %set)
+  store i32 1, ptr %stays.at, align 4
+  br label %done
+done:
+  ret void
+}
+
+; let it run where it could before
+define private void @roam(ptr %team) {
+  %stays.at = getelementptr i8, ptr %team, i64 $team.stays$
+  %stays = load i32, ptr %stays.at, align 4
+  %does = icmp ne i32 %stays, 0
+  br i1 %does, label %restore, label %done
+restore:
+  %own = getelementptr i8, ptr %team, i64 $team.own$
+  %result = call i32 @sched_setaffinity(i32 0, i64 $CORE_BYTES, ptr %own)
+  store i32 0, ptr %stays.at, align 4
+  br label %done
+done:
+  ret void
+}
+
 define private void @launch(ptr %frame) {
   %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
   %team = load ptr, ptr %team.at, align 8
@@ -201,6 +258,7 @@ begin:
   call void %run(ptr %buffers, i64 0, i64 %used, ptr %frame)
   %done.at = getelementptr i8, ptr %team, i64 $team.done$
   call void @park(ptr %team, i64 0, ptr %done.at, i32 %last, i64 $slot.barrier$)
+  call void @roam(ptr %team)
   call void @talweg_give(ptr %team)
   ret void
 alone:
@@ -283,6 +341,16 @@ define i32 @talweg_failed(ptr %frame) {
 }
 
 define i32 @talweg_host(ptr %frame, i64 %number) {
+  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
+  %team = load ptr, ptr %team.at, align 8
+  %job.at = getelementptr i8, ptr %team, i64 $team.frame$
+  %job = load atomic ptr, ptr %job.at monotonic, align 8
+  %shared = icmp eq ptr %job, %frame
+  br i1 %shared, label %free, label %enter
+free:                                             ; threads that are begun here may run anywhere
+  call void @roam(ptr %team)
+  br label %enter
+enter:
   %state = call i32 @PyGILState_Ensure()
   %host.at = getelementptr i8, ptr %frame, i64 $frame.host$
   %host = load ptr, ptr %host.at, align 8

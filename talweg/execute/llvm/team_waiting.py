@@ -16,7 +16,7 @@ afresh every now and then.
 from __future__ import annotations
 
 FEWEST_SPINS = 50
-TRY_AFRESH = 64  # after so many waits in vain
+TRY_AFRESH = 16
 
 WAITING = """
 define private ptr @slot(ptr %team, i64 %thread) alwaysinline {
@@ -68,6 +68,12 @@ miss:
   store i32 %then, ptr %learned, align 4
   %lock.at = getelementptr i8, ptr %slot, i64 $slot.lock$
   %lock = load ptr, ptr %lock.at, align 8
+  %first = icmp eq i64 %thread, 0
+  br i1 %first, label %keep, label %announce
+keep:
+  call void @stay(ptr %team)
+  br label %announce
+announce:
   %before = atomicrmw xchg ptr %slot, i32 1 seq_cst
   %look = load atomic i32, ptr %place seq_cst, align 4
   %gone = icmp ne i32 %look, %old
