@@ -6,6 +6,7 @@ is read and written in the order of the program.
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ from talweg.api.arguments import tensor
 from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export
 from talweg.api.host import numpy_function
+from talweg.api.resources import TrackableResource
 from talweg.api.strings.mapping import mapped
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, int64, string
 from talweg.core.errors import FailedPreconditionError, compose, invalid, type_error
-from talweg.core.tracking import AutoTrackable
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
@@ -140,7 +141,7 @@ class TextFileInitializer(Initializer):
         return found
 
 
-class Table(AutoTrackable):
+class Table(TrackableResource):
     """What static and mutable tables share."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any, default: Any, name: str):
@@ -149,25 +150,29 @@ class Table(AutoTrackable):
             if not (hasattr(default, "dtype") and hasattr(default, "numpy")):
                 default = convert_to_tensor(default, self.value_dtype)
         self.default_value, self.name = default, name
+        self.serial = uuid.uuid4().hex  # tells it from all others, in files too
         self._default = default.numpy()
         self._found: dict = {}
 
-    @property
-    def resource_handle(self) -> Table:
-        """The table: it is its own handle."""
-        return self
+    def _sized(self) -> np.ndarray:
+        return np.array(len(self._found), np.int64)
 
     def size(self, name: str | None = None) -> Any:
         """The number of keys, int64."""
-        return convert_to_tensor(len(self._found), int64)
+        return ensure_shape(numpy_function(self._sized, [], int64), [])
+
+    def contents(self) -> tuple[np.ndarray, np.ndarray]:
+        """All keys and all values as arrays, in the order in which they came."""
+        kinds = [object if dtype is string else dtype.numpy_dtype
+                 for dtype in (self.key_dtype, self.value_dtype)]  # fmt: skip
+        keys = np.array(list(self._found), kinds[0])
+        values = np.array(list(self._found.values()), kinds[1])
+        return keys, values.reshape(len(keys), *np.shape(self._default))
 
     def export(self, name: str | None = None) -> tuple:
-        """All keys and all values, in the order in which they came."""
-        keys, values = list(self._found), list(self._found.values())
-        shape = (len(values), *np.shape(self._default))
-        if self.value_dtype is not string:
-            values = np.array(values, self.value_dtype.numpy_dtype).reshape(shape)
-        return convert_to_tensor(keys, self.key_dtype), convert_to_tensor(values, self.value_dtype)
+        """All keys and all values."""
+        keys, values = numpy_function(self.contents, [], [self.key_dtype, self.value_dtype])
+        return ensure_shape(keys, [None]), ensure_shape(values, [None, *np.shape(self._default)])
 
     def _check(self, keys: Any) -> Any:
         sparse = isinstance(keys, (SparseTensor, RaggedTensor))
@@ -210,7 +215,7 @@ class StaticHashTable(Table):
         super().__init__(*kinds, default_value, name or "hash_table")
         initializer.initialize(self)
         default = self._default if isinstance(self._default, bytes) else self._default.item()
-        self._rule = Rule(self._found.get, self.value_dtype, (default,))
+        self._rule = Rule(self._found.get, self.value_dtype, (default,), table=self)
 
     def fill(self, pairs: list[tuple]) -> None:
         """Take keys and values."""

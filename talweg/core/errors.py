@@ -67,6 +67,9 @@ CATALOGUE = {
     "TW507": "a checkpoint cannot be written, found or read",
     "TW508": "a summary cannot be written, or an event file cannot be read",
     "TW506": "a GraphDef is damaged, or holds what cannot be imported",
+    "TW509": "a saved model cannot be written, found or read",
+    "TW510": "a strategy was used in a way it does not allow",
+    "TW511": "a value of several replicas was used outside of them",
 }
 
 

@@ -234,6 +234,12 @@ class SparseTensorSpec(TypeSpec):
             TensorSpec([rank], int64),
         ]
 
+    def with_parts(self, parts: list) -> SparseTensor:
+        """The value that consists of these tensors."""
+        found = SparseTensor(*parts)
+        found.set_shape(self._shape)
+        return found
+
     def fitted(self, value: SparseTensor) -> SparseTensor:
         """`value`, of whose shape no more is known than this says."""
         found = SparseTensor(*value._flat_components())

@@ -9,7 +9,7 @@ the `from_...` methods: `ragged_making.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -437,6 +437,10 @@ class RaggedTensorSpec(TypeSpec):
         first = None if count is None else count + 1
         rows = [TensorSpec([first if n == 0 else None], splits) for n in range(depth)]
         return [TensorSpec(inner, dtype), *rows]
+
+    def with_parts(self, parts: list) -> Any:
+        """The value that consists of these tensors."""
+        return RaggedTensor._with_components(cast(Any, None), parts)
 
     def _of(self, value: Any) -> RaggedTensorSpec | None:
         return self.from_value(value) if isinstance(value, RaggedTensor) else None

@@ -18,12 +18,16 @@ from talweg.core.primitive import NoGradient, Sample
 class Rule:
     """What is done to each element: `apply(element, *arguments)`, with results of `dtype`.
 
-    Rules of one function and equal arguments are equal, so that equal nodes are one.
+    Rules of one function and equal arguments are equal, so that equal nodes are one.  `form` says
+    what TensorFlow calls it: the type of operation, the inputs behind the elements, attributes;
+    `table` is the table that the rule looks into.
     """
 
     apply: Callable[..., Any]
     dtype: DType
     arguments: tuple = ()
+    form: tuple | None = dataclasses.field(default=None, compare=False)
+    table: Any = dataclasses.field(default=None, compare=False)
 
     def __call__(self, array: Any) -> np.ndarray:
         """The rule on each element of an array."""

@@ -97,12 +97,7 @@ class ConcreteFunction:
     def trace(self, function: Callable[..., Any], names: list[str]) -> None:
         """Trace `function` of the put-together arguments."""
         graph = self.graph
-        symbols = []
-        for number, spec in enumerate(self.specs):
-            symbol = graph.add_input(_aval_of_spec(spec))
-            graph.label(symbol.node, names[number])
-            symbols.append(symbol)
-        self._argument_names = names
+        symbols = self._enter(names)
 
         def run() -> Any:
             args, kwargs = put_together(self._tree, list(symbols))
@@ -116,6 +111,29 @@ class ConcreteFunction:
 
     def _flatten(self, answer: Any, graph: FunctionGraph) -> list:
         """The results of the function as tensors; None stays None."""
+    def trace_flat(self, run: Callable[[list], list], names: list[str], output: Any) -> None:
+        """Trace `run` of the list of tensors, which gives the tensors of the results.
+
+        output: the structure of the results, with specs in place of tensors.
+        """
+        graph = self.graph
+        symbols = self._enter(names)
+        with dispatch.only(()), graph.as_default():
+            tensors = iter(run(symbols))
+            template = structure.map_leaves(lambda leaf: _of_spec(leaf, tensors), output)
+            results = self._flatten(template, graph)
+        self._close(results, template)
+
+    def _enter(self, names: list[str]) -> list:
+        """The inputs for the arguments."""
+        symbols = []
+        for number, spec in enumerate(self.specs):
+            symbol = self.graph.add_input(_aval_of_spec(spec))
+            self.graph.label(symbol.node, names[number])
+            symbols.append(symbol)
+        self._argument_names = names
+        return symbols
+
         return [self._leaf(leaf, graph) for leaf in structure.flatten(answer, composites=True)]
 
     def _leaf(self, leaf: Any, graph: FunctionGraph) -> Any:
@@ -277,6 +295,11 @@ class ConcreteFunction:
     def structured_outputs(self) -> Any:
         """Specs of the results, in their structure."""
         symbols = iter([self.graph.symbol(node) for node in self.body.outputs])
+    @property
+    def structured_results(self) -> Any:
+        """The results in the graph, in their structure."""
+        return self._pack(self.outputs)
+
         flat = [None if absent else _output_spec(next(symbols)) for absent in self._absent]
         return (
             structure.pack(self._template, flat, composites=False)
@@ -310,6 +333,20 @@ class ConcreteFunction:
     def output_shapes(self) -> Any:
         """The static shapes of the results, in their structure."""
         return structure.map_leaves(_shape_or_none, self.structured_outputs)
+    @property
+    def signature(self) -> inspect.Signature:
+        """The parameters; what was traced for a Python value has that as its default."""
+        found = []
+        for name, kind, value in self.parameters:
+            plain = not any(hasattr(leaf, "dtype") for leaf in structure.flatten(value))
+            default = value if plain and kind is not kind.POSITIONAL_ONLY else Parameter.empty
+            if kind is not kind.KEYWORD_ONLY and default is Parameter.empty and found and (
+                found[-1].default is not Parameter.empty
+            ):  # fmt: skip
+                found = [part.replace(default=Parameter.empty) for part in found]
+            found.append(inspect.Parameter(name, kind, default=default))
+        return inspect.Signature(found)
+
 
     @property
     def output_dtypes(self) -> Any:
@@ -343,6 +380,13 @@ def _text(spec: Any) -> str:
     if spec is None:
         return "None"
     return f"{spec.dtype.name} Tensor, shape={spec.shape}"
+def _of_spec(spec: Any, tensors: Any) -> Any:
+    """What the next tensors are by a spec; None stays None."""
+    if hasattr(spec, "part_specs"):
+        return spec.with_parts([next(tensors) for _ in spec.part_specs()])
+    return next(tensors) if hasattr(spec, "dtype") else spec
+
+
 
 
 def _is_symbolic(operands: list) -> bool:

@@ -134,6 +134,22 @@ class Function:
         """
         return OPERATIONS["function_report"](self)
 
+    def all_traces(self) -> list[ConcreteFunction]:
+        """The traces there are; a function with an input signature has one by now."""
+        if self.input_signature is not None and not self._traces:
+            self.get_concrete_function()
+        return list(self._traces.values())
+
+    # Keras asks for the traces of an endpoint in these ways.
+
+    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
+        return self.all_traces()
+
+    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
+        if save_type == "checkpoint":
+            return {}
+        return {f"trace_{place}": trace for place, trace in enumerate(self.all_traces())}
+
     def __repr__(self) -> str:
         return f"<talweg function {self._name}, traced {self._count} times>"
 
@@ -262,7 +278,7 @@ class Function:
                    zip(_tensor_keys(key), given)]  # fmt: skip
         specs = [TensorSpec(spec.shape, spec.dtype, name) for spec, name in zip(types, names)]
         concrete = self._trace(tree, specs, names)
-        concrete.structured_input_signature = specs_together(tree, specs)
+        concrete.structured_input_signature = tuple(specs_together(tree, specs))
         concrete.flat_inputs = types
         concrete.parameters = self._shown_parameters(specs_together(tree, types))
         if not any(getattr(value, "graph", None) is not None for value in concrete._outside):
@@ -375,6 +391,8 @@ class Function:
 
 class BoundFunction:
     """A traced method of an object, which it keeps alive; the traces are kept with the object."""
+        if isinstance(function, _Method):
+            function = function.bound  # so that AutoGraph sees a method
 
     __slots__ = ("__self__", "__wrapped__")
 
@@ -407,6 +425,10 @@ class _Method:
         if instance is None:
             raise ReferenceError(f"the object of the method {self.__name__!r} is gone")
         return self.__wrapped__.__get__(instance)
+    @property
+    def __signature__(self) -> inspect.Signature | None:
+        return self.__wrapped__._signature
+
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.bound(*args, **kwargs)

@@ -68,6 +68,12 @@ class Taken:
             return self._tensor(convert_to_tensor(value))
         if isinstance(value, TensorSpec):
             return self._tensor(value)
+        if hasattr(value, "part_specs"):
+            parts = [self._tensor(spec) for spec in value.part_specs()]
+            keys = tuple([key for key, _ in parts])
+            tree = Container(value, [tree for _, tree in parts])
+            extra = getattr(value, "trace_key", None) or getattr(value, "shape", None)
+            return (value.value_type, extra, keys), tree
         if isinstance(value, TypeSpec):
             return ("spec", value), value
         if structure.is_nested(value, composites=True):
@@ -110,7 +116,7 @@ class Place:
 
 
 class Container:
-    """A container of the arguments, with its children taken apart."""
+    """A container of the arguments, or the spec of one, with its children taken apart."""
 
     __slots__ = ("children", "like")
 
@@ -123,7 +129,10 @@ def put_together(tree: Any, tensors: list) -> Any:
     if type(tree) is Place:
         return tensors[tree.number]
     if type(tree) is Container:
-        found = structure.rebuild(tree.like, [put_together(c, tensors) for c in tree.children])
+        parts = [put_together(child, tensors) for child in tree.children]
+        if hasattr(tree.like, "part_specs"):
+            return tree.like.with_parts(parts)
+        found = structure.rebuild(tree.like, parts)
         if structure.kind_of(found) == structure.COMPOSITE and hasattr(found, "set_shape"):
             found.set_shape(tree.like.shape)  # a trace serves this shape only: it is in the key
         return found
@@ -136,7 +145,9 @@ def specs_together(tree: Any, specs: list) -> Any:
         return specs[tree.number]
     if type(tree) is Container:
         parts = [specs_together(child, specs) for child in tree.children]
-        if structure.kind_of(tree.like) == structure.COMPOSITE:
+        if hasattr(tree.like, "trace_key"):  # an extension type, or its spec
+            return tree.like if hasattr(tree.like, "part_specs") else tree.like._type_spec
+        if structure.kind_of(tree.like) == structure.COMPOSITE or hasattr(tree.like, "part_specs"):
             return tuple(parts)
         return structure.rebuild(tree.like, parts)
     return tree

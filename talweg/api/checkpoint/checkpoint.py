@@ -149,7 +149,7 @@ class Checkpoint(AutoTrackable):
         _outside_functions("write")
         found = self.survey()
         check_names(found)
-        nodes, tensors = _described(found, session)
+        nodes, tensors = described(found, session)
         tensors[messages.KEY] = np.array(messages.encode(nodes), object)
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         write_bundle(path, tensors)
@@ -243,7 +243,7 @@ def _outside_functions(method: str) -> None:
         )
 
 
-def _described(found: Survey, session: Any) -> tuple[list[SavedObject], dict[str, Any]]:
+def described(found: Survey, session: Any) -> tuple[list[SavedObject], dict[str, Any]]:
     """The saved objects, and their tensors as arrays by key, as of one moment."""
     nodes: list[SavedObject] = []
     tensors: dict[str, Any] = {}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.core.dtypes import int32, int64, string
+from talweg.core.dtypes import DType, int32, int64, string
 from talweg.core.errors import invalid
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
@@ -22,6 +25,13 @@ def mapped(x: Any, rule: Rule) -> Any:
     if isinstance(x, SparseTensor):
         return x.with_values(text_map(x.values, rule=rule))
     return text_map(tensor(x), rule=rule)
+
+
+def _rule(
+    apply: Callable[..., Any], arguments: tuple, op: str, dtype: DType = string, **attributes: Any
+) -> Rule:
+    """A rule that TensorFlow has as an operation of this type."""
+    return Rule(apply, dtype, arguments, (op, (), attributes))
 
 
 def _texts(x: Any, function: str) -> Any:
@@ -47,7 +57,8 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     >>> tf.strings.lower(["Ab"]).numpy()
     array([b'ab'], dtype=object)
     """
-    return mapped(_texts(input, "lower"), Rule(_lower, string, (encoding,)))
+    rule = _rule(_lower, (encoding,), "StringLower", encoding=encoding)
+    return mapped(_texts(input, "lower"), rule)
 
 
 @export("strings.upper")
@@ -58,7 +69,8 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     >>> tf.strings.upper("ab").numpy()
     b'AB'
     """
-    return mapped(_texts(input, "upper"), Rule(_upper, string, (encoding,)))
+    rule = _rule(_upper, (encoding,), "StringUpper", encoding=encoding)
+    return mapped(_texts(input, "upper"), rule)
 
 
 @export("strings.strip")
@@ -69,7 +81,7 @@ def strip(input: Any, name: str | None = None) -> Any:
     >>> tf.strings.strip(" a ").numpy()
     b'a'
     """
-    return mapped(_texts(input, "strip"), Rule(bytes.strip, string))
+    return mapped(_texts(input, "strip"), _rule(bytes.strip, (), "StringStrip"))
 
 
 def _replaced(s: bytes, pattern: str, rewrite: str, count: int) -> bytes:
@@ -87,7 +99,9 @@ def regex_replace(
     b'a_b_'
     """
     arguments = (pattern, rewrite, 0 if replace_global else 1)
-    return mapped(_texts(input, "regex_replace"), Rule(_replaced, string, arguments))
+    rule = _rule(_replaced, arguments, "StaticRegexReplace", pattern=pattern, rewrite=rewrite,
+                 replace_global=replace_global)  # fmt: skip
+    return mapped(_texts(input, "regex_replace"), rule)
 
 
 def _matches(s: bytes, pattern: str) -> bool:
@@ -103,7 +117,7 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     3
     """
     measure = len if unit == "BYTE" else _characters
-    return mapped(_texts(input, "length"), Rule(measure, int32))
+    return mapped(_texts(input, "length"), _rule(measure, (), "StringLength", int32, unit=unit))
 
 
 def _characters(s: bytes) -> int:
@@ -129,7 +143,8 @@ def substr(input: Any, pos: int, len: int, unit: str = "BYTE", name: str | None 
     >>> tf.strings.substr("hello", 1, 3).numpy()
     b'ell'
     """
-    rule = Rule(_part, string, (int(pos), int(len), unit))
+    form = ("Substr", (np.int32(pos), np.int32(len)), {"unit": unit})
+    rule = Rule(_part, string, (int(pos), int(len), unit), form)
     return mapped(_texts(input, "substr"), rule)
 
 
@@ -155,7 +170,9 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
     2
     """
     _check_buckets(num_buckets)
-    return mapped(_texts(input, "to_hash_bucket_fast"), Rule(_bucket, int64, (int(num_buckets),)))
+    count = int(num_buckets)
+    rule = _rule(_bucket, (count,), "StringToHashBucketFast", int64, num_buckets=count)
+    return mapped(_texts(input, "to_hash_bucket_fast"), rule)
 
 
 @export("strings.to_hash_bucket_strong")
@@ -167,7 +184,9 @@ def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | No
     0
     """
     _check_buckets(num_buckets)
-    rule = Rule(_keyed_bucket, int64, (int(num_buckets), tuple(int(part) for part in key)))
+    count, numbers = int(num_buckets), tuple([int(part) for part in key])
+    rule = _rule(_keyed_bucket, (count, numbers), "StringToHashBucketStrong", int64,
+                 num_buckets=count, key=list(numbers))  # fmt: skip
     return mapped(_texts(input, "to_hash_bucket_strong"), rule)
 
 
@@ -202,4 +221,6 @@ def as_string(
     letter = "d" if x.dtype.is_integer else "e" if scientific else "g" if shortest else "f"
     width_text = f"{fill}{width}" if width >= 0 else ""
     digits = f".{precision}" if precision >= 0 else ""
-    return mapped(x, Rule(_as_text, string, (f"%{width_text}{digits}{letter}",)))
+    rule = _rule(_as_text, (f"%{width_text}{digits}{letter}",), "AsString", precision=precision,
+                 scientific=scientific, shortest=shortest, width=width, fill=fill)  # fmt: skip
+    return mapped(x, rule)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from talweg.api.v1.graph_def.messages import NameAttrList
+from talweg.api.v1.graph_def.tables import table_of
 from talweg.api.v1.graph_def.writing import Made, Output, cannot_write
 from talweg.core.dtypes import DType, float32, int32, resource, variant
 from talweg.graph.handle import Handle
@@ -45,14 +46,15 @@ def all_nodes(nodes: Iterable[Node]) -> list[Node]:
     return list(found)
 
 
-def handles_of(bodies: Iterable[Body]) -> list[Handle]:
-    """The variables that bodies read or write, in order."""
+def handles_of(bodies: Iterable[Body]) -> list:
+    """The variables that bodies read or write, and the tables they use, in order."""
     roots = [node for body in bodies for node in body.nodes]
-    found: dict[Handle, None] = {}
+    found: dict[Any, None] = {}
     for node in all_nodes(roots):
         for _, value in node.key[1]:
-            if isinstance(value, Handle):
-                found[value] = None
+            thing = value if isinstance(value, Handle) else table_of(value)
+            if thing is not None:
+                found[thing] = None
     return list(found)
 
 
@@ -224,7 +226,7 @@ class Library:
         message.signature.name = name
         writer = self.writer_of(message.node_def)
         arguments = self._arguments(message, writer, body, handles, extra)
-        effects = _write_nodes(writer, body)
+        effects = write_nodes(writer, body)
         results = [writer.value(node) for node in body.outputs]
         if count is not None:
             results += arguments[len(results) : len(body.inputs) + len(handles)]
@@ -240,7 +242,7 @@ class Library:
                 results.append(writer.one(Made("AddV2", (counter, one), {}), "trips"))
         for inner in kept:
             results.append(_inner_or_nothing(writer, inner, body))
-        self._results(message, writer, results, effects)
+        note_results(message, results, effects)
 
     def _arguments(
         self, message: Any, writer: Any, body: Body, handles: list, extra: tuple
@@ -250,7 +252,7 @@ class Library:
         found = []
         for number, dtype in enumerate(kinds):
             node = body.inputs[number] if number < len(body.inputs) else None
-            label = writer.unique(_name_of_argument(node) or f"arg_{number}")
+            label = writer.unique(name_of_argument(node) or f"arg_{number}")
             part = message.signature.input_arg.add()
             part.name, part.type = label, dtype.as_datatype_enum
             found.append(Output(label, 0, label, dtype))
@@ -260,16 +262,18 @@ class Library:
         writer.handles = dict(zip(handles, found[len(body.inputs) :]))
         return found
 
-    def _results(self, message: Any, writer: Any, results: list, effects: list) -> None:
-        for number, output in enumerate(results):
-            part = message.signature.output_arg.add()
-            part.name, part.type = f"out_{number}", output.dtype.as_datatype_enum
-            message.ret[part.name] = output.inner
-        for number, name in enumerate(effects):
-            label = f"effect_{number}"
-            message.signature.control_output.append(label)
-            message.control_ret[label] = name
-        message.signature.is_stateful = bool(effects)
+
+def note_results(message: Any, results: list[Output], effects: list[str]) -> None:
+    """Have a function return these outputs, after these effects."""
+    for number, output in enumerate(results):
+        part = message.signature.output_arg.add()
+        part.name, part.type = f"out_{number}", output.dtype.as_datatype_enum
+        message.ret[part.name] = output.inner
+    for number, name in enumerate(effects):
+        label = f"effect_{number}"
+        message.signature.control_output.append(label)
+        message.control_ret[label] = name
+    message.signature.is_stateful = bool(effects)
 
 
 def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
@@ -293,7 +297,7 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
     return left, folded
 
 
-def _name_of_argument(node: Node | None) -> str | None:
+def name_of_argument(node: Node | None) -> str | None:
     """The name that a user gave an input, if a function's argument can have it."""
     names = None if node is None else node.table.labels.get(node)
     name = names[0].lower() if names else ""
@@ -323,13 +327,16 @@ def name_in_body(node: Node) -> str:
     return names[0] if names else scope_of(node) + default_name(node)
 
 
-def _write_nodes(writer: Any, body: Body) -> list[str]:
-    """Write the nodes of a body, effects in order; the names of those that must happen."""
+def write_nodes(writer: Any, body: Body, before: dict | None = None) -> list[str]:
+    """Write the nodes of a body, effects in order; the names of those that must happen.
+
+    `before` has the names of reads that are written already, by variable.
+    """
     own = set(body.inputs)
     nodes, writer.folded = nodes_to_write([node for node in body.nodes if node not in own])
     last: list[str] = []
     effects: list[str] = []
-    reads: dict[Any, list[str]] = {}
+    reads: dict[Any, list[str]] = dict(before or {})
     for node in nodes:
         name = writer.unique(name_in_body(node).replace(" ", "_"))
         controls: list[str] = []

@@ -62,6 +62,7 @@ class Builder:
         self.namer: Namer | None = None
         self.writes: dict[str, frozenset] = {}  # node -> variables written before its result
         self.present: dict[str, Any] = {}  # variables of the graph by name
+        self.tables: Any = None  # tables by name, if they are not the graph's
 
     # -- regions
 

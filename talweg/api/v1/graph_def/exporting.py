@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from talweg.api.export import operation
+from talweg.api.lookup import Table
 from talweg.api.v1.graph_def import attributes, operations
 from talweg.api.v1.graph_def.bodies import (
     LAZY,
@@ -23,6 +24,7 @@ from talweg.api.v1.graph_def.bodies import (
 from talweg.api.v1.graph_def.expressions import describe
 from talweg.api.v1.graph_def.messages import PRODUCER, GraphDef
 from talweg.api.v1.graph_def.special_writers import SPECIAL
+from talweg.api.v1.graph_def.tables import creation
 from talweg.api.v1.graph_def.tensor_protos import array_to_proto
 from talweg.api.v1.graph_def.writing import (
     Output,
@@ -116,11 +118,19 @@ class Exporter(Writer):
         if found is None:
             if self.inside:
                 raise cannot_write(f"the variable {variable.name!r} in a function")
+            if isinstance(variable, Table):
+                return self._table(variable)
             name = variable.name.partition(":")[0]
             given = {"dtype": variable.dtype, "shape": variable.shape, "shared_name": name}
             self.taken[name.lower()] = None
             found = self.node("VarHandleOp", name, [], given)[0]
             self.handles[variable] = found
+        return found
+
+    def _table(self, table: Table) -> Output:
+        op, given = creation(table)
+        found = self.node(op, self.unique(table.name), [], given)[0]
+        self.handles[table] = found
         return found
 
     def _read_again(self, node: Node) -> Output:

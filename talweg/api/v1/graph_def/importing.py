@@ -16,6 +16,7 @@ from talweg.api.v1.graph_def import (
     rules_random,
     rules_state,
     rules_summaries,
+    rules_tables,
 )
 from talweg.api.v1.graph_def.building import Builder
 from talweg.api.v1.graph_def.messages import GraphDef
@@ -30,7 +31,7 @@ from talweg.graph.symbol import Symbol
 
 RULES = (  # imported for what they register
     rules_basic, rules_calls, rules_lists, rules_more, rules_random, rules_state,
-    rules_summaries,
+    rules_summaries, rules_tables,
 )  # fmt: skip
 
 

@@ -316,3 +316,12 @@ def checkpoint(builder: Any, item: Any, inputs: list) -> Any:
     found = [kept_whole(item, _refuse, tuple(inputs), (number,), Aval(None, dtype))
              for number, dtype in enumerate(dtypes_of or [dtypes.bool_])]  # fmt: skip
     return found if dtypes_of else found[0].op
+
+
+# -- files
+
+
+@rule("ReadFile")
+def read_file(builder: Any, item: Any, inputs: list) -> list:
+    """The contents of a file, read when the graph runs."""
+    return [look_up("io.read_file")(inputs[0])]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.v1.graph_def.bodies import handles_of, is_negated
+from talweg.api.v1.graph_def.tables import operation_of, table_of
 from talweg.api.v1.graph_def.whole_calls import raw_form
 from talweg.api.v1.graph_def.writing import Made, Output, cannot_write, static_shape
 from talweg.api.v1.graph_def.writing_rules import empty_list
@@ -123,10 +124,25 @@ def _predicate(writer: Any, index: Node, label: str) -> tuple[Output, tuple]:
 
 
 def _act(writer: Any, node: Node, name: str, controls: list) -> None:
+    if operation_of(node.params["call"]) is not None:
+        _host_call(writer, node, name, controls)
+        return
     if node.params["call"].tf_type != "Assert":
         raise cannot_write(node.params["call"].tf_type)
     condition, *data = [writer.operand(x, f"{name}/data") for x in node.operands]
     writer.node("Assert", name, [condition, data], {}, controls)
+
+
+def _host_call(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    call = node.params["call"]
+    op = operation_of(call)
+    if op is None:
+        raise cannot_write(f"a function of Python, {getattr(call, 'function', call)!r},")
+    operands = [writer.operand(x, f"{name}/keys") for x in node.operands]
+    avals = node.aval if type(node.aval) is tuple else ()
+    given = dict(zip(("Tkeys", "Tvalues"), [aval.dtype for aval in avals]))
+    return writer.node(op, name, [writer.handle(table_of(call)), *operands],
+                       given if op == "LookupTableExportV2" else {}, controls)  # fmt: skip
 
 
 def _with_history(writer: Any, node: Node, outputs: list, count: int, kept: tuple) -> list[Output]:
@@ -211,4 +227,5 @@ SPECIAL: dict[str, Any] = {
     "read_variable": _read, "is_initialized": _initialized, "update_variable": _update,
     "branch": _branch, "loop": _loop, "call": _call, "inner_value": _inner_value,
     "trips": _trips, "whole": _whole, "act": _act,
+    "host_call": _host_call,
 }  # fmt: skip

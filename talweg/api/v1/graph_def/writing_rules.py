@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.api.v1.graph_def.tables import looked_up
 from talweg.api.v1.graph_def.writing import Literal, Made, Writer, cannot_write
 from talweg.core.dims import same
 from talweg.core.dtypes import int64
@@ -421,3 +422,17 @@ def of_lists(writer: Any, node: Node, operands: list, params: dict) -> Any:
     lengths = tuple([Made("TensorListLength", (x,), {}) for x in operands])
     most = writer.one(Made("Maximum", lengths, {}), "length")  # TensorFlow adds equal lengths only
     return Made("AddN", ([Made("TensorListResize", (x, most), {}) for x in operands],), {})
+
+
+# -- strings and tables
+
+
+@written("text_map")
+def _text_map(writer: Writer, node: Node, operands: list, params: dict) -> Made:
+    rule = params["rule"]
+    if rule.table is not None:
+        return looked_up(writer, rule, operands[0])
+    if rule.form is None:
+        raise cannot_write(f"a function of strings, {rule.apply!r}")
+    op, inputs, given = rule.form
+    return Made(op, (operands[0], *map(Literal, inputs)), given)
