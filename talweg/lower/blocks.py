@@ -13,7 +13,7 @@ from talweg.lower.blocks_convolution import convolution
 from talweg.lower.blocks_pooling import pooling
 from talweg.lower.blocks_scan import scan
 from talweg.lower.blocks_scatter import scatter
-from talweg.lower.blocks_stacks import stack_row
+from talweg.lower.blocks_stacks import appended, stack_row
 from talweg.lower.products import matmul
 
 BLOCKS: dict[str, Callable[..., list | None]] = {
@@ -23,6 +23,7 @@ BLOCKS: dict[str, Callable[..., list | None]] = {
     "scan": scan,
     "scatter": scatter,
     "stack_row": stack_row,
+    "append": appended,
     "convolution": convolution,
     "pooling": pooling,
     "max_pool_scatter": pooling,

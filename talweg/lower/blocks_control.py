@@ -12,7 +12,7 @@ from typing import Any
 
 from talweg.core.dtypes import int32
 from talweg.core.primitive import later
-from talweg.lower.blocks_stacks import Growth, is_blank, kind_of, started
+from talweg.lower.blocks_stacks import Growth, is_appended, is_blank, kind_of, started
 from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat
 from talweg.lower.loops import Buffer, If, Kernel, Repeat, Store, load
@@ -21,7 +21,7 @@ from talweg.lower.pull import Pull, UnloweredError, can_pull, is_plain
 from talweg.lower.views import base_of
 from talweg.lower.windows import Window, copied, resolved
 from talweg.passes.rows import is_endless, row, with_row
-from talweg.passes.straight import Equation, Straight, Value
+from talweg.passes.straight import Equation, NotStraightError, Straight, Value
 
 
 def repeat(builder: Any, equation: Equation, name: str) -> list:
@@ -106,6 +106,11 @@ class _Rounds:
             writes = self._row_writes(before, after, used)
             if after is before:
                 straight.states.append((carried, before, before))
+            elif is_appended(before, after, used):
+                straight.states.append((carried, before, before))
+                outputs.append((after, self.inner_buffers[before]))
+            elif is_endless(before) and writes is None:
+                raise NotStraightError("a list of unknown length is changed as a whole")
             elif writes is None:
                 straight.states.append((carried, before, after))
                 state[carried] = self.inner_buffers[before]

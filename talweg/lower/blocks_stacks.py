@@ -16,7 +16,7 @@ from talweg.lower.loops import Buffer, Fill, Grow, Kernel, Store, load, number
 from talweg.lower.nests import plain_loops
 from talweg.lower.pull import Pull
 from talweg.lower.windows import Window
-from talweg.passes.rows import is_endless, is_zero
+from talweg.passes.rows import append, is_endless, is_zero
 from talweg.passes.straight import Equation, NotStraightError, Value
 
 
@@ -58,6 +58,28 @@ def is_blank(value: Value) -> bool:
     if maker is None or maker.prim.name != "repeat":
         return False
     return maker.params["body"].carried[maker.outputs.index(value)].blank
+
+
+def is_appended(before: Value, after: Value, used: dict) -> bool:
+    """Whether rows are put behind those of a carried stack, and nothing else is done with it."""
+    maker = after.maker
+    alone = maker is not None and maker.prim is append and maker.inputs[0] is before
+    return alone and used.get(before, 0) == 1 and used.get(after, 0) == 1
+
+
+def appended(builder: Any, equation: Equation, name: str) -> list:
+    """The blocks that put rows into a stack: the first ones of another one, from a place on."""
+    _, start, rows, count = equation.inputs
+    target, source = builder.buffer_of(equation.output), builder.buffer_of(rows)
+    if not rows.size:
+        return []
+    assert target.kind == source.kind == "stack"
+    stores, places = [], []
+    for value in (start, count):
+        held = builder.new("row", int64, (), "temporary")
+        stores.append(Store(held, 0, s.cast(Pull(builder.stored_at).at(value, ()), int64)))
+        places.append(s.element(load(held, 0)))
+    return [Kernel(name, stores, ("place",)), Fill(target, source, *places)]
 
 
 def started(builder: Any, start: Value, buffer: Buffer) -> list:

@@ -106,6 +106,10 @@ round_number: Any = Construct("round_number", {"loops": _round_at})  # start + s
 round_number.infer = lambda *, loop, start, step, dtype: Aval((), dtype)
 
 
+append: Any = Construct("append", {"call": "append"})  # x with the first n rows of y from row i on
+append.infer = lambda x, i, y, n: x
+
+
 def is_endless(x: Any) -> bool:
     """Whether a value is a stack with a row for each trip of a loop of unknown length.
 

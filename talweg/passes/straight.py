@@ -22,7 +22,7 @@ from talweg.core.primitive import Primitive, later
 from talweg.passes.rows import is_endless
 from talweg.prims.sequences import counting
 
-ROWS = frozenset(("row", "with_row"))  # what is done with stacks of unknown length
+ROWS = frozenset(("row", "with_row", "append"))  # what is done with stacks of unknown length
 FOLDED = 4096  # elements of a result that is computed beforehand
 
 

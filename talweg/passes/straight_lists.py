@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.dtypes import int64
 from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
-from talweg.passes.rows import is_zero, row, with_row
+from talweg.passes.rows import ENDLESS, is_zero, row, with_row
 from talweg.passes.straight import Expansion, NotStraightError, Straight, Value, constant
 
 
@@ -30,12 +31,20 @@ class Stack:
 
     `loose`: it has as many elements as somebody asks for, all others zero (a cotangent).
     `growing`: a loop that is being run makes it longer, up to `size`.
+    `length`: how many elements there are, if only a run tells; `size` is ENDLESS then.
     """
 
-    __slots__ = ("growing", "loose", "rows", "size")
+    __slots__ = ("growing", "length", "loose", "rows", "size")
 
-    def __init__(self, size: int, rows: Any, loose: bool = False, growing: bool = False):
+    def __init__(
+        self, size: int, rows: Any, loose: bool = False, growing: bool = False, length: Any = None
+    ):
         self.size, self.rows, self.loose, self.growing = size, rows, loose, growing
+        self.length = length
+
+    def having(self, rows: Any) -> Stack:
+        """The same with other rows."""
+        return Stack(self.size, rows, self.loose, self.growing, self.length)
 
     def __repr__(self) -> str:
         return f"Stack({self.size}, {self.rows!r})"
@@ -59,6 +68,48 @@ class Same:
         self.value = value
 
 
+class Run:
+    """The rows of a stack within a stack: those of `rows` from number `start` on.
+
+    `step` is 0 where all of them are row `start`.
+    """
+
+    __slots__ = ("rows", "start", "step")
+
+    def __init__(self, rows: Any, start: Value, step: int):
+        self.rows, self.start, self.step = rows, start, step
+
+    def parts(self) -> tuple:
+        """The arrays it has."""
+        return self.rows, self.start
+
+    def of(self, rows: Any, start: Any) -> Run:
+        """The same with other arrays."""
+        return Run(rows, start, self.step)
+
+
+class Runs:
+    """Stacks, one after the other in `rows`; they begin at the rows that `starts` has.
+
+    With `step` 0 each has but one row, its number.  `count` is how many rows there are in all.
+    With a `depth` of 2 there is one more axis in front: these are rows of such things, and so on.
+    """
+
+    __slots__ = ("count", "depth", "rows", "starts", "step")
+
+    def __init__(self, rows: Any, starts: Any, step: int, count: Any = None, depth: int = 1):
+        self.rows, self.starts, self.step = rows, starts, step
+        self.count, self.depth = count, depth
+
+    def parts(self) -> tuple:
+        """The arrays it has."""
+        return self.rows, self.starts, self.count
+
+    def of(self, rows: Any, starts: Any, count: Any, depth: int | None = None) -> Runs:
+        """The same with other arrays."""
+        return Runs(rows, starts, self.step, count, self.depth if depth is None else depth)
+
+
 class Range:
     """Integers that are counted: `count` of them, `start` and so on by `step`."""
 
@@ -68,19 +119,25 @@ class Range:
         self.start, self.step, self.count = start, step, count
 
 
-def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
-    """A tree with `function` of each array (`Value` or `Same`) in its place."""
+def mapped(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> Any:
+    """A tree with `function` of each array (`Value` or `Same`) in its place.
+
+    `whole`: arrays are taken for rows; then a `Run` or `Runs` is an array as well.
+    """
     if tree is None:
         return None
     if type(tree) is Stack:
-        rows = mapped(function, tree.rows)
-        return Stack(tree.size, rows, tree.loose, tree.growing)
+        found = tree.having(mapped(function, tree.rows, whole))
+        found.length = mapped(function, tree.length, whole)
+        return found
+    if type(tree) in (Run, Runs) and not whole:
+        return tree.of(*[mapped(function, part) for part in tree.parts()])
     if type(tree) is History:
-        values = {node: mapped(function, part) for node, part in tree.values.items()}
-        trips = tree.trips if type(tree.trips) is int else function(tree.trips)
+        values = {node: mapped(function, part, whole) for node, part in tree.values.items()}
+        trips = tree.trips if type(tree.trips) is int else mapped(function, tree.trips, whole)
         return History(trips, values)
     if type(tree) is List:
-        return List.of([mapped(function, part) for part in tree.values()])
+        return List.of([mapped(function, part, whole) for part in tree.values()])
     if type(tree) is Range:
         return Range(function(tree.start), function(tree.step), function(tree.count))
     if type(tree) is Sparse:
@@ -100,7 +157,8 @@ def form(tree: Any) -> Any:
     if tree is None:
         return None
     if type(tree) is Stack:
-        return ("stack", tree.size, tree.loose, tree.growing, form(tree.rows))
+        length = tree.length is not None
+        return ("stack", tree.size, tree.loose, tree.growing, length, form(tree.rows))
     if type(tree) is History:
         trips = tree.trips if type(tree.trips) is int else form(tree.trips)
         return ("history", trips, *[(node, form(part)) for node, part in tree.values.items()])
@@ -112,6 +170,9 @@ def form(tree: Any) -> Any:
         return ("sparse", len(tree.entries))
     if type(tree) is Range:
         return ("range", form(tree.start))
+    if type(tree) in (Run, Runs):
+        depth = tree.depth if type(tree) is Runs else 0
+        return (type(tree), tree.step, depth, *map(form, tree.parts()))
     return (tree.dims, tree.dtype)
 
 
@@ -124,11 +185,13 @@ def template(tree: Any) -> Any:
     size = tree.size
 
     def whole(rows: Any) -> Value:
+        if type(rows) in (Run, Runs):
+            raise NotStraightError("stacks of unknown length in a list that changes")
         value = rows.value if type(rows) is Same else rows
         dims = value.dims if type(rows) is Same else value.dims[1:]
         return Value((size, *dims), value.dtype)
 
-    return Stack(size, mapped(whole, tree.rows), tree.loose, tree.growing)
+    return tree.having(mapped(whole, tree.rows, True))
 
 
 def as_stack(t: Lists, values: Any) -> Stack:
@@ -182,15 +245,31 @@ class Lists:
 
     def whole(self, rows: Any, size: int) -> Value:
         """The array of all rows."""
+        if type(rows) in (Run, Runs) or (type(rows) is Same and size >= ENDLESS):
+            raise NotStraightError("a list of unknown length is used as a whole")
         if type(rows) is not Same:
             return rows
         value = rows.value
         return self.apply(later("broadcast_to"), value, shape=(size, *value.dims))
 
-    def row(self, rows: Any, index: Value) -> Value:
+    def _wide(self, index: Value) -> Value:
+        return self.apply(later("cast"), index, dtype=int64)
+
+    def row(self, rows: Any, index: Value) -> Any:
         """One row."""
         if type(rows) is Same:
             return rows.value
+        if type(rows) is Runs and rows.depth > 1:
+            parts = [None if x is None else self.row(x, index) for x in rows.parts()]
+            return rows.of(*parts, rows.depth - 1)
+        if type(rows) is Runs:
+            start = index if rows.starts is None else self.row(rows.starts, index)
+            return Run(rows.rows, start, rows.step)
+        if type(rows) is Run:
+            place = self._wide(rows.start)
+            if rows.step:
+                place = self.apply(later("add"), place, self._wide(index))
+            return self.row(rows.rows, place)
         if rows.content is not None and rows.content.size == 1:
             return self.zero(rows.dims[1:], rows.dtype) if not rows.content else self._part(rows)
         while rows.maker is not None and rows.maker.prim is with_row:
@@ -276,7 +355,7 @@ class Lists:
             return zero()
         if number is not None and number >= values.size:
             return zero()
-        return mapped(lambda rows: self.row(rows, index), values.rows)
+        return mapped(lambda rows: self.row(rows, index), values.rows, True)
 
     def _get_sparse(self, values: Sparse, index: Value, zero: Callable[[], Any]) -> Any:
         found = None
@@ -312,14 +391,14 @@ class Lists:
                 size = limits[1] + 1
         rows = self.rows_for(values, size, x)
         pairs = iter(leaves(x))
-        rows = mapped(lambda own: self.put_row(own, size, index, next(pairs)), rows)
-        return Stack(size, rows, values.loose, growing)
+        rows = mapped(lambda own: self.put_row(own, size, index, next(pairs)), rows, True)
+        return Stack(size, rows, values.loose, growing, values.length)
 
     def rows_for(self, values: Stack, size: int, x: Any) -> Any:
         """The rows of a list that is to have `size` elements like x."""
         if values.rows is None:
             return mapped(lambda part: self._zero_rows(part, size), x)
-        if form(mapped(lambda rows: self._zero_row(rows), values.rows)) != form(x):
+        if form(mapped(lambda rows: self._zero_row(rows), values.rows, True)) != form(x):
             raise NotStraightError("the elements of a list differ")
         return values.rows if size == values.size else self.resized(values, size).rows
 
@@ -330,6 +409,8 @@ class Lists:
     def _zero_row(self, rows: Any) -> Value:
         if type(rows) is Same:
             return rows.value
+        if type(rows) in (Run, Runs):
+            raise NotStraightError("stacks of unknown length in a list that changes")
         return self.zero(rows.dims[1:], rows.dtype)
 
     def resized(self, values: Stack, size: int) -> Stack:
@@ -343,8 +424,8 @@ class Lists:
             rest = self.zero((more, *whole.dims[1:]), whole.dtype)
             return self.apply(later("concat"), whole, rest, axis=0)
 
-        rows = values.rows if not more else mapped(longer, values.rows)
-        return Stack(size, rows, values.loose, values.growing)
+        rows = values.rows if not more else mapped(longer, values.rows, True)
+        return Stack(size, rows, values.loose, values.growing, values.length)
 
     def clear(self, values: Any, index: Value) -> Any:
         """The list without element `index`."""
@@ -361,8 +442,8 @@ class Lists:
         values = as_stack(self, values)
         if values.rows is None:
             return values
-        rows = mapped(lambda own: self._cleared(own, values.size, index), values.rows)
-        return Stack(values.size, rows, values.loose, values.growing)
+        rows = mapped(lambda own: self._cleared(own, values.size, index), values.rows, True)
+        return values.having(rows)
 
     def _cleared(self, rows: Any, size: int, index: Value) -> Value:
         return self.put_row(rows, size, index, self._zero_row(rows))
@@ -397,8 +478,9 @@ class Lists:
         size = max(a.size, b.size)
         a, b = self.resized(a, size), self.resized(b, size)
         others = iter(leaves(b.rows))
-        rows = mapped(lambda own: self.add(own, next(others)), a.rows)
-        return Stack(size, rows, a.loose and b.loose)
+        rows = mapped(lambda own: self.add(own, next(others)), a.rows, True)
+        length = b.length if a.length is None else a.length
+        return Stack(size, rows, a.loose and b.loose, False, length)
 
     def _add_entries(self, values: Any, more: Sparse) -> Any:
         """A list with elements added to some of its own."""

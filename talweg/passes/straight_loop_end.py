@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dtypes import bool_, int32
+from talweg.core.dtypes import bool_, int32, int64
 from talweg.core.primitive import later
-from talweg.kernels.variants import History
-from talweg.passes.rows import is_endless, with_row
+from talweg.kernels.variants import History, List
+from talweg.passes.rows import ENDLESS, append, is_endless, with_row
 from talweg.passes.straight import NotStraightError, Value, constant
 from talweg.passes.straight_lists import (
     Lists,
+    Run,
+    Runs,
     Same,
     Sparse,
     Stack,
@@ -37,6 +39,8 @@ class Finish:
         self.carried: list[Carried] = []
         self.starts: list[Value] = []
         self.limits: dict[int, tuple] = {}  # of results that are integers
+        self.ends: dict[Value, tuple] = {}  # length of a stack -> where its rows go; see Runs
+        self.trips: Any = None  # how many there were
 
     def carry(self, before: Value, after: Value, start: Value | None) -> int:
         """One more carried value; its place among the results."""
@@ -68,6 +72,7 @@ class Finish:
             parent.outer.guards.append(self.outer_lists.apply(later("logical_not"), left))
         parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
         number: Any = trial.loop.trips if trips is None else found[trips]
+        self.trips = number
         if trips is not None:
             parent.outer.bounds[number] = (0, trial.loop.trips)
         made = [self._made(end, found, number) for end in ends]
@@ -158,7 +163,46 @@ class Finish:
         lists = self.trial.lists
         if type(tree) is Sparse:
             tree = lists.settled(tree)
-        return mapped(self._kept, _with_whole_rows(lists, tree))
+        return self._kept_tree(_with_whole_rows(lists, tree))
+
+    def _kept_tree(self, tree: Any) -> Any:
+        """Where all arrays of a tree are kept."""
+        if type(tree) is History:
+            trips = tree.trips if type(tree.trips) is int else self._kept(tree.trips)
+            return History(trips, {n: self._kept_tree(x) for n, x in tree.values.items()})
+        if type(tree) is List:
+            return List.of([self._kept_tree(x) for x in tree.values()])
+        if type(tree) is not Stack:
+            return mapped(self._kept, tree)
+        found = tree.having(
+            mapped(lambda rows: self._kept_rows(rows, tree.length), tree.rows, True)
+        )
+        found.length = None if tree.length is None else self._kept(tree.length)
+        return found
+
+    def _kept_rows(self, rows: Any, length: Any) -> Any:
+        """Where the rows of a stack are kept; of unknown length: one after the other's."""
+        inner = self.inner
+        if type(rows) is Runs:
+            own = self._kept_rows(rows.rows, length if rows.count is None else rows.count)
+            starts = None if rows.starts is None else self._kept_rows(rows.starts, length)
+            count = None if rows.count is None else self._kept(rows.count)
+            return rows.of(own, starts, count, rows.depth + 1)
+        if length is None or type(rows) is Run:
+            return mapped(self._kept, rows)
+        if type(rows) is Same:
+            return Runs(self._kept(rows), None, 0)
+        assert is_endless(rows)
+        if length not in self.ends:
+            start = Value((), int64)
+            count = inner.apply(later("cast"), [length], {"dtype": int64})
+            after = inner.apply(later("add"), [start, count], {})
+            end = self.carry(start, after, constant(np.int64(0)))
+            self.ends[length] = start, self._kept(start), _Place(end)
+        start, starts, count = self.ends[length]
+        before = Value(rows.dims, rows.dtype)
+        after = inner.apply(append, [before, start, rows, length], {})
+        return Runs(_Place(self.carry(before, after, None)), starts, 1, count)
 
     def _kept(self, leaf: Any) -> Any:
         inner, trips = self.inner, self.trial.loop.trips
@@ -184,14 +228,20 @@ class Finish:
         def end(leaf: Any) -> Any:
             return found[leaf.number] if type(leaf) is _Place else leaf
 
-        return Stack(self.trial.loop.trips, mapped(end, tree))
+        size = self.trial.loop.trips
+        return Stack(size, mapped(end, tree), length=self.trips if size == ENDLESS else None)
 
 
 def _with_whole_rows(t: Lists, tree: Any) -> Any:
     """A tree in which no row is given once for all."""
     if type(tree) is Stack and tree.rows is not None:
-        rows = mapped(lambda leaf: t.whole(leaf, tree.size), tree.rows)
-        return Stack(tree.size, rows, tree.loose, tree.growing)
+        if tree.length is not None:
+            return tree
+
+        def whole(rows: Any) -> Any:
+            return rows if type(rows) is Runs else t.whole(rows, tree.size)
+
+        return tree.having(mapped(whole, tree.rows, True))
     if type(tree) is History:
         return History(tree.trips, {n: _with_whole_rows(t, x) for n, x in tree.values.items()})
     return tree

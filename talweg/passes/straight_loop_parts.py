@@ -165,8 +165,8 @@ def coerced(t: Lists, tree: Any, wanted: Any) -> Any:
         if tree.rows is None:
             return mapped(t.zero_like, wanted)
         longer = t.resized(tree, wanted.size)
-        rows = mapped(lambda leaf: t.whole(leaf, wanted.size), longer.rows)
-        return Stack(wanted.size, rows, wanted.loose, wanted.growing)
+        rows = mapped(lambda leaf: t.whole(leaf, wanted.size), longer.rows, True)
+        return wanted.having(rows)
     if type(wanted) is History:
         parts = {n: coerced(t, tree.values.get(n), part) for n, part in wanted.values.items()}
         return History(wanted.trips, parts)

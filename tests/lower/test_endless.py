@@ -110,12 +110,75 @@ def reads_itself(y):
     return a + b
 
 
+def newton_for_each(y):
+    total = tf.zeros([], tf.float64)
+    for i in tf.range(4):
+        x, a = tf.constant(1.0, tf.float64), tf.abs(y[i, 0]) + 1.0 + tf.sin(total)
+        while tf.abs(x * x - a) > 1e-8:
+            x = x - (x * x - a) / (2 * x)
+        total += x * x * x
+    return total
+
+
+def newton_until(y):
+    total = tf.constant(2.0, tf.float64)
+    while total < 30.0:
+        x, a = tf.constant(1.0, tf.float64), total + tf.reduce_sum(y * y)
+        while tf.abs(x * x - a) > 1e-8:
+            x = x - (x * x - a) / (2 * x)
+        total = total + x
+    return total
+
+
+def sometimes_a_loop_inside(y, m):
+    z, n = y, tf.constant(0)
+    while tf.reduce_sum(z * z) > 1.0:
+        if n % 2 == 0:
+            u = z
+            while tf.reduce_sum(u * u) > 0.05:
+                u = tf.tanh(m @ u * 0.05) + 0.4 * u
+        else:
+            u = tf.sin(z) @ tf.ones([1, 1], tf.float64) * 0.1
+        z = (z * 0.5 + u * tf.cos(z)) * 0.8
+        n += 1
+    return z
+
+
+def three_loops(y):
+    z = y
+    while tf.reduce_sum(z * z) > 0.1:
+        u = z
+        while tf.reduce_sum(u * u) > 0.05:
+            v = u
+            while tf.reduce_sum(v * v) > 0.02:
+                v = tf.sin(v) * 0.7
+            u = 0.5 * u + v * tf.cos(u) * 0.1
+        z = (z * 0.5 + u * tf.cos(z)) * 0.8
+    return z
+
+
+def known_loop_between(y):
+    z = y
+    while tf.reduce_sum(z * z) > 0.1:
+        for i in tf.range(4):
+            u = z * (1.0 + tf.cast(i, tf.float64))
+            while tf.reduce_sum(u * u) > 0.05:
+                u = tf.sin(u) * 0.7
+            z = 0.7 * z + 0.1 * u * tf.cos(z)
+    return z
+
+
 FUNCTIONS = [
     (root, A), (power_iteration, S), (adaptive_steps, Y), (one_or_the_other, Y, M),
     (known_loop_inside, Y), (in_a_branch, Y, M), (no_trip_at_all, Y), (several_dtypes, Y),
     (complex_numbers, Y), (two_after_each_other, Y), (reads_itself, Y),
+    (newton_for_each, Y), (newton_until, Y), (sometimes_a_loop_inside, Y, M), (three_loops, Y),
+    (known_loop_between, Y),
 ]  # fmt: skip
-ONCE = (several_dtypes, complex_numbers)
+NESTED = (
+    newton_for_each, newton_until, sometimes_a_loop_inside, three_loops, known_loop_between,
+)  # fmt: skip
+ONCE = (several_dtypes, complex_numbers, *NESTED)
 NAMES = [function.__name__ for function, *_ in FUNCTIONS]
 
 
