@@ -19,8 +19,9 @@ from talweg.passes.functionalize import program_of
 from talweg.passes.inside import VIEWS, Inner, acts
 from talweg.passes.rows import Construct, by_element, with_row
 from talweg.passes.straight import Equation, Straight, Value, constant
-from talweg.passes.straight_lists import Lists, Same, Sparse, as_stack, leaves, mapped
+from talweg.passes.straight_lists import Lists, as_stack
 from talweg.passes.straight_loop_parts import body_values, coerced, join
+from talweg.passes.straight_trees import Same, Sparse, leaves, mapped
 
 SMALL = 24  # equations of a body that is run whether it is chosen or not
 LARGEST = 1 << 14  # elements that it may compute

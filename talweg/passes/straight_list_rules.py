@@ -11,7 +11,8 @@ from talweg.core.dtypes import int32, variant
 from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
 from talweg.passes.straight import NotStraightError, Value, constant
-from talweg.passes.straight_lists import Lists, Sparse, Stack, as_stack
+from talweg.passes.straight_lists import Lists, as_stack
+from talweg.passes.straight_trees import Sparse, Stack
 
 
 def _absent(t: Lists, inputs: list, like: int, params: dict) -> Any:

@@ -11,16 +11,7 @@ from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
 from talweg.passes.rows import ENDLESS, append, is_endless, with_row
 from talweg.passes.straight import NotStraightError, Value, constant
-from talweg.passes.straight_lists import (
-    Lists,
-    Run,
-    Runs,
-    Same,
-    Sparse,
-    Stack,
-    leaves,
-    mapped,
-)
+from talweg.passes.straight_lists import Lists
 from talweg.passes.straight_loop_parts import (
     Carried,
     Repeat,
@@ -28,6 +19,7 @@ from talweg.passes.straight_loop_parts import (
     body_values,
     coerced,
 )
+from talweg.passes.straight_trees import Run, Runs, Same, Sparse, Stack, leaves, mapped
 
 
 class Finish:

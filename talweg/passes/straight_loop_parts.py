@@ -10,15 +10,8 @@ from talweg.passes.functionalize import Program
 from talweg.passes.inside import Inner, acts
 from talweg.passes.rows import Construct, Loop
 from talweg.passes.straight import Equation, NotStraightError, Straight, Value
-from talweg.passes.straight_lists import (
-    Lists,
-    Sparse,
-    Stack,
-    as_stack,
-    form,
-    mapped,
-    template,
-)
+from talweg.passes.straight_lists import Lists, as_stack
+from talweg.passes.straight_trees import Sparse, Stack, form, mapped, template
 
 ROUNDS = 8  # in which what is known of the variables must settle
 WRITTEN_OUT = 2  # trips of a loop that is always written out

@@ -25,16 +25,7 @@ from talweg.passes.functionalize import program_of
 from talweg.passes.inside import Inner
 from talweg.passes.rows import ENDLESS, Loop
 from talweg.passes.straight import NotStraightError, Value, constant
-from talweg.passes.straight_lists import (
-    Lists,
-    Same,
-    Sparse,
-    as_stack,
-    form,
-    leaves,
-    mapped,
-    template,
-)
+from talweg.passes.straight_lists import Lists, as_stack
 from talweg.passes.straight_loop_end import Finish
 from talweg.passes.straight_loop_parts import (
     EQUATIONS,
@@ -45,6 +36,7 @@ from talweg.passes.straight_loop_parts import (
     body_values,
     join,
 )
+from talweg.passes.straight_trees import Same, Sparse, form, leaves, mapped, template
 
 
 def loop(maker: Any, step: Any, params: dict) -> tuple:

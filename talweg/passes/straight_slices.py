@@ -18,7 +18,8 @@ from talweg.core.dtypes import int64
 from talweg.core.primitive import later
 from talweg.passes.rows import Construct, is_one, is_zero
 from talweg.passes.straight import Expansion, NotStraightError, Value, constant
-from talweg.passes.straight_lists import Lists, Range
+from talweg.passes.straight_lists import Lists
+from talweg.passes.straight_trees import Range
 
 
 def _sliced_at(s: Any, index: tuple, x: Any, *starts: Any, axes: tuple, dims: tuple) -> Any:
