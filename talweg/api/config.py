@@ -242,7 +242,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     True
     >>> tf.config.run_functions_eagerly(False)
     """
-    function.options.run_eagerly = bool(run_eagerly)
+    function.options.change(run_eagerly=bool(run_eagerly))
 
 
 @export("config.functions_run_eagerly", "config.experimental_functions_run_eagerly")

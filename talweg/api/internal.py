@@ -17,6 +17,7 @@ from talweg.core.tracking import AutoTrackable, Trackable, no_automatic_dependen
 from talweg.core.value import IndexedSlices, Operators, Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
+from talweg.eager.replicated import Several
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
 from talweg.graph.contents import elements
@@ -30,7 +31,7 @@ class CompositeTensor(abc.ABC):  # noqa: B024 -- known by registration
     """What is made of several tensors: sparse, ragged, slices; and variables."""
 
 
-for _kind in (SparseTensor, RaggedTensor, IndexedSlices, Variable):
+for _kind in (SparseTensor, RaggedTensor, IndexedSlices, Variable, Several):
     CompositeTensor.register(_kind)
 
 export_value(EagerTensor, "__internal__.EagerTensor")

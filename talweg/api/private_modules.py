@@ -34,6 +34,11 @@ class Context:
 CONTEXT = Context()
 
 
+def reset_context() -> None:
+    """Begin anew with devices as they were when the program started."""
+    importlib.import_module("talweg.api.config").settings.logical = None
+
+
 def context() -> Context:
     """The context of this process."""
     return CONTEXT
@@ -58,7 +63,11 @@ DictWrapper.__name__ = DictWrapper.__qualname__ = "_DictWrapper"  # messages sho
 
 # Module -> its names.  A text is the public name of the object, or where it is: "module:name".
 CONTENTS: dict[str, dict[str, Any]] = {
-    "python.eager.context": {"async_wait": async_wait, "context": context},
+    "python.eager.context": {
+        "async_wait": async_wait,
+        "context": context,
+        "_reset_context": reset_context,
+    },
     "python.util.deprecation": {"silence": silence},  # TensorBoard, where it reads files
     "python.ops.math_ops": {"is_nan": "math.is_nan"},
     "python.ops.linalg.sparse.sparse_csr_matrix_ops": {
@@ -103,6 +112,7 @@ CLASSES = {
     "python.framework.sparse_tensor": "talweg.eager.composite:SparseTensor",
     "python.ops.ragged.ragged_tensor": "talweg.eager.ragged:RaggedTensor",
     "python.data.ops.dataset_ops": "talweg.pipeline.dataset:DatasetV2",
+    "python.distribute.input_lib": "talweg.api.distribute.datasets:DistributedDataset",
 }
 for _module, _place in CLASSES.items():
     CONTENTS[_module] = {_place.rpartition(":")[2]: _place}

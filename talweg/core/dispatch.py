@@ -23,12 +23,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from talweg.core.carried import carried
+
 
 class State:
     """What is shared by all threads; filled in by `eager/evaluate.py`."""
 
     __slots__ = ("busy", "evaluate", "in_graph", "lock", "observer", "plain", "structured",
-                 "variable")  # fmt: skip
+                 "variable", "variable_maker")  # fmt: skip
 
     def __init__(self) -> None:
         self.busy = 0
@@ -36,6 +38,7 @@ class State:
         self.evaluate: Any = None
         self.plain: Any = None
         self.variable: Any = None
+        self.variable_maker: Any = None  # makes variables of several replicas, if there are any
         self.structured: Any = None  # evaluates primitives that exist only in graphs
         self.in_graph: Any = None  # how API functions are called once graphs are in use
         self.observer: Any = None  # what watches the program (`core/observer.py`); busy counts it
@@ -70,6 +73,8 @@ class Context(threading.local):
     running: Any = None  # what the session that runs in this thread keeps between runs
     mapped: tuple = ()  # interpreters of the `vectorized_map`s we are inside, inner after outer
     deriving: Any = None  # the record whose derivative rule is being applied, in a reverse sweep
+    device: str | None = None  # where what is computed lies (`tf.device`); None: the first device
+    replica: Any = None  # which of several replicas this is; part of what functions are traced for
 
     def __init__(self) -> None:
         make = Context.first_base
@@ -78,7 +83,7 @@ class Context(threading.local):
 
 
 state = State()
-context = Context()
+context = carried(Context())
 
 
 def bind(prim: Any, operands: tuple, params: dict) -> Any:
@@ -92,6 +97,8 @@ def bind(prim: Any, operands: tuple, params: dict) -> Any:
                 interpreter, level = operand.interpreter, own
     if interpreter is None:
         results = state.evaluate(prim, operands, params)
+        if context.device is not None:
+            put_on_device(results)
         if state.observer is not None:
             state.observer.applied(prim, operands, results, params)
     else:
@@ -99,6 +106,13 @@ def bind(prim: Any, operands: tuple, params: dict) -> Any:
     for recorder in context.recorders:
         recorder.record(prim, operands, results, params)
     return results
+
+
+def put_on_device(results: Any) -> None:
+    """Note where new tensors lie: on the device in force."""
+    for tensor in results if type(results) is tuple else (results,):
+        if type(tensor) is state.plain:
+            tensor._device = context.device
 
 
 def enter(count: int = 1) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from talweg.core.carried import carried
+
 
 class _Scope(threading.local):
     """`prefix`: the scopes entered, each with a slash behind it."""
@@ -11,4 +13,4 @@ class _Scope(threading.local):
     prefix = ""
 
 
-current = _Scope()
+current = carried(_Scope())

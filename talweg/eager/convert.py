@@ -61,7 +61,10 @@ def convert_to_tensor(
             return _convert(value, as_dtype(dtype_hint))
         except (TypeError, ValueError):
             pass
-    return _convert(value, dtype)
+    found = _convert(value, dtype)
+    if dispatch.context.device is not None and not isinstance(value, dispatch.state.variable):
+        dispatch.put_on_device(found)
+    return found
 
 
 def _convert(value: Any, dtype: DType | None) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,14 +26,16 @@ from talweg.prims import arithmetic, contract  # noqa: F401 -- declare what the 
 
 state = dispatch.state
 context = dispatch.context
+DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"  # of what was put nowhere else
 
 
 class EagerTensor(Tensor):
     """A tensor with a value."""
 
-    __slots__ = ("_array",)
+    __slots__ = ("_array", "_device")
     __module__ = "talweg"
     _array: Any
+    _device: str  # where `tf.device` put it; not set elsewhere
 
     def __init__(self, array: Any):
         self._array = array
@@ -55,7 +57,10 @@ class EagerTensor(Tensor):
     @property
     def device(self) -> str:
         """Where the value is, as TensorFlow spells it."""
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
+        try:
+            return self._device
+        except AttributeError:
+            return DEVICE
 
     backing_device = device
     is_tensor_like = True
@@ -89,8 +94,9 @@ class EagerTensor(Tensor):
     def __format__(self, spec: str) -> str:
         return format(self._leave(), spec)
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if TYPE_CHECKING:  # not at run time: NumPy and `hasattr` ask for much that is not there
+
+        def __getattr__(self, name: str) -> Any: ...
 
     # -- out to Python and NumPy
 

@@ -24,7 +24,7 @@ from talweg.core.value import OPERATIONS, Reference, Tensor, add_operators
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.format import represent_variable
 from talweg.eager.scatter import ScatterUpdates
-from talweg.eager.tensor import EagerTensor, wrap
+from talweg.eager.tensor import DEVICE, EagerTensor, wrap
 from talweg.graph.handle import Handle
 from talweg.prims.state import update_variable
 
@@ -65,8 +65,15 @@ class Variable(ScatterUpdates, Trackable):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         base = dispatch.context.base
-        if cls is Variable and base is not None:
-            cls = OPERATIONS["variable_class"](base)
+        if cls is Variable:
+            if dispatch.state.variable_maker is not None:
+                found = dispatch.state.variable_maker(args, kwargs)
+                if found is not None:
+                    return found
+            if base is not None:
+                cls = OPERATIONS["variable_class"](base)
+            if dispatch.context.device is not None and cls is Variable:
+                cls = PlacedVariable
         return object.__new__(cls)
 
     def __init__(
@@ -175,7 +182,7 @@ class Variable(ScatterUpdates, Trackable):
     @property
     def device(self) -> str:
         """Where the value is."""
-        return self._tensor.device
+        return DEVICE
 
     @property
     def handle(self) -> Handle:
@@ -434,6 +441,26 @@ class Variable(ScatterUpdates, Trackable):
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         return _read(self, None if dtype is None else as_dtype(dtype))
+
+
+class PlacedVariable(Variable):
+    """A variable made inside of `tf.device`: what is read from it lies on that device."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        self._place = dispatch.context.device
+        super().__init__(*args, **kwargs)
+
+    @property
+    def device(self) -> str:
+        return DEVICE if self._place is None else self._place
+
+    def value(self) -> Any:
+        tensor = super().value()
+        if self._place is not None and type(tensor) is EagerTensor:
+            tensor._device = self._place
+        return tensor
+
+    read_value = value
 
 
 def _read(variable: Variable, dtype: DType | None) -> EagerTensor:

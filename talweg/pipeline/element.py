@@ -20,6 +20,7 @@ from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.composite import SparseTensor, SparseTensorSpec
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
+from talweg.eager.replicated import PerReplica, PerReplicaSpec, Several
 from talweg.eager.structured import Variant
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph import structure
@@ -135,6 +136,8 @@ def content_of(leaf: Any) -> Any:
         return array.value if type(array) is Variant else array
     if isinstance(leaf, (RaggedTensor, SparseTensor)):
         return leaf
+    if isinstance(leaf, Several):
+        return tuple([content_of(value) for value in leaf.values])
     if hasattr(leaf, "bound"):
         return leaf.bound()
     return leaf
@@ -206,6 +209,8 @@ class Layout:
                 arrays.append(item)  # a row of a ragged tensor
             elif isinstance(item, (SparseTensor, RaggedTensor)):
                 arrays += [part._array for part in item._flat_components()]
+            elif isinstance(spec, PerReplicaSpec):
+                arrays += Layout(spec.specs).parts(item)
             elif item is not None:
                 arrays.append(Variant(item))
         return arrays
@@ -220,7 +225,7 @@ class Layout:
                 items.append(next(remaining))
             elif isinstance(spec, NoneTensorSpec):
                 items.append(None)
-            elif isinstance(spec, (SparseTensorSpec, RaggedTensorSpec)):
+            elif hasattr(spec, "part_specs"):
                 count = len(part_specs(spec))
                 found = composite(spec, [wrap(next(remaining)) for _ in range(count)])
                 items.append(content_of(found))
@@ -247,6 +252,8 @@ def leaf_maker(spec: TypeSpec) -> Callable[[Any], Any]:
     """What makes of the content of a leaf what users get."""
     if isinstance(spec, RaggedTensorSpec) and not spec.ragged_rank:
         return wrap
+    if isinstance(spec, PerReplicaSpec):
+        return lambda item: PerReplica(Layout(spec.specs).value(item))
     make = getattr(spec, "from_content", None)
     return (lambda item: item) if make is None else make
 
@@ -257,7 +264,7 @@ def part_specs(spec: TypeSpec) -> list[TensorSpec]:
         return [spec]
     if isinstance(spec, NoneTensorSpec):
         return []
-    if isinstance(spec, (SparseTensorSpec, RaggedTensorSpec)):
+    if hasattr(spec, "part_specs"):
         return spec.part_specs()
     if hasattr(spec, "variant_spec"):
         return [spec.variant_spec]
@@ -278,4 +285,6 @@ def composite(spec: TypeSpec, parts: list) -> Any:
         if len(parts) == 1:
             return parts[0]
         return RaggedTensor._with_components(cast(Any, None), parts)
+    if hasattr(spec, "with_parts"):
+        return spec.with_parts(parts)
     return spec.from_variant(parts[0])  # type: ignore[attr-defined]

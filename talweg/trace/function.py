@@ -44,6 +44,16 @@ class Options:
     """What holds for all functions."""
 
     run_eagerly = False
+    replicated = 0  # how many blocks are entered that belong to one of several replicas
+    detours = False  # whether one of these holds
+
+    def change(self, run_eagerly: bool | None = None, replicated: int = 0) -> None:
+        """Set `run_eagerly`; enter or leave blocks of replicas."""
+        if run_eagerly is not None:
+            self.run_eagerly = run_eagerly
+        with dispatch.state.lock:
+            self.replicated += replicated
+        self.detours = self.run_eagerly or self.replicated > 0
 
 
 options = Options()
@@ -70,6 +80,7 @@ class Function:
         self._jit_compile = jit_compile
         self._autograph_options = autograph_options
         self._bound: Any = weakref.WeakKeyDictionary()
+        self._replicas: dict[Any, Function] | None = {}  # None: it is one of a replica itself
         self._signature = _signature_of(python_function)
         self.input_signature = checked_signature(input_signature, self)
         self._fast: dict[tuple, ConcreteFunction] = {}
@@ -123,17 +134,6 @@ class Function:
         """
         return list(self.reasons)
 
-    def report(self) -> Any:
-        """What the doctor finds in its traces: a `talweg.doctor.Report`, which prints itself.
-
-        >>> import talweg as tf
-        >>> double = tf.function(lambda x: 2 * x)
-        >>> _ = double(tf.ones([3]))
-        >>> double.report().facts["trace 1"]
-        '(float32[3]): 1 operations'
-        """
-        return OPERATIONS["function_report"](self)
-
     def all_traces(self) -> list[ConcreteFunction]:
         """The traces there are; a function with an input signature has one by now."""
         if self.input_signature is not None and not self._traces:
@@ -149,6 +149,17 @@ class Function:
         if save_type == "checkpoint":
             return {}
         return {f"trace_{place}": trace for place, trace in enumerate(self.all_traces())}
+
+    def report(self) -> Any:
+        """What the doctor finds in its traces: a `talweg.doctor.Report`, which prints itself.
+
+        >>> import talweg as tf
+        >>> double = tf.function(lambda x: 2 * x)
+        >>> _ = double(tf.ones([3]))
+        >>> double.report().facts["trace 1"]
+        '(float32[3]): 1 operations'
+        """
+        return OPERATIONS["function_report"](self)
 
     def __repr__(self) -> str:
         return f"<talweg function {self._name}, traced {self._count} times>"
@@ -178,20 +189,35 @@ class Function:
 
     # -- calling
 
+    def of_replica(self) -> Function:
+        """This function as the present replica calls it: its traces use that one's variables."""
+        place = dispatch.context.replica
+        if place is None or self._replicas is None:
+            return self
+        found = self._replicas.get(place)
+        if found is None:
+            found = Function(self._python_function, **self._options())
+            found._replicas, found._settled = None, self._settled
+            self._replicas[place] = found
+        return found
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and self.input_signature is None:
             try:
                 found = self._fast.get(tuple([(x._array.dtype, x._array.shape) for x in args]))
             except (AttributeError, NeedsStaticError):  # not all of them eager tensors
                 found = None
-            if found is not None and not options.run_eagerly:
+            if found is not None and not options.detours:
                 return found.call_flat(list(args))
             if found is None and len(args) == 1 and hasattr(type(args[0]), "trace_key"):
                 found = self._fast.get((type(args[0]), args[0].trace_key))
-                if found is not None and not options.run_eagerly and dispatch.context.base is None:
+                if found is not None and not options.detours and dispatch.context.base is None:
                     return found.call_flat(args[0]._flat_components())
-        if options.run_eagerly:
-            return self._python_function(*args, **kwargs)
+        if options.detours:
+            if options.run_eagerly:
+                return self._python_function(*args, **kwargs)
+            if dispatch.context.replica is not None and self._replicas is not None:
+                return self.of_replica()(*args, **kwargs)
         concrete, tensors = self._find(args, kwargs)
         if args and not kwargs:
             if all([type(x) is EagerTensor for x in args]):
@@ -211,7 +237,7 @@ class Function:
         """The trace for arguments, which may be specs (`tf.TensorSpec`) in place of tensors."""
         if self.input_signature is not None and not args and not kwargs:
             args = tuple(self.input_signature)
-        concrete, _ = self._find(args, kwargs)
+        concrete, _ = self.of_replica()._find(args, kwargs)
         return concrete
 
     def _find(self, args: tuple, kwargs: dict) -> tuple[ConcreteFunction, list]:
@@ -365,6 +391,8 @@ class Function:
 
     def _trace(self, tree: Any, specs: list, names: list[str]) -> ConcreteFunction:
         function = self._python_function
+        if isinstance(function, _Method):
+            function = function.bound  # so that AutoGraph sees a method
         convert = "autograph_converted" if self._autograph else "autograph_unconverted"
         function = OPERATIONS[convert](function)
         concrete, made = self._trace_once(function, tree, specs, names, not self._settled)
@@ -391,13 +419,15 @@ class Function:
 
 class BoundFunction:
     """A traced method of an object, which it keeps alive; the traces are kept with the object."""
-        if isinstance(function, _Method):
-            function = function.bound  # so that AutoGraph sees a method
 
     __slots__ = ("__self__", "__wrapped__")
 
     def __init__(self, function: Function, instance: Any):
         self.__wrapped__, self.__self__ = function, instance
+
+    @property
+    def __signature__(self) -> inspect.Signature | None:
+        return self.__wrapped__._signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*args, **kwargs)
@@ -425,10 +455,6 @@ class _Method:
         if instance is None:
             raise ReferenceError(f"the object of the method {self.__name__!r} is gone")
         return self.__wrapped__.__get__(instance)
-    @property
-    def __signature__(self) -> inspect.Signature | None:
-        return self.__wrapped__._signature
-
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.bound(*args, **kwargs)

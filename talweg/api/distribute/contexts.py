@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from talweg.api.export import export
-from talweg.core.errors import value_error
+from talweg.core.errors import compose, value_error
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.variable import VariableAggregation
 from talweg.graph import structure
@@ -66,6 +66,19 @@ def entered(strategy: Any, replica: Any) -> Iterator[Any]:
         contexts.stack.pop()
 
 
+def check_alone(strategy: Any) -> None:
+    """RuntimeError where another strategy is in force."""
+    present = contexts.stack[-1][0] if contexts.stack else contexts.default
+    if present is not None and present is not strategy:
+        raise RuntimeError(
+            compose(
+                "TW510",
+                f"Mixing different tf.distribute.Strategy objects: {present} is not {strategy}",
+                "one strategy at a time",
+            )
+        )
+
+
 @export("distribute.ReplicaContext")
 class ReplicaContext:
     """What the one replica knows (`tf.distribute.ReplicaContext`).
@@ -92,11 +105,11 @@ class ReplicaContext:
 
     def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
         """The sum or mean of `value` over the replicas: `value`; a nest is one, too."""
-        return _tensors(value)
+        return tensors_of(value)
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
         """The replicas' values joined along `axis`: `value`."""
-        return _tensors(value)
+        return tensors_of(value)
 
     def merge_call(self, merge_fn: Callable, args: tuple = (), kwargs: dict | None = None) -> Any:
         """Call ``merge_fn(strategy, *args)`` once for all replicas."""
@@ -111,7 +124,9 @@ class ReplicaContext:
         contexts.stack.pop()
 
 
-def _tensors(value: Any) -> Any:
+def tensors_of(value: Any) -> Any:
+    """A nest with tensors, slices and composites as they are, everything else made tensors."""
+
     def tensor(leaf: Any) -> Any:
         return leaf if is_tensor_like(leaf) else convert_to_tensor(leaf)
 

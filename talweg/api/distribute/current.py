@@ -74,6 +74,9 @@ def experimental_set_strategy(strategy: Any) -> None:
 
 def maybe_merge_call(fn: Callable, strategy: Any, *args: Any, **kwargs: Any) -> Any:
     """Call ``fn(strategy, *args)`` once for all replicas."""
+    replica = get_replica_context()
+    if replica is not None and replica.num_replicas_in_sync > 1:
+        return replica.merge_call(fn, args, kwargs)
     with entered(strategy, None):
         return fn(strategy, *args, **kwargs)
 

@@ -8,7 +8,7 @@ there is one.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from talweg.api.distribute.contexts import (
@@ -17,10 +17,12 @@ from talweg.api.distribute.contexts import (
     entered,
     reduce_op,
 )
+from talweg.api.distribute.datasets import check_options, from_function, shared
 from talweg.api.distribute.extended import StrategyExtended
 from talweg.api.distribute.values import InputContext, ValueContext
 from talweg.api.export import export, look_up
 from talweg.core.errors import NotFoundError, UnimplementedError, compose
+from talweg.eager.replicated import Several
 from talweg.graph import structure
 
 
@@ -117,8 +119,25 @@ def _one_device(devices: Any, kind: str) -> str:
     return named[0]
 
 
+class OneReplica(Strategy):
+    """A strategy of the user's own with one replica."""
+
+    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
+        """The dataset, as one that belongs to a strategy."""
+        check_options(options)
+        return shared(dataset, 1)
+
+    def distribute_datasets_from_function(self, dataset_fn: Callable, options: Any = None) -> Any:
+        """The dataset that ``dataset_fn(input_context)`` makes for the one replica."""
+        return from_function(dataset_fn, InputContext())
+
+    def experimental_local_results(self, value: Any) -> tuple:
+        """The values of the replicas: a tuple of one."""
+        return value.values if isinstance(value, Several) else (value,)
+
+
 @export("distribute.OneDeviceStrategy")
-class OneDeviceStrategy(Strategy):
+class OneDeviceStrategy(OneReplica):
     """All on one device (`tf.distribute.OneDeviceStrategy`).
 
     >>> import talweg as tf
@@ -130,23 +149,8 @@ class OneDeviceStrategy(Strategy):
         super().__init__(StrategyExtended(self, _one_device(device, type(self).__name__)))
 
 
-@export("distribute.MirroredStrategy")
-class MirroredStrategy(Strategy):
-    """A replica on each device of this machine (`tf.distribute.MirroredStrategy`): on the one.
-
-    UnimplementedError if several devices are named.
-
-    >>> import talweg as tf
-    >>> tf.distribute.MirroredStrategy().extended.worker_devices
-    ('/device:CPU:0',)
-    """
-
-    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None):
-        super().__init__(StrategyExtended(self, _one_device(devices, type(self).__name__)))
-
-
 @export("distribute.MultiWorkerMirroredStrategy")
-class MultiWorkerMirroredStrategy(MirroredStrategy):
+class MultiWorkerMirroredStrategy(OneReplica):
     """A replica on each device of each machine: here, on the one device of this machine.
 
     >>> import talweg as tf
@@ -159,7 +163,7 @@ class MultiWorkerMirroredStrategy(MirroredStrategy):
 
 
 @export("distribute.experimental.CentralStorageStrategy")
-class CentralStorageStrategy(Strategy):
+class CentralStorageStrategy(OneReplica):
     """Variables on the CPU, a replica on each GPU: here, one replica on the CPU.
 
     >>> import talweg as tf

@@ -8,36 +8,11 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.core.errors import value_error
+from talweg.eager.replicated import DistributedValues, Mirrored, PerReplica
 
-
-@export("distribute.DistributedValues")
-class DistributedValues:
-    """A value for each replica.  With one replica values are just themselves, none is one of these.
-
-    >>> import talweg as tf
-    >>> isinstance(tf.constant(1), tf.distribute.DistributedValues)
-    False
-    """
-
-
-@export("distribute.DistributedDataset")
-class DistributedDataset:
-    """A dataset shared out among replicas.  With one replica it is a `tf.data.Dataset`.
-
-    >>> import talweg as tf
-    >>> isinstance([], tf.distribute.DistributedDataset)
-    False
-    """
-
-
-@export("distribute.DistributedIterator")
-class DistributedIterator:
-    """An iterator of a distributed dataset.  With one replica it is a dataset's own iterator.
-
-    >>> import talweg as tf
-    >>> isinstance([], tf.distribute.DistributedIterator)
-    False
-    """
+export("distribute.DistributedValues")(DistributedValues)
+export("types.experimental.distributed.PerReplica")(PerReplica)
+export("types.experimental.distributed.Mirrored")(Mirrored)
 
 
 @export("distribute.InputReplicationMode")
@@ -71,6 +46,11 @@ class InputContext:
         self.num_input_pipelines = num_input_pipelines
         self.input_pipeline_id = input_pipeline_id
         self.num_replicas_in_sync = num_replicas_in_sync
+
+    def __str__(self) -> str:
+        total = self.num_input_pipelines
+        own = self.input_pipeline_id
+        return f"tf.distribute.InputContext(input pipeline id {own}, total: {total})"
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
         """The size of a replica's batch; ValueError unless it divides the global one."""

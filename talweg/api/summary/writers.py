@@ -19,6 +19,7 @@ from talweg.api.export import export
 from talweg.api.summary.events import EventFile, messages
 from talweg.api.v1.whole_calls import as_it_is
 from talweg.core import dispatch
+from talweg.core.carried import carried
 from talweg.core.errors import NotFoundError, compose, type_error, value_error
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims.host import act
@@ -34,7 +35,7 @@ class _State(threading.local):
     condition: Any = None
 
 
-state = _State()
+state = carried(_State())
 
 
 def session_graph() -> Any:

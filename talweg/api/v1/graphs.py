@@ -11,6 +11,7 @@ from talweg.api import scopes
 from talweg.api.device import device as eager_device
 from talweg.api.export import export, operation
 from talweg.core import dispatch
+from talweg.core.carried import carried
 from talweg.core.errors import compose, type_error, value_error
 from talweg.eager import graph_operators, graph_variable, operators
 from talweg.graph.collections import GLOBAL_VARIABLES
@@ -39,7 +40,7 @@ class _Bottom(threading.local):
     graph: Any = None
 
 
-_bottom = _Bottom()
+_bottom = carried(_Bottom())
 
 
 @operation("default_graph")

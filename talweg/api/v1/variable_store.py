@@ -17,6 +17,7 @@ from typing import Any
 from talweg.api.export import export, export_value
 from talweg.api.v1 import initializers
 from talweg.core import dispatch
+from talweg.core.carried import carried
 from talweg.core.dtypes import as_dtype, float32, string
 from talweg.core.errors import value_error
 from talweg.core.provenance import describe
@@ -216,7 +217,7 @@ class _OutsideGraphs(threading.local):
     store: Any = None
 
 
-_outside = _OutsideGraphs()
+_outside = carried(_OutsideGraphs())
 
 
 def store() -> Store:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from talweg.core import dispatch
+from talweg.core.carried import carried
 from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
 from talweg.eager.convert import convert_to_tensor
@@ -158,7 +159,7 @@ class Facts(threading.local):
     known: tuple = ()
 
 
-facts = Facts()
+facts = carried(Facts())
 
 
 @contextmanager

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from talweg.core.carried import carried
+
 LOGGER = logging.getLogger("talweg")
 
 
@@ -20,7 +22,7 @@ class Status(threading.local):
     converting: bool | None = None
 
 
-status = Status()
+status = carried(Status())
 
 
 @contextmanager

@@ -1,0 +1,147 @@
+"""Stages that make elements for several replicas: shared out, or one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.spec import NoneTensorSpec, TensorSpec, TypeSpec
+from talweg.eager.replicated import PerReplicaSpec
+from talweg.pipeline import element
+from talweg.pipeline.element import Layout
+from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.slices import batch_spec, row_of, row_spec, stacked
+from talweg.pipeline.stage import Stage
+
+
+class Shared(Stage):
+    """Batches, each divided among `count` replicas: as even as can be, the first ones first."""
+
+    name = "_RebatchDataset"
+
+    def __init__(self, source: Stage, count: int):
+        specs = [_shared_spec(leaf, count) for leaf in source.layout.flat]
+        super().__init__(_layout(source.layout, specs, count), source)
+        self.count = count
+
+    def size(self, run: Run) -> int:
+        """The number of batches."""
+        return self.inputs[0].size(run)
+
+    def start(self, run: Run) -> Next:
+        """Divide each batch."""
+        source, count = self.inputs[0].start(run), self.count
+        specs = self.inputs[0].layout.flat
+
+        def step() -> tuple:
+            flat = source()
+            return tuple([_divided(item, spec, count) for item, spec in zip(flat, specs)])
+
+        return step
+
+
+class Consecutive(Stage):
+    """Elements, `count` at a time, one for each replica; at the end, batches may be empty."""
+
+    name = "_MultiDeviceIteratorDataset"
+
+    def __init__(self, source: Stage, count: int):
+        super().__init__(_layout(source.layout, source.layout.flat, count), source)
+        self.count = count
+        shapes = [getattr(leaf, "shape", None) for leaf in source.layout.flat]
+        self.may_be_empty = bool(shapes) and all(
+            [shape is not None and shape.rank and shape.as_list()[0] is None for shape in shapes]
+        )
+
+    def size(self, run: Run) -> int:
+        """The number of elements for all replicas."""
+        size = self.inputs[0].size(run)
+        if size < 0:
+            return size
+        return -(-size // self.count) if self.may_be_empty else size // self.count
+
+    def start(self, run: Run) -> Next:
+        """Take an element for each replica."""
+        source, count = self.inputs[0].start(run), self.count
+        specs = self.inputs[0].layout.flat
+        ended = False
+
+        def step() -> tuple:
+            nonlocal ended
+            found: list = []
+            try:
+                while not ended and len(found) < count:
+                    found.append(source())
+            except End:
+                ended = True
+            if not found or (len(found) < count and not self.may_be_empty):
+                raise End
+            while len(found) < count:
+                empty = [_part(item, spec, 0, 0) for item, spec in zip(found[0], specs)]
+                found.append(tuple(empty))
+            return tuple(zip(*found))
+
+        return step
+
+
+def _layout(layout: Layout, specs: list, count: int) -> Layout:
+    return Layout(element.pack(layout.spec, [PerReplicaSpec(*[spec] * count) for spec in specs]))
+
+
+def _shared_spec(spec: TypeSpec, count: int) -> TypeSpec:
+    """The spec of a replica's part; ValueError for what has no batches."""
+    if isinstance(spec, NoneTensorSpec):
+        return spec
+    shape = getattr(spec, "shape", TensorShape(None))
+    if shape.rank == 0:
+        raise value_error(
+            "TW203",
+            "the elements of the dataset are scalars, which cannot be shared out among replicas",
+            "batches",
+            "dataset.batch(global_batch_size)",
+        )
+    size = None if shape.rank is None else shape.as_list()[0]
+    own = size // count if size is not None and not size % count else None
+    return spec if shape.rank is None else batch_spec(row_spec(spec), own)
+
+
+def _divided(item: Any, spec: TypeSpec, count: int) -> tuple:
+    """The parts of a batch: as many rows each as the largest part needs, until none are left."""
+    if item is None:
+        return (None,) * count
+    rows = _rows(item)
+    each = -(-rows // count)
+    limits = [min(rows, each * number) for number in range(count + 1)]
+    return tuple([_part(item, spec, *pair) for pair in zip(limits, limits[1:])])
+
+
+def _rows(item: Any) -> int:
+    if isinstance(item, np.ndarray):
+        return len(item)
+    if hasattr(item, "nrows"):
+        return int(item.nrows())
+    return int(item.dense_shape[0])
+
+
+def _part(item: Any, spec: TypeSpec, start: int, stop: int) -> Any:
+    """Rows of a batch."""
+    if item is None or type(spec) is TensorSpec:
+        return item if item is None else item[start:stop]
+    take: Callable[[int], Any] = row_of(item)
+    if stop > start:
+        return stacked([take(place) for place in range(start, stop)], row_spec(spec), 0)
+    return _empty(item)
+
+
+def _empty(item: Any) -> Any:
+    """No rows of a sparse or ragged tensor."""
+    if hasattr(item, "nrows"):
+        return item[:0]
+    parts = [part._array for part in item._flat_components()]
+    shape = np.concatenate([[0], parts[2][1:]]).astype(np.int64)
+    empty = [parts[0][:0], parts[1][:0], shape]
+    return item._with_components([element.wrap(part) for part in empty])
