@@ -92,7 +92,10 @@ def of_blocks(blocks: Iterable, around: frozenset[Axis] = frozenset()) -> Cost:
 
 
 def cost(kernel: Kernel, around: frozenset[Axis] = frozenset()) -> Cost:
-    """The cost of a kernel, for one value of the axes of repeats around it."""
+    """The cost of a kernel, for one value of the axes of repeats around it.
+
+    A part of a kernel may be given as one: the tiles around that it reads cost nothing.
+    """
     counter = _Counter(around)
     counter.body(kernel.body, 1)
     return Cost(counter.flops, sum(counter.read.values()), sum(counter.written.values()))
@@ -170,7 +173,7 @@ class _Counter:
             for index in expr.indices():
                 times = max(times, self._index_cost(index))
             if expr.op == "read":
-                times = max(times, min(most, self.runs[expr.data[0]]))
+                times = max(times, min(most, self.runs.get(expr.data[0], 1)))
             elif expr.op == "load":
                 self._load(*expr.data)
             if expr.op not in _FREE:

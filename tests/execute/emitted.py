@@ -26,6 +26,7 @@ PAGE = mmap.PAGESIZE
 _LIBC = ctypes.CDLL(None)
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 _BARRIER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_NEXT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 _HOST = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64)
 _FAILED = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
@@ -67,8 +68,11 @@ class Machine:
         self.hosts: list[Any] = []
         self.barrier: threading.Barrier | None = None
         self.failed = False
+        self.taken: dict[int, int] = {}  # pieces of loops since the last barrier
+        self.lock = threading.Lock()
         callbacks = {
             "talweg_barrier": _BARRIER(self._wait),
+            "talweg_next": _NEXT(self._next),
             "talweg_host": _HOST(self._host),
             "talweg_failed": _FAILED(lambda pool: self.failed),
         }
@@ -83,6 +87,12 @@ class Machine:
     def _wait(self, pool: Any, thread: int, threads: int) -> None:
         assert self.barrier is not None
         self.barrier.wait(20)
+
+    def _next(self, pool: Any, loop: int) -> int:
+        with self.lock:
+            number = self.taken.get(loop, 0)
+            self.taken[loop] = number + 1
+            return number
 
     def _host(self, pool: Any, number: int) -> int:
         try:
@@ -110,7 +120,8 @@ class Machine:
         pointers = (ctypes.c_void_p * max(1, len(places)))(*[p.ctypes.data for p in places])
         self.places = dict(zip(self.program.buffers, places))
         self.failed = False
-        self.barrier = threading.Barrier(threads)
+        self.taken.clear()
+        self.barrier = threading.Barrier(threads, self.taken.clear)
         others = [
             threading.Thread(target=self.function, args=(pointers, number, threads, None))
             for number in range(1, threads)

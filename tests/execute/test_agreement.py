@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from talweg.execute.llvm import emit_kernel
 from talweg.execute.llvm.executable import Executable
 from talweg.execute.loops_numpy import run
 from talweg.lower import memory
@@ -65,6 +66,21 @@ def test_kinds_of_kernels(kind, vector_bytes):
         wanted = run(case.program, case.arrays)
         for threads in (1, 3):
             case.agree(machine.run(case.arrays, threads), wanted)
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_loops_in_pieces(kind, monkeypatch):
+    """Whoever is free does the next one, here of every loop that is shared."""
+    monkeypatch.setattr(emit_kernel, "PIECE_WORK", 1)
+    monkeypatch.setattr(emit_kernel, "FEWEST_PIECES", 1)
+    for seed in range(3):
+        case = random_case(seed, (kind,), control=(), most=2)
+        machine = Machine(case.program, 32, {"talweg_gemm_float32": gemm})
+        wanted = run(case.program, case.arrays)
+        for threads in (1, 3):
+            case.agree(machine.run(case.arrays, threads), wanted)
+        for _ in range(3):
+            case.agree(executed(case, threads=3), wanted)
 
 
 @QUIET

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 
 import numpy as np
 import pytest
 
 from talweg.core.dtypes import BY_NAME
+from talweg.execute.llvm import emit_kernel
 from talweg.execute.llvm.emit import emit
 from talweg.execute.llvm.vector_math import Library
 from talweg.lower.index import Axis, Index
@@ -48,6 +50,53 @@ kernel k:
 """,
         threads=(1, 3, 8),
     )
+
+
+def heavy(loops: int) -> str:
+    """A kernel of so many loops, the iterations of which are worth to be shared one by one."""
+    states = "".join([f"  x{number}: state float32[37]\n" for number in range(loops)])
+    bodies = "".join([_HEAVY.format(number) for number in range(loops)])
+    return f"program p\n{states}kernel k:\n{bodies}"
+
+
+_HEAVY = """  for a{0} in 37 parallel:
+    for i{0} in 3000 serial:
+      for j{0} in 100 serial:
+        x{0}[a{0}] add= 1.0:float32
+"""
+
+
+def test_iterations_that_take_long_go_to_whoever_is_free(monkeypatch):
+    """The second thread comes when the first one has done all, and does nothing twice."""
+    machine = Machine(parse(heavy(2)))
+    assert machine.text.count("@talweg_piece(ptr %pool, i64 %threads, i64 1, ") == 1
+    enter, taken = threading.Barrier.wait, []
+    begun = threading.Event()
+
+    def late(*arguments):
+        if arguments[1] == 1:
+            begun.wait(20)
+        return function(*arguments)
+
+    def wait(barrier, timeout=None):
+        if not begun.is_set():
+            taken.append(dict(machine.taken))
+            begun.set()
+        return enter(barrier, timeout)
+
+    function, machine.function = machine.function, late
+    monkeypatch.setattr(threading.Barrier, "wait", wait)
+    found = machine.run({"x0": np.zeros(37), "x1": np.zeros(37)}, threads=2)
+    np.testing.assert_array_equal([found["x0"], found["x1"]], np.full((2, 37), 3e5))
+    assert taken[0] == {0: 38, 1: 38}  # it asked once more, and found none
+
+
+def test_of_many_such_loops_the_first_are_shared_so():
+    machine = Machine(parse(heavy(11)))
+    assert machine.text.count("call i64 @talweg_piece(") == emit_kernel.LOOPS
+    for threads in (1, 3):
+        found = machine.run({f"x{number}": np.zeros(37) for number in range(11)}, threads)
+        np.testing.assert_array_equal(list(found.values()), np.full((11, 37), 3e5))
 
 
 def test_a_kernel_without_parallel_loop_is_run_once():

@@ -38,6 +38,36 @@ no:
   ret void
 }
 """
+NEXT = """
+; the first iteration of the next piece for this thread: of the first one, if it is alone
+define internal i64 @talweg_piece(ptr %pool, i64 %threads, i64 %loop, i64 %size) alwaysinline {
+  %many = icmp ugt i64 %threads, 1
+  br i1 %many, label %yes, label %no
+yes:
+  %number = call i64 @talweg_next(ptr %pool, i64 %loop)
+  %first = mul i64 %number, %size
+  ret i64 %first
+no:
+  ret i64 0
+}
+
+; the iteration after %last
+define internal i64 @talweg_turn(ptr %pool, i64 %threads, i64 %loop, i64 %size, i64 %last)
+    alwaysinline {
+  %next = add nuw nsw i64 %last, 1
+  %many = icmp ugt i64 %threads, 1
+  %place = urem i64 %next, %size
+  %ends = icmp eq i64 %place, 0
+  %other = and i1 %many, %ends
+  br i1 %other, label %yes, label %no
+yes:
+  %number = call i64 @talweg_next(ptr %pool, i64 %loop)
+  %first = mul i64 %number, %size
+  ret i64 %first
+no:
+  ret i64 %next
+}
+"""
 
 
 def emit(program: LoopProgram, vector_bytes: int = 32, library: Any = None) -> str:
@@ -73,6 +103,7 @@ class ProgramEmitter:
         head += "  %first = icmp eq i64 %thread, 0"
         parts = [
             "declare void @talweg_barrier(ptr, i64, i64)",
+            "declare i64 @talweg_next(ptr, i64)",
             "declare i32 @talweg_host(ptr, i64)",
             "declare i32 @talweg_failed(ptr)",
             "declare ptr @talweg_move(ptr, ptr, i64)",
@@ -80,6 +111,7 @@ class ProgramEmitter:
             *self.declared.values(),
             *[f"define internal void @{name}{text}" for text, name in self.functions.items()],
             WAIT,
+            NEXT if any("@talweg_piece" in text for text in self.functions) else "",
             f"{head}\n{counters}\n{body}\n  ret void\n}}",
             "attributes #0 = { noinline nounwind }",
             self.library.text() if self.library is not None else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from talweg.execute.llvm.emit_tiles import State, Tiles, everything
 from talweg.execute.llvm.emit_types import register, vector
 from talweg.execute.llvm.emit_values import Values
 from talweg.execute.llvm.emit_vector import VectorLoops
+from talweg.lower.cost import cost
 from talweg.lower.index import Axis, Index
 from talweg.lower.loops import (
     Buffer,
@@ -30,6 +32,10 @@ from talweg.lower.loops import (
 )
 
 MOST = 1 << 20  # iterations that 4096 threads can share with numbers of 32 bits
+LOOPS = 8  # between two barriers whose pieces can be counted
+PIECES = 64  # of a loop, at most
+FEWEST_PIECES = 8
+PIECE_WORK = 1 << 16  # operations of a piece, at least
 WRITTEN_OUT = 64  # the longest unroll loop that is written out if no tile needs it
 
 
@@ -48,6 +54,7 @@ class KernelEmitter:
         self.declared = declared
         self.rows: list[Axis] = []  # of the loops around, one turn after the other
         self.waits = False  # threads wait for each other within the kernel
+        self.pieces = 0  # loops cut in pieces since the threads last waited
 
     def function(self, kernel: Kernel, turns: Sequence[Axis] = ()) -> tuple[str, list[Buffer]]:
         """The function's text after its name, and the buffers it has pointers to as parameters.
@@ -88,6 +95,7 @@ class KernelEmitter:
                 self.code.line("call void @talweg_wait(ptr %pool, i64 %thread, i64 %threads)")
                 self.code.changed(self.finder.of_list(body).writes)
                 self.waits, reads, writes = True, set(), set()
+                self.pieces = 0
             reads |= shared_by_threads(facts.reads)
             writes |= shared_by_threads(facts.writes)
             rest = body[position + 1 :]
@@ -186,9 +194,18 @@ class KernelEmitter:
         self.counted(Value("0"), Value(str(axis.extent)), 1, self.finder.of(statement), body)
 
     def counted(
-        self, start: Value, stop: Value, step: int, facts: Facts, body: Callable[[Value], None]
+        self,
+        start: Value,
+        stop: Value,
+        step: int,
+        facts: Facts,
+        body: Callable[[Value], None],
+        following: str = "add nuw nsw i64 {}, {}",
     ) -> None:
-        """A loop from start up to stop, which runs at least once."""
+        """A loop from start up to stop, which runs at least once.
+
+        following: the instruction that makes the next counter of this one and the step.
+        """
         code, number = self.code, self.code.fresh()
         outer = code.scopes[-1]
         depth = len(code.scopes)
@@ -214,7 +231,7 @@ class KernelEmitter:
         lines += scope.lines
         lines.append(f"  br label {latch}")
         lines.append(f"latch{number}:")
-        lines.append(f"  %n{number} = add nuw nsw i64 %i{number}, {step}")
+        lines.append(f"  %n{number} = {following.format(f'%i{number}', step)}")
         lines.append(f"  %c{number} = icmp slt i64 %n{number}, {stop.text}")
         lines.append(f"  br i1 %c{number}, label %loop{number}, label %after{number}")
         lines.append(f"after{number}:")
@@ -265,7 +282,12 @@ class KernelEmitter:
             return
         facts = self.finder.of(statement)
         code = self.code
-        begin, end = self.share(total)
+        size = piece(statement, total)
+        if size and self.pieces < LOOPS:
+            begin, end, following = self.pieces_of(total, size)
+        else:
+            begin, end = self.share(total)
+            following = "add nuw nsw i64 {}, {}"
         some = code.compute(f"icmp ult i64 {begin.text}, {end.text}", 1, 0)
 
         def turns() -> None:
@@ -275,9 +297,19 @@ class KernelEmitter:
                 self.run(nest[-1].body)
                 self.rows.pop()
 
-            self.counted(begin, end, 1, facts, body)
+            self.counted(begin, end, 1, facts, body, following)
 
         self.branch(some, facts, turns, certain=True)
+
+    def pieces_of(self, total: int, size: int) -> tuple[Value, Value, str]:
+        """Where a loop begins and ends, pieces of which go to whoever is free; how it goes on."""
+        loop, code = self.pieces, self.code
+        self.pieces += 1
+        given = f"ptr %pool, i64 %threads, i64 {loop}, i64 {size}"
+        first = code.fresh()
+        code.line(f"%v{first} = call i64 @talweg_piece({given})")
+        begin = Value(f"%v{first}", 1, len(code.scopes) - 1)
+        return begin, Value(str(total)), f"call i64 @talweg_turn({given}, i64 {{}})"
 
     def share(self, total: int) -> tuple[Value, Value]:
         """The first iteration of this thread, and the first after it, of `total`."""
@@ -398,6 +430,16 @@ class KernelEmitter:
         """The values of what stands in indices."""
         roots = tuple([atom.value for index in indices for atom in elements(index)])
         return None, self.values.evaluate(roots) if roots else {}
+
+
+def piece(statement: For, total: int) -> int:
+    """How many iterations a thread takes at a time; 0: an equal part of them, once and for all.
+
+    Threads are not equally fast, for other processes or machines may share their cores.
+    """
+    work = cost(Kernel("loop", [statement])).flops / total
+    size = max(-(-total // PIECES), math.ceil(PIECE_WORK / max(work, 1.0)))
+    return size if total >= FEWEST_PIECES * size else 0
 
 
 def shared_by_threads(buffers: set[Buffer]) -> set[Buffer]:

@@ -206,7 +206,7 @@ forks.in_child(_forked)
 def compiled(program: LoopProgram, called: Iterable[Call], key: str | None = None) -> code.Code:
     """The code of a program, in memory."""
     symbols = dict(routines.symbols(called))
-    for name in ("talweg_barrier", "talweg_host", "talweg_failed"):
+    for name in ("talweg_barrier", "talweg_next", "talweg_host", "talweg_failed"):
         symbols[name] = the_team().addresses[name]
     symbols |= stack_memory.SYMBOLS
     kept_under = None if key is None else f"program\n{code.fingerprint()}\n{key}".encode()

@@ -7,6 +7,7 @@ How they wait is in `team_waiting.py`, what they do in `team_jobs.py`:
 
 * `talweg_launch(frame)`: run the frame's program, on all threads if the team is free, else on one;
 * `talweg_barrier(frame, thread, threads)`: the last one to come starts a new phase;
+* `talweg_next(frame, loop)`: the next piece of a loop whose pieces go to whoever is free;
 * `talweg_worker(team, index, seen)`: wait for jobs and take part in them, until there is none;
 * `talweg_take`, `talweg_give`: hold the team, so that no job begins; `talweg_end`: the workers end;
 * `talweg_spin(times)`: look so often, to know how long it takes;
@@ -21,7 +22,7 @@ import sys
 from talweg.execute.llvm import team_jobs, team_waiting
 
 CACHE_LINE = 64
-SLOTS = 12 * CACHE_LINE  # where the slots of the threads begin
+SLOTS = 13 * CACHE_LINE  # where the slots of the threads begin
 CORES = 1024  # bits in a set of cores
 MAX_THREADS = 256
 TEAM_BYTES = SLOTS + MAX_THREADS * CACHE_LINE
@@ -47,6 +48,7 @@ TEAM = {  # name -> offset in bytes; what is written often has a line for itself
     "stays": 476,  # i32: 1 while the thread that began the job keeps to its core
     "allowed": 512,  # 1024 bits: the cores that threads may run on; none where that is not known
     "own": 640,  # 1024 bits: the cores that the thread which began the job may run on
+    "taken": 768,  # eight i64: how many pieces are taken of loops since the last barrier
 }
 SLOT = {
     "asleep": 0,  # i32
@@ -74,6 +76,7 @@ PYTHON = [
 ]
 EXPORTS = [
     *["talweg_launch", "talweg_barrier", "talweg_worker", "talweg_take", "talweg_give"],
+    "talweg_next",
     *["talweg_end", "talweg_spin", "talweg_host", "talweg_failed"],
 ]
 

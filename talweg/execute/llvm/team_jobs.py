@@ -248,6 +248,7 @@ begin:
   store i32 %core, ptr %core.at, align 4
   %used.at = getelementptr i8, ptr %team, i64 $team.threads$
   store i64 %used, ptr %used.at, align 8
+  call void @forget_taken(ptr %team)
   %finished.at = getelementptr i8, ptr %team, i64 $team.finished$
   store atomic i32 0, ptr %finished.at monotonic, align 4
   %sequence.at = getelementptr i8, ptr %team, i64 $team.sequence$

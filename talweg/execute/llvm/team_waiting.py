@@ -172,6 +172,22 @@ done:
   ret void
 }
 
+define i64 @talweg_next(ptr %frame, i64 %loop) {
+  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
+  %team = load ptr, ptr %team.at, align 8
+  %taken = getelementptr i8, ptr %team, i64 $team.taken$
+  %at = getelementptr i64, ptr %taken, i64 %loop
+  %number = atomicrmw add ptr %at, i64 1 monotonic
+  ret i64 %number
+}
+
+; while no thread is within a loop
+define private void @forget_taken(ptr %team) alwaysinline {
+  %taken = getelementptr i8, ptr %team, i64 $team.taken$
+  call void @llvm.memset.p0.i64(ptr align 8 %taken, i8 0, i64 $LINE, i1 false)
+  ret void
+}
+
 define void @talweg_barrier(ptr %frame, i64 %thread, i64 %threads) {
   %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
   %team = load ptr, ptr %team.at, align 8
@@ -184,6 +200,7 @@ define void @talweg_barrier(ptr %frame, i64 %thread, i64 %threads) {
   %last = icmp eq i32 %here, %all
   br i1 %last, label %open, label %wait
 open:
+  call void @forget_taken(ptr %team)
   store atomic i32 0, ptr %arrived.at monotonic, align 4
   %next = add i32 %phase, 1
   store atomic i32 %next, ptr %phase.at seq_cst, align 4

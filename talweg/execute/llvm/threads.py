@@ -21,11 +21,9 @@ from talweg.core import settings
 from talweg.execute import forks
 from talweg.execute.llvm import code, team
 
-PATIENCE = {  # microseconds for which a waiting thread looks at most, before it sleeps: several times
-    # what it takes to wake one up (in a virtual machine 200), or sleepers keep each other late
-    "barrier": 1000,
-    "idle": 1000,
-}
+# Microseconds for which a waiting thread looks at most, before it sleeps: several times what it
+# takes to wake one up (in a virtual machine 200), or sleepers keep each other late.
+PATIENCE = {"barrier": 1000, "idle": 1000}
 
 _lock = threading.Lock()
 
