@@ -64,8 +64,17 @@ class MirroredExtended(StrategyExtended):
         kwargs: dict | None = None,
         group: bool = True,
     ) -> Any:
-        """``fn(part, *args)`` for the part of a variable in each replica."""
-        self.container_strategy.need_all("update")
+        """``fn(part, *args)`` for the part of a variable in each replica.
+
+        In a replica this is a merge, to which all of them have to come.
+        """
+        replica = contexts.stack[-1][1] if contexts.stack else None
+        if replica is not None:
+
+            def merge(strategy: Any, *args: Any, **kwargs: Any) -> Any:
+                return self.update(var, fn, args, kwargs, group)
+
+            return replica.merge_call(merge, args, kwargs)
         own = iter(range(len(self._devices)))
 
         def each(*given: Any, **named: Any) -> Any:
