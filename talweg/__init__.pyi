@@ -284,6 +284,7 @@ from talweg import quantization as quantization
 from talweg import ragged as ragged
 from talweg import random as random
 from talweg import raw_ops as raw_ops
+from talweg import saved_model as saved_model
 from talweg import sets as sets
 from talweg import signal as signal
 from talweg import sparse as sparse

@@ -10,6 +10,7 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up, operation
 from talweg.api.mapping import map_fn
+from talweg.api.mapping_extensions import has_extensions, mapped_apart
 from talweg.core import dispatch
 from talweg.core.dims import is_symbolic
 from talweg.core.dtypes import string
@@ -69,6 +70,8 @@ def vectorized_map(
     >>> tf.vectorized_map(lambda row: tf.reduce_sum(row * row), rows)
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 5., 25.], dtype=float32)>
     """
+    if has_extensions(elems):
+        return mapped_apart(lambda fn, elems, _: vectorized_map(fn, elems), fn, elems, None)
     fn = handed_over(fn)
     leaves = [tensor(leaf) for leaf in structure.flatten(elems)]
     sizes = {leaf.dims[0] if leaf.dims else None for leaf in leaves}

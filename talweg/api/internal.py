@@ -16,6 +16,7 @@ from talweg.core.errors import NeedsStaticError, type_error
 from talweg.core.tracking import AutoTrackable, Trackable, no_automatic_dependency_tracking
 from talweg.core.value import IndexedSlices, Operators, Tensor
 from talweg.eager.composite import SparseTensor
+from talweg.eager.extension import ExtensionType
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.replicated import Several
 from talweg.eager.tensor import EagerTensor
@@ -31,7 +32,7 @@ class CompositeTensor(abc.ABC):  # noqa: B024 -- known by registration
     """What is made of several tensors: sparse, ragged, slices; and variables."""
 
 
-for _kind in (SparseTensor, RaggedTensor, IndexedSlices, Variable, Several):
+for _kind in (SparseTensor, RaggedTensor, IndexedSlices, Variable, ExtensionType, Several):
     CompositeTensor.register(_kind)
 
 export_value(EagerTensor, "__internal__.EagerTensor")

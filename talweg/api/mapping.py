@@ -15,6 +15,7 @@ from talweg.api.array.creating import zeros
 from talweg.api.array.joining import stack, unstack
 from talweg.api.control import callable_or_error
 from talweg.api.export import export, look_up
+from talweg.api.mapping_extensions import has_extensions, mapped_apart
 from talweg.api.mapping_in_graphs import (
     Options,
     fold_in_graph,
@@ -145,6 +146,12 @@ def map_fn(
     """
     fn = callable_or_error(fn, "map_fn", "fn")
     signature = fn_output_signature if fn_output_signature is not None else dtype
+    if has_extensions(elems, signature):
+
+        def on_tensors(fn: Any, elems: Any, signature: Any) -> Any:
+            return map_fn(fn, elems, signature, infer_shape=infer_shape)
+
+        return mapped_apart(on_tensors, fn, elems, signature)
     if is_symbolic(elems):
         return map_in_graph(fn, elems, signature, infer_shape, Options(back_prop, swap_memory))
     elements = _Elements("map_fn", elems)

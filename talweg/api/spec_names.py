@@ -6,6 +6,7 @@ from typing import Any
 
 from talweg.api.export import look_up
 from talweg.core.errors import value_error
+from talweg.eager.extension import REGISTERED
 
 NAMES = ("TensorSpec", "RaggedTensorSpec", "SparseTensorSpec", "TensorArraySpec",
          "NoneTensorSpec")  # fmt: skip
@@ -16,6 +17,9 @@ def get_name(cls: type) -> str:
     for name in NAMES:
         if look_up(name) is cls:
             return f"tf.{name}"
+    for name, spec in REGISTERED.items():
+        if spec is cls:
+            return name
     raise value_error("TW104", f"TypeSpec {cls.__module__}.{cls.__name__} has not been registered.")
 
 
@@ -23,4 +27,6 @@ def lookup(name: Any) -> type:
     """The class of specs that has a name; ValueError if none has."""
     if isinstance(name, str) and name.removeprefix("tf.") in NAMES and name.startswith("tf."):
         return look_up(name.removeprefix("tf."))
+    if name in REGISTERED:
+        return REGISTERED[name]
     raise value_error("TW104", f"No TypeSpec has been registered with name {name!r}")

@@ -5,14 +5,14 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.api.distribute.values import CrossDeviceOps as CrossDeviceOps
-from talweg.api.distribute.values import DistributedDataset as DistributedDataset
-from talweg.api.distribute.values import DistributedIterator as DistributedIterator
-from talweg.api.distribute.values import DistributedValues as DistributedValues
+from talweg.api.distribute.datasets import DistributedDataset as DistributedDataset
+from talweg.api.distribute.datasets import DistributedIterator as DistributedIterator
+from talweg.eager.replicated import DistributedValues as DistributedValues
 HierarchicalCopyAllReduce: Any
 from talweg.api.distribute.values import InputContext as InputContext
 from talweg.api.distribute.values import InputOptions as InputOptions
 from talweg.api.distribute.values import InputReplicationMode as InputReplicationMode
-from talweg.api.distribute.strategy import MirroredStrategy as MirroredStrategy
+from talweg.api.distribute.mirrored import MirroredStrategy as MirroredStrategy
 from talweg.api.distribute.strategy import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
 NcclAllReduce: Any
 from talweg.api.distribute.strategy import OneDeviceStrategy as OneDeviceStrategy

@@ -4,9 +4,18 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.pipeline.encoders import BatchableExtensionType as BatchableExtensionType
 from talweg.api.experimental.ragged_shape import DynamicRaggedShape as DynamicRaggedShape
+from talweg.eager.extension import ExtensionType as ExtensionType
+from talweg.pipeline.encoders import ExtensionTypeBatchEncoder as ExtensionTypeBatchEncoder
+from talweg.eager.extension_spec import ExtensionTypeSpec as ExtensionTypeSpec
 from talweg.pipeline.iterators import Optional as Optional
 from talweg.api.experimental.row_partition import RowPartition as RowPartition
+from talweg.api.experimental.dispatching import dispatch_for_api as dispatch_for_api
+from talweg.api.experimental.dispatching import dispatch_for_binary_elementwise_apis as dispatch_for_binary_elementwise_apis
+from talweg.api.experimental.dispatching import dispatch_for_binary_elementwise_assert_apis as dispatch_for_binary_elementwise_assert_apis
+from talweg.api.experimental.dispatching import dispatch_for_unary_elementwise_apis as dispatch_for_unary_elementwise_apis
+from talweg.api.experimental.dispatching import unregister_dispatch_for as unregister_dispatch_for
 from talweg.experimental import dlpack as dlpack
 from talweg.experimental import dtensor as dtensor
 from talweg.experimental import numpy as numpy

@@ -13,7 +13,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline import element
 from talweg.pipeline.element import Layout
 from talweg.pipeline.run import End, Next, Run
-from talweg.pipeline.slices import batch_spec, row_of, row_spec, stacked, stacked_arrays
+from talweg.pipeline.slices import batch_spec, count_rows, row_of, row_spec, stacked, stacked_arrays
 from talweg.pipeline.stage import INFINITE, Stage, as_numbers
 
 
@@ -325,7 +325,7 @@ class Unbatch(Stage):
             nonlocal pickers, place, count
             while place >= count:
                 flat = source()
-                sizes = {int(item.shape[0]) for item in flat if item is not None}
+                sizes = {count_rows(item) for item in flat if item is not None}
                 if len(sizes) > 1:
                     raise InvalidArgumentError(
                         None, None,

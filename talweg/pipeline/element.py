@@ -19,6 +19,7 @@ from talweg.core.spec import NoneTensorSpec, TensorSpec, TypeSpec
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.composite import SparseTensor, SparseTensorSpec
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.extension import ExtensionType
 from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
 from talweg.eager.replicated import PerReplica, PerReplicaSpec, Several
 from talweg.eager.structured import Variant
@@ -207,7 +208,7 @@ class Layout:
                 arrays.append(item)
             elif isinstance(item, (np.ndarray, np.generic)):
                 arrays.append(item)  # a row of a ragged tensor
-            elif isinstance(item, (SparseTensor, RaggedTensor)):
+            elif isinstance(item, (SparseTensor, RaggedTensor, ExtensionType)):
                 arrays += [part._array for part in item._flat_components()]
             elif isinstance(spec, PerReplicaSpec):
                 arrays += Layout(spec.specs).parts(item)

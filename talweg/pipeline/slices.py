@@ -15,14 +15,18 @@ from talweg.core.errors import InvalidArgumentError, compose, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import NoneTensorSpec, TensorSpec, TypeSpec
 from talweg.eager.composite import SparseTensor, SparseTensorSpec
+from talweg.eager.extension import ExtensionType
+from talweg.eager.extension_spec import ExtensionTypeSpec, not_batchable
 from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
-from talweg.eager.tensor import wrap
+from talweg.eager.tensor import EagerTensor, wrap
 
 
 def row_spec(spec: TypeSpec) -> TypeSpec:
     """The spec of a row; ValueError for scalars."""
     if isinstance(spec, NoneTensorSpec):
         return spec
+    if isinstance(spec, ExtensionTypeSpec):
+        return encoder_of(spec).unbatch(spec)
     shape: TensorShape = spec.shape  # type: ignore[attr-defined]
     if shape.rank == 0:
         raise value_error(
@@ -40,6 +44,8 @@ def batch_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
     """The spec of a batch of leaves."""
     if isinstance(spec, NoneTensorSpec):
         return spec
+    if isinstance(spec, ExtensionTypeSpec):
+        return encoder_of(spec).batch(spec, size)
     if not hasattr(spec, "shape"):
         raise value_error("TW104", f"elements of {spec!r} cannot be batched")
     shape = TensorShape([size]).concatenate(spec.shape)  # type: ignore[attr-defined]
@@ -50,6 +56,20 @@ def batch_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
     return TensorSpec(shape, spec.dtype)  # type: ignore[attr-defined]
 
 
+def count_rows(content: Any) -> int:
+    """How many rows a content has."""
+    if isinstance(content, ExtensionType):
+        return count_rows(_encoding(content)[0])
+    return int(content.shape[0])
+
+
+def static_count(leaf: Any) -> int | None:
+    """How many rows a leaf has, as far as a graph knows."""
+    if isinstance(leaf, ExtensionType):
+        return static_count(_encoding(leaf)[0])
+    return None if leaf is None or leaf.shape.rank is None else leaf.shape[0]
+
+
 def row_of(content: Any) -> Callable[[int], Any]:
     """What gives the rows of a content by number."""
     if content is None:
@@ -58,6 +78,8 @@ def row_of(content: Any) -> Callable[[int], Any]:
         return lambda place: _ragged_row(content, place)
     if isinstance(content, SparseTensor):
         return _sparse_rows(content)
+    if isinstance(content, ExtensionType):
+        return _extension_rows(content)
     if content.dtype == object and content.ndim == 1:
         return lambda place: content[place : place + 1].reshape(())
     return content.__getitem__
@@ -92,6 +114,8 @@ def stacked(items: list, spec: TypeSpec, component: int) -> Any:
         return None
     if isinstance(spec, SparseTensorSpec):
         return _stacked_sparse(items)
+    if isinstance(spec, ExtensionTypeSpec):
+        return _stacked_extensions(items, spec)
     return _stacked_ragged(items, spec)
 
 
@@ -149,6 +173,45 @@ def _stacked_ragged(items: list, spec: Any) -> RaggedTensor:
     outer = [len(parts[1]) - 1 if len(parts) > 1 else len(parts[0]) for parts in arrays]
     pieces = [flat, _splits(np.array(outer), dtype), *splits]
     return RaggedTensor._with_components(cast(Any, None), [wrap(piece) for piece in pieces])
+
+
+# -- the user's own types
+
+
+def encoder_of(spec: Any) -> Any:
+    """What batches values of an extension type; ValueError if it cannot be batched."""
+    encoder = getattr(spec.value_type, "__batch_encoder__", None)
+    if encoder is None:
+        raise not_batchable(spec)
+    return encoder
+
+
+def _as_content(part: Any) -> Any:
+    return part._array if isinstance(part, EagerTensor) else part
+
+
+def _encoding(value: Any) -> list:
+    """The tensors and composites that stand for a value with rows."""
+    spec = value._type_spec
+    return encoder_of(spec).encode(spec, value, 1)
+
+
+def _extension_rows(content: Any) -> Callable[[int], Any]:
+    spec = content._type_spec
+    encoder = encoder_of(spec)
+    inner = encoder.unbatch(spec)
+    parts = [row_of(_as_content(part)) for part in _encoding(content)]
+    return lambda place: encoder.decode(inner, [_plain(part(place)) for part in parts])
+
+
+def _stacked_extensions(items: list, spec: Any) -> Any:
+    encoder = encoder_of(spec)
+    columns = zip(*[encoder.encode(spec, item) for item in items])
+    stacks = [
+        _plain(stacked([_as_content(part) for part in column], own, place))
+        for place, (column, own) in enumerate(zip(columns, encoder.encoding_specs(spec)))
+    ]
+    return encoder.decode(encoder.batch(spec, len(items)), stacks)
 
 
 def _splits(lengths: np.ndarray, dtype: Any) -> np.ndarray:

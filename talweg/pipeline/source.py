@@ -12,11 +12,12 @@ from talweg.core.dtypes import as_dtype
 from talweg.core.errors import InvalidArgumentError, OpError, UnknownError, compose, value_error
 from talweg.core.spec import NoneTensorSpec, TensorSpec
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import EagerTensor
 from talweg.pipeline import element
 from talweg.pipeline.element import Layout
 from talweg.pipeline.order import draws, next_seeds
 from talweg.pipeline.run import End, Next, Run
-from talweg.pipeline.slices import row_of, row_spec
+from talweg.pipeline.slices import count_rows, row_of, row_spec, static_count
 from talweg.pipeline.stage import (
     INFINITE,
     Rows,
@@ -70,6 +71,8 @@ def _tensors_in(leaves: list) -> list:
 
 def resolved(run: Run, leaf: Any) -> Any:
     """The content of a leaf, for this pass."""
+    if type(leaf) is EagerTensor:
+        return run.array(leaf)
     if leaf is None:
         return None
     if hasattr(leaf, "stage"):
@@ -102,8 +105,7 @@ class TensorSlices(Stage):
 
     def _known_length(self) -> int | None:
         """The common number of slices; ValueError where two differ."""
-        sizes = [leaf.shape[0] for leaf in self.flat_leaves
-                 if leaf is not None and leaf.shape.rank is not None]  # fmt: skip
+        sizes = [static_count(leaf) for leaf in self.flat_leaves]
         known = [size for size in sizes if size is not None]
         if len(set(known)) > 1:
             raise value_error(
@@ -128,7 +130,7 @@ class TensorSlices(Stage):
         return self._length(self._contents(run))
 
     def _length(self, contents: list) -> int:
-        sizes = {int(item.shape[0]) for item in contents if item is not None}
+        sizes = {count_rows(item) for item in contents if item is not None}
         if len(sizes) > 1:
             raise InvalidArgumentError(
                 None, None,
@@ -256,6 +258,7 @@ class FromGenerator(Stage):
     """What a Python generator yields."""
 
     name = "_FlatMapDataset"
+    waits = True
 
     def __init__(self, generator: Callable[..., Any], args: tuple, layout: Layout):
         super().__init__(layout)

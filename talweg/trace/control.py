@@ -14,6 +14,7 @@ from talweg.core.shapes import as_shape
 from talweg.core.spec import TypeSpec
 from talweg.core.value import OPERATIONS
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.extension import ExtensionType
 from talweg.graph import structure
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
@@ -324,6 +325,9 @@ def _pair_up(variable: Any, shape: Any, pairs: list) -> None:
 
 def _avals_of(variable: Any, parts: list, shape: Any) -> list[Aval]:
     """What holds of the tensors that one loop variable consists of."""
+    if isinstance(variable, ExtensionType):
+        own = parts if shape is None else shape.part_specs()
+        return [Aval(None if x.shape.rank is None else x.shape.as_tuple(), x.dtype) for x in own]
     if structure.kind_of(variable) == structure.COMPOSITE:
         if parts[0].dtype.name == "variant":
             return [Aval((), parts[0].dtype)]

@@ -105,6 +105,7 @@ def with_specs(key: Any, specs: Any) -> Any:
             spec = next(specs, None)
             if not hasattr(spec, "part_specs"):
                 return key
-            shape, parts = spec.shape, iter(spec.part_specs())
+            shape = getattr(spec, "trace_key", None) or getattr(spec, "shape", None)
+            parts = iter(spec.part_specs())
         return (key[0], shape, tuple([with_specs(part, parts) for part in key[2]]))
     return key

@@ -146,7 +146,9 @@ def specs_together(tree: Any, specs: list) -> Any:
     if type(tree) is Container:
         parts = [specs_together(child, specs) for child in tree.children]
         if hasattr(tree.like, "trace_key"):  # an extension type, or its spec
-            return tree.like if hasattr(tree.like, "part_specs") else tree.like._type_spec
+            spec = tree.like if hasattr(tree.like, "part_specs") else tree.like._type_spec
+            if hasattr(spec, "with_part_specs"):
+                return spec.with_part_specs(parts)
         if structure.kind_of(tree.like) == structure.COMPOSITE or hasattr(tree.like, "part_specs"):
             return tuple(parts)
         return structure.rebuild(tree.like, parts)

@@ -15,6 +15,7 @@ from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import is_tensor_like
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import EagerTensor
+from talweg.graph import structure
 from talweg.graph.contents import elements
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import arithmetic, joining, layout
@@ -32,6 +33,8 @@ def identity(input: Any, name: str | None = None) -> Any:
     """
     if isinstance(input, IndexedSlices):
         return IndexedSlices(identity(input.values), input.indices, input.dense_shape)
+    if structure.kind_of(input) == structure.COMPOSITE:
+        return structure.map_leaves(identity, input, composites=True)
     x = tensor(input)
     return arithmetic.identity(x) if x.dtype in NUMERIC else layout.reshape(x, shape=x.dims)
 

@@ -28,9 +28,11 @@ from talweg.api.v1.messages import RunMetadata as RunMetadata
 from talweg.api.v1.messages import RunOptions as RunOptions
 from talweg.api.v1.session import Session as Session
 SessionLog: Any
+SignatureDef: Any
 from talweg.api.v1.values import SparseTensorValue as SparseTensorValue
 Summary: Any
 SummaryMetadata: Any
+TensorInfo: Any
 VERSION: str
 from talweg.api.v1.variables import VariableV1 as Variable
 from talweg.eager.variable import VariableAggregation as VariableAggregation
@@ -254,6 +256,7 @@ from talweg.compat.v1 import quantization as quantization
 from talweg.compat.v1 import ragged as ragged
 from talweg.compat.v1 import random as random
 from talweg.compat.v1 import raw_ops as raw_ops
+from talweg.compat.v1 import saved_model as saved_model
 from talweg.compat.v1 import sets as sets
 from talweg.compat.v1 import signal as signal
 from talweg.compat.v1 import sparse as sparse

@@ -7,3 +7,4 @@ from talweg.core.dtypes import DType
 from talweg.trace.concrete import ConcreteFunction as ConcreteFunction
 from talweg.trace.function import Function as GenericFunction
 from talweg.trace.function import Function as PolymorphicFunction
+from talweg.types.experimental import distributed as distributed

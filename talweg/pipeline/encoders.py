@@ -1,0 +1,56 @@
+"""Extension types whose values can be batched: rows of their tensors, or of an encoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.spec import TypeSpec
+from talweg.eager.extension import ExtensionType
+from talweg.eager.extension_spec import leaves_of, mapped
+from talweg.pipeline.slices import batch_spec, row_spec
+
+
+class ExtensionTypeBatchEncoder:
+    """How values of an extension type are batched (`tf.experimental.ExtensionTypeBatchEncoder`).
+
+    As it is: a batch has batches of the tensors.  A type whose tensors do not share a first
+    axis gives an encoder of its own as `__batch_encoder__`.
+    """
+
+    def batch(self, spec: Any, batch_size: int | None) -> Any:
+        """The spec of a batch of values."""
+        return mapped(lambda leaf: batch_spec(leaf, batch_size), spec)
+
+    def unbatch(self, spec: Any) -> Any:
+        """The spec of a row of a value."""
+        return mapped(row_spec, spec)
+
+    def encode(self, spec: Any, value: Any, minimum_rank: int = 0) -> list:
+        """The tensors and composites that stand for a value."""
+        return leaves_of(value)
+
+    def decode(self, spec: Any, encoded_value: list) -> Any:
+        """The value of a spec that is encoded so."""
+        return spec.with_leaves(list(encoded_value))
+
+    def encoding_specs(self, spec: Any) -> list[TypeSpec]:
+        """The specs of what `encode` gives."""
+        return leaves_of(spec)
+
+
+class BatchableExtensionType(ExtensionType):
+    """An extension type that can be batched (`tf.experimental.BatchableExtensionType`).
+
+    Datasets slice, batch and unbatch its values, and `tf.map_fn` goes through their rows.
+
+    >>> import talweg as tf
+    >>> class Weighted(tf.experimental.BatchableExtensionType):
+    ...     values: tf.Tensor
+    ...     weight: tf.Tensor
+    >>> rows = Weighted([[1.0, 2.0], [3.0, 4.0]], [0.5, 2.0])
+    >>> [row.weight.numpy() for row in tf.data.Dataset.from_tensor_slices(rows)]
+    [np.float32(0.5), np.float32(2.0)]
+    """
+
+    _is_base = True
+    __batch_encoder__ = ExtensionTypeBatchEncoder()
