@@ -15,8 +15,8 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.dtypes import VARIANT
 from talweg.eager.tensor import EagerTensor
-from talweg.execute.executor import UNSHARED, is_writable
 from talweg.execute.interpret import MISSING, BodyRunner
+from talweg.execute.ownership import UNSHARED, to_write
 from talweg.graph.node import BODY, Node
 
 
@@ -60,7 +60,8 @@ class Variables:
         """The array a variable holds, or the stream of an operation."""
         if type(handle) is Node:
             return self.streams.get(handle, default)
-        return handle.variable._tensor._array
+        variable = handle.owner()
+        return (handle.variable if variable is None else variable)._tensor._array
 
     __getitem__ = get
 
@@ -72,7 +73,7 @@ class Variables:
         tensor = handle.variable._tensor
         array = tensor._array
         alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED + known
-        return array if alone and is_writable(array) else np.array(array, order="C")
+        return to_write(array, alone)
 
     def __setitem__(self, handle: Any, array: Any) -> None:
         if type(handle) is Node:
@@ -103,7 +104,7 @@ def evaluate_structured(prim: Any, operands: tuple, params: dict) -> Any:
         dispatch.context.recorders = ()
         try:
             with np.errstate(all="ignore"):
-                result = prim.numpy(runner, *arrays, **params)
+                result = prim.numpy(runner, arrays, **params)
         finally:
             dispatch.context.recorders = recorders
     else:

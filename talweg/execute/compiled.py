@@ -11,14 +11,13 @@ from collections import Counter
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.execute import interpret
 from talweg.execute.llvm.executable import Executable
 from talweg.execute.llvm.threads import wanted
+from talweg.execute.ownership import exclusive
 from talweg.execute.stages import Stages
 from talweg.graph.node import Node
 from talweg.kernels import random_streams
@@ -80,7 +79,7 @@ class Compiled:
     def __call__(self, program: Program, arguments: list, state: Any) -> list | None:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""
         if self.last is None and CALLED:
-            self.last = (arguments, state)
+            self.last = (list(arguments), state)
         if self._plain:
             inputs = arguments
             if self._read:
@@ -201,14 +200,3 @@ def reserved(streams: list, state: Any) -> tuple[list, dict]:
         arrays.append(state_of_stream(stream))
         after[operation] = stream.skip(blocks)
     return arrays, after
-
-
-def exclusive(state: Any, variable: Any, known: int) -> np.ndarray:
-    """A variable's array, which may be written in place: its own if nobody else refers to it.
-
-    `known` references to it are the caller's.
-    """
-    own = getattr(state, "exclusive", None)
-    if own is not None:
-        return own(variable, known)
-    return np.array(state[variable])

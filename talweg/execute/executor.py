@@ -10,13 +10,10 @@ stays with the interpreter, which also runs whatever has failed again, to say wh
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from importlib import import_module
 from typing import Any
-
-import numpy as np
 
 from talweg.core import settings
 from talweg.execute import interpret, stages
@@ -34,8 +31,8 @@ REFUSED: Any = "interpret"
 def run(program: Program, arguments: list, state: Any, watch: Any = None) -> list:
     """The outputs of a program; `state` (variable -> array or MISSING) is changed by its writes.
 
-    After a failure variables have what was written before it.  `watch` is told when a step begins;
-    with it, programs run step by step.
+    `arguments` belongs to the run, which may empty it.  After a failure variables have what was
+    written before it.  `watch` is told when a step begins; with it, programs run step by step.
     """
     tier = program.tier
     if tier is None:
@@ -50,10 +47,11 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
 class Tier:
     """How a program is run, for each combination of shapes."""
 
-    __slots__ = ("calls", "checked", "compiling", "last", "seconds", "versions", "worth")
+    __slots__ = ("calls", "checked", "compiling", "last", "refused", "seconds", "versions", "worth")
 
     def __init__(self, steps: int):
         self.versions: dict[tuple, Any] = {}
+        self.refused: set[tuple] = set()  # shapes for which it is not compiled
         self.last: Any = None  # the version that ran last
         self.calls, self.seconds = 0, 0.0
         self.worth = WORTH * (SECONDS + SECONDS_A_STEP * steps)
@@ -75,23 +73,27 @@ class Tier:
             if outputs is not None:
                 return outputs
         try:
-            key = (*[array.shape for array in arguments], *_aliases(program, arguments, state))
+            shapes = tuple([array.shape for array in arguments])
         except AttributeError:  # lists and histories
             return interpret.run(program, arguments, state)
+        if shapes in self.refused:
+            return interpret.run(program, arguments, state)
+        key = (*shapes, *_aliases(program, arguments, state))
         version = self.versions.get(key)
-        if version is not None and version is not REFUSED:
+        if version is not None:
             self.last = version
             outputs = version(program, arguments, state)
             if outputs is None:  # variables without values: the interpreter says which
                 return interpret.run(program, arguments, state)
             return outputs
         mode = settings.executor.get()
-        if version is None and mode != "interpret" and self._due(mode):
-            version = self._compile(key, program, arguments, state)
-            if version is not REFUSED:
-                return version(program, arguments, state)
-        if mode == "interpret" or version is REFUSED:
+        if mode == "interpret":
             return interpret.run(program, arguments, state)
+        if self._due(mode):
+            version = self._compile(key, program, arguments, state)
+            if version is REFUSED:
+                return interpret.run(program, arguments, state)
+            return version(program, arguments, state)
         start = time.perf_counter()
         try:
             return interpret.run(program, arguments, state)
@@ -110,10 +112,13 @@ class Tier:
         try:
             if len(self.versions) >= VERSIONS:
                 self.versions.pop(next(iter(self.versions)))
+            if len(self.refused) >= VERSIONS:
+                self.refused.clear()
             version = self._version(program, arguments, state)
-            self.versions[key] = version
-            if version is not REFUSED:
-                self.last = version
+            if version is REFUSED:
+                self.refused.add(key[: len(arguments)])
+            else:
+                self.versions[key] = self.last = version
             return version
         finally:
             self.compiling.release()
@@ -151,23 +156,6 @@ def _aliases(program: Program, arguments: list, state: Any) -> list:
         return []
     own = {id(state.get(variable)) for variable in program.starts}
     return [place for place, array in enumerate(arguments) if id(array) in own]
-
-
-def _count_of_one() -> int:
-    holder = [np.zeros(1)]
-    array = holder[0]
-    return sys.getrefcount(array)
-
-
-UNSHARED = _count_of_one()  # `sys.getrefcount` of what one container and one local name refer to
-
-
-def is_writable(array: Any) -> bool:
-    """Whether an array has memory of its own, in row-major order, that may be written."""
-    if type(array) is not np.ndarray:
-        return False
-    flags = array.flags
-    return flags.owndata and flags.c_contiguous and flags.writeable and flags.aligned
 
 
 interpret.bodies.run = run

@@ -16,9 +16,11 @@ from talweg.core.dims import Atom, Dim, evaluate
 from talweg.core.errors import FailedPreconditionError, NotFoundError, OpError, compose
 from talweg.core.provenance import describe
 from talweg.execute.call import check, sort_out
+from talweg.execute.ownership import Carried
 from talweg.graph.subgraph import Body
 from talweg.kernels import random_streams
 from talweg.kernels.random_bits import state_of_stream
+from talweg.kernels.variants import History
 from talweg.passes.functionalize import Program, Step, program_of
 
 
@@ -49,8 +51,8 @@ onlooker = Onlooker()
 def run(program: Program, arguments: list, state: dict, watch: Any = None) -> list:
     """The outputs of a program; `state` (variable -> array or MISSING) is changed by its writes.
 
-    A failure leaves in `state` what was written before it.  `watch` is told when a step begins,
-    and when the last one is over.
+    `arguments` belongs to the run, which empties it.  A failure leaves in `state` what was written
+    before it.  `watch` is told when a step begins, and when the last one is over.
     """
     if watch is None and onlooker.watch is not None:
         watch = onlooker.watch(program)
@@ -81,13 +83,15 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
         values[slot] = array
     for slot, array in zip(program.inputs, arguments):
         values[slot] = array
+    array = None
+    arguments.clear()  # so that a step that is the last to use a value has it to itself
     if program.starts:
         for variable, slot in program.starts.items():
             values[slot] = state.get(variable, MISSING)
         if program.needs:
             _check_needs(program, state)
     try:
-        _run_steps(program, values, watch)
+        _run_steps(program, values, state, watch)
         if watch is not None:
             watch.end()
     except Exception:
@@ -98,13 +102,13 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
     return [values[slot] for slot in program.outputs]
 
 
-def _run_steps(program: Program, values: list, watch: Any) -> None:
+def _run_steps(program: Program, values: list, state: Any, watch: Any) -> None:
     for step in program.steps:
         if watch is not None:
             watch.begin(step, values)
         kernel = step.kernel
         if kernel is None:
-            _run_step(step, program, values)
+            _run_step(step, program, values, state)
             continue
         inputs = step.inputs
         try:
@@ -122,13 +126,13 @@ def _run_steps(program: Program, values: list, watch: Any) -> None:
             values[slot] = None
 
 
-def _run_step(step: Step, program: Program, values: list) -> None:
+def _run_step(step: Step, program: Program, values: list, state: Any) -> None:
     """A step that needs more than its inputs: sizes, checks, a variable, bodies."""
     params, kind = step.params, step.kind
     if step.dynamic:
         params = fill_in(params, program, values)
     if kind == "body":
-        _run_body(step, values, params)
+        _run_body(step, values, params, state)
         return
     if kind == "stream":
         _reserve(step, values, params)
@@ -249,7 +253,11 @@ bodies = Bodies()
 
 
 class BodyRunner:
-    """What a kernel with bodies runs them with: it passes variables in and out."""
+    """What a kernel with bodies runs them with: it passes variables in and out.
+
+    Such a kernel is given its operands as a list, which is its own, and so are those it passes on:
+    then a body can change in place what nobody else needs.
+    """
 
     def __init__(self, step: Step, state: dict):
         self.state = state
@@ -265,6 +273,12 @@ class BodyRunner:
         """The outputs of `body`."""
         return bodies.run(program_of(body), arrays, self.state)
 
+    def call(self, body: Body, arrays: list) -> tuple:
+        """The outputs of `body`, and the history of what was asked for."""
+        inner = self.inner(body)
+        outputs, values = self.with_inner(body, arrays, inner)
+        return (*outputs, History(1, dict(zip(inner, values))))
+
     def with_inner(self, body: Body, arrays: list, inner: tuple) -> tuple[list, list]:
         """The outputs of `body`, and the values of the inner nodes."""
         values = bodies.run(program_of(body, inner, self.everything), arrays, self.state)
@@ -272,13 +286,14 @@ class BodyRunner:
         return values[:count], values[count:]
 
 
-def _run_body(step: Step, values: list, params: dict) -> None:
-    state = {variable: values[before] for variable, before, _ in step.states}
+def _run_body(step: Step, values: list, params: dict, outer: Any) -> None:
+    state = Carried(outer, {variable: values[before] for variable, before, _ in step.states})
     arrays = [values[slot] for slot in step.inputs]
     for slot in step.free:
         values[slot] = None
+    runner = BodyRunner(step, state)
     try:
-        result = step.prim.numpy(BodyRunner(step, state), *arrays, **params)
+        result = step.prim.numpy(runner, arrays, **params)
     except Exception as error:
         error.talweg_located = True  # type: ignore[attr-defined]
         _leave(step, values, state)

@@ -13,20 +13,16 @@ from talweg.core.shapes import TensorShape
 class Handle:
     """Name, shape and dtype of a variable, compared by identity.  It does not keep the variable."""
 
-    __slots__ = ("__weakref__", "_owner", "dtype", "name", "shape")
+    __slots__ = ("__weakref__", "dtype", "name", "owner", "shape")
 
     def __init__(self, owner: Any, name: str, shape: TensorShape, dtype: DType):
-        self._owner = weakref.ref(owner)
+        self.owner = weakref.ref(owner)  # gives the variable; None if it is gone
         self.name, self.shape, self.dtype = name, shape, dtype
-
-    def owner(self) -> Any:
-        """The variable; None if it is gone."""
-        return self._owner()
 
     @property
     def variable(self) -> Any:
         """The variable; FailedPreconditionError if it is gone."""
-        found = self._owner()
+        found = self.owner()
         if found is None:
             text = f"the variable '{self.name}' that a function uses does not exist any more"
             raise FailedPreconditionError(None, None, compose("TW401", text))

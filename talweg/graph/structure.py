@@ -140,6 +140,23 @@ def _packed(value: Any, remaining: Iterator, composites: bool) -> Any:
     return rebuild(value, [_packed(child, remaining, composites) for child in children(value)])
 
 
+def packer(structure: Any, nested: Callable[[Any], bool] = is_nested) -> Callable[[Iterator], Any]:
+    """What puts leaves together like `structure`, which is looked at once for many times.
+
+    `nested` says what is a container.
+    """
+    if not nested(structure):
+        return next
+    parts = [packer(child, nested) for child in children(structure)]
+    if type(structure) is tuple:
+        return lambda leaves: tuple([part(leaves) for part in parts])
+    if type(structure) is dict:
+        keys = sorted_keys(structure)
+        if keys == list(structure):
+            return lambda leaves: dict(zip(keys, [part(leaves) for part in parts]))
+    return lambda leaves: rebuild(structure, [part(leaves) for part in parts])
+
+
 def map_leaves(function: Callable[[Any], Any], structure: Any, composites: bool = False) -> Any:
     """`function` applied to each leaf."""
     leaves = [function(leaf) for leaf in flatten(structure, composites)]

@@ -147,7 +147,7 @@ def content_of(leaf: Any) -> Any:
 class Layout:
     """The structure of the elements of a dataset, with a spec for each leaf."""
 
-    __slots__ = ("_key", "_kind", "flat", "plain", "spec", "wraps")
+    __slots__ = ("_key", "_kind", "_pack", "flat", "plain", "spec", "wraps")
 
     def __init__(self, spec: Any):
         self.spec = spec
@@ -163,6 +163,7 @@ class Layout:
         elif self.plain and type(spec) is tuple and not any([is_nested(part) for part in spec]):
             self._kind = 2
         self.wraps = [None if type(leaf) is TensorSpec else leaf_maker(leaf) for leaf in self.flat]
+        self._pack = structure.packer(spec, is_nested)
 
     @property
     def key(self) -> str:
@@ -178,14 +179,16 @@ class Layout:
             return wrap(flat[0])
         if kind == 2:
             return tuple([wrap(array) for array in flat])
+        if self.plain:
+            return self._pack(map(wrap, flat))
         leaves = [
             wrap(item) if make is None else make(item) for item, make in zip(flat, self.wraps)
         ]
-        return pack(self.spec, leaves)
+        return self._pack(iter(leaves))
 
     def numpy(self, flat: tuple) -> Any:
         """The element as a nest of arrays, which are the user's own."""
-        return pack(self.spec, [_as_numpy(item) for item in flat])
+        return self._pack(map(_as_numpy, flat))
 
     def flattened(self, value: Any, what: str = "element") -> tuple:
         """The flat form of an eager element of this structure; TypeError for another."""

@@ -26,7 +26,7 @@ class Map(Stage):
     def __init__(self, source: Any, function: Callable[..., Any], parallel: Any = None):
         self.function = DataFunction(function, [source.layout], "Dataset.map()")
         super().__init__(self.function.layout, source)
-        self.parallel = parallel
+        self.parallel, self.waits = parallel, self.function.waits
         if parallel is not None:
             self.name = "_ParallelMapDataset"
 
@@ -56,7 +56,7 @@ class Map(Stage):
         if rows is not None:
             return start_rows(rows)
         step, call = self.inputs[0].start(run), self.function.run_with(run)
-        if self.parallel is not None and self.function.waits:
+        if self.parallel is not None and self.waits:
             return in_parallel(step, call, run.number(self.parallel))
         return lambda: call(step())
 

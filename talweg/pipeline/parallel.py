@@ -7,6 +7,7 @@ through a `Holder`, and when that goes, for whatever reason, the workers are tol
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,8 @@ from talweg.pipeline.run import End, Next
 AUTOTUNE = -1
 AHEAD = 8  # elements prefetched where the number is left to us
 WORKERS = 8  # threads where the number is left to us
+HANDING = 1e-4  # seconds an element has to take before handing it from thread to thread pays
+PATIENCE = 2e-3  # seconds that are spent waiting for such elements before there is a thread
 
 
 class Channel:
@@ -86,16 +89,26 @@ class Holder:
         self.channel.stop()
 
 
-def in_background(source: Next, size: int) -> Next:
-    """Elements computed ahead by a thread, `size` at most; errors arrive at their places."""
+def in_background(source: Next, size: int, waits: bool) -> Next:
+    """Elements computed ahead by a thread, `size` at most; errors arrive at their places.
+
+    Elements that take less time than handing them over are computed when they are asked for, unless
+    the source may wait for the world.
+    """
     size = AHEAD if size < 0 else size
     holder: Any = None
     ended = False
+    waited, clock = PATIENCE if waits else 0.0, time.perf_counter
 
     def step() -> tuple:
-        nonlocal holder, ended
+        nonlocal holder, ended, waited
         if ended:
             raise End
+        if holder is None and waited < PATIENCE:
+            start = clock()
+            flat = source()
+            waited += max(0.0, clock() - start - HANDING)
+            return flat
         if holder is None:
             holder = Holder(Channel(size))
             _thread("talweg-prefetch", _fetch, source, holder.channel)

@@ -18,6 +18,7 @@ class SqlRows(Stage):
     """The rows of a query, a tuple of scalars each."""
 
     name = "SqlDatasetV2"
+    waits = True
 
     def __init__(self, path: str, query: str, types: Any):
         self.dtypes = [as_dtype(dtype) for dtype in types]

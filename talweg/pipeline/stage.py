@@ -31,6 +31,7 @@ class Stage:
 
     name = "Dataset"
     moves_rows = False  # whether `rows` may give something
+    waits = False  # whether it calls Python functions or the like, which may wait for the world
 
     def __init__(self, layout: Layout, *inputs: Any):
         self.layout = layout

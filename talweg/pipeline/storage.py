@@ -7,14 +7,11 @@ from typing import Any
 from talweg.core.errors import InvalidArgumentError, compose
 from talweg.pipeline.parallel import in_background
 from talweg.pipeline.run import End, Next, Run
-from talweg.pipeline.stage import PassOn, Rows
+from talweg.pipeline.stage import PassOn, Rows, Stage
 
 
 class Prefetch(PassOn):
-    """The elements, computed ahead by a thread of its own.
-
-    Rows of arrays are passed on as they are: there is nothing to compute ahead.
-    """
+    """The elements, computed ahead by a thread of its own, where that pays."""
 
     name = "_PrefetchDataset"
 
@@ -34,7 +31,12 @@ class Prefetch(PassOn):
                 None, None, compose("TW207", "buffer_size must be >= 0 or set to tf.data.AUTOTUNE")
             )
         source = self.inputs[0].start(run)
-        return in_background(source, size) if size else source
+        return in_background(source, size, waits(self)) if size else source
+
+
+def waits(stage: Stage) -> bool:
+    """Whether a stage, or one that it gets elements from, calls what may wait for the world."""
+    return stage.waits or any([waits(source) for source in stage.inputs])
 
 
 class Cache(PassOn):

@@ -10,7 +10,6 @@ from talweg.core.declare import LOOP, primitive
 from talweg.core.dtypes import variant
 from talweg.core.value import OPERATIONS
 from talweg.graph.node import BODY, GRAPH
-from talweg.kernels.variants import History
 from talweg.prims.control import avals_outside
 
 
@@ -30,10 +29,8 @@ class call:
     def infer(*operands, body):
         return (*avals_outside(body, operands, body.outputs), Aval((), variant))
 
-    def numpy(run, *operands, body):
-        inner = run.inner(body)
-        outputs, values = run.with_inner(body, list(operands), inner)
-        return (*outputs, History(1, dict(zip(inner, values))))
+    def numpy(run, operands, *, body):
+        return run.call(body, operands)
 
     def vjp(g, z, *operands, body):
         return OPERATIONS["call_vjp"](g, z, operands, body)

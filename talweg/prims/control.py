@@ -81,12 +81,10 @@ class branch:
             results = list(map(merged, results, avals_outside(body, operands, body.outputs)))
         return (*results, _LIST)
 
-    def numpy(run, index, *operands, bodies):
-        number = int(index)
+    def numpy(run, operands, *, bodies):
+        number = int(operands.pop(0))
         body = bodies[number if 0 <= number < len(bodies) else -1]
-        inner = run.inner(body)
-        outputs, values = run.with_inner(body, list(operands), inner)
-        return (*outputs, History(1, dict(zip(inner, values))))
+        return run.call(body, operands)
 
     def vjp(g, z, index, *operands, bodies):
         return OPERATIONS["branch_vjp"](g, z, index, operands, bodies)
@@ -110,9 +108,9 @@ class loop:
     def infer(*operands, cond, body, count, avals):
         return (*[Aval(dims, dtype) for dims, dtype in avals], _LIST)
 
-    def numpy(run, *operands, cond, body, count, avals):
-        variables, others = list(operands[:count]), list(operands[count:])
-        del operands
+    def numpy(run, operands, *, cond, body, count, avals):
+        variables, others = operands[:count], operands[count:]
+        operands.clear()
         trips = 0
         inner = run.inner(body)
         kept: dict = {node: [] for node in inner}
@@ -150,8 +148,8 @@ class again:
     def infer(*operands, body):
         return (*avals_outside(body, operands, body.outputs), _LIST)
 
-    def numpy(run, *operands, body):
-        return (*run(body, list(operands)), History(1, {}))
+    def numpy(run, operands, *, body):
+        return (*run(body, operands), History(1, {}))
 
     def vjp(g, z, *operands, body):
         return OPERATIONS["again_vjp"](g, operands, body)

@@ -20,7 +20,7 @@ from talweg.core.errors import OpError, compose, type_error, value_error
 from talweg.core.provenance import describe
 from talweg.eager.convert import to_array
 from talweg.eager.graph_variable import GraphVariable
-from talweg.execute import executor, interpret
+from talweg.execute import executor, interpret, ownership
 from talweg.graph.graph import Graph
 from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
@@ -280,7 +280,7 @@ class Session:
         own, missing = self._state, interpret.MISSING
         state = SessionState((v, own.get(v, missing)) for v in program.starts)
         try:
-            return executor.run(program, arrays, state, watch)
+            return executor.run(program, list(arrays), state, watch)
         finally:
             for variable in program.writes:
                 value = state[variable]
@@ -364,8 +364,8 @@ class SessionState(dict):
         `known` references are the caller's.
         """
         array = self[variable]
-        alone = getrefcount(array) <= executor.UNSHARED + 1 + known
-        return array if alone and executor.is_writable(array) else np.array(array, order="C")
+        alone = getrefcount(array) <= ownership.UNSHARED + 1 + known
+        return ownership.to_write(array, alone)
 
 
 def own_copy(value: Any, fed: list) -> Any:
