@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from talweg.api.checkpoint.tracked import children, has_state
 from talweg.api.export import export
 from talweg.core.tracking import Trackable
 
@@ -29,9 +30,11 @@ class TrackableView:
 
     @classmethod
     def children(cls, obj: Any, save_type: str = "checkpoint", **kwargs: Any) -> dict:
-        """The children of an object, by name."""
+        """The children of an object, by name; lists and dictionaries that lead to some, too."""
+        if not isinstance(obj, Trackable):
+            return children(obj)
         found = obj._trackable_children(save_type, **kwargs)
-        return {name: child for name, child in found.items() if isinstance(child, Trackable)}
+        return {name: child for name, child in found.items() if has_state(child)}
 
     def descendants(self) -> list:
         """All objects below the root, and the root: nearer ones first."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from talweg.api.resources import Asset
 from talweg.api.saved_model.constants import (
     ASSETS_DIRECTORY,
@@ -21,6 +19,7 @@ from talweg.api.saved_model.constants import (
     VARIABLES_FILENAME,
 )
 from talweg.api.saved_model.restored import Origin, RestoredSignature, numbered, plain_name
+from talweg.api.saved_model.reviving import tensor_of, zeros_like
 from talweg.api.saved_model.signatures import SignatureMap
 from talweg.api.v1.graph_def import reading
 from talweg.api.v1.graph_def.building import Builder
@@ -31,11 +30,9 @@ from talweg.api.v1.graph_def.scopes import Scope
 from talweg.api.v1.graph_def.tensor_protos import make_ndarray
 from talweg.api.v1.graph_def.values import tensor
 from talweg.api.v1.train.bundle.reader import Bundle, index_file
-from talweg.core.dtypes import string
 from talweg.core.errors import value_error
 from talweg.core.spec import TensorSpec
 from talweg.core.tracking import AutoTrackable
-from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable
 from talweg.graph import structure
 from talweg.trace.concrete import TraceGraph
@@ -162,11 +159,8 @@ class ImportedGraph:
     def _variable(self, item: Any, value: Any, trainable: bool) -> Variable:
         dtype, shape = item.attributes["dtype"], item.attributes["shape"]
         if value is None:  # set by an operation that initializes it, or never read
-            dims = [size or 1 for size in (shape.as_list() if shape.rank is not None else ())]
-            value = np.full(dims, b"", object) if dtype is string else (
-                np.zeros(dims, dtype.numpy_dtype))  # fmt: skip
-        initial = wrap(value[()] if value.ndim == 0 else value)
-        return Variable(initial, trainable=trainable, name=item.name, dtype=dtype, shape=shape)
+            value = zeros_like(shape, dtype)
+        return Variable(tensor_of(value), trainable, name=item.name, dtype=dtype, shape=shape)
 
     def _saved_names(self) -> dict[str, str]:
         """The name among the saved values of each variable that is restored."""

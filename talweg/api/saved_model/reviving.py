@@ -37,6 +37,17 @@ from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 
 
+def zeros_like(shape: Any, dtype: Any) -> np.ndarray:
+    """Zeros or empty strings of a shape, of which unknown sizes are 1."""
+    dims = [size or 1 for size in (shape.as_list() if shape.rank is not None else ())]
+    return np.full(dims, b"", object) if dtype is string else np.zeros(dims, dtype.numpy_dtype)
+
+
+def tensor_of(array: np.ndarray) -> Any:
+    """An array as a tensor."""
+    return wrap(array[()] if array.ndim == 0 and array.dtype != object else array)
+
+
 class Values:
     """The saved values of the objects of a saved model."""
 
@@ -171,13 +182,11 @@ class Reviver:
                 f"{self.folder} has no saved value.  [TW509]"
             )
         if key is None or skipped:
-            dims = [size or 1 for size in (shape.as_list() if shape.rank is not None else ())]
-            value: Any = np.full(dims, b"", object) if dtype is string else (
-                np.zeros(dims, dtype.numpy_dtype))  # fmt: skip
+            value = zeros_like(shape, dtype)
         else:
             value = self.values.read(key)
         return Variable(
-            wrap(value[()] if value.ndim == 0 else value), trainable=message.trainable,
+            tensor_of(value), trainable=message.trainable,
             name=message.name or None, dtype=dtype, shape=shape,
             synchronization=VariableSynchronization(message.synchronization),
             aggregation=VariableAggregation(message.aggregation),
@@ -188,8 +197,7 @@ class Reviver:
         if found is None or "value" not in found.attr:
             raise value_error("TW509", f"the constant {node.constant.operation!r} of {self.folder} "
                               "is missing")  # fmt: skip
-        array = make_ndarray(found.attr["value"].tensor)
-        return wrap(array[()] if array.ndim == 0 else array)
+        return tensor_of(make_ndarray(found.attr["value"].tensor))
 
     def _captured_tensor(self, number: int, node: Any) -> Any:
         raise value_error("TW509", f"{self.folder} holds a tensor inside a function, "

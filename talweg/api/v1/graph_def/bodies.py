@@ -15,7 +15,7 @@ from talweg.graph.names import default_name, scope_of
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body
 
-WITH_BODIES = ("branch", "loop", "call")
+WITH_BODIES = ("branch", "loop", "call", "again")
 STREAMS = frozenset(("reserve_stream", "seed_stream"))  # part of the operation that draws
 _ARGUMENT = re.compile("[a-z][a-z0-9_]*")
 _NOT_IN_NAMES = re.compile(r"\W")

@@ -168,8 +168,12 @@ class NodeCall(Call):
         return super().__eq__(other)
 
 
-def kept_whole(item: Any, function: Any, operands: tuple, arguments: tuple, aval: Any) -> Any:
-    """A function of arrays that is called when the graph runs; `aval` is known of its result."""
+def kept_whole(item: Any, function: Any, operands: tuple, arguments: tuple, *avals: Any) -> Any:
+    """A function of arrays that is called when the graph runs; `avals` are known of its results.
+
+    One result comes alone, several as a tuple.
+    """
     holes = tuple([Hole(number) for number in range(len(operands))])
     call = NodeCall(function, (*holes, *arguments), item.op, item.attributes)
-    return whole(*operands, call=call, avals=((aval.dims, aval.dtype),))[0]
+    found = whole(*operands, call=call, avals=tuple([(aval.dims, aval.dtype) for aval in avals]))
+    return found if len(avals) > 1 else found[0]

@@ -318,7 +318,63 @@ def checkpoint(builder: Any, item: Any, inputs: list) -> Any:
     return found if dtypes_of else found[0].op
 
 
-# -- files
+# -- ragged tensors, and files
+
+
+def _words(x: Any, mark: Any, maxsplit: int) -> list:
+    """The words of strings as the parts of a sparse matrix."""
+    sep = bytes(np.asarray(array_of(mark)).item()) or None
+    rows = [text.split(sep, maxsplit) for text in np.asarray(array_of(x)).tolist()]
+    places = [(n, k) for n, row in enumerate(rows) for k in range(len(row))]
+    values = np.empty(len(places), object)
+    values[:] = [word for row in rows for word in row]
+    widest = max([len(row) for row in rows], default=0)
+    return [wrap(np.array(places, np.int64).reshape(len(places), 2)), wrap(values),
+            wrap(np.array([len(rows), widest], np.int64))]  # fmt: skip
+
+
+@rule("StringSplitV2")
+def words(builder: Any, item: Any, inputs: list) -> list:
+    """The words of strings: their places, themselves, and the shape of a matrix that holds them."""
+    avals = (Aval((None, 2), dtypes.int64), Aval((None,), dtypes.string), Aval((2,), dtypes.int64))
+    options = (item.attributes["maxsplit"],)
+    return list(kept_whole(item, _words, tuple(inputs), options, *avals))
+
+
+@rule("RaggedTensorToTensor")
+def filled_up(builder: Any, item: Any, inputs: list) -> list:
+    """The rows of a ragged tensor as a tensor."""
+    shape, values, default, *rows = inputs
+    kinds = [kind if isinstance(kind, str) else kind.decode()
+             for kind in item.attributes["row_partition_types"]]  # fmt: skip
+    first = None
+    if kinds and kinds[0] == "FIRST_DIM_SIZE":
+        first, rows, kinds = rows[0], rows[1:], kinds[1:]
+    ragged = values
+    for number in range(len(rows) - 1, -1, -1):
+        if kinds[number] == "ROW_SPLITS":
+            ragged = look_up("RaggedTensor").from_row_splits(ragged, rows[number], validate=False)
+        elif kinds[number] == "VALUE_ROWIDS" and number == 0 and first is not None:
+            ragged = look_up("RaggedTensor").from_row_splits(
+                ragged, _splits_of(rows[number], first), validate=False
+            )
+        else:
+            raise UnimplementedError(
+                None, None,
+                compose("TW506", f"{item.described} has rows given as {kinds[number]}"),
+            )  # fmt: skip
+    sizes = constant_of(shape.node)
+    if sizes is None:
+        raise item.error("its shape is not constant")
+    wanted = None if sizes.array.ndim == 0 else [
+        None if size < 0 else int(size) for size in sizes.array]  # fmt: skip
+    return [ragged.to_tensor(default_value=default, shape=wanted)]
+
+
+def _splits_of(rows: Any, count: Any) -> Any:
+    """The splits of `count` rows, for the row of each value."""
+    lengths = look_up("math.unsorted_segment_sum")(look_up("ones_like")(rows), rows, count)
+    return look_up("concat")([look_up("zeros")([1], rows.dtype), look_up("cumsum")(lengths)], 0)
 
 
 @rule("ReadFile")

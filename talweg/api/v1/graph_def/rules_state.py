@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from talweg.api.array.slicing import frozen_key, plan
 from talweg.api.export import look_up
 from talweg.api.v1.graph_def.values import Resource, base, rule
 from talweg.core.value import OPERATIONS
 from talweg.graph.handle import Handle
+from talweg.graph.symbol import constant_of
 from talweg.prims.state import group, is_initialized, update_variable
 
 SCATTERS = ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max")
@@ -125,12 +127,44 @@ def gathered_nd(builder: Any, item: Any, inputs: list) -> list:
     return [look_up("gather_nd")(inputs[0].read(), inputs[1])]
 
 
-@rule("ResourceScatterNdAdd", "ResourceScatterNdSub", "ResourceScatterNdUpdate")
+@rule("ResourceScatterNdAdd", "ResourceScatterNdSub", "ResourceScatterNdUpdate",
+      "ResourceScatterNdMin", "ResourceScatterNdMax")  # fmt: skip
 def scattered_nd(builder: Any, item: Any, inputs: list) -> Any:
     """Slices of a variable change."""
     kind = item.op.removeprefix("ResourceScatterNd").lower()
     function = look_up(f"tensor_scatter_nd_{kind}")
     return change(inputs[0], "assign", function(inputs[0].read(), inputs[1], inputs[2]))
+
+
+@rule("ResourceStridedSliceAssign", "StridedSliceAssign")
+def sliced(builder: Any, item: Any, inputs: list) -> Any:
+    """A part of a variable changes, which constants name."""
+    resource, *bounds, value = inputs
+    arrays = [constant_of(x.node) for x in bounds]
+    if None in arrays:
+        raise item.error("the part of the variable that it changes is not constant")
+    begins, ends, strides = [content.array for content in arrays]
+    masks = {name: value for name, value in item.attributes.items() if name.endswith("_mask")}
+
+    def part(number: int) -> Any:
+        has = {name: bool(mask >> number & 1) for name, mask in masks.items()}
+        if has["ellipsis_mask"]:
+            return Ellipsis
+        if has["new_axis_mask"]:
+            return None
+        if has["shrink_axis_mask"]:
+            return int(begins[number])
+        return slice(
+            None if has["begin_mask"] else int(begins[number]),
+            None if has["end_mask"] else int(ends[number]),
+            int(strides[number]),
+        )
+
+    key = tuple([part(number) for number in range(len(begins))])
+    dims = resource.handle.shape.as_tuple()
+    updated = update_variable(value, variable=resource.handle, rule="slice",
+                              place=frozen_key(plan(key, dims).key))  # fmt: skip
+    return updated if item.op.startswith("R") else [Resource(resource.handle, True, updated)]
 
 
 # -- optimizers: the new values of a variable and its slots

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from talweg.api.v1.graph_def.bodies import handles_of, is_negated
 from talweg.api.v1.graph_def.tables import operation_of, table_of
+from talweg.api.v1.graph_def.text_calls import form_of_call
 from talweg.api.v1.graph_def.whole_calls import raw_form
 from talweg.api.v1.graph_def.writing import Made, Output, cannot_write, static_shape
 from talweg.api.v1.graph_def.writing_rules import empty_list
 from talweg.core.dtypes import variant
 from talweg.graph.node import Node
+from talweg.prims.state import UPDATE_TYPES
 
 _ASSIGN = {"assign": "AssignVariableOp", "add": "AssignAddVariableOp",
            "sub": "AssignSubVariableOp"}  # fmt: skip
@@ -72,10 +76,33 @@ def _update(writer: Any, node: Node, name: str, controls: list) -> None:
     if kind in _ASSIGN:
         writer.node(_ASSIGN[kind], name, [handle, *values], given, controls)
     elif kind.startswith("scatter_"):
-        op = f"ResourceScatter{kind.removeprefix('scatter_').title()}"
-        writer.node(op, name, [handle, *values], given, controls)
+        writer.node(UPDATE_TYPES[kind], name, [handle, *values], {}, controls)
+    elif kind == "slice":
+        bounds, masks = _bounds(node.params["place"])
+        places = [writer.one(writer.integers(part), f"{name}/bound") for part in bounds]
+        writer.node(UPDATE_TYPES[kind], name, [handle, *places, *values], masks, controls)
     else:
         raise cannot_write(f"update_variable by {kind}")
+
+
+def _bounds(place: tuple) -> tuple[list[tuple], dict[str, int]]:
+    """(begins, ends and strides, masks) of the key that a slice of a variable has."""
+    bounds: list[tuple] = []
+    masks = dict.fromkeys(("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+    for number, part in enumerate(place):
+        bit = 1 << number
+        if part is None:
+            masks["new_axis_mask"] |= bit
+            bounds.append((0, 0, 1))
+        elif isinstance(part, tuple):
+            start, stop, step = part
+            masks["begin_mask"] |= bit if start is None else 0
+            masks["end_mask"] |= bit if stop is None else 0
+            bounds.append((start or 0, stop or 0, 1 if step is None else step))
+        else:
+            masks["shrink_axis_mask"] |= bit
+            bounds.append((part, part + 1, 1))
+    return [tuple(column) for column in zip(*bounds)] or [(), (), ()], masks
 
 
 def _branch(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
@@ -131,6 +158,14 @@ def _act(writer: Any, node: Node, name: str, controls: list) -> None:
         raise cannot_write(node.params["call"].tf_type)
     condition, *data = [writer.operand(x, f"{name}/data") for x in node.operands]
     writer.node("Assert", name, [condition, data], {}, controls)
+
+
+def _require(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    x, holds = [writer.operand(part, f"{name}/input") for part in node.operands]
+    text = writer.constant(np.array(node.params["message"].encode(), object), f"{name}/message")
+    check = writer.unique(f"{name}/Assert")
+    writer.node("Assert", check, [holds, [text]], {}, controls)
+    return writer.node("Identity", name, [x], {}, [check])
 
 
 def _host_call(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
@@ -213,12 +248,14 @@ def _trips(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
 
 def _whole(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
     operands = [writer.operand(x, f"{name}/Const") for x in node.operands]
-    made = raw_form(writer, node.params["call"], operands)
+    call = node.params["call"]
+    made = form_of_call(call, operands, node.aval) if hasattr(call, "kwargs") else None
+    made = raw_form(writer, call, operands) if made is None else made
     if made is None:
-        raise cannot_write(f"{node.params['call']!r}, whose sizes are not known")
+        raise cannot_write(f"{call!r}, whose sizes are not known")
     outputs = writer.realise(made, name, controls)
     if [x.dtype for x in outputs] != [aval.dtype for aval in node.aval]:
-        raise cannot_write(f"{node.params['call']!r}")
+        raise cannot_write(f"{call!r}")
     return outputs
 
 
@@ -227,5 +264,5 @@ SPECIAL: dict[str, Any] = {
     "read_variable": _read, "is_initialized": _initialized, "update_variable": _update,
     "branch": _branch, "loop": _loop, "call": _call, "inner_value": _inner_value,
     "trips": _trips, "whole": _whole, "act": _act,
-    "host_call": _host_call,
+    "host_call": _host_call, "again": _call, "require": _require,
 }  # fmt: skip
