@@ -6,7 +6,7 @@ from talweg.core.dtypes import DType
 
 from talweg.eager.composite import SparseTensor as SparseTensor
 from talweg.api.sparse.arithmetic import add as add
-from talweg.api.sparse.arithmetic import bincount as bincount
+from talweg.api.sparse.counting import bincount as bincount
 from talweg.api.sparse.form import concat as concat
 from talweg.api.sparse.crossing import cross_hashed as cross_hashed
 from talweg.api.sparse.form import expand_dims as expand_dims

@@ -2082,7 +2082,7 @@ TABLE: dict[str, str] = {
     "space_to_batch_nd": "talweg.api.array.rearranging",
     "sparse.SparseTensor": "talweg.api.sparse.form",
     "sparse.add": "talweg.api.sparse.arithmetic",
-    "sparse.bincount": "talweg.api.sparse.arithmetic",
+    "sparse.bincount": "talweg.api.sparse.counting",
     "sparse.concat": "talweg.api.sparse.form",
     "sparse.cross_hashed": "talweg.api.sparse.crossing",
     "sparse.expand_dims": "talweg.api.sparse.form",

@@ -17,13 +17,14 @@ from talweg.api.array.operands import (
     numbers,
     size_tensor,
 )
-from talweg.api.export import export
+from talweg.api.export import export, look_up
 from talweg.core.dims import Size, below, differ, dims_differ, largest, same, smallest
 from talweg.core.dtypes import ANY, REAL, as_dtype, int32, int64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
 from talweg.eager.tensor import EagerTensor, array_of
+from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 from talweg.prims import (
     arithmetic,
@@ -64,6 +65,12 @@ def bincount(
         raise value_error("TW207", "bincount: binary_output and weights exclude each other")
     if axis not in (None, 0, -1):
         raise value_error("TW202", f"bincount: axis={axis}", "None, 0 or -1")
+    if structure.kind_of(arr) == structure.COMPOSITE:  # sparse or ragged
+        sparse = look_up("sparse.bincount")(
+            arr, weights, axis or 0, minlength, maxlength, binary_output
+        )
+        found = look_up("sparse.to_dense")(sparse)
+        return found if weights is not None else arithmetic.cast(found, dtype=as_dtype(dtype))
     x = _counted(arr)
     if axis == -1 and len(x.dims) > 2:
         raise invalid("TW203", f"bincount: arr has shape {x.dims}", "rank at most 2")

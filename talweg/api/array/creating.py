@@ -29,6 +29,7 @@ from talweg.core.dtypes import (
 from talweg.core.errors import invalid, type_error
 from talweg.core.shapes import TensorShape
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.ragged import RaggedTensor
 from talweg.graph.symbol import Symbol
 from talweg.kernels.progression import allocated
 from talweg.prims import arithmetic, dynamic, layout, search, sequences, state
@@ -120,6 +121,8 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     >>> tf.zeros_like([1.5, 2.5]).numpy()
     array([0., 0.], dtype=float32)
     """
+    if isinstance(input, RaggedTensor):
+        return input.with_flat_values(zeros_like(input.flat_values, dtype))
     x = tensor(input)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     dims = known_dims(x)
@@ -142,6 +145,8 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     >>> tf.ones_like([[1, 2]]).numpy()
     array([[1, 1]], dtype=int32)
     """
+    if isinstance(input, RaggedTensor):
+        return input.with_flat_values(ones_like(input.flat_values, dtype))
     x = tensor(input)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     if dtype is string:

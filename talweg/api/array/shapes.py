@@ -30,6 +30,7 @@ from talweg.core.dtypes import as_dtype, int32, int64
 from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
 from talweg.core.shapes import TensorShape, as_shape, broadcast_dims, normalize_axis, static
 from talweg.core.value import IndexedSlices
+from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import EagerTensor
@@ -362,6 +363,8 @@ def rank(input: Any, name: str | None = None) -> Any:
     >>> int(tf.rank([[1, 2]]))
     2
     """
+    if isinstance(input, (RaggedTensor, SparseTensor)) and input.shape.rank is not None:
+        return constant(np.int32(input.shape.rank))
     dims = dims_of(input)
     if dims is None:
         sizes = state.shape_of(tensor(input), dtype=int32)
@@ -378,6 +381,11 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     3
     """
     dtype = int32 if out_type is None else as_dtype(out_type)
+    if isinstance(input, RaggedTensor):
+        return size(input.flat_values, dtype)
+    if isinstance(input, SparseTensor):
+        total = reduce.reduce_prod(input.dense_shape, axes=(0,), keepdims=False)
+        return arithmetic.cast(total, dtype=dtype)
     dims = dims_of(input)
     if dims is None:
         sizes = state.shape_of(tensor(input), dtype=int64)

@@ -13,6 +13,7 @@ from talweg.api.export import export
 from talweg.api.math.comparison import equal
 from talweg.api.math.reductions import argmax, reduce_all
 from talweg.api.tensors import cast
+from talweg.core.dims import Dim
 from talweg.core.dtypes import int32
 from talweg.core.errors import invalid
 from talweg.prims import layout
@@ -30,6 +31,8 @@ def _first_equal(x: Any, axis: Any) -> tuple:
     order = [place, *[n for n in range(len(x.dims)) if n != place]]
     rows = layout.transpose(x, perm=tuple(order))
     rows = reshape(rows, [x.dims[place], -1]) if x.dims[place] else reshape(rows, [0, 1])
+    if not isinstance(rows.dims[0], Dim) and rows.dims[0] == 0:
+        return cast(rows[:, 0], int32), place
     same = reduce_all(equal(expand_dims(rows, 0), expand_dims(rows, 1)), axis=2)
     return argmax(cast(same, int32), axis=1, output_type=int32), place
 

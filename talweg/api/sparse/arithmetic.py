@@ -6,17 +6,16 @@ primitives, so derivatives follow.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from talweg.api.arguments import axes_argument, tensor
-from talweg.api.array.operands import integer_scalar, sizes_tensor
+from talweg.api.array.operands import sizes_tensor
 from talweg.api.export import export
-from talweg.api.sparse.form import dims_of, kept_where, made, reorder, sparse, taken, to_dense
-from talweg.core.dims import differ, dims_differ, largest
+from talweg.api.sparse.form import dims_of, kept_where, made, reorder, sparse, to_dense
+from talweg.core.dims import differ, dims_differ
 from talweg.core.dtypes import int64
 from talweg.core.errors import invalid, value_error
 from talweg.eager import operators
@@ -24,20 +23,18 @@ from talweg.eager.composite import SparseTensor
 from talweg.eager.tensor import EagerTensor, array_of, wrap
 from talweg.prims import arithmetic, contract, joining, layout, segment, sparse_places
 from talweg.prims.complex import conj
-from talweg.prims.counts import number_of_bins
 from talweg.prims.indexing import gather
 from talweg.prims.reduce import reduce_sum
 from talweg.prims.search import nonzero
-from talweg.prims.sequences import counting
 from talweg.prims.transcendental import exp
 
 
-def _grouped(indices: Any, dims: Any) -> tuple:
+def grouped(indices: Any, dims: Any) -> tuple:
     """The distinct places, sorted, and for each place given the number of its group."""
     return sparse_places.grouped_places(indices, sizes_tensor(tuple(dims), int64))
 
 
-def _columns(indices: Any, columns: list) -> Any:
+def columns_of(indices: Any, columns: list) -> Any:
     """Some columns of a matrix of places."""
     return gather(indices, wrap(np.array(columns, np.int64)), axis=1, batch_dims=0)
 
@@ -48,7 +45,7 @@ def _union(x: SparseTensor, y: SparseTensor, function: str, combine: Callable) -
         raise invalid(
             "TW204", f"{function}: the shapes are {dims_of(x)} and {dims_of(y)}", "one shape"
         )
-    places, groups = _grouped(layout.concat(x.indices, y.indices, axis=0), dims_of(x))
+    places, groups = grouped(layout.concat(x.indices, y.indices, axis=0), dims_of(x))
     sizes = (x.values.dims[0], y.values.dims[0])
     parts = joining.split(groups, sizes=sizes, axis=0)
     spread = [
@@ -119,7 +116,7 @@ def _reduced(
     axes = axes_argument(axis, len(dims), function)
     left = [place for place in range(len(dims)) if place not in axes]
     sizes = [dims[place] for place in left]
-    places, groups = _grouped(_columns(x.indices, left), sizes)
+    places, groups = grouped(columns_of(x.indices, left), sizes)
     count = places.dims[0]
     values = combine(x.values, groups, count=count)
     if keepdims:
@@ -180,8 +177,8 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     x = sparse(sp_input, "sparse.softmax")
     if len(dims_of(x)) < 2:
         raise invalid("TW203", f"sparse.softmax: shape {dims_of(x)}", "a rank of at least 2")
-    leading = _columns(x.indices, list(range(len(dims_of(x)) - 1)))
-    places, ids = _grouped(leading, dims_of(x)[:-1])
+    leading = columns_of(x.indices, list(range(len(dims_of(x)) - 1)))
+    places, ids = grouped(leading, dims_of(x)[:-1])
     count = places.dims[0]
     top = arithmetic.stop_gradient(segment.segment_max(x.values, ids, count=count))
     powers = exp(x.values - segment.segment_rows(top, ids))
@@ -293,52 +290,3 @@ def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) 
     places = layout.concat(x.indices, first, axis=0)
     values = layout.concat(x.values, added, axis=0)
     return reorder(made(places, values, dims)), empty
-
-
-@export("sparse.bincount")
-def bincount(
-    values: Any, weights: Any = None, axis: Any = 0, minlength: Any = None, maxlength: Any = None,
-    binary_output: bool = False, name: str | None = None,
-) -> SparseTensor:  # fmt: skip
-    """How often each number occurs in a tensor: counts, at the places of the numbers.
-
-    values: non-negative integers.  axis=0 counts all, axis=-1 the rows of a matrix one by one.
-    weights: what each counts instead of 1.  minlength, maxlength: limits of the last size (numbers
-    of at least maxlength are left out).  binary_output: 1 for every number that occurs.
-
-    >>> import talweg as tf
-    >>> tf.sparse.bincount([1, 1, 2]).values.numpy()
-    array([2, 1], dtype=int32)
-    """
-    x = tensor(values)
-    rows = 1 if axis == 0 else x.dims[0]
-    count = math.prod(x.dims)
-    x = arithmetic.cast(x, dtype=int64)
-    columns = count if axis == 0 else math.prod(x.dims[1:])
-    keys = layout.reshape(counting(size=rows, dtype=int64), shape=(rows, 1))
-    keys = layout.reshape(layout.broadcast_to(keys, shape=(rows, columns)), shape=(count,))
-    flat = layout.reshape(x, shape=(count,))
-    amounts = None
-    if weights is not None and not binary_output:
-        amounts = layout.reshape(tensor(weights), shape=(count,))
-    if maxlength is not None:
-        limit = arithmetic.cast(tensor(maxlength), dtype=int64)
-        kept = nonzero(arithmetic.less(flat, limit))
-        kept = layout.reshape(kept, shape=kept.dims[:1])
-        keys, flat = taken(keys, kept), taken(flat, kept)
-        amounts = None if amounts is None else taken(amounts, kept)
-    needed = number_of_bins(flat, argument=("sparse.bincount", "values"))
-    size = largest(integer_scalar(needed, "sparse.bincount", "values"), minlength or 0)
-    places, groups = _grouped(joining.stack(keys, flat, axis=1), (rows, size))
-    found = places.dims[0]
-    one = wrap(np.int32(1))
-    if amounts is not None:
-        values = segment.segment_sum(amounts, groups, count=found)
-    elif binary_output:
-        values = layout.broadcast_to(one, shape=(found,))
-    else:
-        ones = layout.broadcast_to(one, shape=groups.dims)
-        values = segment.segment_sum(ones, groups, count=found)
-    if axis == 0:
-        return made(_columns(places, [1]), values, (size,))
-    return made(places, values, (rows, size))

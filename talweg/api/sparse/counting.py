@@ -1,0 +1,96 @@
+"""tf.sparse.bincount: how often numbers occur, in dense, sparse and ragged tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.array.operands import integer_scalar
+from talweg.api.export import export
+from talweg.api.sparse.arithmetic import columns_of, grouped
+from talweg.api.sparse.form import dims_of, made, taken
+from talweg.core.dims import largest
+from talweg.core.dtypes import int64
+from talweg.eager.composite import SparseTensor
+from talweg.eager.ragged import RaggedTensor
+from talweg.eager.tensor import wrap
+from talweg.prims import arithmetic, joining, layout, segment
+from talweg.prims.counts import number_of_bins
+from talweg.prims.search import nonzero
+from talweg.prims.sequences import counting
+
+
+@export("sparse.bincount")
+def bincount(
+    values: Any, weights: Any = None, axis: Any = 0, minlength: Any = None, maxlength: Any = None,
+    binary_output: bool = False, name: str | None = None,
+) -> SparseTensor:  # fmt: skip
+    """How often each number occurs in a tensor: counts, at the places of the numbers.
+
+    values: non-negative integers, dense, sparse or ragged.  axis=0 counts all, axis=-1 the rows of
+    a matrix one by one.  weights: what each counts instead of 1, of the same kind as the values.
+    minlength, maxlength: limits of the last size (numbers of at least maxlength are left out).
+    binary_output: 1 for every number that occurs.
+
+    >>> import talweg as tf
+    >>> tf.sparse.bincount([1, 1, 2]).values.numpy()
+    array([2, 1], dtype=int32)
+    """
+    rows, keys, flat = _listed(values, axis)
+    amounts = None if weights is None or binary_output else _flat(weights)
+    if maxlength is not None:
+        limit = arithmetic.cast(tensor(maxlength), dtype=int64)
+        kept = nonzero(arithmetic.less(flat, limit))
+        kept = layout.reshape(kept, shape=kept.dims[:1])
+        keys, flat = taken(keys, kept), taken(flat, kept)
+        amounts = None if amounts is None else taken(amounts, kept)
+    needed = number_of_bins(flat, argument=("sparse.bincount", "values"))
+    size = largest(integer_scalar(needed, "sparse.bincount", "values"), minlength or 0)
+    single = rows is None
+    places, groups = grouped(joining.stack(keys, flat, axis=1), (1 if single else rows, size))
+    found = places.dims[0]
+    one = wrap(np.int32(1))
+    if amounts is not None:
+        counts = segment.segment_sum(amounts, groups, count=found)
+    elif binary_output:
+        counts = layout.broadcast_to(one, shape=(found,))
+    else:
+        ones = layout.broadcast_to(one, shape=groups.dims)
+        counts = segment.segment_sum(ones, groups, count=found)
+    if single:
+        return made(columns_of(places, [1]), counts, (size,))
+    return made(places, counts, (rows, size))
+
+
+def _flat(values: Any) -> Any:
+    """The elements that are there, as a vector."""
+    if isinstance(values, SparseTensor):
+        return values.values
+    x = values.flat_values if isinstance(values, RaggedTensor) else tensor(values)
+    return layout.reshape(x, shape=(math.prod(x.dims),))
+
+
+def _listed(values: Any, axis: Any) -> tuple:
+    """How many rows are counted one by one (None: all as one), each number's row, the numbers."""
+    flat = arithmetic.cast(_flat(values), dtype=int64)
+    count = flat.dims[0]
+    if isinstance(values, SparseTensor):
+        dims = dims_of(values)
+        rows, at = dims[0], values.indices
+        keys = layout.reshape(columns_of(at, [0]), shape=(count,)) if len(dims) > 1 else None
+    elif isinstance(values, RaggedTensor):
+        rows, keys = values.row_splits.dims[0] - 1, values.value_rowids()
+        keys = arithmetic.cast(keys, dtype=int64)
+    else:
+        dims = tensor(values).dims
+        rows, keys = dims[0] if dims else 1, None
+        if len(dims) > 1:
+            column = layout.reshape(counting(size=rows, dtype=int64), shape=(rows, 1))
+            spread = layout.broadcast_to(column, shape=(rows, math.prod(dims[1:])))
+            keys = layout.reshape(spread, shape=(count,))
+    if axis == 0 or keys is None:
+        return None, layout.broadcast_to(wrap(np.int64(0)), shape=(count,)), flat
+    return rows, keys, flat
