@@ -97,7 +97,10 @@ def record_differences(chosen, reason):
 
 
 def load_tensorflow():
-    """TensorFlow, quiet, on one thread of the CPU, so that its answers repeat."""
+    """TensorFlow, quiet, on one thread of the CPU, so that its answers repeat; two devices of it.
+
+    The second device is for replicas (`distribute/`); nothing else uses it.
+    """
     os.environ.update(QUIET)
     warnings.simplefilter("ignore")
     try:
@@ -106,6 +109,9 @@ def load_tensorflow():
         sys.exit("This Python has no TensorFlow: run tools/record_programs.py with one that has.")
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    two = [tf.config.LogicalDeviceConfiguration() for _ in range(2)]
+    tf.config.set_logical_device_configuration(cpu, two)
     tf.get_logger().setLevel("ERROR")
     return tf
 

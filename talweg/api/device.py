@@ -1,11 +1,18 @@
-"""tf.device and tf.DeviceSpec.  Everything runs on the CPU; device names are checked and kept."""
+"""tf.device and tf.DeviceSpec.  Everything runs on the CPU, whose logical devices are names.
+
+What is computed inside of `tf.device` says that it lies there (`.device`).  A device that is not
+there stands for the first one, as TensorFlow's soft placement has it.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from talweg.api.config import settings
 from talweg.api.export import export, operation
-from talweg.core.errors import value_error
+from talweg.core import dispatch
+from talweg.core.errors import InvalidArgumentError, compose, value_error
+from talweg.eager.tensor import DEVICE
 
 _KINDS = ("CPU", "GPU", "TPU")
 _FIELDS = ("job", "replica", "task", "device_type", "device_index")
@@ -118,12 +125,45 @@ def device_for(scopes: tuple, made: Any) -> str:
     return found.to_string()
 
 
+def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
+    """The whole name of a device, as threads note it: None for the first one, and for None."""
+    if given is None:
+        return None
+    spec = DeviceSpec.from_string(outer or DEVICE).make_merged_spec(given)
+    if spec.device_index is None:
+        spec = spec.replace(device_index=0)
+    found = spec.to_string()
+    index, count = spec.device_index or 0, len(settings.logical or [0])
+    if spec.device_type == "CPU" and index < count:
+        return None if found == DEVICE else found
+    if not settings.soft_placement:
+        raise InvalidArgumentError(
+            None, None,
+            compose(
+                "TW402", f"Could not satisfy device specification '{found}': it is not there",
+                f"one of {count} logical devices of the CPU",
+                "tf.config.set_soft_device_placement(True), or "
+                "tf.config.set_logical_device_configuration",
+            ),
+        )  # fmt: skip
+    return None
+
+
+def full_device(device: Any) -> str:
+    """A device by its whole name; ValueError for what is none."""
+    text = str(device)
+    if not any([kind in text.upper() for kind in ("CPU", "GPU", "TPU")]):
+        raise value_error("TW207", f"Unknown device {device!r}", "a name such as 'CPU:0'")
+    spec = DeviceSpec(job="localhost", replica=0, task=0, device_index=0)
+    return spec.make_merged_spec(DeviceSpec.from_string(text)).to_string()
+
+
 @export("device")
 class device:
-    """A context whose operations run on a device; here all of them run on the CPU.
+    """A context whose results lie on a device; all of them are computed by the CPU.
 
-    device_name: a string such as "/GPU:0", a DeviceSpec, a logical device or None.  ValueError for
-    what is no device name.
+    device_name: a string such as "/CPU:1", a DeviceSpec, a logical device, or None for the first
+    device.  ValueError for what is no device name.
 
     >>> import talweg as tf
     >>> with tf.device("/CPU:0"):
@@ -141,12 +181,25 @@ class device:
             raise value_error(
                 "TW104", f"Expecting a string device name. Got {type(name)}({name!r})"
             )
-        self._name = name
-        if name:
-            DeviceSpec.from_string(name)
+        self._given = DeviceSpec.from_string(name) if name else None
+        self._entered: list = []
 
     def __enter__(self) -> None:
-        return None
+        context, base = dispatch.context, dispatch.context.base
+        found = full_name(self._given, context.device)
+        scope = None
+        if base is not None:
+            scope = base.device(None if self._given is None else self._given.to_string())
+            scope.__enter__()
+        self._entered.append((context.device, found, scope))
+        if found is not None:
+            dispatch.enter()  # so that operations pass where their results are put on the device
+        context.device = found
 
     def __exit__(self, *error: Any) -> None:
-        return None
+        before, found, scope = self._entered.pop()
+        dispatch.context.device = before
+        if found is not None:
+            dispatch.leave()
+        if scope is not None:
+            scope.__exit__(*error)

@@ -24,7 +24,7 @@ EXPORTS: dict[str, Any] = {}
 ORIGINS: dict[str, str] = {}  # public name -> module that exports it
 
 T = TypeVar("T")
-state = dispatch.state
+state, context = dispatch.state, dispatch.context
 
 
 def graph_aware(function: Any) -> Any:
@@ -35,13 +35,26 @@ def graph_aware(function: Any) -> Any:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if state.busy and state.in_graph is not None:
-            return state.in_graph(function, args, kwargs)
+        if state.busy:
+            if context.device is not None and context.base is None:
+                return _on_device(function, args, kwargs)
+            if state.in_graph is not None:
+                return state.in_graph(function, args, kwargs)
         return function(*args, **kwargs)
 
     call.in_eager_mode = function  # type: ignore[attr-defined]
     note_wrapper(call.__code__)
     return call
+
+
+def _on_device(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """The result of a call inside of `tf.device`, put there if it is a new tensor."""
+    in_graph = state.in_graph
+    found = function(*args, **kwargs) if in_graph is None else in_graph(function, args, kwargs)
+    known = [x for arg in args for x in (arg, getattr(arg, "_tensor", None))]
+    if type(found) is state.plain and not any([found is x for x in known]):
+        dispatch.put_on_device(found)
+    return found
 
 
 def export(*names: str) -> Callable[[T], T]:

@@ -251,6 +251,8 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
             except Exception:  # noqa: BLE001 -- the general path reports it
                 return OPERATIONS[operation](self, other)
             if state.busy:
+                if context.device is not None:
+                    dispatch.put_on_device(result)
                 if state.observer is not None:
                     state.observer.applied(prim, (self, other), result, NO_PARAMS)
                 for recorder in context.recorders:
@@ -270,6 +272,8 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
             except Exception:  # noqa: BLE001 -- the general path reports it
                 return OPERATIONS[operation](other, self)
             if state.busy:
+                if context.device is not None:
+                    dispatch.put_on_device(result)
                 if state.observer is not None:
                     state.observer.applied(prim, (other, self), result, NO_PARAMS)
                 for recorder in context.recorders:

@@ -226,7 +226,10 @@ class ConcreteFunction:
         if not recorders:
             del operands  # so that variables' values are only theirs, and can be written in place
             values = executor.run(program_of(body), arrays, STATE)
-            return self._pack([EagerTensor(value) for value in values])
+            found = [EagerTensor(value) for value in values]
+            if context.device is not None:
+                dispatch.put_on_device(tuple(found))
+            return self._pack(found)
         kept, everything = self._kept(recorders)
         context.recorders = ()
         try:

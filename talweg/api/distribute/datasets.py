@@ -75,6 +75,10 @@ class DistributedDataset:
         """For a loop in a graph: what says whether there is an element, and what takes it."""
         return iter(self).traced_steps()
 
+    @property
+    def _type_spec(self) -> Any:
+        return self.dataset._type_spec
+
     # -- as a nest of one tensor, so that functions take it as an argument
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 from talweg.api.distribute.contexts import contexts, entered, reduce_op
 from talweg.api.export import export
 from talweg.core.errors import value_error
+from talweg.eager.tensor import DEVICE
 
 
 @export("distribute.StrategyExtended")
@@ -23,7 +24,7 @@ class StrategyExtended:
 
     experimental_require_static_shapes = False
 
-    def __init__(self, strategy: Any, device: str = "/device:CPU:0"):
+    def __init__(self, strategy: Any, device: str = DEVICE):
         self.container_strategy = strategy
         self._device = device
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from talweg.api.config import list_logical_devices
-from talweg.api.device import DeviceSpec
+from talweg.api.device import full_device
 from talweg.api.distribute.contexts import check_alone, contexts
 from talweg.api.distribute.datasets import check_options, from_function, shared
 from talweg.api.distribute.extended import StrategyExtended
@@ -205,7 +205,7 @@ class SeveralReplicas(Strategy):
             raise TypeError(compose("TW104", f"run: {fn!r} is not callable", "a function"))
         return self.extended.call_for_each_replica(fn, args, kwargs)
 
-    def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
+    def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
         """The sum or mean of `value` over the replicas and, if `axis` says, along that axis."""
         self.need_all("reduce")
         return reduced_nest(reduce_op, value, axis, self.num_replicas_in_sync)
@@ -252,15 +252,6 @@ def variable_in_force(args: tuple, kwargs: dict) -> DistributedVariable | None:
     )
 
 
-def full_device(device: Any) -> str:
-    """A device by its whole name; ValueError for what is none."""
-    text = str(device)
-    if not any([kind in text.upper() for kind in ("CPU", "GPU", "TPU")]):
-        raise value_error("TW207", f"Unknown device {device!r}", "a name such as 'CPU:0'")
-    spec = DeviceSpec(job="localhost", replica=0, task=0, device_index=0)
-    return spec.make_merged_spec(DeviceSpec.from_string(text)).to_string()
-
-
 def devices_for(devices: Any) -> list[str]:
     """The devices of a mirrored strategy: those named, or all logical ones of this machine."""
     if isinstance(devices, str):
@@ -299,7 +290,7 @@ class MirroredStrategy(OneReplica):
         return object.__new__(_Several if len(found) > 1 else cls)
 
     def __init__(self, devices: Any = None, cross_device_ops: Any = None):
-        super().__init__(StrategyExtended(self, devices_for(devices)[0]))
+        super().__init__(devices_for(devices)[0])
 
 
 class _Several(SeveralReplicas, MirroredStrategy):  # type: ignore[misc]

@@ -11,8 +11,10 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from talweg.api.device import full_device
 from talweg.api.distribute.contexts import (
     ReplicaContext,
+    check_alone,
     contexts,
     entered,
     reduce_op,
@@ -23,6 +25,7 @@ from talweg.api.distribute.values import InputContext, ValueContext
 from talweg.api.export import export, look_up
 from talweg.core.errors import NotFoundError, UnimplementedError, compose
 from talweg.eager.replicated import Several
+from talweg.eager.tensor import DEVICE
 from talweg.graph import structure
 
 
@@ -66,7 +69,7 @@ class Strategy:
         finally:
             contexts.stack.pop()
 
-    def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
+    def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
         """The sum or mean of `value` over the replicas and, if `axis` says, along that axis."""
         return _reduced(reduce_op, value, axis)
 
@@ -104,7 +107,7 @@ def _reduced(how: Any, value: Any, axis: int | None) -> Any:
 
 def _one_device(devices: Any, kind: str) -> str:
     """The only device of a list; UnimplementedError where there are several."""
-    named = [devices] if isinstance(devices, str) else list(devices or ["/device:CPU:0"])
+    named = [devices] if isinstance(devices, str) else list(devices or [DEVICE])
     if len(named) > 1:
         raise UnimplementedError(
             None,
@@ -116,11 +119,34 @@ def _one_device(devices: Any, kind: str) -> str:
                 hint=f"{kind}() without devices",
             ),
         )
-    return named[0]
+    return full_device(named[0])
 
 
 class OneReplica(Strategy):
-    """A strategy of the user's own with one replica."""
+    """A strategy of the user's own with one replica, on one device."""
+
+    def __init__(self, device: str):
+        super().__init__(StrategyExtended(self, device))
+        self._device = None if device == DEVICE else device
+
+    def scope(self) -> contextlib.AbstractContextManager:
+        """A block in which this strategy is in force; variables made inside belong to it."""
+        check_alone(self)
+        if self._device is None:
+            return entered(self, None)
+        blocks = contextlib.ExitStack()
+        blocks.enter_context(look_up("device")(self._device))
+        blocks.enter_context(entered(self, None))
+        return blocks
+
+    def run(
+        self, fn: Callable, args: tuple = (), kwargs: dict | None = None, options: Any = None
+    ) -> Any:
+        """Call `fn` in the replica; the result is what it returns."""
+        if self._device is None:
+            return super().run(fn, args, kwargs)
+        with look_up("device")(self._device):
+            return super().run(fn, args, kwargs)
 
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
         """The dataset, as one that belongs to a strategy."""
@@ -146,7 +172,7 @@ class OneDeviceStrategy(OneReplica):
     """
 
     def __init__(self, device: str):
-        super().__init__(StrategyExtended(self, _one_device(device, type(self).__name__)))
+        super().__init__(_one_device(device, type(self).__name__))
 
 
 @export("distribute.MultiWorkerMirroredStrategy")
@@ -159,7 +185,7 @@ class MultiWorkerMirroredStrategy(OneReplica):
     """
 
     def __init__(self, cluster_resolver: Any = None, communication_options: Any = None):
-        super().__init__()
+        super().__init__(DEVICE)
 
 
 @export("distribute.experimental.CentralStorageStrategy")
@@ -172,7 +198,7 @@ class CentralStorageStrategy(OneReplica):
     """
 
     def __init__(self, compute_devices: Any = None, parameter_device: Any = None):
-        super().__init__(StrategyExtended(self, _one_device(compute_devices, type(self).__name__)))
+        super().__init__(_one_device(compute_devices, type(self).__name__))
 
 
 @export("distribute.TPUStrategy")
