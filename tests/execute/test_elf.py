@@ -53,7 +53,7 @@ define void @scale(ptr %x) {
 
 @pytest.fixture(scope="module")
 def made():
-    return jit.compile_text(TEXT)
+    return jit.compile_texts([TEXT])[0]
 
 
 def results(linked) -> list:
@@ -69,7 +69,7 @@ def test_it_does_what_llvm_does(made):
     symbols = {"ours": ctypes.cast(callback, ctypes.c_void_p).value or 0}
     found = results(elf.Image(made, symbols))
     assert found == [11, 35, 3, 300, -1, [1, 2, 3, 4, 5, 6, 7, 8]]
-    assert found == results(jit.Linked(made, symbols, ("run", "scale")))
+    assert found == results(jit.Linked([made], symbols, ("run", "scale")))
 
 
 def test_code_cannot_be_written_and_goes_when_closed(made):
@@ -91,7 +91,7 @@ def test_another_linker_is_asked_where_there_is_something_unknown(made, monkeypa
 
     monkeypatch.setattr(elf, "Image", refuse)
     found = code.Code(made, {"ours": 1}, ("run", "scale"))
-    assert type(found._image) is jit.Linked and found.addresses["run"]
+    assert [type(each) for each in found._images] == [jit.Linked] and found.addresses["run"]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_data_that_can_be_written_is_left_to_llvm():
     text = "@n = global i32 4\ndefine i32 @run() {\n  %x = load i32, ptr @n\n  ret i32 %x\n}"
     with settings.cache("off"):
         found = code.compile_module(text)
-    assert type(found._image) is jit.Linked
+    assert [type(each) for each in found._images] == [jit.Linked]
     assert ctypes.CFUNCTYPE(ctypes.c_int32)(found.addresses["run"])() == 4
 
 

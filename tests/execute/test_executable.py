@@ -14,7 +14,7 @@ import pytest
 from talweg.core import settings
 from talweg.core.dtypes import bfloat16, bool_, float32, float64, int32
 from talweg.core.errors import InternalError, ResourceExhaustedError
-from talweg.execute.llvm import dispatch, emit, generate, jit
+from talweg.execute.llvm import code, dispatch, elf, emit, generate, jit
 from talweg.execute.llvm import executable as module
 from talweg.execute.llvm.executable import Executable
 from talweg.lower.index import Axis, Index
@@ -598,14 +598,46 @@ def test_references_are_counted_right():
 def test_a_key_saves_emission(tmp_path, monkeypatch):
     with settings.cache(str(tmp_path / "cache")):
         first = Executable(addition(), key="addition of (2, 3)")
-        for name in ("parse", "optimize", "compile_text"):
+        for name in ("parse", "optimize", "compile_texts"):
             monkeypatch.setattr(jit, name, None)
-        monkeypatch.setattr(emit, "emit", None)
+        monkeypatch.setattr(emit, "emit_modules", None)
         second = Executable(addition(), key="addition of (2, 3)")
         for executable in (first, second):
             np.testing.assert_array_equal(executable([X, X])[0], 2 * X)
         with pytest.raises(TypeError):
             Executable(addition(), key="another")
+
+
+@pytest.mark.parametrize("linker", ["ours", "LLVM's"])
+def test_modules_compiled_at_the_same_time(linker, tmp_path, monkeypatch):
+    """Kernels are in several modules, @run calls them all; they are kept as one."""
+    monkeypatch.setattr(emit, "MODULE_TEXT", 1)
+    monkeypatch.setattr(generate.threads, "available_cores", lambda: 3)
+    if linker == "LLVM's":
+        monkeypatch.setattr(elf, "works", lambda: False)
+    program = LoopProgram("several")
+    before = program.buffer("x", float32, (2, 3), "input")
+    for size in range(1, 6):  # kernels that are not the same
+        kind = "output" if size == 5 else "temporary"
+        after = program.buffer(f"t{size}", float32, (2, 3), kind)
+        i = Axis("i", 6)
+        value = load(before, i) * const(float(size), float32)
+        program.blocks.append(Kernel("k", [For(i, [Store(after, i, value)], "parallel")]))
+        before = after
+    texts = emit.emit_modules(program, 32, None, 3)
+    assert len(texts) == 3 and sum(text.count("define void @kernel") for text in texts) == 5
+    with settings.cache(str(tmp_path / "cache")):
+        first = Executable(program, key="several")
+        for name in ("parse", "optimize", "compile_texts"):
+            monkeypatch.setattr(jit, name, None)
+        second = Executable(program, key="several")
+        for executable in (first, second):
+            np.testing.assert_array_equal(executable([X])[0], 120 * X)
+
+
+def test_what_is_joined_comes_apart_again():
+    for objects in ([b"one"], [b"one", b"", b"three" * 100]):
+        assert code.parted(code.joined(objects)) == objects
 
 
 def test_the_module_is_there_to_look_at():

@@ -138,7 +138,7 @@ def test_compiling_again_and_again_leaves_no_memory_behind():
 
 
 def test_code_loaded_again_and_again_leaves_no_memory_behind():
-    made = jit.compile_text(LOOP.format(number=2))
+    (made,) = jit.compile_texts([LOOP.format(number=2)])
     kept = code.Code(made, {})
     for _ in range(300):
         code.Code(made, {})

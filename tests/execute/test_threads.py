@@ -324,7 +324,7 @@ def test_a_fork_while_another_thread_runs_and_compiles():
 
     def compile_() -> None:
         while not stop.is_set():
-            jit.compile_text("define void @run() {\n  ret void\n}")
+            jit.compile_texts(["define void @run() {\n  ret void\n}"])
 
     workers = [threading.Thread(target=run), threading.Thread(target=compile_)]
     for worker in workers:

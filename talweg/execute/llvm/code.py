@@ -1,14 +1,16 @@
 """Machine code in memory: from the cache, or compiled by LLVM, which is loaded only then.
 
 `Code` is an object file linked into this process, whose functions have addresses until it dies;
-`object_file` gives the bytes of one for a module.
+`object_files` gives the bytes of one for each module.  Those of modules that belong together go
+`joined` as one.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Mapping
+import struct
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +19,8 @@ from typing import Any
 from talweg.core.version import RELEASE
 from talweg.execute import cache
 from talweg.execute.llvm import elf
+
+_JOINED = b"talweg: object files"
 
 
 def compiler() -> Any:
@@ -27,29 +31,55 @@ def compiler() -> Any:
 class Code:
     """An object file in memory.  Its functions are there until `close`, or until it is collected.
 
+    Of several that are joined the first may call what is in the others.
     `symbols` are the addresses of what it calls, besides the functions of libc and libm.
     """
 
     def __init__(
         self, object_file: bytes, symbols: Mapping[str, int], exports: Iterable[str] = ("run",)
     ):
-        self.object_file = object_file
-        self._image = linked(object_file, symbols, tuple(exports))
-        self.addresses = {name: self._image.addresses[name] for name in exports}
+        self._images = linked(parted(object_file), symbols, tuple(exports))
+        self.addresses = {name: self._images[-1].addresses[name] for name in exports}
 
     def close(self) -> None:
         """Free the memory; nobody may be in it."""
-        self._image.close()
+        for image in self._images:
+            image.close()
 
 
-def linked(object_file: bytes, symbols: Mapping[str, int], exports: tuple) -> Any:
-    """An object file in memory: what has `addresses` and can be closed."""
+def linked(objects: Sequence[bytes], symbols: Mapping[str, int], exports: tuple) -> list[Any]:
+    """Object files in memory: what has `addresses` and can be closed, the first file's last."""
     if elf.works():
         try:
-            return elf.Image(object_file, symbols)
+            images: list[Any] = []
+            for each in reversed(objects):
+                images.append(elf.Image(each, symbols))
+                symbols = {**symbols, **images[-1].addresses}
+            return images
         except elf.UnknownError:
             pass
-    return compiler().Linked(object_file, symbols, exports)
+    return [compiler().Linked(objects, symbols, exports)]
+
+
+def joined(objects: Sequence[bytes]) -> bytes:
+    """Object files as one."""
+    if len(objects) == 1:
+        return objects[0]
+    sizes = struct.pack(f"<{1 + len(objects)}Q", len(objects), *map(len, objects))
+    return b"".join([_JOINED, sizes, *objects])
+
+
+def parted(content: bytes) -> list[bytes]:
+    """The object files that were joined; the one that was not."""
+    if not content.startswith(_JOINED):
+        return [content]
+    (count,) = struct.unpack_from("<Q", content, len(_JOINED))
+    sizes = struct.unpack_from(f"<{count}Q", content, len(_JOINED) + 8)
+    found, at = [], len(_JOINED) + 8 + 8 * count
+    for size in sizes:
+        found.append(content[at : at + size])
+        at += size
+    return found
 
 
 @functools.cache
@@ -96,13 +126,22 @@ def key(text: str, quick: bool = False) -> bytes:
     return f"module\n{fingerprint()}\n{quick}\n{text}".encode()
 
 
+def object_files(texts: Sequence[str], quick: bool = False) -> list[bytes]:
+    """The object files of modules, from the cache where they are there."""
+    keys = [key(text, quick) for text in texts]
+    found = [cache.get(each) for each in keys]
+    missing = [number for number, each in enumerate(found) if each is None]
+    if missing:
+        made = compiler().compile_texts([texts[number] for number in missing], quick)
+        for number, each in zip(missing, made):
+            cache.put(keys[number], each)
+            found[number] = each
+    return found
+
+
 def object_file(text: str, quick: bool = False) -> bytes:
     """The object file of a module, from the cache if it is there."""
-    kept_under = key(text, quick)
-    found = cache.get(kept_under)
-    if found is None:
-        found = compiler().compile_text(text, quick)
-        cache.put(kept_under, found)
+    (found,) = object_files([text], quick)
     return found
 
 

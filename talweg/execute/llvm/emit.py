@@ -28,6 +28,13 @@ from talweg.lower.loops import (
     stacks,
 )
 
+MODULE_TEXT = 50_000  # characters from which it pays to have modules compiled at the same time
+DECLARATIONS = """declare void @talweg_barrier(ptr, i64, i64)
+declare i64 @talweg_next(ptr, i64)
+declare i32 @talweg_host(ptr, i64)
+declare i32 @talweg_failed(ptr)
+declare ptr @talweg_move(ptr, ptr, i64)
+declare ptr @talweg_set(ptr, i32, i64)"""
 WAIT = """define internal void @talweg_wait(ptr %pool, i64 %thread, i64 %threads) #0 {
   %many = icmp ugt i64 %threads, 1
   br i1 %many, label %yes, label %no
@@ -75,7 +82,16 @@ def emit(program: LoopProgram, vector_bytes: int = 32, library: Any = None) -> s
 
     library: gives the symbols of mathematical functions (`vector_math.Library`).
     """
-    return ProgramEmitter(program, vector_bytes, library).text()
+    (text,) = emit_modules(program, vector_bytes, library, 1)
+    return text
+
+
+def emit_modules(program: LoopProgram, vector_bytes: int, library: Any, most: int) -> list[str]:
+    """The texts of up to `most` modules, which may be compiled at the same time.
+
+    The first one has @run, which calls the kernels in all of them.
+    """
+    return ProgramEmitter(program, vector_bytes, library).modules(most)
 
 
 class ProgramEmitter:
@@ -93,26 +109,40 @@ class ProgramEmitter:
         self.stacks = Stacks(self, [self.numbers[stack] for stack in stacks(program)])
         self.pending = False  # thread 0 has run something the others have not waited for
 
-    def text(self) -> str:
-        """The whole module."""
+    def modules(self, most: int) -> list[str]:
+        """The modules; each has about the same amount of text."""
         self.blocks(self.program.blocks)
         self.wait()
         self.stacks.give_back()
+        number = min(most, sum(map(len, self.functions)) // MODULE_TEXT) or 1
+        shares: list[dict[str, str]] = [{} for _ in range(number)]
+        for text in sorted(self.functions, key=len, reverse=True):
+            least = min(shares, key=lambda share: sum(map(len, share)))
+            least[text] = self.functions[text]
+        others = [f"declare void @{name}{text.partition(' #0 {')[0]}"
+                  for share in shares[1:] for text, name in share.items()]  # fmt: skip
+        linkage = "internal " if number == 1 else ""
+        first, *rest = shares
+        return [
+            self.module(first, linkage, [*others, self.run()]),
+            *[self.module(share, linkage, []) for share in rest],
+        ]
+
+    def run(self) -> str:
+        """The function @run."""
         body, counters = "\n".join(self.lines), "\n".join(self.counters)
         head = "define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool) {\nentry:\n"
-        head += "  %first = icmp eq i64 %thread, 0"
+        return f"{head}  %first = icmp eq i64 %thread, 0\n{counters}\n{body}\n  ret void\n}}"
+
+    def module(self, functions: dict[str, str], linkage: str, more: list[str]) -> str:
+        """The whole module of some kernels, and of more text."""
         parts = [
-            "declare void @talweg_barrier(ptr, i64, i64)",
-            "declare i64 @talweg_next(ptr, i64)",
-            "declare i32 @talweg_host(ptr, i64)",
-            "declare i32 @talweg_failed(ptr)",
-            "declare ptr @talweg_move(ptr, ptr, i64)",
-            "declare ptr @talweg_set(ptr, i32, i64)",
+            DECLARATIONS,
             *self.declared.values(),
-            *[f"define internal void @{name}{text}" for text, name in self.functions.items()],
+            *[f"define {linkage}void @{name}{text}" for text, name in functions.items()],
             WAIT,
-            NEXT if any("@talweg_piece" in text for text in self.functions) else "",
-            f"{head}\n{counters}\n{body}\n  ret void\n}}",
+            NEXT if any("@talweg_piece" in text for text in functions) else "",
+            *more,
             "attributes #0 = { noinline nounwind }",
             self.library.text() if self.library is not None else "",
         ]
