@@ -12,7 +12,7 @@ from typing import Any
 
 from talweg.core.dtypes import int32
 from talweg.core.primitive import later
-from talweg.lower.blocks_stacks import Growth, is_appended, is_blank, kind_of, started
+from talweg.lower.blocks_stacks import Growth, is_appended, is_blank, kind_of, started, written_last
 from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat
 from talweg.lower.loops import Buffer, If, Kernel, Repeat, Store, load
@@ -37,6 +37,8 @@ class _Place:
 
         def resolve(other: Value, index: tuple, guard: Any) -> Any:
             buffer = body.inner_buffers.get(other)
+            if other.content is not None:
+                buffer = body.builder.constant(other)
             if buffer is None:
                 if other.maker is not None and not can_pull(other.maker):
                     raise UnloweredError(f"{other} is computed in the trip")
@@ -70,6 +72,7 @@ class _Rounds:
             self.inner_buffers[carried.before] = buffer
         self.rows: dict[Value, tuple[Value, _Place]] = {}  # windows: the stack, the place in it
         self.growth = Growth(builder)
+        self.last: list = []  # blocks at the end of a trip
         self.place_of: dict[Value, _Place] = {}
         self.outside = {x: outer for x, outer in zip(body.straight.inputs, equation.inputs)}
         self.straight = Straight()
@@ -87,7 +90,7 @@ class _Rounds:
         flag = self.body.flag
         buffer = None if flag is None else self.inner_buffers[flag.before]
         blocks = inner.blocks()
-        made = resolved([*self.growth.blocks, *blocks], self.builder.new)
+        made = resolved([*self.growth.blocks, *blocks, *self.last], self.builder.new)
         found += [kernel for _, kernel in inner.ahead.values()]
         return [*found, Repeat(self.axis, made, buffer)]
 
@@ -110,7 +113,8 @@ class _Rounds:
                 straight.states.append((carried, before, before))
                 outputs.append((after, self.inner_buffers[before]))
             elif is_endless(before) and writes is None:
-                raise NotStraightError("a list of unknown length is changed as a whole")
+                straight.states.append((carried, before, before))
+                self._write_last(before, after, used, outputs)
             elif writes is None:
                 straight.states.append((carried, before, after))
                 state[carried] = self.inner_buffers[before]
@@ -143,6 +147,20 @@ class _Rounds:
         self.straight.states.append((key, Value((0,), value.dtype), value))
         state[key], conflicts[key] = window, overwritten
         places[key] = place.reads
+
+    def _write_last(self, stack: Value, after: Value, used: dict, outputs: list) -> None:
+        """Write rows of a stack, whose places are computed in the trip, at its end."""
+        rows, new = [], self.builder.new
+        while after is not stack:
+            maker = after.maker
+            if maker is None or maker.prim is not with_row or used.get(after, 0) != 1:
+                raise NotStraightError("a list of unknown length is changed as a whole")
+            after, *parts = maker.inputs
+            kept = [new("last", x.dtype, x.dims, "temporary") for x in parts]
+            outputs += [(self._own(x), buffer) for x, buffer in zip(parts, kept)]
+            rows.append(kept)
+        for place, value in reversed(rows):
+            self.last += written_last(self.builder, self.inner_buffers[stack], place, value)
 
     def _own(self, value: Value) -> Value:
         """A value that the body computes: a copy of one that it is given."""

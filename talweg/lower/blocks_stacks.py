@@ -82,6 +82,46 @@ def appended(builder: Any, equation: Equation, name: str) -> list:
     return [Kernel(name, stores, ("place",)), Fill(target, source, *places)]
 
 
+def stack_put(builder: Any, equation: Equation, name: str) -> list:
+    """The blocks that copy a stack and change a row of it."""
+    stack, place, value = equation.inputs
+    target = builder.buffer_of(equation.output)
+    held = builder.new("row", int64, (), "temporary")
+    index = s.cast(Pull(builder.stored_at).at(place, ()), int64)
+    row = builder.buffer_of(value) if value.content is None else builder.constant(value)
+    if isinstance(target, Window):
+        raise NotStraightError("a stack within a stack")
+    before = [*started(builder, stack, target), Kernel(name, [Store(held, 0, index)], ("place",))]
+    return [*before, *written_last(builder, target, held, row)]
+
+
+def written_last(builder: Any, stack: Buffer, place: Buffer, value: Buffer) -> list:
+    """The blocks that copy a row to the place in a stack that a buffer holds."""
+    held = builder.new("row", int64, (), "temporary")
+    blocks: list[Any] = [Kernel("place", [Store(held, 0, s.cast(load(place, 0), int64))])]
+    row = s.element(load(held, 0))
+    if stack.kind != "stack":
+        return []
+    axes = [Axis(f"i{k}", size) for k, size in enumerate(value.shape)]
+    inside = flat(tuple(map(Index.of, axes)), value.shape)
+    target = row * value.size + inside
+    body = plain_loops(axes, [Store(stack, target, load(value, inside))])
+    return [*blocks, Grow(stack, row), Kernel("put", body, ("with_row",))]
+
+
+def widened(builder: Any, equation: Equation, name: str) -> list:
+    """The blocks that make a stack of an array."""
+    (x,) = equation.inputs
+    target = builder.buffer_of(equation.output)
+    if not x.size:
+        return [] if target.kind != "stack" else [Fill(target, None)]
+    axes = [Axis(f"i{k}", size) for k, size in enumerate(x.dims)]
+    index = tuple(map(Index.of, axes))
+    place = flat(index, x.dims)
+    stores = plain_loops(axes, [Store(target, place, Pull(builder.stored_at).at(x, index))])
+    return [Fill(target, None), Grow(target, x.dims[0] - 1), Kernel(name, stores, ("widen",))]
+
+
 def started(builder: Any, start: Value, buffer: Buffer) -> list:
     """The blocks that put the start of a carried stack into its buffer."""
     if is_zero(start):

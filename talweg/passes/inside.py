@@ -27,16 +27,29 @@ ACTS = frozenset(("host", "random", "graph"))  # effects: such equations stay wh
 class Inner(Straight):
     """A straight program inside of another one; `loop` is None for the body of a branch."""
 
-    __slots__ = ("brought", "draws", "known_numbers", "loop", "outer", "still", "twins")
+    __slots__ = (
+        "brought", "draws", "early", "inexact", "known_numbers", "loop", "outer", "still", "twins",
+    )  # fmt: skip
 
     def __init__(self, outer: Straight, loop: Loop | None = None):
         super().__init__()
         self.outer, self.loop = outer, loop
+        self.early = False  # whether it is run to learn how many trips there are
+        self.inexact = False  # whether there may be fewer trips than `loop` has
         self.twins: dict[Value, Value] = {}  # value here -> the same one outside
         self.brought: dict[Value, Value] = {}  # value outside -> here
         self.still: set[Value] = set()  # views made here of what does not change
         self.known_numbers: dict[Value, NDArray] = {}  # value -> what it is in each trip
         self.draws: list[tuple] = []  # operation, seeds, blocks a trip, the state before all trips
+
+    def within(self, what: str) -> bool:
+        """Whether this program, or one around it, is `early` or `inexact`."""
+        place: Any = self
+        while type(place) is Inner:
+            if getattr(place, what):
+                return True
+            place = place.outer
+        return False
 
     def bring_in(self, value: Value) -> Value:
         """The value here that is this one outside."""

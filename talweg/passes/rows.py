@@ -95,7 +95,9 @@ row: Any = Construct("row", {"loops": _row_at, "call": "stack_row"})  # x[i]
 row.infer = lambda x, i: Aval(x.dims[1:], x.dtype)
 row.numpy = lambda x, i: x[i]
 
-with_row: Any = Construct("with_row", {"loops": _with_row_at})  # x with y as row i
+with_row: Any = Construct(
+    "with_row", {"loops": _with_row_at, "call": "stack_put"}
+)  # x with y as row i
 with_row.infer = lambda x, i, y: x
 with_row.numpy = _put
 
@@ -108,6 +110,10 @@ round_number.infer = lambda *, loop, start, step, dtype: Aval((), dtype)
 
 append: Any = Construct("append", {"call": "append"})  # x with the first n rows of y from row i on
 append.infer = lambda x, i, y, n: x
+
+
+widen: Any = Construct("widen", {"call": "widen"})  # the rows of x, and zeros behind them
+widen.infer = lambda x: Aval((ENDLESS, *x.dims[1:]), x.dtype)
 
 
 def is_endless(x: Any) -> bool:

@@ -22,7 +22,9 @@ from talweg.core.primitive import Primitive, later
 from talweg.passes.rows import is_endless
 from talweg.prims.sequences import counting
 
-ROWS = frozenset(("row", "with_row", "append"))  # what is done with stacks of unknown length
+ROWS = frozenset(
+    ("row", "with_row", "append", "widen")
+)  # what is done with stacks of unknown length
 FOLDED = 4096  # elements of a result that is computed beforehand
 
 
@@ -89,7 +91,8 @@ class Straight:
     """Values in, equations, values out; `states` are (variable, value before, value after)."""
 
     __slots__ = (
-        "bounds", "equations", "guards", "inputs", "known", "outputs", "states", "streams",
+        "bounds", "equations", "guards", "inputs", "known", "lengths", "outputs", "states",
+        "streams",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -101,6 +104,7 @@ class Straight:
         self.known: dict[tuple, Any] = {}  # results of equal equations: each is made once
         self.guards: list[Value] = []  # all true, or the program fails: the interpreter says why
         self.bounds: dict[Value, tuple[int, int]] = {}  # what integers are known to be between
+        self.lengths: dict[Value, Value] = {}  # results of unknown length -> how many rows
 
     def numbers(self, value: Value) -> Any:
         """The numbers that an integer is in the trips of a loop around, if they are known."""
@@ -121,6 +125,10 @@ class Straight:
                 low, high = second if maker.prim.name == "add" else (-second[1], -second[0])
                 found = first[0] + low, first[1] + high
         return found
+
+    def within(self, what: str) -> bool:
+        """Whether this is the body of a loop of which that is true; see `Inner`."""
+        return False
 
     def rename(self, renamed: dict[Value, Value]) -> None:
         """Let results, guards and new values of variables be what has taken their place."""
@@ -186,6 +194,8 @@ class Straight:
             if aval.dims is None or not all(type(size) is int for size in aval.dims):
                 raise NotStraightError(f"the shape of the result of {prim.name} depends on values")
         equation.outputs = tuple([Value(aval.dims, aval.dtype) for aval in avals])
+        if prim.name not in ROWS and any(map(is_endless, equation.outputs)):
+            raise NotStraightError("a list of unknown length is made as a whole")
         for value in equation.outputs:
             value.maker = equation
         self.equations.append(equation)

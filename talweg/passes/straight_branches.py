@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dtypes import bool_
+from talweg.core.dtypes import bool_, int64
 from talweg.core.primitive import later
 from talweg.graph.node import Node
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import program_of
 from talweg.passes.inside import VIEWS, Inner, acts
-from talweg.passes.rows import Construct, by_element, with_row
+from talweg.passes.rows import Construct, by_element, is_endless, row, with_row
 from talweg.passes.straight import Equation, Straight, Value, constant
 from talweg.passes.straight_lists import Lists, as_stack
 from talweg.passes.straight_loop_parts import body_values, coerced, join
@@ -206,9 +206,12 @@ class BranchMaker:
         for number, wanted in enumerate(self._forms(bodies)):
             trees = [coerced(body.lists, body.results[number], wanted) for body in bodies]
             column = [[_plain(x) for x in leaves(tree)] for tree in trees]
-            start = len(rows)
-            rows += [list(row) for row in zip(*column)]
-            places.append((wanted, start))
+            start, changed = len(rows), []
+            for values in zip(*column):
+                found = _row_changed(inners, values) if is_endless(values[0]) else None
+                rows += [list(values)] if found is None else found[1:]
+                changed.append(None if found is None else found[0])
+            places.append((wanted, start, changed))
         kept = []
         for number, body in enumerate(bodies):
             for node, tree in zip(body.kept_nodes, body.kept):
@@ -226,9 +229,17 @@ class BranchMaker:
         self._note_limits(inners, rows, found)
         if guard is not None:
             self.outer.guards.append(found[guard])
-        results = [_filled(tree, found, start) for tree, start in places]
+        results = [self._results(found, *place) for place in places]
         history = {node: _filled(tree, found, *rest) for node, tree, *rest in kept}
         return self._finished(results, history)
+
+    def _results(self, found: tuple, tree: Any, start: int, changed: list) -> Any:
+        """A tree with results, from number `start`; of stacks only a row that may be changed."""
+        values = iter(found[start:])
+        made = [next(values) if stack is None
+                else self.lists.apply(with_row, stack, next(values), next(values))
+                for stack in changed]  # fmt: skip
+        return _filled(tree, tuple(made), 0)
 
     def _note_limits(self, inners: list, rows: list, found: tuple) -> None:
         """Between what numbers integers are, whichever body they come from."""
@@ -256,6 +267,23 @@ class BranchMaker:
             column.append(total)
         rows.append(column)
         return len(rows) - 1
+
+
+def _row_changed(inners: list, values: tuple) -> tuple | None:
+    """(stack, places, rows) where each body changes one row of a stack at most; None if not so."""
+    stack, places, rows = None, [], []
+    for inner, value in zip(inners, values):
+        maker, place, row_ = value.maker, None, None
+        if maker is not None and maker.prim is with_row:
+            value, place, row_ = maker.inputs
+        own = _known_outside(inner, value)
+        if own is None or stack not in (None, own):
+            return None
+        stack = own
+        place = constant(np.int32(0)) if place is None else place
+        places.append(inner.apply(later("cast"), [place], {"dtype": int64}))
+        rows.append(inner.apply(row, [value, place], {}) if row_ is None else row_)
+    return stack, places, rows
 
 
 def _known_outside(inner: Any, value: Value) -> Value | None:

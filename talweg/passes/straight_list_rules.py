@@ -10,7 +10,8 @@ import numpy as np
 from talweg.core.dtypes import int32, variant
 from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
-from talweg.passes.straight import NotStraightError, Value, constant
+from talweg.passes.rows import ENDLESS
+from talweg.passes.straight import Expansion, NotStraightError, Value, constant
 from talweg.passes.straight_lists import Lists, as_stack
 from talweg.passes.straight_trees import Sparse, Stack
 
@@ -29,13 +30,19 @@ def _absent(t: Lists, inputs: list, like: int, params: dict) -> Any:
 
 def _list_new(t: Lists, inputs: list, params: dict) -> Any:
     size = t.number(inputs[0])
-    if size is None or size < 0:
-        raise NotStraightError("the length of a list depends on values")
-    return List.absent(size)
+    if size is not None and size >= 0:
+        return List.absent(size)
+    if size is not None:
+        raise NotStraightError("the length of a list is below zero")
+    own = Expansion(t.straight, t.node)
+    own.require(own.greater_equal(inputs[0], 0))
+    return Stack(ENDLESS, None, length=own.cast(inputs[0], dtype=int32))
 
 
 def _list_size(t: Lists, inputs: list, params: dict) -> Value:
     (values,) = inputs
+    if type(values) is Stack and values.length is not None:
+        return values.length
     if type(values) not in (List, Stack) or getattr(values, "growing", False):
         raise NotStraightError("the length of a list is not known")
     return constant(np.int32(len(values) if type(values) is List else values.size))
@@ -44,7 +51,7 @@ def _list_size(t: Lists, inputs: list, params: dict) -> Value:
 def _list_get(t: Lists, inputs: list, params: dict) -> Any:
     values, index = inputs
     if type(values) in (List, Stack):
-        t.require(index, len(values) if type(values) is List else values.size)
+        index = t.within(values, index)
     return t.get(values, index, lambda: _absent(t, inputs, 2, params))
 
 
@@ -55,7 +62,7 @@ def _list_take(t: Lists, inputs: list, params: dict) -> Any:
 def _list_set(t: Lists, inputs: list, params: dict) -> Any:
     values, index, x = inputs
     if params["limited"]:
-        t.require(index, len(values) if type(values) is List else values.size)
+        index = t.within(values, index)
     number = t.number(index)
     if number is not None and number < 0:
         raise NotStraightError("an element outside of a list")

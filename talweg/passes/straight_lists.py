@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dtypes import int64
+from talweg.core.dtypes import int32, int64
 from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
-from talweg.passes.rows import ENDLESS, is_zero, row, with_row
+from talweg.passes.rows import ENDLESS, is_endless, is_zero, row, widen, with_row
 from talweg.passes.straight import Expansion, NotStraightError, Straight, Value, constant
 from talweg.passes.straight_trees import (
     Run,
@@ -85,6 +85,10 @@ class Lists:
         value = rows.value
         return self.apply(later("broadcast_to"), value, shape=(size, *value.dims))
 
+    def _one_of(self, place: Value, index: Value, new: Value, old: Value) -> Value:
+        same = self.apply(later("equal"), self._wide(place), self._wide(index))
+        return self.apply(later("select"), same, new, old)
+
     def _wide(self, index: Value) -> Value:
         return self.apply(later("cast"), index, dtype=int64)
 
@@ -110,6 +114,8 @@ class Lists:
             if self.equal(place, index):
                 return value
             if not self.apart(place, index):
+                if is_endless(rows):
+                    return self._one_of(place, index, value, self.row(older, index))
                 break
             rows = older
         return self.apply(row, rows, index)
@@ -167,6 +173,28 @@ class Lists:
         elif limits[0] < 0 or limits[1] >= size:
             raise NotStraightError("an element outside of a list")
 
+    def within(self, values: Any, index: Value) -> Value:
+        """An index of which the program requires that the list has such an element."""
+        if type(values) is List:
+            self.require(index, len(values))
+            return index
+        limits = self.limits(index)
+        if values.length is None or (limits is not None and limits == (0, values.size - 1)):
+            self.require(index, values.size)
+            return index
+        t = Expansion(self.straight, self.node)
+        inside = t.logical_and(
+            t.greater_equal(index, 0), t.less(self._wide(index), self._wide(values.length))
+        )
+        t.require(inside)
+        return t.select(inside, index, 0)
+
+    def longer(self, values: Stack, index: Value) -> Value:
+        """The length of a list that has element `index` from now on."""
+        t = Expansion(self.straight, self.node)
+        length = constant(np.int32(values.size)) if values.length is None else values.length
+        return t.maximum(length, t.cast(t.add(index, 1), dtype=int32))
+
     # -- lists
 
     def get(self, values: Any, index: Value, zero: Callable[[], Any]) -> Any:
@@ -214,18 +242,28 @@ class Lists:
         return self._put_row(values, index, x, limited)
 
     def _put_row(self, values: Stack, index: Value, x: Any, limited: bool) -> Stack:
-        size, growing = values.size, values.growing
+        size, growing, length = values.size, values.growing, values.length
         if not limited:
             limits = self.limits(index)
-            if limits is None and not values.loose:
-                raise NotStraightError("a list grows to a length that depends on values")
-            if limits is not None and limits[1] >= size:
+            if limits is None and not values.loose and self.straight.within("early"):
+                raise NotStraightError("the place of an element is not known yet")
+            endless = length is not None or limits is None or limits[1] >= ENDLESS - 1
+            if not endless and limits[1] >= size:
+                endless = self.straight.within("inexact")
+            if endless and not values.loose:
+                size, growing, length = ENDLESS, False, self.longer(values, index)
+                if limits is None or limits[0] < 0:
+                    t = Expansion(self.straight, self.node)
+                    inside = t.greater_equal(index, 0)
+                    t.require(inside)
+                    index = t.select(inside, index, 0)
+            elif limits is not None and limits[1] >= size:
                 growing = growing or (not values.loose and limits[0] != limits[1])
-                size = limits[1] + 1
+                size = min(limits[1] + 1, ENDLESS)
         rows = self.rows_for(values, size, x)
         pairs = iter(leaves(x))
         rows = mapped(lambda own: self.put_row(own, size, index, next(pairs)), rows, True)
-        return Stack(size, rows, values.loose, growing, values.length)
+        return Stack(size, rows, values.loose, growing, length)
 
     def rows_for(self, values: Stack, size: int, x: Any) -> Any:
         """The rows of a list that is to have `size` elements like x."""
@@ -254,6 +292,8 @@ class Lists:
             whole = self.whole(rows, values.size)
             if is_zero(whole):
                 return self.zero((size, *whole.dims[1:]), whole.dtype)
+            if size >= ENDLESS:
+                return self.apply(widen, whole)
             rest = self.zero((more, *whole.dims[1:]), whole.dtype)
             return self.apply(later("concat"), whole, rest, axis=0)
 
@@ -318,17 +358,29 @@ class Lists:
     def _add_entries(self, values: Any, more: Sparse) -> Any:
         """A list with elements added to some of its own."""
         for index, x in more.entries:
+            values = self._roomy(values, index)
             own = self.get(values, index, lambda: None)
             values = self.put(values, index, self.total(own, x), limited=False)
         return values
+
+    def _roomy(self, values: Any, index: Value) -> Any:
+        """A cotangent that has room for an element, whose place is not known."""
+        if self.number(index) is not None or type(values) not in (List, Stack):
+            return values
+        limits, stack = self.limits(index), as_stack(self, values)
+        size = ENDLESS if limits is None else min(limits[1] + 1, ENDLESS)
+        found = self.resized(stack, size) if size > stack.size else stack.having(stack.rows)
+        found.loose = True
+        return found
 
     def settled(self, values: Sparse, size: int | None = None) -> Stack:
         """A sum of single elements as a stack, of a size that holds them all."""
         if size is None:
             limits = [self.limits(index) for index, _ in values.entries]
-            if None in limits:
-                raise NotStraightError("a list grows to a length that depends on values")
-            size = max([high + 1 for _, high in limits], default=0)  # type: ignore[misc]
+            if None in limits and self.straight.within("early"):
+                raise NotStraightError("the place of an element is not known yet")
+            limits = [(0, ENDLESS - 1) if found is None else found for found in limits]
+            size = min(max([high + 1 for _, high in limits], default=0), ENDLESS)  # type: ignore[misc]
         return self._add_entries(Stack(size, None, loose=True), values)
 
     def array(self, values: Any, dims: Any, dtype: Any) -> Value:
@@ -337,6 +389,8 @@ class Lists:
             values = as_stack(self, values)
         if values.growing:
             raise NotStraightError("a list is used while a loop makes it longer")
+        if values.length is not None:
+            return self._all_of(values)
         if values.rows is None:
             if dims is None or not all(type(size) is int for size in dims):
                 if values.size:
@@ -346,3 +400,11 @@ class Lists:
         if len(leaves(values.rows)) != 1 or type(values.rows) not in (Value, Same):
             raise NotStraightError("a list of lists as an array")
         return self.whole(values.rows, values.size)
+
+    def _all_of(self, values: Stack) -> Value:
+        """All elements of a list of unknown length: a result of the program, and nothing else."""
+        rows = values.rows
+        if type(rows) is not Value:
+            raise NotStraightError("a list of unknown length is used as a whole")
+        self.straight.lengths[rows] = values.length
+        return rows

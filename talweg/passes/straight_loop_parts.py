@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from talweg.graph.node import Node
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import Program
 from talweg.passes.inside import Inner, acts
 from talweg.passes.rows import Construct, Loop
-from talweg.passes.straight import Equation, NotStraightError, Straight, Value
+from talweg.passes.straight import Equation, NotStraightError, Straight, Value, constant
 from talweg.passes.straight_lists import Lists, as_stack
 from talweg.passes.straight_trees import Sparse, Stack, form, mapped, template
 
@@ -120,10 +122,12 @@ def join(t: Lists, known: Any, after: Any) -> Any:
     if type(known) is Stack and type(after) is Stack:
         size, loose = max(known.size, after.size), known.loose or after.loose
         growing = not loose and (known.growing or after.growing or known.size != after.size)
+        length = known.length if after.length is None else after.length
         if known.rows is None or after.rows is None:
             rows = after.rows if known.rows is None else known.rows
-            return template(Stack(size, rows, loose, growing))
-        return Stack(size, _joined_rows(t, known.rows, after.rows, size), loose, growing)
+            return template(Stack(size, rows, loose, growing and length is None, length))
+        rows = _joined_rows(t, known.rows, after.rows, size)
+        return Stack(size, rows, loose, growing and length is None, length)
     if type(known) is History and type(after) is History:
         nodes = dict.fromkeys((*known.values, *after.values))
         trips = known.trips if known.trips == after.trips else max(known.trips, after.trips)
@@ -150,6 +154,8 @@ def coerced(t: Lists, tree: Any, wanted: Any) -> Any:
         return tree
     if tree is None:
         return mapped(t.zero_like, wanted)
+    if type(wanted) is Stack and wanted.length is not None:
+        return _endless(t, tree, wanted)
     if type(tree) is Sparse:
         tree = t.settled(tree, wanted.size)
     if type(tree) is List and type(wanted) is Stack:
@@ -164,3 +170,15 @@ def coerced(t: Lists, tree: Any, wanted: Any) -> Any:
         parts = {n: coerced(t, tree.values.get(n), part) for n, part in wanted.values.items()}
         return History(wanted.trips, parts)
     raise NotStraightError("a loop variable that is now this, now that")
+
+
+def _endless(t: Lists, tree: Any, wanted: Stack) -> Stack:
+    """A list as one of which only a run tells the length."""
+    if type(tree) is List:
+        tree = as_stack(t, tree)
+    if tree.rows is None:
+        found = mapped(t.zero_like, wanted)
+    else:
+        found = wanted.having(t.resized(tree, wanted.size).rows)
+    found.length = constant(np.int32(tree.size)) if tree.length is None else tree.length
+    return found

@@ -36,7 +36,7 @@ from talweg.passes.straight_loop_parts import (
     body_values,
     join,
 )
-from talweg.passes.straight_trees import Same, Sparse, form, leaves, mapped, template
+from talweg.passes.straight_trees import Same, Sparse, Stack, form, leaves, mapped, template
 
 
 def loop(maker: Any, step: Any, params: dict) -> tuple:
@@ -109,7 +109,7 @@ class LoopMaker:
             self.found = self._counted(trial)
             if self.found is not None:
                 return False
-        settled = True
+        settled = self.found is not None or not self._count_evenly(trial)
         for number, (tree, after) in enumerate(zip(self.forms, trial.afters)):
             if number in self.fixed or number in self.places or number in self.lines:
                 continue
@@ -144,7 +144,8 @@ class LoopMaker:
             found = self._bounded(trial, going, afters, starts, place)
             if found is not None:
                 return found
-            found = self._required(trial, afters, starts)
+            if not any(map(_grows, trial.befores, trial.afters)):
+                found = self._required(trial, afters, starts)
         if found is not None:
             followed(found, afters, starts)
             self.places = {place[before]: row for before, row in found.numbers.items()}
@@ -197,6 +198,14 @@ class LoopMaker:
                     return Count(limits[1], {}, False)
         return None
 
+    def _count_evenly(self, trial: Trial) -> bool:
+        """Find the variables that count the trips of such a loop; whether there are any."""
+        known = len(self.lines)
+        for number, (before, after) in enumerate(zip(trial.befores, trial.afters)):
+            if type(before) is Value and before.dtype.is_integer and _step(before, after) == 1:
+                self.lines.setdefault(number, 1)
+        return len(self.lines) > known
+
     def _endless(self, number: int, counter: Value, after: Any) -> Count | None:
         """The count of a loop that runs as often as one of unknown length did, upwards."""
         start = self.starts[number].content.reshape(-1)[0]
@@ -240,6 +249,8 @@ class Trial:
     def __init__(self, parent: LoopMaker, trips: int, tolerant: bool):
         self.loop = Loop(trips)
         self.inner = inner = Inner(parent.outer, self.loop)
+        inner.early = tolerant
+        inner.inexact = parent.found is None or not parent.found.exact
         self.lists = Lists(inner, parent.node)
         self.befores = [self._before(parent, number) for number in range(len(parent.forms))]
         self.others = [self._outside(tree) for tree in parent.others]
@@ -288,10 +299,13 @@ class Trial:
         return mapped(_fresh, parent.forms[number])
 
     def _line(self, start: Value, step: int) -> Value:
-        """What counts up from 0, or down from `start` to 1 in the last trip."""
+        """What counts up from `start`, or down from it to 1 in the last trip."""
         inner = self.inner
+        if step == 1 and start.content is not None:
+            return inner.round(int(start.content.reshape(-1)[0]), 1, start.dtype)
         if step == 1:
-            return inner.round(0, 1, start.dtype)
+            number = inner.round(0, 1, start.dtype)
+            return inner.apply(later("add"), [inner.bring_in(start), number], {})
         number = inner.round(0, 1, start.dtype)
         found = inner.apply(later("sub"), [inner.bring_in(start), number], {})
         inner.bounds[found] = (1, self.loop.trips)
@@ -312,6 +326,11 @@ def _step(before: Value, after: Any) -> int | None:
         return None
     step = int(content.reshape(-1)[0])
     return step if maker.prim.name == "add" else -step
+
+
+def _grows(before: Any, after: Any) -> bool:
+    """Whether a variable is a list of which more is known in the next trial."""
+    return after is UNKNOWN or (type(before) is Stack and form(before) != form(after))
 
 
 def _fresh(leaf: Any) -> Any:

@@ -27,7 +27,8 @@ class Case:
     def __init__(self, function: Any, *arguments: Any):
         concrete = tf.function(function).get_concrete_function(*arguments)
         given = [tf.convert_to_tensor(x)._array for x in arguments]
-        self.inputs = given + [concrete._read(v)._array for v in concrete._outside]
+        captured = [v.variable.value() if hasattr(v, "variable") else v for v in concrete._outside]
+        self.inputs = given + [value._array for value in captured]
         self.program = program_of(concrete.body)
         variables = [v for v in self.program.starts if hasattr(v, "variable")]
         self.before = {v: np.asarray(v.variable.numpy()) for v in variables}

@@ -14,6 +14,7 @@ A = np.float64(7.0)
 Y = R.normal(size=(5, 1))
 M = R.normal(size=(5, 5))
 S = M @ M.T
+N = np.int32(5)
 
 
 def root(a):
@@ -168,17 +169,77 @@ def known_loop_between(y):
     return z
 
 
+def read_back(y):
+    values = tf.TensorArray(tf.float64, 0, dynamic_size=True, clear_after_read=False)
+    z, i, values = y, tf.constant(0), values.write(0, y)
+    while tf.reduce_sum(z * z) > 0.5:
+        z = tf.sin(z) * 0.8 + 0.05 * values.read(i // 2)
+        i += 1
+        values = values.write(i, z)
+    last = values.read(values.size() - 1)
+    return last + values.read(0) * tf.reduce_sum(values.read(i - 1))
+
+
+def read_backwards(y):
+    values = tf.TensorArray(tf.float64, 0, dynamic_size=True)
+    z, i = y, 0
+    while tf.reduce_sum(z * z) > 0.5:
+        z = tf.sin(z) * 0.8
+        values = values.write(i, z * z)
+        i += 1
+    total = tf.zeros_like(y)
+    for j in tf.range(values.size()):
+        total = total * 0.5 + values.read(values.size() - 1 - j)
+    return total
+
+
+def of_given_size(y, n):
+    values = tf.TensorArray(tf.float64, n)
+    for i in tf.range(n):
+        values = values.write(i, tf.sin(y) * tf.cast(i, tf.float64))
+    total = tf.zeros_like(y)
+    for i in tf.range(n):
+        total = tf.cos(total) + values.read(i)
+    return total
+
+
+def until_or_at_most(y):
+    values = tf.TensorArray(tf.float64, 0, dynamic_size=True)
+    z, i = y, 0
+    while tf.reduce_sum(z * z) > 0.5 and i < 50:
+        z = tf.sin(z) * 0.8
+        values = values.write(i, z * z)
+        i += 1
+    total = tf.zeros_like(y)
+    for j in tf.range(values.size()):
+        total = total * 0.5 + values.read(j)
+    return total
+
+
+def written_now_and_then(y):
+    values = tf.TensorArray(tf.float64, 0, dynamic_size=True)
+    z, i, n = y, 0, 0
+    while tf.reduce_sum(z * z) > 0.5:
+        z = tf.sin(z) * 0.9
+        if i % 3 == 0:
+            values = values.write(n, z * z)
+            n += 1
+        i += 1
+    return values.read(n - 1) + values.read(0)
+
+
 FUNCTIONS = [
     (root, A), (power_iteration, S), (adaptive_steps, Y), (one_or_the_other, Y, M),
     (known_loop_inside, Y), (in_a_branch, Y, M), (no_trip_at_all, Y), (several_dtypes, Y),
     (complex_numbers, Y), (two_after_each_other, Y), (reads_itself, Y),
     (newton_for_each, Y), (newton_until, Y), (sometimes_a_loop_inside, Y, M), (three_loops, Y),
-    (known_loop_between, Y),
+    (known_loop_between, Y), (read_back, Y), (read_backwards, Y), (of_given_size, Y, N),
+    (until_or_at_most, Y), (written_now_and_then, Y),
 ]  # fmt: skip
 NESTED = (
     newton_for_each, newton_until, sometimes_a_loop_inside, three_loops, known_loop_between,
 )  # fmt: skip
-ONCE = (several_dtypes, complex_numbers, *NESTED)
+ONCE = (several_dtypes, complex_numbers, written_now_and_then, *NESTED)
 NAMES = [function.__name__ for function, *_ in FUNCTIONS]
 
 
