@@ -233,6 +233,27 @@ def test_the_caller_keeps_to_its_core_while_it_works_and_no_longer():
     assert any(len(each) == 1 for each in seen)
 
 
+def test_more_threads_than_cores_do_not_look_for_long():
+    """Whoever looks then keeps the one it waits for from its core."""
+
+    def patience() -> list[int]:
+        place = team.SLOT["barrier"] + 8
+        slots = found.memory[team.SLOTS :].reshape(-1, team.CACHE_LINE)[: len(found.locks)]
+        return slots[:, place : place + 4].copy().view(np.int32).reshape(-1).tolist()
+
+    found = threads.the_team()
+    assert found.stop(patience=20)
+    cores = threads.available_cores()
+    found.ensure(cores)
+    long = patience()
+    found.ensure(cores + 1)
+    short = patience()
+    assert len(short) == cores + 1
+    if cores > 1:
+        assert min(long) > 10 * max(short)
+    assert found.stop(patience=20)
+
+
 def test_how_many():
     with settings.threads(3):
         assert threads.wanted() == 3

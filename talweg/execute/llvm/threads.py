@@ -24,6 +24,7 @@ from talweg.execute.llvm import code, team
 # Microseconds for which a waiting thread looks at most, before it sleeps: several times what it
 # takes to wake one up (in a virtual machine 200), or sleepers keep each other late.
 PATIENCE = {"barrier": 1000, "idle": 1000}
+PATIENCE_IN_A_CROWD = 20  # where there are more threads than cores
 
 _lock = threading.Lock()
 
@@ -126,10 +127,17 @@ class Team:
         start = team.SLOTS + thread * team.CACHE_LINE
         slot = self.memory[start : start + team.CACHE_LINE]
         slot.view(np.int64)[team.SLOT["lock"] // 8] = lock
+        self._be_patient(thread)
+
+    def _be_patient(self, thread: int) -> None:
+        """Say how long a thread looks: not for long where the threads share cores."""
+        start = team.SLOTS + thread * team.CACHE_LINE
+        slot = self.memory[start : start + team.CACHE_LINE].view(np.int32)
+        crowded = len(self.locks) > available_cores()
         for kind, patience in PATIENCE.items():
-            most = max(1, int(patience * self._spins))
+            most = max(1, int((PATIENCE_IN_A_CROWD if crowded else patience) * self._spins))
             place = team.SLOT[kind] // 4
-            slot.view(np.int32)[place : place + 3] = most, 0, most
+            slot[place : place + 3] = most, 0, most
 
     def control_blas(self, setter: int, getter: int) -> None:
         """Have BLAS use one thread in programs that call it, by these functions of its library."""
@@ -148,6 +156,8 @@ class Team:
                     seen = int(self.field("sequence")[0])
                     while len(self.threads) + 1 < threads:
                         self._start(seen)
+                        for thread in range(len(self.locks)):
+                            self._be_patient(thread)
                 except RuntimeError:  # the system has no more threads
                     pass
                 finally:
