@@ -32,7 +32,10 @@ def main() -> None:
     programs = importlib.import_module("programs")
     for path in sorted(Path(programs.__file__).parent.glob("[a-z]*.py")):
         importlib.import_module(f"programs.{path.stem}")
-    tf, keras = importlib.import_module("tensorflow"), importlib.import_module("keras")
+    tf = importlib.import_module("tensorflow")
+    two = [tf.config.LogicalDeviceConfiguration() for _ in range(2)]  # for replicas
+    tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], two)
+    keras = importlib.import_module("keras")
     known = json.loads(DATA.read_text()) if DATA.exists() else {}
     for name, function in sys.modules["programs.support"].PROGRAMS.items():
         if options.names and name not in options.names:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import threading
 from types import CodeType, FrameType
 from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+THREADS = threading.__file__
 KERAS = f"{os.sep}site-packages{os.sep}keras{os.sep}src{os.sep}"
 Origin = tuple[CodeType, int]
 getframe = sys._getframe
@@ -51,10 +53,10 @@ _depths: dict[Any, int] = {}  # by primitive: how far out the wrapper was found
 
 
 def is_inner(filename: str) -> bool:
-    """Whether a source file belongs to talweg itself, to Keras or to the import machinery."""
+    """Whether a source file belongs to talweg itself, to Keras or to what runs modules or threads."""
     known = inner_files.get(filename)
     if known is None:
-        known = filename.startswith((ROOT, "<frozen")) or KERAS in filename
+        known = filename.startswith((ROOT, "<frozen", THREADS)) or KERAS in filename
         inner_files[filename] = known
     return known
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.dtypes import bool_, int32
+from talweg.core.dtypes import bool_, int32, int64
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import as_shape
 from talweg.core.spec import TypeSpec
-from talweg.core.value import OPERATIONS
+from talweg.core.value import OPERATIONS, IndexedSlices
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.extension import ExtensionType
 from talweg.graph import structure
@@ -69,6 +69,7 @@ def choose(index: Any, functions: list, function: str) -> Any:
         graph.run(run)
         graphs.append(graph)
         templates.append(kept[0])
+    match_indices(graphs, templates[0])
     for number, template in enumerate(templates[1:], 1):
         check_same(function, templates[0], template, graphs[0], graphs[number], number)
     absent = [x is None for x in graphs[0].results]
@@ -83,6 +84,25 @@ def choose(index: Any, functions: list, function: str) -> Any:
 def _operation_of(history: Any) -> Any:
     """The operation that has this history."""
     return history.op if type(history) is Symbol else None
+
+
+def match_indices(graphs: list, template: Any) -> None:
+    """Let slices that branches return have int64 indices if those of one branch are int64."""
+    place = 0
+    for leaf in structure.flatten(template):
+        if isinstance(leaf, IndexedSlices):
+            _match(graphs, place + 1)
+        place += len(leaves_of(leaf))
+
+
+def _match(graphs: list, place: int) -> None:
+    parts = [graph.results[place] if place < len(graph.results) else None for graph in graphs]
+    if any([part is None for part in parts]) or {part.dtype for part in parts} != {int32, int64}:
+        return
+    for graph, part in zip(graphs, parts):
+        if part.dtype is int32:
+            with dispatch.only(()), graph.as_default():
+                graph.results[place] = graph.own(arithmetic.cast(part, dtype=int64))
 
 
 def check_same(

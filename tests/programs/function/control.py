@@ -354,8 +354,25 @@ def random_walk_bounds(tf, np):
     return [bool(np.all(x.numpy() >= 3.0)), 3 <= int(steps) <= 6]
 
 
+def cond_of_slices_with_indices_of_two_widths(tf, np):
+    @tf.function
+    def choose(pred, rows):
+        def narrow():
+            return tf.IndexedSlices(rows, tf.constant([0, 1], tf.int32))
+
+        def wide():
+            return tf.IndexedSlices(rows * 2.0, tf.constant([1, 0], tf.int64))
+
+        found = tf.cond(pred, narrow, wide)
+        return found.values, found.indices
+
+    rows = tf.constant([[1.0], [2.0]])
+    return [[x.numpy() for x in choose(tf.constant(p), rows)] for p in (True, False)]
+
+
 PROGRAMS = [
     cond,
+    cond_of_slices_with_indices_of_two_widths,
     cond_of_nests,
     cond_without_results,
     cond_of_python_values,
