@@ -275,6 +275,7 @@ from talweg import graph_util as graph_util
 from talweg import image as image
 from talweg import io as io
 from talweg import linalg as linalg
+from talweg import lite as lite
 from talweg import lookup as lookup
 from talweg import math as math
 from talweg import nest as nest

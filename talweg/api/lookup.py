@@ -14,16 +14,23 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.array.shapes import ensure_shape
-from talweg.api.export import export
+from talweg.api.export import export, look_up
 from talweg.api.host import numpy_function
 from talweg.api.resources import TrackableResource
 from talweg.api.strings.mapping import mapped
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, int64, string
-from talweg.core.errors import FailedPreconditionError, compose, invalid, type_error
+from talweg.core.errors import (
+    FailedPreconditionError,
+    compose,
+    invalid,
+    type_error,
+    value_error,
+)
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
+from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims.strings import Rule
 
 
@@ -112,8 +119,7 @@ class TextFileInitializer(Initializer):
         name: str | None = None,
         value_index_offset: int = 0,
     ):
-        path = filename.numpy() if hasattr(filename, "numpy") else filename
-        self.path = Path(path.decode() if isinstance(path, bytes) else path)
+        self.path = Path(_path_of(filename))
         self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
         self.key_index, self.value_index = key_index, value_index
         self.count, self.delimiter, self.offset = vocab_size, delimiter.encode(), value_index_offset
@@ -139,6 +145,18 @@ class TextFileInitializer(Initializer):
                 value += self.offset
             found.append((key, value))
         return found
+
+
+def _path_of(filename: Any) -> Any:
+    """A path, given as text, an asset, a tensor, or a constant of a graph."""
+    filename = getattr(filename, "asset_path", filename)
+    if type(filename) is Symbol:
+        content = constant_of(filename.node)
+        if content is None:
+            raise value_error("TW207", f"the file of a table is {filename!r}", "a constant")
+        filename = np.asarray(content.array).item()
+    found = filename.numpy() if hasattr(filename, "numpy") else filename
+    return found.decode() if isinstance(found, bytes) else found
 
 
 class Table(TrackableResource):
@@ -227,6 +245,25 @@ class StaticHashTable(Table):
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of the keys (a tensor, sparse or ragged); the default where there is none."""
         return mapped(self._check(keys), self._rule)
+
+
+@export("compat.v1.lookup.StaticHashTable")
+class StaticHashTableV1(StaticHashTable):
+    """`tf.lookup.StaticHashTable`, with an operation that fills it, which does nothing here.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     words = tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2])
+    ...     table = tf.lookup.StaticHashTable(words, 0)
+    ...     session.run(table.initializer)
+    ...     session.run(table.lookup(tf.constant(["b"])))
+    array([2], dtype=int32)
+    """
+
+    @property
+    def initializer(self) -> Any:
+        """An operation; the table is filled when it is made."""
+        return look_up("compat.v1.no_op")()
 
 
 @export("lookup.experimental.MutableHashTable")

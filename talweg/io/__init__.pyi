@@ -22,7 +22,9 @@ from talweg.api.image.files import encode_png as encode_png
 from talweg.api.image.files import extract_jpeg_shape as extract_jpeg_shape
 from talweg.api.image.files import is_jpeg as is_jpeg
 from talweg.api.reading import matching_files as matching_files
+from talweg.api.serialized import parse_tensor as parse_tensor
 from talweg.api.reading import read_file as read_file
+from talweg.api.serialized import serialize_tensor as serialize_tensor
 from talweg.api.reading import write_file as write_file
 from talweg.api.v1.graph_def.files import write_graph as write_graph
 from talweg.io import gfile as gfile

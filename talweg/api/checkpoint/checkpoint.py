@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.api.array.shapes import ensure_shape
 from talweg.api.checkpoint import object_graph as messages
 from talweg.api.checkpoint.object_graph import Attribute, SavedObject
 from talweg.api.checkpoint.options import CheckpointOptions
@@ -23,14 +24,17 @@ from talweg.api.checkpoint.tracked import (
     variable_in,
 )
 from talweg.api.export import export
+from talweg.api.host import numpy_function
 from talweg.api.v1.session import get_default_session
 from talweg.api.v1.train.bundle.reader import Bundle
 from talweg.api.v1.train.bundle.writer import write_bundle
 from talweg.api.v1.train.checkpoints import STATE_FILE, CheckpointState, write_state
 from talweg.core import dispatch
-from talweg.core.dtypes import int64
+from talweg.core.dtypes import int64, string
 from talweg.core.errors import compose, value_error
 from talweg.core.tracking import AutoTrackable, Trackable, catch_up
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
 from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import Variable
 from talweg.graph.function_graph import FunctionGraph
@@ -122,11 +126,31 @@ class Checkpoint(AutoTrackable):
         return self._save(os.fspath(file_prefix), None, options)
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
-        """Write a checkpoint under exactly this path, and nothing else; the path."""
+        """Write a checkpoint under exactly this path, and nothing else; the path.
+
+        In a `tf.function` it is written whenever the function runs; the path may be a tensor there.
+        """
+        if isinstance(dispatch.context.base, FunctionGraph):
+            return self._write_in_function(file_prefix, options)
         return self._write(os.fspath(file_prefix), None, options)
 
+    def _write_in_function(self, file_prefix: Any, options: CheckpointOptions | None) -> Any:
+        found = self.survey()
+        check_names(found)
+        nodes, tensors = described(found, None, tracing=True)
+        names, message = list(tensors), np.array(messages.encode(nodes), object)
+
+        def write(path: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+            written = {**dict(zip(names, arrays)), messages.KEY: message}
+            self._write_files(os.fsdecode(np.asarray(path).item()), written, options)
+            return path
+
+        if not isinstance(file_prefix, Tensor):
+            file_prefix = convert_to_tensor(os.fspath(file_prefix))
+        return ensure_shape(numpy_function(write, [file_prefix, *tensors.values()], string), [])
+
     def _save(self, prefix: str, session: Any, options: Any) -> str:
-        _outside_functions("save")
+        _outside_functions()
         path = self.counted(lambda number: self._write(f"{prefix}-{number}", session, options))
         folder = os.path.dirname(path)
         name = os.path.basename(path)
@@ -146,16 +170,18 @@ class Checkpoint(AutoTrackable):
             raise
 
     def _write(self, path: str, session: Any, options: CheckpointOptions | None) -> str:
-        _outside_functions("write")
         found = self.survey()
         check_names(found)
         nodes, tensors = described(found, session)
         tensors[messages.KEY] = np.array(messages.encode(nodes), object)
+        self._write_files(path, tensors, options)
+        return path
+
+    def _write_files(self, path: str, tensors: dict, options: CheckpointOptions | None) -> None:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         write_bundle(path, tensors)
         if options is not None:
             options.written(path)
-        return path
 
     def sync(self) -> None:
         """Wait for writing that was begun: nothing is deferred here."""
@@ -231,20 +257,25 @@ def _check(name: str, value: Any, kinds: tuple) -> None:
         )  # fmt: skip
 
 
-def _outside_functions(method: str) -> None:
+def _outside_functions() -> None:
     if isinstance(dispatch.context.base, FunctionGraph):
         raise NotImplementedError(
             compose(
                 "TW507",
-                f"tf.train.Checkpoint.{method}() was called inside a tf.function, where it would "
-                "run once, while the function is traced",
-                hint="call it between the function's calls",
+                "tf.train.Checkpoint.save() was called inside a tf.function, where it would count "
+                "once, while the function is traced",
+                hint="checkpoint.write(path), or save between the function's calls",
             )
         )
 
 
-def described(found: Survey, session: Any) -> tuple[list[SavedObject], dict[str, Any]]:
-    """The saved objects, and their tensors as arrays by key, as of one moment."""
+def described(
+    found: Survey, session: Any, tracing: bool = False
+) -> tuple[list[SavedObject], dict[str, Any]]:
+    """The saved objects, and their tensors as arrays by key, as of one moment.
+
+    tracing: the tensors are those of the graph in force.
+    """
     nodes: list[SavedObject] = []
     tensors: dict[str, Any] = {}
     symbolic: dict[str, Any] = {}
@@ -255,13 +286,18 @@ def described(found: Survey, session: Any) -> tuple[list[SavedObject], dict[str,
         if variable is not None:
             key = found.key(number, VALUE)
             node.attributes.append(Attribute(VALUE, variable._shared_name, key))
-            if isinstance(variable, GraphVariable):
+            if tracing:
+                tensors[key] = variable.value()
+            elif isinstance(variable, GraphVariable):
                 symbolic[key] = variable
             else:
                 tensors[key] = variable.handle_read().numpy()
             continue
-        with dispatch.eagerly():
-            parts = {n: np.asarray(tensor) for n, tensor in tensors_of(obj).items()}
+        if tracing:
+            parts = tensors_of(obj)
+        else:
+            with dispatch.eagerly():
+                parts = {n: np.asarray(tensor) for n, tensor in tensors_of(obj).items()}
         _add_parts(node, parts, getattr(obj, "_checkpoint_attribute", None), found, number, tensors)
     if symbolic:
         session = session or get_default_session()

@@ -12,12 +12,14 @@ from typing import Any
 from talweg.api.resources import Asset
 from talweg.api.saved_model.constants import (
     ASSETS_DIRECTORY,
+    ASSETS_KEY,
     INIT_OP_SIGNATURE_KEY,
     LEGACY_INIT_OP_KEY,
     MAIN_OP_KEY,
     VARIABLES_DIRECTORY,
     VARIABLES_FILENAME,
 )
+from talweg.api.saved_model.messages import AssetFileDef
 from talweg.api.saved_model.restored import Origin, RestoredSignature, numbered, plain_name
 from talweg.api.saved_model.reviving import tensor_of, zeros_like
 from talweg.api.saved_model.signatures import SignatureMap
@@ -109,6 +111,66 @@ def chosen(model: Any, folder: str, tags: Any) -> Any:
     )
 
 
+def asset_files(meta_graph: Any) -> dict[str, str]:
+    """The names of files by those of the tensors that are their paths."""
+    definitions = list(meta_graph.asset_file_def)
+    if ASSETS_KEY in meta_graph.collection_def:
+        for value in meta_graph.collection_def[ASSETS_KEY].any_list.value:
+            definitions.append(AssetFileDef.FromString(value.value))
+    return {part.tensor_info.name: part.filename for part in definitions}
+
+
+def initializer_of(meta_graph: Any) -> str | None:
+    """The name of the operation that initializes a graph; None if there is none."""
+    signatures = meta_graph.signature_def
+    if INIT_OP_SIGNATURE_KEY in signatures:
+        return signatures[INIT_OP_SIGNATURE_KEY].outputs[INIT_OP_SIGNATURE_KEY].name
+    for key in (MAIN_OP_KEY, LEGACY_INIT_OP_KEY):
+        if key in meta_graph.collection_def:
+            names = meta_graph.collection_def[key].node_list.value
+            return names[0] if names else None
+    return None
+
+
+def saved_names(items: dict, functions: dict) -> dict[str, str]:
+    """The name among the saved values of each variable that a graph restores."""
+    found = {}
+    for item in items.values():
+        if item.op in ASSIGNMENTS and len(item.inputs) > 1:
+            key = _restored_key(items, item.inputs[1])
+            if key is not None:
+                found[item.inputs[0][0]] = key
+        elif item.op.endswith("PartitionedCall"):  # TensorFlow 2 restores in a function
+            found.update(_restored_by(item, functions))
+    return found
+
+
+def _restored_by(item: Any, functions: dict) -> dict[str, str]:
+    """The names of the variables that a function restores, which a node calls."""
+    called = item.attributes["f"]
+    message = functions.get(getattr(called, "name", called))
+    if message is None or not any(node.op == "RestoreV2" for node in message.node_def):
+        return {}
+    inner = reading.Function(message, functions)
+    outside = dict(zip(inner.arguments, item.inputs))
+    return {outside[name][0]: key for name, key in saved_names(inner.items, {}).items()
+            if name in outside}  # fmt: skip
+
+
+def _restored_key(items: dict, reference: tuple) -> str | None:
+    """The name of the saved value that a tensor is; None if it is none."""
+    source, number = reference
+    while source in items and items[source].op in PASSING:
+        source, number = items[source].inputs[0]
+    restore = items.get(source)
+    if restore is None or restore.op != "RestoreV2":
+        return None
+    names = items[restore.inputs[1][0]]
+    if names.op != "Const":
+        return None
+    return make_ndarray(names.attributes["value"]).reshape(-1)[number].decode()
+
+
 class LazySignature:
     """A signature whose trace is built when it is first asked for."""
 
@@ -136,8 +198,8 @@ class ImportedGraph:
         self.regions = Regions(self.items)
         self.tables = Tables()
         self.assets = {
-            part.tensor_info.name: Asset(os.path.join(folder, ASSETS_DIRECTORY, part.filename))
-            for part in meta_graph.asset_file_def
+            name: Asset(os.path.join(folder, ASSETS_DIRECTORY, filename))
+            for name, filename in asset_files(meta_graph).items()
         }
         self.variables: dict[str, Variable] = {}
         self._make_variables()
@@ -147,7 +209,7 @@ class ImportedGraph:
     def _make_variables(self) -> None:
         prefix = os.path.join(self.folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
         bundle = Bundle(prefix) if os.path.exists(index_file(prefix)) else None
-        keys = self._saved_names()
+        keys = saved_names(self.items, self.functions)
         trainable = self._trainable()
         for item in self.items.values():
             if item.op not in VARIABLES:
@@ -161,23 +223,6 @@ class ImportedGraph:
         if value is None:  # set by an operation that initializes it, or never read
             value = zeros_like(shape, dtype)
         return Variable(tensor_of(value), trainable, name=item.name, dtype=dtype, shape=shape)
-
-    def _saved_names(self) -> dict[str, str]:
-        """The name among the saved values of each variable that is restored."""
-        found = {}
-        for item in self.items.values():
-            if item.op not in ASSIGNMENTS or len(item.inputs) < 2:
-                continue
-            source, number = item.inputs[1]
-            while self.items[source].op in PASSING and self.items[source].inputs:
-                source, number = self.items[source].inputs[0]
-            restore = self.items[source]
-            if restore.op == "RestoreV2":
-                names = self.items[restore.inputs[1][0]]
-                if names.op == "Const":
-                    texts = make_ndarray(names.attributes["value"]).reshape(-1)
-                    found[item.inputs[0][0]] = texts[number].decode()
-        return found
 
     def _trainable(self) -> set[str]:
         from_collection = self.meta_graph.collection_def["trainable_variables"].bytes_list.value
@@ -195,19 +240,9 @@ class ImportedGraph:
 
     def initialize(self) -> None:
         """Do what the graph does before anything else."""
-        operation = self._initializer()
+        operation = initializer_of(self.meta_graph)
         if operation is not None:
             self.function("initialize", {}, [], (operation,))()
-
-    def _initializer(self) -> str | None:
-        signatures = self.meta_graph.signature_def
-        if INIT_OP_SIGNATURE_KEY in signatures:
-            return signatures[INIT_OP_SIGNATURE_KEY].outputs[INIT_OP_SIGNATURE_KEY].name
-        for key in (MAIN_OP_KEY, LEGACY_INIT_OP_KEY):
-            if key in self.meta_graph.collection_def:
-                names = self.meta_graph.collection_def[key].node_list.value
-                return names[0] if names else None
-        return None
 
     def function(
         self, name: str, feeds: dict[str, str], fetches: Any, effects: tuple = (),

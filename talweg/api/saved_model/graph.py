@@ -71,13 +71,15 @@ class OuterGraph:
         """Have a function called before anything else is."""
         self.waits.append(self.call(function, inputs, [int32])[0].node)
 
-    def finish_initialization(self) -> None:
-        """The operation that initializes everything."""
+    def finish_initialization(self, signature: bool = True) -> None:
+        """The operation that initializes everything; as a signature, too, for object graphs."""
         if not self.waits:
             return
         name = self.writer.unique("init")
         self.writer.node("NoOp", name, [], {}, self.waits)
         self.meta_graph.collection_def[MAIN_OP_KEY].node_list.value.append(name)
+        if not signature:
+            return
         output = self.meta_graph.signature_def[INIT_OP_SIGNATURE_KEY].outputs[INIT_OP_SIGNATURE_KEY]
         output.name = name
         output.tensor_shape.unknown_rank = True

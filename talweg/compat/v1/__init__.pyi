@@ -33,6 +33,7 @@ from talweg.api.v1.values import SparseTensorValue as SparseTensorValue
 Summary: Any
 SummaryMetadata: Any
 TensorInfo: Any
+TensorProto: Any
 VERSION: str
 from talweg.api.v1.variables import VariableV1 as Variable
 from talweg.eager.variable import VariableAggregation as VariableAggregation

@@ -33,6 +33,7 @@ export_value(MetaGraphDef, "compat.v1.MetaGraphDef")
 export_value(NameAttrList, "compat.v1.NameAttrList")
 export_value(NodeDef, "compat.v1.NodeDef")
 export_value(SaverDef, "compat.v1.train.SaverDef")
+export_value(TensorProto, "compat.v1.TensorProto")
 
 __all__ = [
     "AttrValue", "DecodeError", "FunctionDef", "FunctionDefLibrary", "GraphDef", "MetaGraphDef",

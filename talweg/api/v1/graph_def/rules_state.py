@@ -26,6 +26,10 @@ class Owner:
         self.handle = Handle(self, f"{name}:0", shape, dtype)
         self.name, self.shape, self.dtype = name, shape, dtype
 
+    def value(self) -> Any:
+        """Its value in the graph in force."""
+        return base().read_variable(self.handle)
+
 
 def outermost(graph: Any) -> Any:
     """The graph around functions and bodies."""

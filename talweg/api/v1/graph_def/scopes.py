@@ -72,7 +72,8 @@ class Namer:
         """Name what a node gave; its outputs, now results of an operation of that name."""
         full = f"{self.prefix}{item.name}"
         if not outputs or not all(type(x) is Symbol for x in outputs):
-            first = next((x for x in outputs if isinstance(x, Resource)), None)
+            variables = [x for x in outputs if isinstance(x, Resource) and not x.is_table]
+            first = next(iter(variables), None)
             if isinstance(control, (Symbol, Operation)):
                 self._label(control.node, full)
             elif first is not None:

@@ -88,7 +88,8 @@ def _update(writer: Any, node: Node, name: str, controls: list) -> None:
 def _bounds(place: tuple) -> tuple[list[tuple], dict[str, int]]:
     """(begins, ends and strides, masks) of the key that a slice of a variable has."""
     bounds: list[tuple] = []
-    masks = dict.fromkeys(("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+    names = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask")
+    masks: dict[str, int] = dict.fromkeys(names, 0)
     for number, part in enumerate(place):
         bit = 1 << number
         if part is None:

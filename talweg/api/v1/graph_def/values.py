@@ -7,6 +7,7 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.value import OPERATIONS
+from talweg.graph.handle import Handle
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 from talweg.prims.state import after
@@ -30,7 +31,7 @@ def rule(*names: str) -> Callable[[Any], Any]:
 
 
 class Resource:
-    """A variable: `handle` is what nodes know of it.
+    """A variable, or a table: `handle` is what nodes know of it.
 
     `reference` says that it is one of the first generation, whose value is read by whoever takes
     it as a tensor.  `written` is the value it was given last on this edge.
@@ -40,6 +41,11 @@ class Resource:
 
     def __init__(self, handle: Any, reference: bool = False, written: Any = None):
         self.handle, self.reference, self.written = handle, reference, written
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a lookup table, which has no value."""
+        return type(self.handle) is not Handle
 
     def read(self) -> Symbol:
         """Its value here, as of the control dependencies in force."""

@@ -4,4 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.lookup import StaticHashTableV1 as StaticHashTable
 from talweg.compat.v1.lookup import experimental as experimental

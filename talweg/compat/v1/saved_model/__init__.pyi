@@ -7,6 +7,7 @@ from talweg.core.dtypes import DType
 ASSETS_DIRECTORY: str
 ASSETS_KEY: str
 from talweg.api.resources import Asset as Asset
+from talweg.api.v1.saved_model.builder import Builder as Builder
 CLASSIFY_INPUTS: str
 CLASSIFY_METHOD_NAME: str
 CLASSIFY_OUTPUT_CLASSES: str
@@ -32,12 +33,24 @@ TPU: str
 TRAINING: str
 VARIABLES_DIRECTORY: str
 VARIABLES_FILENAME: str
+from talweg.api.v1.saved_model.signatures import build_signature_def as build_signature_def
+from talweg.api.v1.saved_model.signatures import build_tensor_info as build_tensor_info
+from talweg.api.v1.saved_model.signatures import classification_signature_def as classification_signature_def
 from talweg.api.saved_model.loading import contains_saved_model as contains_saved_model
+from talweg.api.v1.saved_model.signatures import get_tensor_from_tensor_info as get_tensor_from_tensor_info
+from talweg.api.v1.saved_model.signatures import is_valid_signature as is_valid_signature
+from talweg.api.v1.saved_model.loader import load as load
 from talweg.api.saved_model.loading import load as load_v2
 from talweg.api.saved_model.loading import contains_saved_model as maybe_saved_model_directory
+from talweg.api.v1.saved_model.signatures import predict_signature_def as predict_signature_def
+from talweg.api.v1.saved_model.signatures import regression_signature_def as regression_signature_def
 from talweg.api.saved_model.saving import save as save
+from talweg.api.v1.saved_model.builder import simple_save as simple_save
+from talweg.compat.v1.saved_model import builder as builder
 from talweg.compat.v1.saved_model import constants as constants
 from talweg.compat.v1.saved_model import experimental as experimental
 from talweg.compat.v1.saved_model import loader as loader
 from talweg.compat.v1.saved_model import signature_constants as signature_constants
+from talweg.compat.v1.saved_model import signature_def_utils as signature_def_utils
 from talweg.compat.v1.saved_model import tag_constants as tag_constants
+from talweg.compat.v1.saved_model import utils as utils
