@@ -64,7 +64,7 @@ class Compiled:
         clock.append(time.perf_counter())
         if stages.wanted:
             show(stages, lowered, clock)
-        self._streams = straight.streams
+        self._streams, self._exports = straight.streams, straight.exports
         states = self.lowered.states
         self._read = [variable for variable, _, written in states if not written]
         self._written = [variable for variable, _, written in states if written]
@@ -103,7 +103,10 @@ class Compiled:
             shared = self._shared
             arrays = [exclusive(state, variable, shared[variable]) for variable in self._written]
             outputs = self.executable(inputs, arrays)
-        if self._guard and not outputs.pop():
+        failed = self._guard and not outputs.pop()
+        if self._exports is not None:
+            outputs = self._exports.joined(outputs, not failed)
+        if failed:
             return interpret.run(program, arguments, state)
         if not self._plain:
             for variable, array in zip(self._written, arrays):

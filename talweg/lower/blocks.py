@@ -13,7 +13,7 @@ from talweg.lower.blocks_convolution import convolution
 from talweg.lower.blocks_pooling import pooling
 from talweg.lower.blocks_scan import scan
 from talweg.lower.blocks_scatter import scatter
-from talweg.lower.blocks_stacks import appended, stack_put, stack_row, widened
+from talweg.lower.blocks_stacks import appended, exported, stack_put, stack_row, widened
 from talweg.lower.products import matmul
 
 BLOCKS: dict[str, Callable[..., list | None]] = {
@@ -24,6 +24,7 @@ BLOCKS: dict[str, Callable[..., list | None]] = {
     "scatter": scatter,
     "stack_row": stack_row,
     "append": appended,
+    "export": exported,
     "stack_put": stack_put,
     "widen": widened,
     "convolution": convolution,

@@ -7,12 +7,13 @@ look whether there is memory for it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from talweg.core.dtypes import int64
 from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat
-from talweg.lower.loops import Buffer, Fill, Grow, Kernel, Store, load, number
+from talweg.lower.loops import Buffer, Fill, Grow, Host, Kernel, Store, load, number
 from talweg.lower.nests import plain_loops
 from talweg.lower.pull import Pull
 from talweg.lower.windows import Window
@@ -95,6 +96,12 @@ def stack_put(builder: Any, equation: Equation, name: str) -> list:
     return [*before, *written_last(builder, target, held, row)]
 
 
+def exported(builder: Any, equation: Equation, name: str) -> list:
+    """The call that hands the rows of a stack over."""
+    function = partial(equation.params["exports"].hand_over, equation.params["place"])
+    return [Host("export", function, [builder.buffer_of(x) for x in equation.inputs], [])]
+
+
 def written_last(builder: Any, stack: Buffer, place: Buffer, value: Buffer) -> list:
     """The blocks that copy a row to the place in a stack that a buffer holds."""
     held = builder.new("row", int64, (), "temporary")
@@ -124,6 +131,8 @@ def widened(builder: Any, equation: Equation, name: str) -> list:
 
 def started(builder: Any, start: Value, buffer: Buffer) -> list:
     """The blocks that put the start of a carried stack into its buffer."""
+    if buffer.kind != "stack":  # there is nothing in its rows
+        return []
     if is_zero(start):
         return [Fill(buffer, None)]
     source = builder.buffer_of(start)

@@ -18,6 +18,7 @@ from talweg.core.dtypes import variant
 from talweg.core.primitive import later
 from talweg.graph.node import Node
 from talweg.kernels.variants import History
+from talweg.passes.exports import hand_over
 from talweg.passes.functionalize import Program, Step, program_of
 from talweg.passes.straight import (
     Equation,
@@ -60,6 +61,7 @@ def specialize(
         straight.inputs.append(value)
     maker.run()
     straight.outputs = [maker.plain(slot) for slot in program.outputs]
+    hand_over(straight)
     for variable, value in before.items():
         after = program.writes.get(variable)
         if after is not None and maker.plain(after).dims != value.dims:

@@ -380,7 +380,8 @@ class Lists:
             if None in limits and self.straight.within("early"):
                 raise NotStraightError("the place of an element is not known yet")
             limits = [(0, ENDLESS - 1) if found is None else found for found in limits]
-            size = min(max([high + 1 for _, high in limits], default=0), ENDLESS)  # type: ignore[misc]
+            most: Any = max([found[1] for found in limits], default=-1)
+            size = min(most + 1, ENDLESS)
         return self._add_entries(Stack(size, None, loose=True), values)
 
     def array(self, values: Any, dims: Any, dtype: Any) -> Value:

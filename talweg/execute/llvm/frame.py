@@ -130,6 +130,8 @@ class HostCalls:
 
     def _array(self, buffer: Buffer, copy: bool) -> NDArray:
         """A buffer's elements: a read-only view of its memory, or a copy."""
+        if buffer.kind == "stack":
+            return self.stacks.rows(buffer)
         if buffer.nbytes == 0:
             return np.empty(buffer.shape, buffer.dtype.numpy_dtype)
         address = int(self.table[self.places[buffer]])

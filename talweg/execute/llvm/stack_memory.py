@@ -1,8 +1,8 @@
 """The memory of the stacks of one frame: as many rows as a run has needed.
 
 Behind the addresses of all buffers, in the same table, are two numbers for each stack: the rows
-there is memory for, and those that are asked for, 0 to give all back.  A stack that grows has at
-least twice its rows afterwards, and at least as many as an earlier run has needed.
+there is memory for, and those that are asked for, 0 to give all back.  A stack that grows once more
+has at least twice its rows afterwards, and at least as many as an earlier run has needed.
 """
 
 from __future__ import annotations
@@ -48,12 +48,21 @@ class StackMemory:
         size = self.stacks[number].nbytes // self.stacks[number].shape[0]
         if asked < 0 or asked * size >= 1 << 47:
             raise MemoryError
-        wanted = max(asked, 2 * rows, self.most[number], FEWEST // max(1, size))
-        made = _zeros(wanted * size)
+        wanted = max(asked, 2 * rows, FEWEST // max(1, size))
+        if rows:
+            wanted = max(wanted, self.most[number])
+        made = zeros(wanted * size)
         if rows:
             made[: rows * size] = self.held[number][: rows * size]
         self.most[number] = max(self.most[number], asked)
         self._put(number, made, wanted)
+
+    def rows(self, stack: Buffer) -> NDArray:
+        """The rows that a stack has memory for."""
+        held = self.held.get(self.stacks.index(stack), np.zeros(0, np.uint8))
+        size = stack.nbytes // stack.shape[0]
+        found = held[: len(held) // size * size].view(stack.dtype.numpy_dtype)
+        return found.reshape(-1, *stack.shape[1:])
 
     def give_back(self) -> None:
         """Let go of all of it."""
@@ -70,7 +79,8 @@ class StackMemory:
             self.table[place] = 0 if memory is None else memory.ctypes.data + offset
 
 
-def _zeros(nbytes: int) -> NDArray:
+def zeros(nbytes: int) -> NDArray:
+    """Bytes that begin where a vector may."""
     whole = np.zeros(nbytes + ALIGNMENT, np.uint8)
     start = -whole.ctypes.data % ALIGNMENT
     return whole[start : start + nbytes]
