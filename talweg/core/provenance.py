@@ -53,7 +53,7 @@ _depths: dict[Any, int] = {}  # by primitive: how far out the wrapper was found
 
 
 def is_inner(filename: str) -> bool:
-    """Whether a source file belongs to talweg itself, to Keras or to what runs modules or threads."""
+    """Whether a source file belongs to talweg, to Keras, or to what runs modules and threads."""
     known = inner_files.get(filename)
     if known is None:
         known = filename.startswith((ROOT, "<frozen", THREADS)) or KERAS in filename
