@@ -16,6 +16,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar
 
+from talweg.api.asked import WAITING
 from talweg.core import dispatch
 from talweg.core.provenance import note_wrapper
 from talweg.core.value import OPERATIONS
@@ -67,6 +68,8 @@ def export(*names: str) -> Callable[[T], T]:
                 raise AssertionError(f"tf.{name} is exported twice")
             EXPORTS[name] = value
             ORIGINS[name] = sys._getframe(1).f_globals["__name__"]
+            if WAITING and name in WAITING:
+                WAITING.pop(name)(value)
         return value
 
     return register

@@ -1547,6 +1547,7 @@ TABLE: dict[str, str] = {
     "operation:node_def": "talweg.api.v1.graph_def.exporting",
     "operation:operation_attribute": "talweg.api.v1.attributes",
     "operation:print_in_graph": "talweg.api.autograph",
+    "operation:ragged_appears": "talweg.api.ragged.dispatched",
     "operation:shape_in_tensor": "talweg.api.array.shapes",
     "operation:stack": "talweg.api.array.joining",
     "operation:tensor_scatter_nd_add": "talweg.api.array.scattering",

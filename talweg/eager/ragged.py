@@ -18,6 +18,7 @@ from talweg.core.dtypes import DType, as_dtype, float32, int32, int64, string
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TensorSpec, TypeSpec
+from talweg.core.value import OPERATIONS
 from talweg.eager import partition
 from talweg.eager.composite import SparseTensor, no_conversion
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
@@ -27,6 +28,9 @@ from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import indexing, layout
 
 _SECRET = object()
+
+
+_APPEARED: list[bool] = []  # whether functions look for ragged tensors
 
 
 def made(array: Any) -> Any:
@@ -55,6 +59,9 @@ class RaggedTensor(RaggedFactories):
                 "instead (e.g., RaggedTensor.from_row_lengths())",
             )
         self._values, self._row_splits, self._uniform = values, row_partition, uniform
+        if not _APPEARED:
+            _APPEARED.append(True)
+            OPERATIONS["ragged_appears"]()
 
     @classmethod
     def _of(cls, values: Any, splits: Any, uniform: Any = None) -> RaggedTensor:

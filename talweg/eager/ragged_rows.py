@@ -190,20 +190,57 @@ def check_same_rows(x: RaggedTensor, y: RaggedTensor) -> None:
         )
 
 
-def _beside(x: Any, like: RaggedTensor) -> Any:
-    """An operand beside a ragged tensor: a dense [n, 1] is repeated along the rows."""
-    if isinstance(x, RaggedTensor) or like.ragged_rank != 1:
+def paired(x: Any, y: Any) -> tuple:
+    """Two operands, of which a dense one is repeated along the rows of the ragged one."""
+    if isinstance(x, RaggedTensor) and isinstance(y, RaggedTensor):
+        return x, y
+    if isinstance(x, RaggedTensor):
+        return x, repeated(y, x)
+    return repeated(x, y), y
+
+
+def repeated(dense: Any, like: RaggedTensor) -> Any:
+    """A tensor such that it fits the flat values of a ragged one; it must not have its own rows.
+
+    InvalidArgumentError where a size is neither 1 nor that of all rows.
+    """
+    x = convert_to_tensor(dense, dtype_hint=like.dtype)
+    flat = like.flat_values
+    rank = like.ragged_rank + flat.ndim
+    if x.ndim < flat.ndim:  # uniform inner dimensions only
         return x
-    x = convert_to_tensor(x, dtype_hint=like.dtype)
-    if x.ndim == 2 and x.dims[1] == 1:
-        column = layout.reshape(x, shape=(x.dims[0],))
-        return take(column, partition.row_of_each(like._splits) % max(x.dims[0], 1))
-    return x
+    dims = (*(1,) * (rank - x.ndim), *x.dims)
+    within = dims[1 : like.ragged_rank + 1]
+    if any(size != 1 for size in within) or len(dims) > rank:
+        raise invalid(
+            "TW204",
+            f"a tensor of shape {x.dims} does not broadcast to a ragged one of shape {like.shape}",
+            "size 1 along ragged dimensions",
+        )
+    rows = layout.reshape(x, shape=(dims[0], *dims[like.ragged_rank + 1 :]))
+    if dims[0] == 1:
+        return rows
+    count = len(array_of(like.row_splits)) - 1
+    if dims[0] != count:
+        raise invalid(
+            "TW204", f"a tensor of shape {x.dims} beside a ragged one of {count} rows", "as many"
+        )
+    return indexing.gather(rows, wrap(outer_rows(like)), axis=0, batch_dims=0)
+
+
+def outer_rows(x: RaggedTensor) -> np.ndarray:
+    """The outermost row that each flat value is in."""
+    rows = partition.row_of_each(array_of(x.row_splits))
+    inner = x.values
+    while isinstance(inner, RaggedTensor):
+        rows = rows[partition.row_of_each(array_of(inner.row_splits))]
+        inner = inner.values
+    return rows
 
 
 def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     def operate(self: RaggedTensor, *others: Any) -> Any:
-        operands = [self, *(_beside(other, self) for other in others)]
+        operands = [self, *(paired(self, other)[1] for other in others)]
         return map_flat(OPERATIONS[name], *(operands[::-1] if reflected else operands))
 
     return operate

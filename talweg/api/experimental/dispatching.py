@@ -11,6 +11,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from talweg.api.asked import ask_first
 from talweg.api.export import export, look_up
 from talweg.core.errors import value_error
 
@@ -211,11 +212,12 @@ def _handle(api: Any, function: Any, handler: Handler) -> None:
 
 def _ask_first(api: Any, handlers: list) -> None:
     """Put before a public function the question whether a handler takes the arguments."""
-    original = api.in_eager_mode
-    signature = inspect.signature(original)
+    signature = inspect.signature(api.in_eager_mode)
 
-    def asking(*args: Any, **kwargs: Any) -> Any:
-        if handlers:
+    def question(original: Callable[..., Any]) -> Callable[..., Any]:
+        def asking(*args: Any, **kwargs: Any) -> Any:
+            if not handlers:
+                return original(*args, **kwargs)
             try:
                 arguments = signature.bind(*args, **kwargs).arguments
             except TypeError:
@@ -227,13 +229,11 @@ def _ask_first(api: Any, handlers: list) -> None:
                     f"Multiple dispatch targets ({[own for own, _ in found]}) match the arguments "
                     f"to {original.__name__}",
                 )
-            if found:
-                return found[0][1]()
-        return original(*args, **kwargs)
+            return found[0][1]() if found else original(*args, **kwargs)
 
-    asking.__name__ = original.__name__
-    place = api.__code__.co_freevars.index("function")
-    api.__closure__[place].cell_contents = asking
+        return asking
+
+    ask_first(api, question)
 
 
 def _annotations(function: Any) -> dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,12 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export, graph_aware
 from talweg.core.dtypes import as_dtype, bool_, int64
 from talweg.core.errors import type_error, value_error
+from talweg.core.value import Tensor
 from talweg.eager import partition, ragged_rows
 from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
 from talweg.eager.ragged_making import RaggedFactories
 from talweg.eager.tensor import array_of, wrap
+from talweg.graph.symbol import Symbol
 from talweg.prims import layout
 
 export("RaggedTensor")(RaggedTensor)
@@ -36,6 +39,19 @@ def _make_graph_aware() -> None:
 
 
 _make_graph_aware()
+_to_tensor = RaggedTensor.to_tensor
+
+
+def _sized_to_tensor(
+    self: Any, default_value: Any = None, name: str | None = None, shape: Any = None
+) -> Any:
+    found = _to_tensor(self, default_value, name, shape)
+    if shape is not None and type(found) is Symbol and not isinstance(shape, Tensor):
+        found.set_shape(shape)  # a graph that keeps the call whole does not know
+    return found
+
+
+RaggedTensor.to_tensor = functools.wraps(_to_tensor)(_sized_to_tensor)
 
 
 def _is_list(value: Any) -> bool:

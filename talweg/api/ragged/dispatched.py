@@ -1,0 +1,88 @@
+"""What public functions do with ragged tensors; they are asked from the first ragged tensor on."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.asked import WAITING, ask_first
+from talweg.api.export import EXPORTS, operation
+from talweg.api.ragged import elementwise
+from talweg.api.ragged.arranging import ARRANGING
+from talweg.api.ragged.reducing import reducer
+from talweg.core.value import BINARY as BINARY_OPERATORS
+from talweg.core.value import OPERATIONS
+from talweg.eager import ragged_rows
+from talweg.eager.ragged import RaggedTensor
+
+REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_mean", "reduce_any",
+              "reduce_all", "math.reduce_variance", "math.reduce_std")  # fmt: skip
+
+Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _makers() -> dict[str, Maker]:
+    """For each public name, what makes the function for ragged tensors of the usual one."""
+    found: dict[str, Maker] = dict.fromkeys(elementwise.UNARY, elementwise.of_values)
+    found.update(dict.fromkeys(elementwise.BINARY, elementwise.of_pairs))
+    found.update({name: reducer(name) for name in REDUCTIONS})
+    for name, function in ARRANGING.items():
+        found[name] = functools.partial(_always, function)
+    return found
+
+
+def _always(function: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+@operation("ragged_appears")
+def ragged_appears() -> None:
+    """Have functions look for ragged tensors among their arguments."""
+    for name, maker in _makers().items():
+        step = functools.partial(_teach, maker)
+        if name in EXPORTS:
+            step(EXPORTS[name])
+        else:
+            WAITING[name] = step
+
+    for operator in BINARY_OPERATORS.values():
+        OPERATIONS[operator] = _beside_ragged(OPERATIONS[operator])
+
+
+def _beside_ragged(usual: Callable[..., Any]) -> Callable[..., Any]:
+    """What an operator of tensors does, but for a ragged tensor on its right."""
+
+    def operate(x: Any, y: Any) -> Any:
+        if type(y) is RaggedTensor and type(x) is not RaggedTensor:
+            return ragged_rows.map_flat(usual, *ragged_rows.paired(x, y))
+        return usual(x, y)
+
+    return operate
+
+
+_taught: set[int] = set()
+
+
+def _teach(maker: Maker, api: Any) -> None:
+    if id(api) in _taught or not hasattr(api, "in_eager_mode"):  # known by another name
+        return
+    _taught.add(id(api))
+    ask_first(api, functools.partial(_question, maker))
+
+
+def _question(maker: Maker, original: Callable[..., Any]) -> Callable[..., Any]:
+    ragged = maker(original)
+
+    def asking(*args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            kind = type(value)
+            if kind is RaggedTensor or ((kind is list or kind is tuple) and _holds(value)):
+                return ragged(*args, **kwargs)
+        return original(*args, **kwargs)
+
+    return asking
+
+
+def _holds(values: Any) -> bool:
+    return any([type(value) is RaggedTensor for value in values])

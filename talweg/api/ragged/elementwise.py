@@ -1,0 +1,41 @@
+"""Functions of numbers, applied to ragged tensors: to their flat values, after broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.eager import ragged_rows
+
+UNARY = (
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cast", "ceil", "clip_by_value",
+    "math.conj", "cos", "cosh", "math.digamma", "exp", "math.expm1", "floor", "math.lgamma",
+    "math.log", "math.log1p", "math.log_sigmoid", "logical_not", "negative", "math.reciprocal",
+    "math.rint", "round", "math.rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan",
+    "tanh", "math.is_finite", "math.is_inf", "math.is_nan", "math.erf", "math.erfc", "nn.elu",
+    "nn.gelu", "nn.relu", "nn.relu6", "nn.leaky_relu", "nn.selu", "nn.silu", "nn.softplus",
+    "nn.softsign", "nn.dropout", "strings.as_string", "bitwise.invert", "strings.to_number",
+    "one_hot", "strings.unicode_encode", "saturate_cast", "strings.substr",
+)  # fmt: skip
+BINARY = (
+    "add", "atan2", "divide", "equal", "floordiv", "greater", "greater_equal", "less",
+    "less_equal", "maximum", "minimum", "multiply", "not_equal", "pow", "subtract", "truediv",
+    "math.divide_no_nan", "math.floormod", "math.squared_difference", "math.xdivy", "math.xlogy",
+    "math.multiply_no_nan", "logical_and", "logical_or", "math.logical_xor",
+    "bitwise.bitwise_and", "bitwise.bitwise_or", "bitwise.bitwise_xor",
+)  # fmt: skip
+
+
+def of_values(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the flat values of its ragged arguments."""
+    return lambda *args, **kwargs: ragged_rows.map_flat(original, *args, **kwargs)
+
+
+def of_pairs(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of two arguments, one or both of them ragged."""
+
+    def apply(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        x, y = ragged_rows.paired(x, y)
+        return ragged_rows.map_flat(original, x, y, *args, **kwargs)
+
+    return apply

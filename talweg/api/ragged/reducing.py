@@ -1,0 +1,102 @@
+"""Sums and other reductions of ragged tensors, along any axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.api.export import look_up
+from talweg.core.errors import value_error
+from talweg.eager import partition
+from talweg.eager.ragged import RaggedTensor
+from talweg.eager.tensor import array_of, wrap
+
+SEGMENTS = {"reduce_sum": "sum", "reduce_prod": "prod", "reduce_max": "max", "reduce_min": "min"}
+
+
+def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What makes of `tf.reduce_...` the same of a ragged tensor."""
+
+    def made(original: Callable[..., Any]) -> Callable[..., Any]:
+        def reduce(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None):
+            return _reduced(original, kind, input_tensor, axis, keepdims)
+
+        return reduce
+
+    kind = name
+    return made
+
+
+def _reduced(original: Callable[..., Any], kind: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    if axis is None:
+        found = original(x.flat_values)
+        if keepdims:
+            for _ in range(x.shape.rank):
+                found = look_up("expand_dims")(found, 0)
+        return found
+    given = axis if isinstance(axis, (list, tuple)) else np.asarray(axis).reshape(-1).tolist()
+    rank = x.shape.rank
+    axes = sorted({place + rank if place < 0 else place for place in map(int, given)})
+    if axes and not 0 <= axes[0] <= axes[-1] < rank:
+        raise value_error(
+            "TW202", f"{kind}: axis={axis} out of bounds: expected -{rank}<=axis<{rank}"
+        )
+    if kind == "reduce_mean" and len(axes) > 1:
+        total = _reduced(look_up("reduce_sum"), "reduce_sum", x, axes, keepdims)
+        ones = look_up("ones_like")(x)
+        return total / _reduced(look_up("reduce_sum"), "reduce_sum", ones, axes, keepdims)
+    for place in reversed(axes):
+        if isinstance(x, RaggedTensor):
+            x = _along(original, kind, x, place)
+        else:
+            x = original(x, axis=place)
+        if keepdims:
+            x = look_up("expand_dims")(x, place)
+    return x
+
+
+def _along(original: Callable[..., Any], kind: str, x: RaggedTensor, axis: int) -> Any:
+    """Reduced along one axis."""
+    if axis > 1 and isinstance(x.values, RaggedTensor):
+        return x.with_values(_along(original, kind, x.values, axis - 1))
+    if axis > 1:
+        return x.with_values(original(x.values, axis=axis - 1))
+    if kind in ("reduce_any", "reduce_all"):
+        whole = look_up("cast")(x, look_up("int32"))
+        found = _along(
+            original, "reduce_max" if kind == "reduce_any" else "reduce_min", whole, axis
+        )
+        return look_up("cast")(found, look_up("bool"))
+    if kind == "reduce_mean":
+        total = _along(original, "reduce_sum", x, axis)
+        return total / _along(original, "reduce_sum", look_up("ones_like")(x), axis)
+    if kind in ("math.reduce_variance", "math.reduce_std"):
+        square = look_up("square")
+        mean = _along(original, "reduce_mean", x, axis)
+        found = _along(original, "reduce_mean", square(x), axis) - square(mean)
+        found = look_up("maximum")(found, look_up("zeros_like")(found))
+        return found if kind.endswith("variance") else look_up("sqrt")(found)
+    splits = array_of(x.row_splits)
+    lengths = np.diff(splits)
+    if axis == 0:
+        ids, count = partition.ranges(np.zeros_like(lengths), lengths), lengths.max(initial=0)
+    else:
+        ids, count = partition.row_of_each(splits), len(lengths)
+    return _segments(SEGMENTS[kind], x.values, ids, int(count))
+
+
+def _segments(kind: str, values: Any, ids: np.ndarray, count: int) -> Any:
+    """Rows of one id reduced to one, element by element; rows may be ragged themselves."""
+    segment = look_up(f"math.unsorted_segment_{kind}")
+    if not isinstance(values, RaggedTensor):
+        return segment(values, wrap(ids), count)
+    splits = array_of(values.row_splits)
+    lengths = np.diff(splits)
+    longest = np.zeros(count, np.int64)
+    np.maximum.at(longest, ids, lengths)
+    starts = partition.splits_of_lengths(longest)
+    places = partition.ranges(starts[:-1][ids], lengths)
+    inner = _segments(kind, values.values, places, int(starts[-1]))
+    return RaggedTensor._of(inner, wrap(starts))
