@@ -27,7 +27,7 @@ from talweg.pipeline.vectorized import Vectorized
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.signature import Container, Place
 
-TRIALS, LONG = 8, 2e-4  # calls that are timed, and the seconds a call may take
+TRIALS, LONG = 8, 5e-5  # calls that are timed, and the seconds a call may take
 _UNKNOWN: Any = object()
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import integer, tensor
 from talweg.api.array.rearranging import pad
 from talweg.api.export import export
+from talweg.api.image.operands import image_tensor
 from talweg.api.linalg.products import tensordot
 from talweg.api.tensors import cast
 from talweg.core.dtypes import float32
@@ -74,3 +76,49 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
     scale = 1.0 / x.dtype.max
     grey = tensordot(cast(x, float32) * scale, weights, [[-1], [0]])[..., None]
     return cast(grey * (x.dtype.max + 0.5), x.dtype)
+
+
+@export("image.central_crop")
+def central_crop(image: Any, central_fraction: Any) -> Any:
+    """The middle of images: this fraction of their height and of their width.
+
+    ValueError for a fraction outside (0, 1] or a rank other than 3 or 4.
+
+    >>> import talweg as tf
+    >>> tf.image.central_crop(tf.zeros([8, 6, 1]), 0.5).shape
+    TensorShape([4, 4, 1])
+    """
+    x = image_tensor(image, "central_crop")
+    if not 0 < central_fraction <= 1:
+        raise value_error("TW207", f"central_fraction {central_fraction} is not within (0, 1]")
+    if central_fraction == 1:
+        return x
+    sizes = [operator.index(size) for size in x.dims[-3:-1]]
+    top, left = [int((size - size * central_fraction) / 2) for size in sizes]
+    height, width = sizes[0] - 2 * top, sizes[1] - 2 * left
+    return x[..., top : top + height, left : left + width, :]
+
+
+@export("image.resize_with_crop_or_pad")
+def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Any:
+    """Images of the target size: their middle, or with zeros around them.
+
+    ValueError for a target size below 1 or a rank other than 3 or 4.
+
+    >>> import talweg as tf
+    >>> tf.image.resize_with_crop_or_pad(tf.ones([1, 4, 1]), 3, 2)[..., 0].numpy().tolist()
+    [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]
+    """
+    x = image_tensor(image, "resize_with_crop_or_pad")
+    wanted = []
+    for name, value in (("target_height", target_height), ("target_width", target_width)):
+        wanted.append(integer(value, "resize_with_crop_or_pad", name))
+        if wanted[-1] <= 0:
+            raise value_error("TW207", f"{name} must be > 0, got {value}")
+    sizes = [operator.index(size) for size in x.dims[-3:-1]]
+    kept = [min(pair) for pair in zip(sizes, wanted)]
+    cut = [max((own - new) // 2, 0) for own, new in zip(sizes, wanted)]
+    x = x[..., cut[0] : cut[0] + kept[0], cut[1] : cut[1] + kept[1], :]
+    before = [max((new - own) // 2, 0) for own, new in zip(sizes, wanted)]
+    around = [[low, new - size - low] for low, new, size in zip(before, wanted, kept)]
+    return pad(x, [*[[0, 0]] * (x.ndim - 3), *around, [0, 0]])

@@ -1,0 +1,234 @@
+"""Boxes in images: cut out and resized, drawn; glimpses around points.
+
+A box is [top, left, bottom, right] over the height and the width less one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.array.clipping import clip_by_value
+from talweg.api.array.gathering import gather, where
+from talweg.api.array.operands import integer_vector
+from talweg.api.array.sequences import range_
+from talweg.api.array.shapes import reshape
+from talweg.api.export import export
+from talweg.api.image.operands import image_tensor, sizes
+from talweg.api.math.comparison import equal, greater_equal, less, less_equal
+from talweg.api.math.comparison import logical_and as both
+from talweg.api.math.comparison import logical_or as either
+from talweg.api.math.rounding import floor
+from talweg.api.random.stateful import normal, uniform
+from talweg.api.tensors import cast
+from talweg.core.dtypes import float32, int32
+from talweg.core.errors import invalid, value_error
+from talweg.eager.convert import convert_to_tensor
+
+
+@export("image.crop_and_resize")
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_indices: Any,
+    crop_size: Any,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    name: str | None = None,
+) -> Any:
+    """Parts of images, each resized to crop_size: float32 [boxes, rows, columns, channels].
+
+    image [batch, height, width, channels]; boxes [n, 4]: top, left, bottom, right, where 0 and 1
+    are the first and last row or column; box_indices [n]: the image of each box.  A box whose top
+    is below its bottom is turned over.  method "bilinear" or "nearest"; what lies outside of an
+    image is extrapolation_value.  Differentiable by the image, and by the boxes if bilinear.
+    InvalidArgumentError for other shapes or methods.
+
+    >>> import talweg as tf
+    >>> x = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
+    >>> tf.image.crop_and_resize(x, [[0.0, 0.0, 0.5, 1.0]], [0], [2, 2])[0, ..., 0].numpy().tolist()
+    [[0.0, 2.0], [3.0, 5.0]]
+    """
+    function = "crop_and_resize"
+    x, boxes, owners = cast(image, float32), tensor(boxes, float32), tensor(box_indices, int32)
+    if x.ndim != 4:
+        raise invalid("TW203", f"{function}: image has shape {x.dims}", "rank 4")
+    if boxes.ndim != 2 or boxes.dims[1] != 4:
+        raise invalid("TW204", f"{function}: boxes must have 4 columns, got {boxes.dims}")
+    if method not in ("bilinear", "nearest"):
+        raise invalid("TW207", f"{function}: method {method!r}", "'bilinear' or 'nearest'")
+    rows, columns = integer_vector(crop_size, function, "crop_size")
+    count, height, width, channels = sizes(x)
+    y = _places(boxes[:, 0], boxes[:, 2], rows, height)
+    z = _places(boxes[:, 1], boxes[:, 3], columns, width)
+    pixels = reshape(x, [count * height * width, channels])
+    first = gather(range_(count), owners)[:, None] * height
+
+    def at(row: Any, column: Any) -> Any:
+        down = clip_by_value(cast(row, int32), 0, height - 1)
+        right = clip_by_value(cast(column, int32), 0, width - 1)
+        return gather(pixels, ((first + down) * width)[:, :, None] + right[:, None, :])
+
+    if method == "nearest":
+        found = at(floor(y + 0.5), floor(z + 0.5))
+    else:
+        top, left = floor(y), floor(z)
+        along, down = (z - left)[:, None, :, None], (y - top)[:, :, None, None]
+        upper = _between(at(top, left), at(top, left + 1.0), along)
+        lower = _between(at(top + 1.0, left), at(top + 1.0, left + 1.0), along)
+        found = _between(upper, lower, down)
+    inside = both(_within(y, height)[:, :, None], _within(z, width)[:, None, :])
+    return where(inside[..., None], found, convert_to_tensor(extrapolation_value, float32))
+
+
+def _places(start: Any, end: Any, count: Any, size: Any) -> Any:
+    """Where the rows (or columns) of crops lie, [boxes, count]."""
+    last = cast(size, float32) - 1.0
+    if count == 1:
+        return (0.5 * (start + end) * last)[:, None]
+    step = (end - start) * last / (cast(count, float32) - 1.0)
+    return (start * last)[:, None] + cast(range_(count), float32) * step[:, None]
+
+
+def _between(first: Any, second: Any, part: Any) -> Any:
+    return first + (second - first) * part
+
+
+def _within(places: Any, size: Any) -> Any:
+    return both(greater_equal(places, 0.0), less_equal(places, cast(size, float32) - 1.0))
+
+
+# Yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia.
+COLOURS = [
+    [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 1], [0.5, 0, 0.5, 1],
+    [0.5, 0.5, 0, 1], [0.5, 0, 0, 1], [0, 0, 0.5, 1], [0, 1, 1, 1], [1, 0, 1, 1],
+]  # fmt: skip
+
+
+@export("image.draw_bounding_boxes")
+def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Any:
+    """Images with the outlines of boxes, one pixel wide.
+
+    images [batch, height, width, 1, 3 or 4], floats; boxes [batch, n, 4]: top, left, bottom, right,
+    where 0 and 1 are the first and last row or column; colors [m, channels or more], taken in turn,
+    or None.  InvalidArgumentError for other shapes.
+
+    >>> import talweg as tf
+    >>> x = tf.zeros([1, 3, 3, 1])
+    >>> tf.image.draw_bounding_boxes(x, [[[0.0, 0.0, 1.0, 1.0]]], [[9.0]])[0, ..., 0].numpy()
+    array([[9., 9., 9.],
+           [9., 0., 9.],
+           [9., 9., 9.]], dtype=float32)
+    """
+    function = "draw_bounding_boxes"
+    x, boxes = tensor(images), tensor(boxes, float32)
+    if x.ndim != 4 or x.dims[-1] not in (1, 3, 4):
+        raise invalid(
+            "TW204", f"{function}: images have shape {x.dims}",
+            "[batch, height, width, channels] with 1, 3 or 4 channels",
+        )  # fmt: skip
+    if boxes.ndim != 3 or boxes.dims[-1] != 4:
+        raise invalid("TW204", f"{function}: boxes have shape {boxes.dims}", "[batch, n, 4]")
+    table = _colour_table(colors, x)
+    height, width = sizes(x)[1:3]
+    rows, columns = range_(height)[:, None], range_(width)
+    for number in range(boxes.dims[1]):
+        edges = _edges(boxes[:, number], height, width)
+        top, left, bottom, right = [edge[:, None, None] for edge in edges]
+        outline = _outline(rows, columns, (top, left, bottom, right))
+        shown = both(both(less_equal(top, bottom), less_equal(left, right)), outline)
+        x = where(shown[..., None], table[number % table.dims[0]], x)
+    return x
+
+
+def _colour_table(colors: Any, x: Any) -> Any:
+    channels = x.dims[-1]
+    given = None if colors is None else tensor(colors, float32)
+    if given is None or given.ndim != 2 or not given.dims[0]:
+        table = np.array(COLOURS, np.float32)
+        if channels == 1:
+            table[:, 0] = 1
+        given = convert_to_tensor(table)
+    if given.dims[1] < channels:
+        raise invalid(
+            "TW204", f"draw_bounding_boxes: colors have {given.dims[1]} channels, images {channels}"
+        )
+    return cast(given[:, :channels], x.dtype)
+
+
+def _edges(box: Any, height: Any, width: Any) -> list:
+    """Rows and columns of the edges of a box of each image, as whole numbers."""
+    lasts = (height - 1, width - 1, height - 1, width - 1)
+    return [cast(box[:, i] * cast(last, float32), int32) for i, last in enumerate(lasts)]
+
+
+def _outline(rows: Any, columns: Any, edges: tuple) -> Any:
+    """Which pixels lie on the edges."""
+    top, left, bottom, right = edges
+    between = both(greater_equal(rows, top), less_equal(rows, bottom))
+    across = both(greater_equal(columns, left), less_equal(columns, right))
+    lines = both(either(equal(rows, top), equal(rows, bottom)), across)
+    return either(lines, both(either(equal(columns, left), equal(columns, right)), between))
+
+
+@export("image.extract_glimpse")
+def extract_glimpse(
+    input: Any,
+    size: Any,
+    offsets: Any,
+    centered: bool = True,
+    normalized: bool = True,
+    noise: str = "uniform",
+    name: str | None = None,
+) -> Any:
+    """Windows of `size` [rows, columns] in images [batch, height, width, channels].
+
+    offsets [batch, 2]: where windows begin, in pixels, or over the size of the image if
+    `normalized`; with `centered` from the middle of the image, and with both the middle of the
+    window, -1 and 1 being the borders of the image.  Outside is noise: "uniform", "gaussian" or
+    "zero".
+
+    >>> import talweg as tf
+    >>> x = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
+    >>> tf.image.extract_glimpse(x, [2, 2], [[1.0, 0.0]], False, False)[0, ..., 0].numpy().tolist()
+    [[3.0, 4.0], [6.0, 7.0]]
+    """
+    function = "extract_glimpse"
+    x, offsets = image_tensor(input, function), tensor(offsets, float32)
+    if x.ndim != 4:
+        raise invalid("TW203", f"{function}: input has shape {x.dims}", "rank 4")
+    if noise not in ("uniform", "gaussian", "zero"):
+        raise value_error("TW207", f"{function}: noise {noise!r}", "'uniform', 'gaussian', 'zero'")
+    window = integer_vector(size, function, "size")
+    count, height, width, channels = sizes(x)
+    places = []
+    for axis, (own, wanted) in enumerate(zip((height, width), window)):
+        start = offsets[:, axis]
+        full = cast(own, float32)
+        if centered and normalized:
+            start = (start * full + full - cast(wanted, float32)) / 2.0
+        elif centered:
+            start = start + full / 2.0
+        elif normalized:
+            start = start * full
+        places.append(cast(start, int32)[:, None] + range_(wanted))
+    rows, columns = places
+    inside = both(_inside(rows, height)[:, :, None], _inside(columns, width)[:, None, :])
+    down = clip_by_value(rows, 0, height - 1) + range_(count)[:, None] * height
+    right = clip_by_value(columns, 0, width - 1)
+    pixels = reshape(x, [count * height * width, channels])
+    found = gather(pixels, (down * width)[:, :, None] + right[:, None, :])
+    return where(inside[..., None], found, _noise(noise, found))
+
+
+def _inside(places: Any, size: Any) -> Any:
+    return both(greater_equal(places, 0), less(places, size))
+
+
+def _noise(kind: str, like: Any) -> Any:
+    if kind == "zero":
+        return convert_to_tensor(0.0, like.dtype)
+    draw = uniform if kind == "uniform" else normal
+    return cast(draw(sizes(like)), like.dtype)

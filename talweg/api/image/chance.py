@@ -1,0 +1,158 @@
+"""Images adjusted and cropped by chance: from hidden streams, or by a seed.
+
+The numbers drawn are TensorFlow's, for the same seeds and order of calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array.shapes import shape
+from talweg.api.array.slicing import slice_
+from talweg.api.debugging import assert_less_equal
+from talweg.api.export import export
+from talweg.api.image.adjusting import (
+    adjust_brightness,
+    adjust_contrast,
+    adjust_hue,
+    adjust_saturation,
+)
+from talweg.api.image.files import adjust_jpeg_quality
+from talweg.api.image.operands import check_delta, check_range
+from talweg.api.random.stateful import uniform
+from talweg.api.random.stateless import stateless_uniform
+from talweg.core.dtypes import int32
+from talweg.core.errors import value_error
+
+
+@export("image.random_brightness")
+def random_brightness(image: Any, max_delta: Any, seed: Any = None) -> Any:
+    """Images with a number of [-max_delta, max_delta) added; ValueError for a negative one."""
+    check_delta(max_delta)
+    return adjust_brightness(image, uniform([], -max_delta, max_delta, seed=seed))
+
+
+@export("image.stateless_random_brightness")
+def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Any:
+    """`random_brightness` by a seed, a pair of integers."""
+    check_delta(max_delta)
+    delta = stateless_uniform([], seed, -max_delta, max_delta)
+    return adjust_brightness(image, delta)
+
+
+@export("image.random_contrast")
+def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = None) -> Any:
+    """Images whose contrast is multiplied by a number of [lower, upper).
+
+    ValueError unless 0 <= lower < upper.
+    """
+    check_range(lower, upper)
+    return adjust_contrast(image, uniform([], lower, upper, seed=seed))
+
+
+@export("image.stateless_random_contrast")
+def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Any:
+    """`random_contrast` by a seed, a pair of integers."""
+    check_range(lower, upper)
+    return adjust_contrast(image, stateless_uniform([], seed, lower, upper))
+
+
+@export("image.random_hue")
+def random_hue(image: Any, max_delta: Any, seed: Any = None) -> Any:
+    """Images whose hue is turned by a number of [-max_delta, max_delta).
+
+    ValueError unless 0 <= max_delta <= 0.5.
+    """
+    check_delta(max_delta, 0.5)
+    return adjust_hue(image, uniform([], -max_delta, max_delta, seed=seed))
+
+
+@export("image.stateless_random_hue")
+def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Any:
+    """`random_hue` by a seed, a pair of integers."""
+    check_delta(max_delta, 0.5)
+    return adjust_hue(image, stateless_uniform([], seed, -max_delta, max_delta))
+
+
+@export("image.random_saturation")
+def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Any:
+    """Images whose saturation is multiplied by a number of [lower, upper).
+
+    ValueError unless 0 <= lower < upper.
+    """
+    check_range(lower, upper)
+    return adjust_saturation(image, uniform([], lower, upper, seed=seed))
+
+
+@export("image.stateless_random_saturation")
+def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Any:
+    """`random_saturation` by a seed, a pair of integers."""
+    check_range(lower, upper)
+    return adjust_saturation(image, stateless_uniform([], seed, lower, upper))
+
+
+def _check_qualities(low: Any, high: Any) -> None:
+    if not (0 <= low <= 100 and 0 <= high <= 100):
+        raise value_error("TW207", f"jpeg qualities {low} and {high}", "numbers from 0 to 100")
+    if low >= high:
+        raise value_error(
+            "TW207", f"min_jpeg_quality must be less than max_jpeg_quality, got {low} and {high}"
+        )
+
+
+@export("image.random_jpeg_quality")
+def random_jpeg_quality(
+    image: Any, min_jpeg_quality: Any, max_jpeg_quality: Any, seed: Any = None
+) -> Any:
+    """An image as it is after a JPEG file of a quality drawn from [min, max).
+
+    ValueError unless 0 <= min < max <= 100.
+    """
+    _check_qualities(min_jpeg_quality, max_jpeg_quality)
+    return adjust_jpeg_quality(image, uniform([], min_jpeg_quality, max_jpeg_quality, int32, seed))
+
+
+@export("image.stateless_random_jpeg_quality")
+def stateless_random_jpeg_quality(
+    image: Any, min_jpeg_quality: Any, max_jpeg_quality: Any, seed: Any
+) -> Any:
+    """`random_jpeg_quality` by a seed, a pair of integers."""
+    _check_qualities(min_jpeg_quality, max_jpeg_quality)
+    quality = stateless_uniform([], seed, min_jpeg_quality, max_jpeg_quality, int32)
+    return adjust_jpeg_quality(image, quality)
+
+
+@export("image.random_crop")
+def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Any:
+    """A block of `size` of a tensor, anywhere in it; InvalidArgumentError if that is too large.
+
+    >>> import talweg as tf
+    >>> tf.image.random_crop(tf.zeros([8, 8, 3]), [5, 6, 3]).shape
+    TensorShape([5, 6, 3])
+    """
+    x, size, dims = _parts(value, size)
+    drawn = uniform(shape(dims), maxval=size.dtype.max, dtype=size.dtype, seed=seed)
+    return slice_(x, drawn % (dims - size + 1), size)
+
+
+@export("image.stateless_random_crop")
+def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Any:
+    """`random_crop` by a seed, a pair of integers.
+
+    >>> import talweg as tf
+    >>> x = tf.range(9)
+    >>> tf.image.stateless_random_crop(x, [3], (1, 2)).numpy()
+    array([5, 6, 7], dtype=int32)
+    """
+    x, size, dims = _parts(value, size)
+    drawn = stateless_uniform(shape(dims), seed, minval=0, maxval=size.dtype.max, dtype=size.dtype)
+    return slice_(x, drawn % (dims - size + 1), size)
+
+
+def _parts(value: Any, size: Any) -> tuple[Any, Any, Any]:
+    """The tensor, the size of the block, the shape of the tensor."""
+    x, size = tensor(value), tensor(size, int32)
+    dims = shape(x)
+    assert_less_equal(size, dims, "Need value.shape >= size")
+    return x, size, dims

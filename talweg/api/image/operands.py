@@ -1,0 +1,44 @@
+"""What functions of images are given: images of rank 3 or 4, numbers between bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array.shapes import shape
+from talweg.core.errors import value_error
+
+
+def image_tensor(image: Any, function: str, most: int | None = 4) -> Any:
+    """`image` as a tensor of rank 3 up to `most`; ValueError for another rank."""
+    x = tensor(image)
+    if x.ndim < 3:
+        raise value_error(
+            "TW203", f"{function}: 'image' (shape {x.dims}) must be at least three-dimensional"
+        )
+    if most is not None and x.ndim > most:
+        raise value_error(
+            "TW203", f"{function}: 'image' (shape {x.dims}) must have either 3 or 4 dimensions"
+        )
+    return x
+
+
+def sizes(x: Any) -> list:
+    """The dimensions of a tensor, ints where they are known and scalar tensors where not."""
+    return [size if type(size) is int else shape(x)[axis] for axis, size in enumerate(x.dims)]
+
+
+def check_range(lower: Any, upper: Any) -> None:
+    """ValueError unless 0 <= lower < upper."""
+    if upper <= lower:
+        raise value_error("TW207", f"upper must be > lower, got {upper} and {lower}")
+    if lower < 0:
+        raise value_error("TW207", f"lower must be non-negative, got {lower}")
+
+
+def check_delta(max_delta: Any, most: float | None = None) -> None:
+    """ValueError unless 0 <= max_delta, and at most `most`."""
+    if most is not None and max_delta > most:
+        raise value_error("TW207", f"max_delta must be <= {most}, got {max_delta}")
+    if max_delta < 0:
+        raise value_error("TW207", f"max_delta must be non-negative, got {max_delta}")

@@ -1,0 +1,180 @@
+"""Boxes of detected things, thinned out: the best ones hide those that overlap them too much."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+from talweg.api.arguments import integer, tensor
+from talweg.api.array.joining import stack, unstack
+from talweg.api.array.shapes import reshape
+from talweg.api.export import export
+from talweg.core.dims import smallest
+from talweg.core.dtypes import float32
+from talweg.prims import suppression as prims
+
+NEVER = float("-inf")  # no score is below this
+
+
+def _suppressed(
+    boxes: Any, scores: Any, limit: Any, most: Any, threshold: Any, sigma: Any = 0.0,
+    overlaps: bool = False,
+) -> tuple:  # fmt: skip
+    """Numbers and scores of what stays, filled up to `limit` with zeros, and how many they are."""
+    limit = integer(limit, "non_max_suppression", "max_output_size")
+    numbers = [tensor(value, float32) for value in (most, threshold, sigma)]
+    return prims.suppress(tensor(boxes), tensor(scores), *numbers, limit=limit, overlaps=overlaps)
+
+
+def _at_most(most_kept: Any, boxes: Any) -> Any:
+    """How many boxes may stay: no more than there are."""
+    limit = integer(most_kept, "non_max_suppression", "max_output_size")
+    return smallest(limit, tensor(boxes).dims[0])
+
+
+@export("image.non_max_suppression")
+def non_max_suppression(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = NEVER,
+    name: str | None = None,
+) -> Any:
+    """The numbers of the boxes that stay, best first, int32.
+
+    boxes [n, 4]: two corners; scores [n].  A box goes if its intersection with a better one that
+    stays, over their union, is above iou_threshold, or its score not above score_threshold.
+    InvalidArgumentError for other shapes or a threshold outside [0, 1].
+
+    >>> import talweg as tf
+    >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.0], [2.0, 2.0, 3.0, 3.0]]
+    >>> tf.image.non_max_suppression(boxes, [0.5, 0.9, 0.7], 3).numpy()
+    array([1, 2], dtype=int32)
+    """
+    indices, _, count = _suppressed(
+        boxes, scores, _at_most(max_output_size, boxes), iou_threshold, score_threshold
+    )
+    return indices[:count]
+
+
+@export("image.non_max_suppression_with_scores")
+def non_max_suppression_with_scores(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = NEVER,
+    soft_nms_sigma: Any = 0.0,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """`non_max_suppression`, with the scores of the boxes that stay.
+
+    soft_nms_sigma: if above 0, scores fall by exp(-iou²/2 sigma) for each better box.
+    """
+    indices, kept, count = _suppressed(
+        boxes,
+        scores,
+        _at_most(max_output_size, boxes),
+        iou_threshold,
+        score_threshold,
+        soft_nms_sigma,
+    )
+    return indices[:count], kept[:count]
+
+
+@export("image.non_max_suppression_overlaps")
+def non_max_suppression_overlaps(
+    overlaps: Any,
+    scores: Any,
+    max_output_size: Any,
+    overlap_threshold: Any = 0.5,
+    score_threshold: Any = NEVER,
+    name: str | None = None,
+) -> Any:
+    """`non_max_suppression` by overlaps [n, n] of any measure.
+
+    >>> import talweg as tf
+    >>> tf.image.non_max_suppression_overlaps([[1.0, 0.8], [0.8, 1.0]], [0.1, 0.2], 2).numpy()
+    array([1], dtype=int32)
+    """
+    indices, _, count = _suppressed(
+        overlaps,
+        scores,
+        _at_most(max_output_size, overlaps),
+        overlap_threshold,
+        score_threshold,
+        overlaps=True,
+    )
+    return indices[:count]
+
+
+@export("image.non_max_suppression_padded")
+def non_max_suppression_padded(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = NEVER,
+    pad_to_max_output_size: bool = False,
+    name: str | None = None,
+    sorted_input: bool = False,
+    canonicalized_coordinates: bool = False,
+    tile_size: int = 512,
+) -> tuple[Any, Any]:
+    """`non_max_suppression` and the number of boxes that stay; for batches, too.
+
+    boxes [..., n, 4], scores [..., n]; pad_to_max_output_size: zeros up to max_output_size.
+    sorted_input, canonicalized_coordinates, tile_size: promises that are not needed here.
+    """
+    x, values = tensor(boxes), tensor(scores)
+    limit = integer(max_output_size, "non_max_suppression_padded", "max_output_size")
+    if x.ndim == 2:
+        indices, _, count = _suppressed(x, values, limit, iou_threshold, score_threshold)
+        return (indices if pad_to_max_output_size else indices[:count]), count
+    leading = x.dims[:-2]
+    rows = reshape(x, [-1, *x.dims[-2:]])
+    found = [
+        _suppressed(own, score, limit, iou_threshold, score_threshold)
+        for own, score in zip(unstack(rows), unstack(reshape(values, [-1, values.dims[-1]])))
+    ]
+    indices = stack([indices for indices, _, _ in found])
+    counts = stack([count for _, _, count in found])
+    return reshape(indices, [*leading, limit]), reshape(counts, leading)
+
+
+CombinedNonMaxSuppression = collections.namedtuple(
+    "CombinedNonMaxSuppression",
+    ["nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"],
+)
+
+
+@export("image.combined_non_max_suppression")
+def combined_non_max_suppression(
+    boxes: Any,
+    scores: Any,
+    max_output_size_per_class: Any,
+    max_total_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = NEVER,
+    pad_per_class: bool = False,
+    clip_boxes: bool = True,
+    name: str | None = None,
+) -> tuple:
+    """The best boxes of each image of a batch, where boxes hide those of their own class only.
+
+    boxes [batch, n, classes or 1, 4], scores [batch, n, classes] -> boxes [batch, m, 4], scores and
+    classes [batch, m], and how many are valid [batch]; the rest are zeros.  m is max_total_size,
+    with `pad_per_class` at most that of all classes together.  clip_boxes: to [0, 1].
+    """
+    x, values = tensor(boxes), tensor(scores)
+    function = "combined_non_max_suppression"
+    each = integer(max_output_size_per_class, function, "max_output_size_per_class")
+    limit = integer(max_total_size, function, "max_total_size")
+    if pad_per_class:
+        limit = smallest(limit, each * values.dims[-1])
+    numbers = [tensor(value, float32) for value in (iou_threshold, score_threshold)]
+    found = prims.suppress_classes(
+        x, values, *numbers, each=each, limit=limit, clip=bool(clip_boxes)
+    )
+    return CombinedNonMaxSuppression(*found)
