@@ -19,6 +19,7 @@ ROUNDS = 8  # in which what is known of the variables must settle
 WRITTEN_OUT = 2  # trips of a loop that is always written out
 EQUATIONS = 4000  # that a loop may have when it is written out
 GUARDED = 1 << 13  # trips of a loop that ends where the program would fail
+LARGE = 1 << 20  # bytes that a loop keeps, from which on its stacks grow if it may end earlier
 repeat = Construct("repeat", {"call": "repeat"}, multiple=True)
 acting_repeat = Construct("repeat", {"call": "repeat"}, multiple=True, effect="host")
 

@@ -30,6 +30,7 @@ from talweg.passes.straight_loop_end import Finish
 from talweg.passes.straight_loop_parts import (
     EQUATIONS,
     GUARDED,
+    LARGE,
     ROUNDS,
     UNKNOWN,
     WRITTEN_OUT,
@@ -140,6 +141,8 @@ class LoopMaker:
         going = trial.first
         assert going is not None
         found = counted(going, afters, starts)
+        if found is not None and not found.exact and self._bytes_kept(trial) * found.trips > LARGE:
+            return None  # memory for all trips there may be is too much
         if found is None:
             found = self._bounded(trial, going, afters, starts, place)
             if found is not None:
@@ -150,6 +153,15 @@ class LoopMaker:
             followed(found, afters, starts)
             self.places = {place[before]: row for before, row in found.numbers.items()}
         return found
+
+    def _bytes_kept(self, trial: Trial) -> int:
+        """The size of what each trip keeps, as far as it is known."""
+        total = 0
+        for tree in trial.kept:
+            parts = [] if tree is UNKNOWN or type(tree) is Sparse else leaves(tree)
+            values = [leaf.value if type(leaf) is Same else leaf for leaf in parts]
+            total += sum([x.size * x.dtype.size for x in values if trial.inner.changes(x)])
+        return total
 
     def _required(self, trial: Trial, afters: dict, starts: dict) -> Count | None:
         """As many trips as what the body requires allows: an index within an array, say."""

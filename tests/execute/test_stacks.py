@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import talweg as tf
 from talweg.core import settings as talweg_settings
 from talweg.execute.llvm import emit_stacks, stack_memory
+from talweg.lower.memory import plan
 from tests.lower.controlled import Case, agree, gradient
 
 
@@ -284,3 +285,19 @@ def test_poison_is_not_read():
     case = Case(gradient(halved), X, np.float64(5.0))
     assert np.isfinite(np.concatenate([np.ravel(x) for x in case.interpreted()[0]])).all()
     agree(gradient(halved), X, np.float64(5.0))
+
+
+def test_at_most_so_many_trips():
+    """A bound on the trips is no reason to have memory for all of them."""
+
+    def function(x):
+        i = 0
+        while tf.reduce_sum(x * x) > 1.0 and i < 1_000_000:
+            x = tf.sin(x) * 0.9
+            i += 1
+        return x
+
+    x = np.random.default_rng(2).normal(size=50)
+    lowered = agree(gradient(function), x, machine=True)
+    assert plan(lowered.program).nbytes < 100_000
+    agree(gradient(gradient(function)), x, machine=True)
