@@ -7,6 +7,7 @@ from talweg.core.dtypes import DType
 from talweg.api.checkpoint.checkpoint import Checkpoint as Checkpoint
 from talweg.api.checkpoint.manager import CheckpointManager as CheckpointManager
 from talweg.api.checkpoint.options import CheckpointOptions as CheckpointOptions
+from talweg.api.distribute.cluster_spec import ClusterSpec as ClusterSpec
 from talweg.api.v1.train.coordinator import Coordinator as Coordinator
 from talweg.api.v1.train.averages import ExponentialMovingAverage as ExponentialMovingAverage
 from talweg.api.trackables import TrackableView as TrackableView

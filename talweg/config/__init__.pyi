@@ -7,6 +7,8 @@ from talweg.core.dtypes import DType
 from talweg.api.config import LogicalDevice as LogicalDevice
 from talweg.api.config import LogicalDeviceConfiguration as LogicalDeviceConfiguration
 from talweg.api.config import PhysicalDevice as PhysicalDevice
+from talweg.api.distribute.elsewhere import connect_to_cluster as experimental_connect_to_cluster
+from talweg.api.distribute.elsewhere import connect_to_host as experimental_connect_to_host
 from talweg.api.config import functions_run_eagerly as experimental_functions_run_eagerly
 from talweg.api.config import run_functions_eagerly as experimental_run_functions_eagerly
 from talweg.api.config import functions_run_eagerly as functions_run_eagerly

@@ -4,7 +4,10 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.distribute.elsewhere import ClusterDeviceFilters as ClusterDeviceFilters
 from talweg.api.config import LogicalDeviceConfiguration as VirtualDeviceConfiguration
+from talweg.api.distribute.elsewhere import disable_mlir_bridge as disable_mlir_bridge
+from talweg.api.distribute.elsewhere import enable_mlir_bridge as enable_mlir_bridge
 from talweg.api.config import enable_op_determinism as enable_op_determinism
 from talweg.api.config import enable_tensor_float_32_execution as enable_tensor_float_32_execution
 from talweg.api.config import get_device_details as get_device_details

@@ -16,10 +16,12 @@ from talweg.api.distribute.mirrored import MirroredStrategy as MirroredStrategy
 from talweg.api.distribute.strategy import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
 NcclAllReduce: Any
 from talweg.api.distribute.strategy import OneDeviceStrategy as OneDeviceStrategy
+from talweg.api.distribute.elsewhere import ParameterServerStrategy as ParameterServerStrategy
 from talweg.api.distribute.contexts import ReduceOp as ReduceOp
 ReductionToOneDevice: Any
 from talweg.api.distribute.contexts import ReplicaContext as ReplicaContext
 from talweg.api.distribute.values import RunOptions as RunOptions
+from talweg.api.distribute.elsewhere import Server as Server
 from talweg.api.distribute.strategy import Strategy as Strategy
 from talweg.api.distribute.extended import StrategyExtended as StrategyExtended
 from talweg.api.distribute.strategy import TPUStrategy as TPUStrategy
@@ -28,4 +30,6 @@ from talweg.api.distribute.current import get_replica_context as get_replica_con
 from talweg.api.distribute.current import get_strategy as get_strategy
 from talweg.api.distribute.current import has_strategy as has_strategy
 from talweg.api.distribute.current import in_cross_replica_context as in_cross_replica_context
+from talweg.distribute import cluster_resolver as cluster_resolver
+from talweg.distribute import coordinator as coordinator
 from talweg.distribute import experimental as experimental
