@@ -65,6 +65,7 @@ class Compiled:
         if stages.wanted:
             show(stages, lowered, clock)
         self._streams, self._exports = straight.streams, straight.exports
+        self._drawn = [(operation, blocks) for operation, blocks, _ in straight.drawn]
         states = self.lowered.states
         self._read = [variable for variable, _, written in states if not written]
         self._written = [variable for variable, _, written in states if written]
@@ -104,6 +105,7 @@ class Compiled:
             arrays = [exclusive(state, variable, shared[variable]) for variable in self._written]
             outputs = self.executable(inputs, arrays)
         failed = self._guard and not outputs.pop()
+        trips = [outputs.pop() for _ in self._drawn]
         if self._exports is not None:
             outputs = self._exports.joined(outputs, not failed)
         if failed:
@@ -112,6 +114,8 @@ class Compiled:
             for variable, array in zip(self._written, arrays):
                 state[variable] = array
             if self._streams:
+                for (operation, blocks), count in zip(self._drawn, trips[::-1]):
+                    streams[operation] = streams[operation].skip(blocks * int(count))
                 for operation, stream in streams.items():
                     state[operation] = stream
         return outputs

@@ -70,13 +70,23 @@ class Inner(Straight):
         self.draws.append((operation, seeds, blocks, first))
         return self.apply(advanced, [first, self.round(0, 1, uint64)], {"blocks": blocks})
 
-    def take_draws(self) -> None:
-        """Let the program around draw for all trips."""
+    def take_draws(self, exact: bool) -> list:
+        """Let the program around draw for all trips.
+
+        Where it is not known how many there are: (operation, blocks a trip) for each.
+        """
         assert self.loop is not None
+        later = []
         for operation, seeds, blocks, first in self.draws:
-            self.twins[first] = self.outer.draw(operation, seeds, blocks * self.loop.trips)
+            if not exact and type(self.outer) is not Straight:
+                raise NotStraightError("random numbers in a loop of unknown length within another")
+            every = blocks * self.loop.trips if exact else 0
+            self.twins[first] = self.outer.draw(operation, seeds, every)
             self.inputs.append(first)
+            if not exact:
+                later.append((operation, blocks))
         self.draws = []
+        return later
 
     def twin(self, value: Value) -> Value | None:
         """The value outside that is this one here; None if it may change from trip to trip."""

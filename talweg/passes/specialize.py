@@ -62,6 +62,10 @@ def specialize(
     maker.run()
     straight.outputs = [maker.plain(slot) for slot in program.outputs]
     hand_over(straight)
+    operations = [operation for operation, *_ in straight.streams]
+    if any(operations.count(operation) > 1 for operation, _, _ in straight.drawn):
+        raise NotStraightError("random numbers are drawn after a loop of unknown length drew some")
+    straight.outputs += [trips for _, _, trips in straight.drawn]
     for variable, value in before.items():
         after = program.writes.get(variable)
         if after is not None and maker.plain(after).dims != value.dims:

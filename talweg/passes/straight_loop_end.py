@@ -51,9 +51,7 @@ class Finish:
         flag = self._flag()
         trips = None if trial.exact else self._count_trips()
         kept = [self._history(tree) for tree in trial.kept]
-        if inner.draws and not trial.exact:
-            raise NotStraightError("random numbers are drawn in a loop of unknown length")
-        inner.take_draws()
+        drawn = inner.take_draws(trial.exact)
         body = Repeat(inner, trial.loop, self.carried, flag)
         found = add_repeat(parent.outer, body, self.starts, parent.node)
         if self.guard is not None:
@@ -64,6 +62,7 @@ class Finish:
             parent.outer.guards.append(self.outer_lists.apply(later("logical_not"), left))
         parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
         number: Any = trial.loop.trips if trips is None else found[trips]
+        parent.outer.drawn += [(*draw, number) for draw in drawn]
         self.trips = number
         if trips is not None:
             parent.outer.bounds[number] = (0, trial.loop.trips)

@@ -301,3 +301,30 @@ def test_at_most_so_many_trips():
     lowered = agree(gradient(function), x, machine=True)
     assert plan(lowered.program).nbytes < 100_000
     agree(gradient(gradient(function)), x, machine=True)
+
+
+def test_random_numbers_as_in_the_interpreter():
+    def walk(scale):
+        y, i = tf.zeros([5]), 0
+        while tf.reduce_sum(y * y) < 20.0:
+            y = y * 0.99 + scale * tf.random.normal([5], seed=3)
+            i += 1
+        return i, y + tf.random.uniform([5], seed=4)
+
+    def walks(executor):
+        @tf.function
+        def derived(scale):
+            with tf.GradientTape() as tape:
+                tape.watch(scale)
+                i, y = walk(scale)
+            return i, y, tape.gradient(y, scale)
+
+        with talweg_settings.executor(executor):
+            tf.random.set_seed(1)
+            return [[np.array(x) for x in derived(tf.constant(1.1))] for _ in range(4)]
+
+    found, wanted = walks("llvm"), walks("interpret")
+    assert len({int(count) for count, _, _ in wanted}) > 1
+    for one, other in zip(found, wanted):
+        for x, y in zip(one, other):
+            np.testing.assert_allclose(x, y, 1e-5, 1e-5)
