@@ -12,7 +12,10 @@ from talweg.api.config import settings
 from talweg.api.export import export, operation
 from talweg.core import dispatch
 from talweg.core.errors import InvalidArgumentError, compose, value_error
+from talweg.eager import placed
 from talweg.eager.tensor import DEVICE
+
+VARIABLES = placed  # imported for what it registers: variables made inside of a block
 
 _KINDS = ("CPU", "GPU", "TPU")
 _FIELDS = ("job", "replica", "task", "device_type", "device_index")

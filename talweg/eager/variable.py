@@ -73,7 +73,7 @@ class Variable(ScatterUpdates, Trackable):
             if base is not None:
                 cls = OPERATIONS["variable_class"](base)
             if dispatch.context.device is not None and cls is Variable:
-                cls = PlacedVariable
+                cls = OPERATIONS["placed_variable"]  # type: ignore[assignment]
         return object.__new__(cls)
 
     def __init__(
@@ -441,26 +441,6 @@ class Variable(ScatterUpdates, Trackable):
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         return _read(self, None if dtype is None else as_dtype(dtype))
-
-
-class PlacedVariable(Variable):
-    """A variable made inside of `tf.device`: what is read from it lies on that device."""
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        self._place = dispatch.context.device
-        super().__init__(*args, **kwargs)
-
-    @property
-    def device(self) -> str:
-        return DEVICE if self._place is None else self._place
-
-    def value(self) -> Any:
-        tensor = super().value()
-        if self._place is not None and type(tensor) is EagerTensor:
-            tensor._device = self._place
-        return tensor
-
-    read_value = value
 
 
 def _read(variable: Variable, dtype: DType | None) -> EagerTensor:

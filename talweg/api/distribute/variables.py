@@ -17,13 +17,9 @@ from talweg.api.export import look_up
 from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
+from talweg.eager.placed import PlacedVariable
 from talweg.eager.replicated import DistributedValues, part_of, place
-from talweg.eager.variable import (
-    PlacedVariable,
-    Variable,
-    VariableAggregation,
-    VariableSynchronization,
-)
+from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 
 CHANGES = (
     "assign", "assign_add", "assign_sub", "scatter_add", "scatter_sub", "scatter_update",
