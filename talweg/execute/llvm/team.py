@@ -22,34 +22,54 @@ import sys
 from talweg.execute.llvm import team_jobs, team_waiting
 
 CACHE_LINE = 64
-SLOTS = 13 * CACHE_LINE  # where the slots of the threads begin
 CORES = 1024  # bits in a set of cores
 MAX_THREADS = 256
-TEAM_BYTES = SLOTS + MAX_THREADS * CACHE_LINE
 
-TEAM = {  # name -> offset in bytes; what is written often has a line for itself
-    "busy": 0,  # i32: 1 while a job runs, or while somebody holds the team
-    "frame": 64,  # ptr: the job; null means that the workers shall end
-    "threads": 72,  # i64: how many threads take part
-    "workers": 80,  # i64: how many workers there are
-    "core": 88,  # i32: the core that the thread runs on which began the job
-    "late": 96,  # i32: how many short programs ran alone since workers were last roused
-    "patient": 100,  # i32: after how many they are roused again
-    "sequence": 128,  # i32: number of the job
-    "arrived": 192,  # i32: threads at the barrier
-    "phase": 256,  # i32: barriers passed
-    "finished": 320,  # i32: workers that are done with the job
-    "done": 384,  # i32: number of the last job that all workers are done with
-    "blas_lock": 448,  # i32
-    "blas_users": 452,  # i32: programs that run and call BLAS
-    "blas_before": 456,  # i32: how many threads BLAS was to use
-    "blas_set": 464,  # ptr to what sets that; null if there is nothing
-    "blas_get": 472,
-    "stays": 476,  # i32: 1 while the thread that began the job keeps to its core
-    "allowed": 512,  # 1024 bits: the cores that threads may run on; none where that is not known
-    "own": 640,  # 1024 bits: the cores that the thread which began the job may run on
-    "taken": 768,  # eight i64: how many pieces are taken of loops since the last barrier
-}
+
+def laid_out(*lines: list[tuple[str, int]]) -> tuple[dict[str, int], int]:
+    """name -> offset of fields (name, bytes), where each list begins a cache line; bytes in all.
+
+    >>> laid_out([("count", 4), ("place", 8)], [("free", 4)])
+    ({'count': 0, 'place': 8, 'free': 64}, 128)
+    """
+    offsets, end = {}, 0
+    for fields in lines:
+        end = -(-end // CACHE_LINE) * CACHE_LINE
+        for name, size in fields:
+            end = -(-end // min(size, 8)) * min(size, 8)
+            offsets[name] = end
+            end += size
+    return offsets, -(-end // CACHE_LINE) * CACHE_LINE
+
+
+TEAM, SLOTS = laid_out(  # what is written often has a line for itself; then the threads' slots
+    [("busy", 4)],  # 1 while a job runs, or while somebody holds the team
+    [
+        ("frame", 8),  # ptr: the job; null means that the workers shall end
+        ("threads", 8),  # how many threads take part
+        ("workers", 8),  # how many workers there are
+        ("core", 4),  # the core that the thread runs on which began the job
+        ("late", 4),  # how many short programs ran alone since workers were last roused
+        ("patient", 4),  # after how many they are roused again
+        ("stays", 4),  # 1 while the thread that began the job keeps to its core
+    ],
+    [("sequence", 4)],  # number of the job
+    [("arrived", 4)],  # threads at the barrier
+    [("phase", 4)],  # barriers passed
+    [("finished", 4)],  # workers that are done with the job
+    [("done", 4)],  # number of the last job that all workers are done with
+    [
+        ("blas_lock", 4),
+        ("blas_users", 4),  # programs that run and call BLAS
+        ("blas_before", 4),  # how many threads BLAS was to use
+        ("blas_set", 8),  # ptr to what sets that; null if there is nothing
+        ("blas_get", 8),
+    ],
+    [("allowed", CORES // 8)],  # the cores that threads may run on; none where that is not known
+    [("own", CORES // 8)],  # those that the thread which began the job may run on
+    [("taken", CACHE_LINE)],  # eight i64: pieces of loops that were taken since the last barrier
+)
+TEAM_BYTES = SLOTS + MAX_THREADS * CACHE_LINE
 SLOT = {
     "asleep": 0,  # i32
     "lock": 8,
