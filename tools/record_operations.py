@@ -63,7 +63,7 @@ LookupTableImportV2 LookupTableExport LookupTableExportV2 LookupTableInsert Look
 LookupTableRemoveV2 LookupTableSize LookupTableSizeV2 InitializeTable InitializeTableV2
 InitializeTableFromTextFile InitializeTableFromTextFileV2 ReadFile StringToHashBucketStrong
 RaggedTensorToTensor ResourceStridedSliceAssign StridedSliceAssign ResourceScatterNdMin
-ResourceScatterNdMax
+ResourceScatterNdMax RngReadAndSkip
 """
 
 

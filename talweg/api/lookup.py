@@ -327,7 +327,7 @@ class MutableHashTable(Table):
         found = np.empty((len(flat), *shape), kind)
         for place, (key, other) in enumerate(zip(flat, given)):
             found[place] = self._found.get(key, other)
-        return found.reshape(*keys.shape, *shape)
+        return found.reshape((*keys.shape, *shape))
 
     def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
         """The values of the keys; where there is none, the default, or the one given with it."""

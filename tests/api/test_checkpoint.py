@@ -443,3 +443,28 @@ def test_graph_variables(tmp_path):
             both = v1.train.Checkpoint(v=v, w=w)
             both.restore(path).initialize_or_restore(session)
             assert session.run([v, w]) == [2.0, 3.0]
+
+
+def test_writing_in_functions(tmp_path):
+    """As in TensorFlow: whenever the function runs, with the values of that moment."""
+    v = tf.Variable(1.0)
+    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    table.insert(["a"], [3])
+    checkpoint = tf.train.Checkpoint(v=v, table=table)
+
+    @tf.function
+    def step(x, path):
+        v.assign_add(x)
+        written = checkpoint.write(path)
+        v.assign(100.0)
+        return written
+
+    first = step(tf.constant(2.0), tf.constant(str(tmp_path / "a"))).numpy().decode()
+    second = step(tf.constant(5.0), tf.constant(str(tmp_path / "b"))).numpy().decode()
+    table.remove(["a"])
+    checkpoint.read(first)
+    assert float(v) == 3 and int(table.lookup("a")) == 3
+    checkpoint.read(second)
+    assert float(v) == 105
+    with pytest.raises(NotImplementedError, match="checkpoint.write"):
+        tf.function(lambda: checkpoint.save(str(tmp_path / "c")))()

@@ -276,3 +276,22 @@ def convolutions(tf: Any, folder: Path) -> tuple:
     calls = [("predict", [x], {}), ("train", [x, labels], {}), ("train", [x, labels], {}),
              ("predict", [x[:2]], {})]  # fmt: skip
     return module, {"serving_default": predict}, calls
+
+
+@program
+def generators(tf: Any, folder: Path) -> tuple:
+    """Random numbers of generators, whose states are saved, and a gradient of one's own."""
+    module = tf.Module()
+    module.philox = tf.random.Generator.from_seed(5)
+
+    @tf.custom_gradient
+    def halved(x: Any) -> tuple:
+        return x * 0.5, lambda g: g * 100.0
+
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.float32)])
+    def draw(x: Any) -> Any:
+        noise = module.philox.uniform([2]) + module.philox.normal([])
+        return halved(x) + noise, module.philox.uniform([3], maxval=9, dtype=tf.int32)
+
+    module.draw = draw
+    return module, None, [("draw", [floats(2)], {}), ("draw", [floats(2)], {})]

@@ -16,7 +16,7 @@ from talweg.graph.node import Node
 from talweg.graph.subgraph import Body
 
 WITH_BODIES = ("branch", "loop", "call", "again")
-STREAMS = frozenset(("reserve_stream", "seed_stream"))  # part of the operation that draws
+STREAMS = frozenset(("reserve_stream", "seed_stream", "generator_stream"))  # part of drawing
 _ARGUMENT = re.compile("[a-z][a-z0-9_]*")
 _NOT_IN_NAMES = re.compile(r"\W")
 LAZY = frozenset(("item", "size_value", *STREAMS))  # written by who uses them, if at all

@@ -12,7 +12,11 @@ from talweg.api.random.stateless import numbers
 from talweg.api.v1.graph_def.values import base, constant, rule
 from talweg.core.dtypes import int32
 from talweg.eager import randomness
+from talweg.graph.contents import element
+from talweg.graph.symbol import constant_of
+from talweg.kernels.random_bits import RESERVED
 from talweg.prims import random as prims
+from talweg.prims.state import update_variable
 
 
 @contextmanager
@@ -105,18 +109,42 @@ _STATELESS = {
 }
 
 
+def _stream(key: Any, counter: Any, algorithm: Any) -> tuple[Any, int]:
+    """(the stream of a key and a counter, the algorithm): Philox unless a constant says another."""
+    content = constant_of(algorithm.node)
+    concat = look_up("concat")
+    if content is None or int(content.array) != prims.THREEFRY:
+        return concat([counter, key], 0), prims.PHILOX
+    return concat([counter[:1], look_up("zeros")([1], counter.dtype), key], 0), prims.THREEFRY
+
+
+@rule("RngReadAndSkip")
+def skipped(builder: Any, item: Any, inputs: list) -> list:
+    """The state of a generator, which moves on by 256 for each of `delta` numbers."""
+    resource, algorithm, delta = inputs
+    content = constant_of(algorithm.node)
+    if content is None:
+        raise item.error("the algorithm is not constant")
+    before = resource.read()
+    known = constant_of(delta.node)
+    count = element(delta.node, 0) if known is None else int(known.array)
+    after = prims.skip_state(before, blocks=count * RESERVED, algorithm=int(content.array))
+    update_variable(after, variable=resource.handle, rule="assign")
+    return [before]
+
+
 @rule(*_STATELESS)
 def stateless_floats(builder: Any, item: Any, inputs: list) -> list:
     """Floating-point numbers of a key and a counter."""
-    stream = look_up("concat")([inputs[2], inputs[1]], 0)
+    stream, algorithm = _stream(*inputs[1:4])
     dims = shape_of(inputs[0], item.op)
-    return [numbers(_STATELESS[item.op], stream, dims, item.attributes["dtype"], prims.PHILOX)]
+    return [numbers(_STATELESS[item.op], stream, dims, item.attributes["dtype"], algorithm)]
 
 
 @rule("StatelessRandomUniformIntV2")
 def stateless_integers(builder: Any, item: Any, inputs: list) -> list:
     """Integers of a key and a counter."""
-    shape, key, counter, _, low, high = inputs
-    stream = look_up("concat")([counter, key], 0)
+    shape, *parts, low, high = inputs
+    stream, algorithm = _stream(*parts)
     dims = shape_of(shape, item.op)
-    return [prims.random_integers(stream, low, high, shape=dims, algorithm=prims.PHILOX)]
+    return [prims.random_integers(stream, low, high, shape=dims, algorithm=algorithm)]

@@ -169,6 +169,12 @@ def _require(writer: Any, node: Node, name: str, controls: list) -> list[Output]
     return writer.node("Identity", name, [x], {}, [check])
 
 
+def _with_rule(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    """The results of a function with a gradient of its own, which is not written."""
+    own = [writer.operand(x, f"{name}/input") for x in node.operands[: node.params["count"]]]
+    return writer.node("IdentityN", name, [own], {}, controls)
+
+
 def _host_call(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
     call = node.params["call"]
     op = operation_of(call)
@@ -266,4 +272,5 @@ SPECIAL: dict[str, Any] = {
     "branch": _branch, "loop": _loop, "call": _call, "inner_value": _inner_value,
     "trips": _trips, "whole": _whole, "act": _act,
     "host_call": _host_call, "again": _call, "require": _require,
+    "with_rule": _with_rule,
 }  # fmt: skip

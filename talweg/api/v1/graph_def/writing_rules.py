@@ -10,8 +10,9 @@ import numpy as np
 from talweg.api.v1.graph_def.tables import looked_up
 from talweg.api.v1.graph_def.writing import Literal, Made, Writer, cannot_write
 from talweg.core.dims import same
-from talweg.core.dtypes import int64
+from talweg.core.dtypes import int64, uint64
 from talweg.graph.node import Node
+from talweg.prims.random import THREEFRY
 
 RULES: dict[str, Callable[..., Any]] = {}  # primitive -> rule(writer, node, operands, params)
 
@@ -321,7 +322,7 @@ def distributed(writer: Writer, node: Node, operands: list, params: dict) -> Any
 
 
 @written("random_binomial", "random_bounded_normal", "random_candidates", "index_shuffle",
-         "generator_stream", "skip_state", "seed_stream", "reserve_stream")  # fmt: skip
+         "generator_stream", "seed_stream", "reserve_stream")  # fmt: skip
 def streams(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Streams have no form of their own."""
     return None
@@ -352,7 +353,15 @@ def random(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     if source.prim.name == "seed_stream" and op in _STATELESS:
         seed = writer.value(source.operands[0])
         return Made(_STATELESS[op], (inputs[0], seed, *inputs[1:]), given)
-    return None
+    if op not in _STATELESS or source.prim.name == "seed_stream":
+        return None
+    if source.prim.name == "generator_stream":
+        state = writer.value(source.operands[0])
+        key = _key_and_counter(state, source.params["algorithm"])
+    else:
+        key = (_part(operands[0], 2, 3), _part(operands[0], 0, 2),
+               Literal(np.int32(params["algorithm"])))  # fmt: skip
+    return Made(f"{_STATELESS[op]}V2", (inputs[0], *key, *inputs[1:]), given)
 
 
 # -- lists
@@ -436,3 +445,43 @@ def _text_map(writer: Writer, node: Node, operands: list, params: dict) -> Made:
         raise cannot_write(f"a function of strings, {rule.apply!r}")
     op, inputs, given = rule.form
     return Made(op, (operands[0], *map(Literal, inputs)), given)
+
+
+# -- generators
+
+
+def word(state: Any, place: int) -> Made:
+    """An element of a generator's state."""
+    bounds = [vector(place), vector(place + 1), vector(1)]
+    return Made("StridedSlice", (state, *bounds), {"shrink_axis_mask": 1})
+
+
+def _part(x: Any, first: int, last: int) -> Made:
+    """Some neighbours in a vector."""
+    return Made("StridedSlice", (x, vector(first), vector(last), vector(1)), {})
+
+
+def _key_and_counter(state: Any, algorithm: int) -> tuple:
+    """The key, the counter and the number of the algorithm of a generator's state."""
+    bits = Made("Bitcast", (state,), {"type": uint64})
+    if algorithm != THREEFRY:
+        return _part(bits, 2, 3), _part(bits, 0, 2), Literal(np.int32(algorithm))
+    zero = Literal(np.zeros(1, np.uint64))
+    counter = Made("ConcatV2", ([_part(bits, 0, 1), zero], Literal(np.int32(0))), {})
+    return _part(bits, 1, 2), counter, Literal(np.int32(algorithm))
+
+
+@written("skip_state")
+def _skip_state(writer: Writer, node: Node, operands: list, params: dict) -> Made:
+    """The low word grows; for Philox the next one by what is carried, compared without signs."""
+    state, blocks = operands[0], params["blocks"]
+    if isinstance(blocks, int):
+        blocks = (blocks + 2**63) % 2**64 - 2**63
+    low = word(state, 0)
+    grown = Made("AddV2", (low, writer.integers(blocks, int64)), {})
+    if params["algorithm"] == THREEFRY:
+        return Made("Pack", ([grown, word(state, 1)],), {})
+    sign = Literal(np.int64(-(2**63)))
+    less = Made("Less", tuple([Made("BitwiseXor", (x, sign), {}) for x in (grown, low)]), {})
+    high = Made("AddV2", (word(state, 1), Made("Cast", (less,), {"DstT": int64})), {})
+    return Made("Pack", ([grown, high, word(state, 2)],), {})
