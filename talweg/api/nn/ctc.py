@@ -27,6 +27,7 @@ from talweg.api.math.comparison import (
     less,
     logical_and,
     maximum,
+    equal,
     not_equal,
 )
 from talweg.api.math.exponential import exp, log
@@ -69,7 +70,9 @@ def _log_probability(labels: Any, scores: Any, label_length: Any, score_length: 
     heard = gather(transpose(scores, [1, 0, 2]), path, axis=2, batch_dims=1)
     heard = transpose(heard, [1, 0, 2])
     width = 2 * count + 1
-    skips = logical_and(not_equal(path, blank), not_equal(path, _two_before(path)))
+    # a label that is the blank's class counts as a label, as in TensorFlow
+    is_label = equal(sequence(width) % 2, 1)
+    skips = logical_and(is_label[None, :], not_equal(path, _two_before(path)))
     never = fill([batch, width], tensor(NEVER, scores.dtype))
     first = where(less(sequence(width), 2)[None, :], heard[0], never)
 
