@@ -23,11 +23,11 @@ from talweg.api.export import export
 from talweg.api.host import numpy_function
 from talweg.api.mapping import foldl
 from talweg.api.math.comparison import (
+    equal,
     greater,
     less,
     logical_and,
     maximum,
-    equal,
     not_equal,
 )
 from talweg.api.math.exponential import exp, log
