@@ -63,7 +63,7 @@ class Variable(ScatterUpdates, Trackable):
 
     __array_priority__ = 100
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
         base = dispatch.context.base
         if cls is Variable:
             if dispatch.state.variable_maker is not None:
@@ -73,7 +73,7 @@ class Variable(ScatterUpdates, Trackable):
             if base is not None:
                 cls = OPERATIONS["variable_class"](base)
             if dispatch.context.device is not None and cls is Variable:
-                cls = OPERATIONS["placed_variable"]  # type: ignore[assignment]
+                cls = OPERATIONS["placed_variable"]
         return object.__new__(cls)
 
     def __init__(
