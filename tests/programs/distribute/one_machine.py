@@ -104,7 +104,8 @@ def merging_as_libraries_do(tf, np):
         without = kinds.distribute.strategy_supports_no_merge_call()
     return [
         parts(tf, strategy.run(replica))[-1], alone.numpy(), without,
-        isinstance(values, kinds.CompositeTensor), isinstance(tf.constant(1), kinds.CompositeTensor),
+        isinstance(values, kinds.CompositeTensor),
+        isinstance(tf.constant(1), kinds.CompositeTensor),
         isinstance(tf.sparse.from_dense([[1]]), kinds.CompositeTensor),
     ]  # fmt: skip
 
