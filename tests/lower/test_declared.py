@@ -33,9 +33,9 @@ HOST = {
     "sorting": "argsort searchsorted segment_order sort top_k",
     "library": "cholesky cofactor dct det eig eigh eigvalsh expm inverse logm lu pinv qr "
     "singular_values slogdet solve sqrtm svd sylvester triangular_solve tridiagonal_solve",
-    "random": "drawn_box generator_stream index_shuffle random_binomial random_bounded_normal random_classes "
-    "random_gamma random_integers random_numbers random_order random_poisson seed_stream "
-    "skip_state",
+    "random": "drawn_box generator_stream index_shuffle random_binomial random_bounded_normal "
+    "random_classes random_gamma random_integers random_numbers random_order random_poisson "
+    "seed_stream skip_state",
     "stray": "histogram invert_permutation max_pool_with_argmax reverse_by suppress "
     "suppress_classes",
 }
