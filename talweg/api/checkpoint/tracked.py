@@ -7,6 +7,7 @@ before; their elements have their positions or keys as names.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,18 +98,27 @@ class Survey:
         return f"{path}/.ATTRIBUTES/{escaped(attribute)}"
 
 
-def survey(root: Any, beside: dict[str, Any] | None = None) -> Survey:
-    """What can be reached from `root`, and from the children that it has `beside` its own."""
+def survey(
+    root: Any,
+    beside: dict[str, Any] | None = None,
+    children_of: Callable[[Any], dict[str, Any]] = children,
+    same: Callable[[Any], Any] = lambda obj: obj,
+) -> Survey:
+    """What can be reached from `root`, and from the children that it has `beside` its own.
+
+    `same` gives the object that a child counts as.
+    """
     found = Survey([root], [()])
     numbers = {id(root): 0}
     pending = deque([root])
     while pending:
         obj = pending.popleft()
-        below = children(obj)
+        below = children_of(obj)
         if obj is root:
             below = {**below, **(beside or {})}
         path, edges = found.paths[numbers[id(obj)]], []
         for name, part in below.items():
+            part = same(part)
             if id(part) not in numbers:
                 numbers[id(part)] = len(found.objects)
                 found.objects.append(part)

@@ -37,7 +37,7 @@ def load(export_dir: Any, tags: Any = None, options: Any = None) -> Any:
     >>> loaded = tf.saved_model.load(folder)
     >>> with tf.GradientTape() as tape:
     ...     y = loaded.times(3.0)
-    >>> tape.gradient(y, loaded.v).numpy()
+    >>> float(tape.gradient(y, loaded.v))
     3.0
     """
     folder = os.fspath(export_dir)

@@ -7,9 +7,9 @@ and lists and dictionaries of all these.  What two names lead to is one object.
 from __future__ import annotations
 
 import warnings
-from collections import deque
 from typing import Any
 
+from talweg.api.checkpoint import tracked
 from talweg.api.checkpoint.tracked import CONTAINERS, Survey, variable_in
 from talweg.api.resources import Asset, TrackableResource
 from talweg.api.saved_model.signatures import SignatureMap
@@ -107,22 +107,4 @@ def functions_of(obj: Any) -> dict[str, Any]:
 
 def survey(root: Any, signatures: SignatureMap) -> Survey:
     """All that is saved below `root`: nearer objects first, each once, under its shortest path."""
-    found = Survey([root], [()])
-    numbers = {id(root): 0}
-    pending = deque([root])
-    while pending:
-        obj = pending.popleft()
-        path, edges = found.paths[numbers[id(obj)]], []
-        below = children(obj)
-        if obj is root:
-            below = {**below, "signatures": signatures}
-        for name, part in below.items():
-            part = same_object(part)
-            if id(part) not in numbers:
-                numbers[id(part)] = len(found.objects)
-                found.objects.append(part)
-                found.paths.append((*path, name))
-                pending.append(part)
-            edges.append((name, numbers[id(part)]))
-        found.children.append(edges)
-    return found
+    return tracked.survey(root, {"signatures": signatures}, children, same_object)

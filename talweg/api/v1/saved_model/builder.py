@@ -196,7 +196,7 @@ def simple_save(
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     x = tf.placeholder(tf.float32, [])
     ...     tf.saved_model.simple_save(session, folder, {"x": x}, {"y": x * 2.0})
-    >>> tf.saved_model.load_v2(folder).signatures["serving_default"](x=3.0)["y"].numpy()
+    >>> float(tf.saved_model.load_v2(folder).signatures["serving_default"](x=3.0)["y"])
     6.0
     """
     signature = {"serving_default": predict_signature_def(inputs, outputs)}

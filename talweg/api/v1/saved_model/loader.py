@@ -39,7 +39,7 @@ def load(
     ...     tf.saved_model.simple_save(session, folder, {"x": x}, {"y": tf.exp(x, name="y")})
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     meta_graph = tf.saved_model.load(session, ["serve"], folder)
-    ...     session.run("y:0", {"x:0": 0.0})
+    ...     float(session.run("y:0", {"x:0": 0.0}))
     1.0
     """
     folder = os.fspath(export_dir)
