@@ -78,7 +78,20 @@ def choose(index: Any, functions: list, function: str) -> Any:
     done = _operation_of(history)
     flat = [(done if isinstance(leaf, Operation) else None) if missing else next(results)
             for leaf, missing in zip(leaves_of(templates[0]), absent)]  # fmt: skip
-    return structure.pack(templates[0], flat, composites=True)
+    found = structure.pack(templates[0], flat, composites=True)
+    _note_shapes(found, templates)
+    return found
+
+
+def _note_shapes(found: Any, templates: list) -> None:
+    """What all branches know of the shape of a sparse tensor holds after them, too."""
+    columns = zip(structure.flatten(found), *map(structure.flatten, templates))
+    for leaf, *made in columns:
+        if hasattr(leaf, "with_values") and hasattr(leaf, "dense_shape"):
+            shape = made[0].shape
+            for other in made[1:]:
+                shape = shape.most_specific_compatible_shape(other.shape)
+            leaf.set_shape(shape)
 
 
 def _operation_of(history: Any) -> Any:

@@ -101,3 +101,18 @@ def test_a_spec_says_what_parts_become(value):
     assert len(tf.nest.flatten([spec, 1], expand_composites=True)) == len(parts)
     made, one = tf.nest.pack_sequence_as([spec, 0], parts, expand_composites=True)
     assert one == 1 and type(made) is type(value) and tf.type_spec_from_value(made) == spec
+
+
+def test_what_both_branches_know_of_a_sparse_shape_is_known_after_them():
+    @tf.function(input_signature=[tf.SparseTensorSpec([None, 3, 3]), tf.TensorSpec([])])
+    def halved(x, y):
+        result = tf.cond(
+            y > 0.0,
+            lambda: x.with_values(x.values / 2.0),
+            lambda: x.with_values(x.values * 2.0),
+        )
+        assert result.shape.as_list() == [None, 3, 3]
+        return tf.sparse.to_dense(result)
+
+    x = tf.sparse.from_dense(tf.ones([2, 3, 3]))
+    assert halved(x, tf.constant(1.0)).numpy().tolist() == np.full([2, 3, 3], 0.5).tolist()
