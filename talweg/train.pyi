@@ -4,12 +4,21 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+BytesList: Any
 from talweg.api.checkpoint.checkpoint import Checkpoint as Checkpoint
 from talweg.api.checkpoint.manager import CheckpointManager as CheckpointManager
 from talweg.api.checkpoint.options import CheckpointOptions as CheckpointOptions
 from talweg.api.distribute.cluster_spec import ClusterSpec as ClusterSpec
 from talweg.api.v1.train.coordinator import Coordinator as Coordinator
+Example: Any
 from talweg.api.v1.train.averages import ExponentialMovingAverage as ExponentialMovingAverage
+Feature: Any
+FeatureList: Any
+FeatureLists: Any
+Features: Any
+FloatList: Any
+Int64List: Any
+SequenceExample: Any
 from talweg.api.trackables import TrackableView as TrackableView
 from talweg.api.v1.train.checkpoints import checkpoints_iterator as checkpoints_iterator
 from talweg.api.v1.train.checkpoints import get_checkpoint_state as get_checkpoint_state

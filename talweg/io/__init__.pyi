@@ -4,12 +4,18 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.examples.features import FixedLenFeature as FixedLenFeature
+from talweg.api.examples.features import FixedLenSequenceFeature as FixedLenSequenceFeature
+from talweg.api.examples.features import RaggedFeature as RaggedFeature
+from talweg.api.examples.features import SparseFeature as SparseFeature
 from talweg.api.data.records import TFRecordOptions as TFRecordOptions
 from talweg.api.data.records import TFRecordWriter as TFRecordWriter
+from talweg.api.examples.features import VarLenFeature as VarLenFeature
 from talweg.api.image.files import decode_and_crop_jpeg as decode_and_crop_jpeg
 from talweg.api.reading import decode_base64 as decode_base64
 from talweg.api.image.files import decode_bmp as decode_bmp
 from talweg.api.reading import decode_compressed as decode_compressed
+from talweg.api.examples.delimited import decode_csv as decode_csv
 from talweg.api.image.files import decode_gif as decode_gif
 from talweg.api.image.files import decode_image as decode_image
 from talweg.api.image.files import decode_jpeg as decode_jpeg
@@ -22,6 +28,9 @@ from talweg.api.image.files import encode_png as encode_png
 from talweg.api.image.files import extract_jpeg_shape as extract_jpeg_shape
 from talweg.api.image.files import is_jpeg as is_jpeg
 from talweg.api.reading import matching_files as matching_files
+from talweg.api.examples.parsing import parse_example as parse_example
+from talweg.api.examples.parsing import parse_single_example as parse_single_example
+from talweg.api.examples.parsing import parse_single_sequence_example as parse_single_sequence_example
 from talweg.api.serialized import parse_tensor as parse_tensor
 from talweg.api.reading import read_file as read_file
 from talweg.api.serialized import serialize_tensor as serialize_tensor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterator
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import DType, as_dtype, string
-from talweg.core.errors import InvalidArgumentError, compose, value_error
+from talweg.core.errors import value_error
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
+from talweg.kernels import delimited
 from talweg.pipeline.element import Layout
 from talweg.pipeline.files import text
 from talweg.pipeline.records import opened
@@ -41,27 +41,8 @@ class Field:
 
     def parse(self, data: str, number: int, missing: str) -> Any:
         """The value of a field; InvalidArgumentError for what is none."""
-        if not data or data == missing:
-            if self.default is None:
-                raise _wrong(f"Field {number} is required but missing in record!")
-            return text(self.default) if self.dtype is string else self.default
-        if self.dtype is string:
-            return text(data.encode())
-        kind = self.dtype.numpy_dtype.type
-        try:
-            return kind(int(data) if self.dtype.is_integer else float(data))
-        except (ValueError, OverflowError):
-            raise _wrong(
-                f"Field {number} in record is not a valid {_name(self.dtype)}: {data}"
-            ) from None
-
-
-def _name(dtype: DType) -> str:
-    return {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
-
-
-def _wrong(what: str) -> Exception:
-    return InvalidArgumentError(None, None, compose("TW207", what))
+        found = delimited.value(data, self.dtype, self.default, number, missing)
+        return text(found) if self.dtype is string else found
 
 
 class Csv(Stage):
@@ -95,7 +76,7 @@ class Csv(Stage):
     def _rows(self, path: str) -> Iterator[list[str]]:
         with opened(path, self.compression) as file:
             source = io.TextIOWrapper(file, "utf-8", newline="")
-            rows = rows_of(source, self.delimiter, self.quotes)
+            rows = delimited.rows_of(source, self.delimiter, self.quotes)
             if self.header:
                 next(rows, None)
             yield from rows
@@ -106,19 +87,13 @@ class Csv(Stage):
             left_out = self.excluded or ()
             places = [n for n in range(len(row)) if n not in left_out]
             if len(places) != len(self.fields):
-                raise _wrong(f"Expect {len(self.fields)} fields but have {len(places)} in record")
+                raise delimited.wrong(
+                    f"Expect {len(self.fields)} fields but have {len(places)} in record"
+                )
         if places and max(places) >= len(row):
-            raise _wrong(f"Expect {len(self.fields)} fields but have {len(row)} in record")
+            raise delimited.wrong(f"Expect {len(self.fields)} fields but have {len(row)} in record")
         pairs = enumerate(zip(self.fields, places))
         return tuple([field.parse(row[n], number, self.missing) for number, (field, n) in pairs])
-
-
-def rows_of(source: Any, delimiter: str, quotes: bool) -> Iterator[list[str]]:
-    """The fields of each record; empty lines are left out."""
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    for row in csv.reader(source, delimiter=delimiter, quoting=quoting):
-        if row:
-            yield row
 
 
 def inferred(values: list[str], missing: str) -> DType:

@@ -9,7 +9,8 @@ import numpy as np
 
 from talweg.api.export import export
 from talweg.core.errors import value_error
-from talweg.pipeline.csv_files import Csv, Field, inferred, rows_of
+from talweg.kernels.delimited import rows_of
+from talweg.pipeline.csv_files import Csv, Field, inferred
 from talweg.pipeline.dataset import Dataset
 from talweg.pipeline.file_datasets import paths_stage
 from talweg.pipeline.files import matching
