@@ -132,16 +132,19 @@ def test_one_tensor_of_a_graph_is_still_each_replicas_own():
     assert float(step()) == 4.0  # equal nodes are one node, and yet there are two replicas
 
 
+def mirrored(strategy):
+    with strategy.scope():
+        v = tf.Variable([1.0, 2.0])
+    strategy.run(lambda: v.assign_add([1.0, 1.0]))
+    return v
+
+
 def test_a_mirrored_variable_goes_without_the_collector():
     strategy = replicas()
     gc.collect()
     gc.disable()
     try:
-        with strategy.scope():
-            v = tf.Variable([1.0, 2.0])
-        strategy.run(lambda: v.assign_add([1.0, 1.0]))
-        parts = [weakref.ref(part) for part in v.values]
-        del v
+        parts = [weakref.ref(part) for part in mirrored(strategy).values]
         assert [part() for part in parts] == [None, None]
     finally:
         gc.enable()
@@ -181,3 +184,18 @@ def test_a_gradient_outside_of_replicas_explains_itself():
         loss = strategy.reduce("SUM", strategy.run(lambda: v * v), axis=None)
     assert tape.gradient(loss, v) is None
     assert "TW3" in str(tape.explain(loss, v))
+
+
+def test_generators_give_each_replica_numbers_of_its_own():
+    strategy = replicas(3)
+    with strategy.scope():
+        made = tf.random.Generator.from_seed(3)
+    alone = tf.random.Generator.from_seed(3)
+    first = strategy.run(lambda: made.normal([4])).values
+    second = tf.function(lambda: strategy.run(lambda: made.normal([4])))().values
+    rows = [part.numpy().tolist() for part in (*first, *second)]
+    assert len({tuple(row) for row in rows}) == 6
+    assert rows[0] == alone.normal([4]).numpy().tolist()
+    states = [part.numpy().tolist() for part in made.state.values]
+    alone.skip(4)
+    assert states == [alone.state.numpy().tolist()] * 3

@@ -30,6 +30,7 @@ from talweg.core.value import Tensor
 from talweg.eager import randomness
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.randomness import Algorithm, algorithm_kind, algorithm_number
+from talweg.eager.replicated import place
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable
 from talweg.kernels.random_bits import RESERVED
@@ -39,6 +40,7 @@ from talweg.prims.random_distributions import random_binomial
 
 _BINOMIAL_WORDS = 2 * 100  # words that are set aside for a binomial number
 _lock = threading.Lock()  # no two calls may take the same numbers
+_GOLDEN = 0x9E3779B97F4A7C15  # the golden ratio in 64 bits: keys of replicas lie far apart
 
 export(
     "random.Algorithm",
@@ -64,6 +66,15 @@ def create_rng_state(seed: Any, alg: Any) -> Any:
     <tf.Tensor: shape=(3,), dtype=int64, numpy=array([1, 0, 0])>
     """
     return wrap(randomness.rng_state(seed, algorithm_number(alg)))
+
+
+def _of_replica(state: Tensor) -> Tensor:
+    """A state from which each of several replicas draws numbers of its own: with another key."""
+    if not place.index:
+        return state
+    words = np.zeros(state.dims, np.int64)
+    words[-1] = np.uint64(place.index * _GOLDEN % 2**64).astype(np.int64)
+    return state + wrap(words)
 
 
 @export(
@@ -168,7 +179,7 @@ class Generator(AutoTrackable):
 
     def _stream(self, dims: tuple) -> Tensor:
         """A stream for that many values."""
-        before = self._advance(math.prod(dims) * RESERVED)
+        before = _of_replica(self._advance(math.prod(dims) * RESERVED))
         return prims.generator_stream(before, algorithm=self._alg)
 
     # -- numbers
@@ -244,7 +255,8 @@ class Generator(AutoTrackable):
         batches = math.prod(broadcast_dims(counts, probs))
         samples = sample_shape(dims, counts, probs)
         reserved = batches * _BINOMIAL_WORDS * (math.prod(samples) + 3) // 4 * RESERVED
-        stream = prims.generator_stream(self._advance(reserved), algorithm=self._alg)
+        before = _of_replica(self._advance(reserved))
+        stream = prims.generator_stream(before, algorithm=self._alg)
         return random_binomial(stream, counts, probs, shape=samples, dtype=as_dtype(dtype))
 
     # -- more generators
