@@ -39,6 +39,16 @@ def functions_in_place():
             EagerTensor.__add__, EagerTensor.__rmul__, tf.GradientTape.gradient)  # fmt: skip
 
 
+def test_operators_of_constants_inside_a_function_that_is_traced():
+    """What they give is a node, which has no bytes and did not run."""
+    x = tf.ones([4, 3])
+    with settings.executor("interpret"), recording() as found:
+        y = tf.function(lambda z: x - tf.sin(z))(x)
+    assert y.shape == (4, 3)
+    operations = {row.name: row for row in found.profile.operations()}
+    assert operations["sub"].calls == 1  # when the function ran
+
+
 def test_operations_of_all_kinds_are_counted():
     before = functions_in_place()
     x = tf.ones([10, 10])

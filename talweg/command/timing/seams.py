@@ -81,13 +81,14 @@ def operators(clock: Clock, name: str, plain: Any) -> Any:
     def operate(self: Any, other: Any) -> Any:
         clock.enter()
         frame = clock.stack[-1]
-        size = 0
+        size, straight = 0, False
         try:
             result = plain(self, other)
             size = bytes_of(result)
+            # Else the operation inside was counted, or made a node of the function being traced.
+            straight = isinstance(result, EagerTensor) and not frame[1]
             return result
         finally:
-            straight = not frame[1]  # else the operation inside was counted
             clock.leave(Key("operation", name, user_origin(2)), int(straight), size * straight)
 
     return operate
@@ -97,7 +98,8 @@ def bytes_of(result: Any) -> int:
     """The bytes of a result, or of several."""
     if type(result) is tuple:
         return sum(map(bytes_of, result))
-    return getattr(getattr(result, "_array", None), "nbytes", 0)
+    array = result._array if isinstance(result, EagerTensor) else None
+    return getattr(array, "nbytes", 0)
 
 
 def programs(clock: Clock, plain: Any) -> Any:
