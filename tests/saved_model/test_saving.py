@@ -240,6 +240,23 @@ def test_slices_of_variables(tmp_path):
     np.testing.assert_array_equal(loaded.write(), module.write())
 
 
+def test_slices_that_only_a_run_knows(tmp_path):
+    """The result is TensorFlow's."""
+    module, start = tf.Module(), [[1.0, 2.0, 3.0], [3.0, 4.0, 5.0], [0.0, 0.0, 0.0]]
+    module.v = tf.Variable(start)
+
+    def write(i):
+        module.v[i, 1:].assign([8.0, 8.0])
+        module.v[tf.newaxis, i:, -1].assign([[1.0, 1.0]])
+        module.v[i + 1].assign(module.v[0] * 10.0)
+        return module.v.read_value()
+
+    module.write = tf.function(write, input_signature=[tf.TensorSpec([], tf.int32)])
+    loaded = saved(module, tmp_path)
+    for function in (module.write, loaded.write):
+        assert function(1).numpy().tolist() == [[1, 2, 3], [3, 8, 1], [10, 20, 30]]
+
+
 def test_the_converter_says_how_to_go_on():
     converter = tf.lite.TFLiteConverter.from_saved_model("folder")
     converter.target_spec.supported_ops = [tf.lite.OpsSet.SELECT_TF_OPS]

@@ -25,7 +25,7 @@ from talweg.api.array.operands import (
     ranked,
     sized,
 )
-from talweg.api.export import export, export_value, operation
+from talweg.api.export import export, export_value, look_up, operation
 from talweg.core import dispatch
 from talweg.core.dims import Dim, below, is_symbolic
 from talweg.core.dtypes import bool_, int16, int32, int64
@@ -326,9 +326,26 @@ def variable_getitem(variable: Any, key: Any) -> Any:
     result = apply(found, x)
     if result is x:
         result = arithmetic.stop_gradient(x) if not x.dtype.is_numeric else arithmetic.identity(x)
-    if not found.symbolic:
+    if found.raw is not None:
+        result.assign = partial(_assign_where, variable, key)
+    elif not found.symbolic:
         result.assign = partial(_assign, variable, found)
     return result
+
+
+def _assign_where(variable: Any, key: Any, value: Any, name: str | None = None) -> Any:
+    """Write `value`, broadcast, into the places of a variable that a key names only in a run."""
+    x = variable.value()
+    sizes = look_up("shape")(x)
+    numbers = look_up("range")(look_up("reduce_prod")(sizes))
+    places = getitem(look_up("reshape")(numbers, sizes), key)
+    value = convert_to_tensor(value, dtype=variable.dtype)
+    spread = look_up("broadcast_to")(value, look_up("shape")(places))
+    flat = look_up("tensor_scatter_nd_update")(
+        look_up("reshape")(x, [-1]), look_up("reshape")(places, [-1, 1]),
+        look_up("reshape")(spread, [-1]),
+    )  # fmt: skip
+    return variable.assign(look_up("reshape")(flat, sizes))
 
 
 def _assign(variable: Any, found: Plan, value: Any, name: str | None = None) -> Any:

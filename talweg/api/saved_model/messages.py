@@ -9,10 +9,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from tensorboard.compat.proto import meta_graph_pb2, saved_object_graph_pb2
-from tensorboard.compat.proto.struct_pb2 import StructuredValue
-
 from talweg.api.export import export_value
 from talweg.api.saved_model.constants import (
     SAVED_MODEL_FILENAME_PB,
@@ -21,6 +17,16 @@ from talweg.api.saved_model.constants import (
 )
 from talweg.api.v1.graph_def.messages import DecodeError, MetaGraphDef, text_format
 from talweg.core.errors import OpError, UnimplementedError, compose, value_error
+
+try:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from tensorboard.compat.proto import meta_graph_pb2, saved_object_graph_pb2
+    from tensorboard.compat.proto.struct_pb2 import StructuredValue
+except ImportError as error:
+    raise ImportError(
+        "Saved models need the package tensorboard, which has TensorFlow's definitions: "
+        "pip install talweg[graphdef]"
+    ) from error
 
 AssetFileDef = meta_graph_pb2.AssetFileDef
 SavedObjectGraph = saved_object_graph_pb2.SavedObjectGraph
