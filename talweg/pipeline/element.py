@@ -9,7 +9,7 @@ knows the specs of the leaves and how elements are put together and taken apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
 from talweg.core.spec import NoneTensorSpec, TensorSpec, TypeSpec
 from talweg.core.value import OPERATIONS, Tensor
-from talweg.eager.composite import SparseTensor, SparseTensorSpec
+from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.extension import ExtensionType
 from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
@@ -281,14 +281,6 @@ def composite(spec: TypeSpec, parts: list) -> Any:
         return parts[0]
     if isinstance(spec, NoneTensorSpec):
         return None
-    if isinstance(spec, SparseTensorSpec):
-        found = SparseTensor(*parts)
-        found.set_shape(spec.shape)
-        return found
-    if isinstance(spec, RaggedTensorSpec):
-        if len(parts) == 1:
-            return parts[0]
-        return RaggedTensor._with_components(cast(Any, None), parts)
     if hasattr(spec, "with_parts"):
         return spec.with_parts(parts)
     return spec.from_variant(parts[0])  # type: ignore[attr-defined]

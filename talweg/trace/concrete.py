@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,7 @@ class ConcreteFunction:
         self.name, self.graph = name, graph
         self._tree, self.specs = tree, specs
         self._template: Any = None
+        self._put_together: Any = None  # results to a nest like the template
         self._absent: list[bool] = []
         self._single = False
         self.body: Any = None
@@ -109,8 +111,6 @@ class ConcreteFunction:
         graph.paths = None
         self._close(results, template)
 
-    def _flatten(self, answer: Any, graph: FunctionGraph) -> list:
-        """The results of the function as tensors; None stays None."""
     def trace_flat(self, run: Callable[[list], list], names: list[str], output: Any) -> None:
         """Trace `run` of the list of tensors, which gives the tensors of the results.
 
@@ -134,6 +134,8 @@ class ConcreteFunction:
         self._argument_names = names
         return symbols
 
+    def _flatten(self, answer: Any, graph: FunctionGraph) -> list:
+        """The results of the function as tensors; None stays None."""
         return [self._leaf(leaf, graph) for leaf in structure.flatten(answer, composites=True)]
 
     def _leaf(self, leaf: Any, graph: FunctionGraph) -> Any:
@@ -157,6 +159,8 @@ class ConcreteFunction:
         self._absent = [x is None for x in results]
         symbols = [x for x in results if x is not None]
         self._template = _without_values(template)
+        nested = partial(structure.is_nested, composites=True)
+        self._put_together = structure.packer(self._template, nested)
         self._single = (
             len(results) == 1
             and not self._absent[0]
@@ -214,7 +218,9 @@ class ConcreteFunction:
 
     def call_flat(self, tensors: list) -> Any:
         """The result for the tensor arguments."""
-        operands = tensors + [self._read(value) for value in self._outside]
+        operands = tensors + [
+            value.variable.value() if type(value) is Handle else value for value in self._outside
+        ]
         context = dispatch.context
         if context.base is not None or _is_symbolic(operands):
             return self._pack(self._apply(operands))
@@ -256,15 +262,13 @@ class ConcreteFunction:
             base.pending_writes.update(dict.fromkeys(self.writes))
         return list(call(*operands, body=self.body)[:-1])
 
-    def _read(self, value: Any) -> Any:
-        return value.variable.value() if type(value) is Handle else value
-
     def _pack(self, results: Any) -> Any:
         if self._single:
             return results[0]
         found = iter(results)
-        flat = [None if absent else next(found) for absent in self._absent]
-        return structure.pack(self._template, flat, composites=True)
+        if any(self._absent):
+            found = iter([None if absent else next(found) for absent in self._absent])
+        return self._put_together(found)
 
     # -- what it is
 
@@ -295,14 +299,14 @@ class ConcreteFunction:
         return tuple([v for v in self.variables if v.trainable])
 
     @property
-    def structured_outputs(self) -> Any:
-        """Specs of the results, in their structure."""
-        symbols = iter([self.graph.symbol(node) for node in self.body.outputs])
-    @property
     def structured_results(self) -> Any:
         """The results in the graph, in their structure."""
         return self._pack(self.outputs)
 
+    @property
+    def structured_outputs(self) -> Any:
+        """Specs of the results, in their structure."""
+        symbols = iter([self.graph.symbol(node) for node in self.body.outputs])
         flat = [None if absent else _output_spec(next(symbols)) for absent in self._absent]
         return (
             structure.pack(self._template, flat, composites=False)
@@ -333,10 +337,6 @@ class ConcreteFunction:
         return found
 
     @property
-    def output_shapes(self) -> Any:
-        """The static shapes of the results, in their structure."""
-        return structure.map_leaves(_shape_or_none, self.structured_outputs)
-    @property
     def signature(self) -> inspect.Signature:
         """The parameters; what was traced for a Python value has that as its default."""
         found = []
@@ -350,6 +350,10 @@ class ConcreteFunction:
             found.append(inspect.Parameter(name, kind, default=default))
         return inspect.Signature(found)
 
+    @property
+    def output_shapes(self) -> Any:
+        """The static shapes of the results, in their structure."""
+        return structure.map_leaves(_shape_or_none, self.structured_outputs)
 
     @property
     def output_dtypes(self) -> Any:
@@ -379,10 +383,6 @@ class ConcreteFunction:
     __str__ = __repr__
 
 
-def _text(spec: Any) -> str:
-    if spec is None:
-        return "None"
-    return f"{spec.dtype.name} Tensor, shape={spec.shape}"
 def _of_spec(spec: Any, tensors: Any) -> Any:
     """What the next tensors are by a spec; None stays None."""
     if hasattr(spec, "part_specs"):
@@ -390,6 +390,10 @@ def _of_spec(spec: Any, tensors: Any) -> Any:
     return next(tensors) if hasattr(spec, "dtype") else spec
 
 
+def _text(spec: Any) -> str:
+    if spec is None:
+        return "None"
+    return f"{spec.dtype.name} Tensor, shape={spec.shape}"
 
 
 def _is_symbolic(operands: list) -> bool:
