@@ -53,6 +53,59 @@ class Step:
         return small(keras_of("torch"), np)
 
 
+@benchmark("keras.loop", scale=SMALL_STEPS)
+class Loop:
+    """A step of one's own loop: a tape and `apply_gradients` in a tf.function, that network."""
+
+    def tf(tf, np):
+        model, x, y = small_model(tf.keras, np)
+        optimizer = tf.keras.optimizers.SGD(0.01)
+        loss_of = tf.keras.losses.MeanSquaredError()
+
+        @tf.function
+        def step(x, y):
+            with tf.GradientTape() as tape:
+                loss = loss_of(y, model(x, training=True))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+            return loss
+
+        def steps():
+            for _ in range(SMALL_STEPS):
+                step(x, y)
+
+        steps()
+        return steps
+
+
+@benchmark("keras.train_on_batch", scale=SMALL_STEPS)
+class TrainOnBatch:
+    """`train_on_batch` of that network."""
+
+    def tf(tf, np):
+        model, x, y = small_model(tf.keras, np)
+        model.compile("sgd", "mse")
+
+        def steps():
+            for _ in range(SMALL_STEPS):
+                model.train_on_batch(x, y)
+
+        steps()
+        return steps
+
+
+def small_model(keras, np):
+    """The small network, and a batch of inputs and targets."""
+    random = np.random.default_rng(0)
+    x, y = (random.normal(size=(SMALL_BATCH, n)).astype("float32") for n in (8, 3))
+    model = keras.Sequential([
+        keras.layers.Input((8,)),
+        keras.layers.Dense(8, activation="relu"),
+        keras.layers.Dense(3),
+    ])  # fmt: skip
+    return model, keras.ops.convert_to_tensor(x), keras.ops.convert_to_tensor(y)
+
+
 def convolutional(keras, np):
     """The CNN's epoch, and the losses of two epochs from the same weights."""
     layers = keras.layers
@@ -71,11 +124,7 @@ def convolutional(keras, np):
 
 def small(keras, np):
     """The small network's epoch, and the losses of two epochs from the same weights."""
-    model = keras.Sequential([
-        keras.layers.Input((8,)),
-        keras.layers.Dense(8, activation="relu"),
-        keras.layers.Dense(3),
-    ])  # fmt: skip
+    model, _, _ = small_model(keras, np)
     return epochs(keras, np, model, (8,), 3, SMALL_BATCH, SMALL_STEPS)
 
 
