@@ -122,7 +122,7 @@ class Compiled:
 
     def _is_for_others(self, arguments: list, state: Any) -> bool:
         """Whether the arguments have other shapes, or a variable has no value."""
-        if self._shapes != [array.shape for array in arguments]:
+        if self._shapes != [getattr(array, "shape", None) for array in arguments]:  # or lists
             return True
         variables = (*self._read, *self._written)
         return any([state[variable] is interpret.MISSING for variable in variables])
