@@ -87,6 +87,7 @@ from talweg.api.v1.modes import control_flow_v2_enabled as control_flow_v2_enabl
 convert_to_tensor: Any
 count_nonzero: Any
 from talweg.api.v1.assignments import count_up_to as count_up_to
+from talweg.api.examples.delimited import decode_csv_v1 as decode_csv
 from talweg.api.reading import decode_raw_v1 as decode_raw
 depth_to_space: Any
 from talweg.api.v1.graphs import device as device
@@ -151,6 +152,8 @@ ones_like: Any
 from talweg.api.v1.graphs import op_scope as op_scope
 from talweg.api.v1.initializers import Orthogonal as orthogonal_initializer
 pad: Any
+from talweg.api.examples.parsing import parse_example_v1 as parse_example
+from talweg.api.examples.parsing import parse_single_example_v1 as parse_single_example
 from talweg.api.v1.placeholders import placeholder as placeholder
 from talweg.api.v1.placeholders import placeholder_with_default as placeholder_with_default
 from talweg.api.host import py_func as py_func

@@ -41,6 +41,7 @@ from talweg.api.v1.saved_model.signatures import get_tensor_from_tensor_info as 
 from talweg.api.v1.saved_model.signatures import is_valid_signature as is_valid_signature
 from talweg.api.v1.saved_model.loader import load as load
 from talweg.api.saved_model.loading import load as load_v2
+from talweg.api.v1.saved_model.main_op import main_op_with_restore as main_op_with_restore
 from talweg.api.saved_model.loading import contains_saved_model as maybe_saved_model_directory
 from talweg.api.v1.saved_model.signatures import predict_signature_def as predict_signature_def
 from talweg.api.v1.saved_model.signatures import regression_signature_def as regression_signature_def
@@ -50,6 +51,7 @@ from talweg.compat.v1.saved_model import builder as builder
 from talweg.compat.v1.saved_model import constants as constants
 from talweg.compat.v1.saved_model import experimental as experimental
 from talweg.compat.v1.saved_model import loader as loader
+from talweg.compat.v1.saved_model import main_op as main_op
 from talweg.compat.v1.saved_model import signature_constants as signature_constants
 from talweg.compat.v1.saved_model import signature_def_utils as signature_def_utils
 from talweg.compat.v1.saved_model import tag_constants as tag_constants
