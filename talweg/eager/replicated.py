@@ -132,10 +132,11 @@ def _parts_of(spec: Any) -> list[TensorSpec]:
 class PerReplicaSpec(TypeSpec):
     """The specs of a value for each replica."""
 
-    __slots__ = ("specs",)
+    __slots__ = ("layout", "specs")
 
     def __init__(self, *specs: Any):
         self.specs = specs
+        self.layout: Any = None  # what pipelines know of them, once they have asked
 
     @property
     def value_type(self) -> type:

@@ -214,7 +214,7 @@ class Layout:
             elif isinstance(item, (SparseTensor, RaggedTensor, ExtensionType)):
                 arrays += [part._array for part in item._flat_components()]
             elif isinstance(spec, PerReplicaSpec):
-                arrays += Layout(spec.specs).parts(item)
+                arrays += _of_replicas(spec).parts(item)
             elif item is not None:
                 arrays.append(Variant(item))
         return arrays
@@ -257,9 +257,16 @@ def leaf_maker(spec: TypeSpec) -> Callable[[Any], Any]:
     if isinstance(spec, RaggedTensorSpec) and not spec.ragged_rank:
         return wrap
     if isinstance(spec, PerReplicaSpec):
-        return lambda item: PerReplica(Layout(spec.specs).value(item))
+        return lambda item: PerReplica(_of_replicas(spec).value(item))
     make = getattr(spec, "from_content", None)
     return (lambda item: item) if make is None else make
+
+
+def _of_replicas(spec: PerReplicaSpec) -> Layout:
+    """The layout of the values of all replicas."""
+    if spec.layout is None:
+        spec.layout = Layout(spec.specs)
+    return spec.layout
 
 
 def part_specs(spec: TypeSpec) -> list[TensorSpec]:
