@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import platform
+import time
 from pathlib import Path
 from typing import Any
 
 from talweg.api.export import export
+from talweg.api.profile_planes import space
 from talweg.core import settings
 from talweg.core.errors import AlreadyExistsError, UnavailableError, compose
 
@@ -27,7 +30,9 @@ def start(logdir: Any, options: Any = None) -> None:
 
 @export("profiler.experimental.stop")
 def stop(save: bool = True) -> None:
-    """End it, and write what was found to plugins/profile/talweg.txt in the log directory.
+    """End it, and write what was found to plugins/profile in the log directory.
+
+    talweg.txt is a table to read; the other file is for TensorBoard's profile page.
 
     UnavailableError if no profile has begun.
     """
@@ -40,7 +45,12 @@ def stop(save: bool = True) -> None:
     if save:
         place.mkdir(parents=True, exist_ok=True)
         profiling: Any = importlib.import_module("talweg.execute.profile")
-        (place / "talweg.txt").write_text(profiling.report())
+        programs = profiling.profiles()
+        (place / "talweg.txt").write_text(profiling.text_of(programs))
+        run = place / time.strftime("%Y_%m_%d_%H_%M_%S")
+        run.mkdir(exist_ok=True)
+        message = space(programs, time.time_ns())
+        (run / f"{platform.node() or 'localhost'}.xplane.pb").write_bytes(message)
 
 
 @export("profiler.experimental.Trace")

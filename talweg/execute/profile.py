@@ -119,10 +119,17 @@ def _time_of(block: Any, seconds: float) -> KernelTime:
 
 def report() -> str:
     """The profiles of all compiled programs that were called while the setting `profile` was on."""
-    found = []
-    for compiled in CALLED:
-        if compiled.last is not None:
-            found.append(f"{compiled.name}\n{table(profile(compiled, *compiled.last))}")
+    return text_of(profiles())
+
+
+def profiles() -> list[tuple[str, list[KernelTime]]]:
+    """These programs, each a name and the times of its kernels."""
+    return [(each.name, profile(each, *each.last)) for each in CALLED if each.last is not None]
+
+
+def text_of(programs: list[tuple[str, list[KernelTime]]]) -> str:
+    """Profiles as text."""
+    found = [f"{name}\n{table(times)}" for name, times in programs]
     return "\n\n".join(found) or "nothing was compiled"
 
 
