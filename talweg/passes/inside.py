@@ -34,6 +34,7 @@ class Inner(Straight):
     def __init__(self, outer: Straight, loop: Loop | None = None):
         super().__init__()
         self.outer, self.loop = outer, loop
+        self.endless = outer.endless
         self.early = False  # whether it is run to learn how many trips there are
         self.inexact = False  # whether there may be fewer trips than `loop` has
         self.twins: dict[Value, Value] = {}  # value here -> the same one outside

@@ -41,8 +41,19 @@ def specialize(
     """The straight program for arguments of these kinds; `states`: variable -> Aval.
 
     `same` tells which arguments are the values that variables have: they are no inputs then.
+    Where what is known beforehand of the lengths of loops is enough, only that is used.
     """
+    try:
+        return _specialized(program, arguments, states, same, False)
+    except NotStraightError:
+        return _specialized(program, arguments, states, same, True)
+
+
+def _specialized(
+    program: Program, arguments: Sequence[Aval], states: dict, same: dict | None, endless: bool
+) -> Straight:
     straight = Straight()
+    straight.endless = endless
     maker = _Specializer(straight, program)
     before = {}
     for variable, slot in program.starts.items():

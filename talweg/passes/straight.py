@@ -91,8 +91,8 @@ class Straight:
     """Values in, equations, values out; `states` are (variable, value before, value after)."""
 
     __slots__ = (
-        "bounds", "drawn", "equations", "exports", "guards", "inputs", "known", "lengths",
-        "outputs", "states", "streams",
+        "bounds", "drawn", "endless", "equations", "exports", "guards", "inputs", "known",
+        "lengths", "outputs", "states", "streams",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -104,6 +104,7 @@ class Straight:
         self.known: dict[tuple, Any] = {}  # results of equal equations: each is made once
         self.guards: list[Value] = []  # all true, or the program fails: the interpreter says why
         self.bounds: dict[Value, tuple[int, int]] = {}  # what integers are known to be between
+        self.endless = False  # whether stacks may be as long as a run makes them
         self.drawn: list[tuple] = []  # (operation, blocks, trips) of loops of unknown length
         self.exports: Any = None  # what takes results of unknown length; see exports.py
         self.lengths: dict[Value, Value] = {}  # results of unknown length -> how many rows

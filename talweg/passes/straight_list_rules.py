@@ -32,8 +32,8 @@ def _list_new(t: Lists, inputs: list, params: dict) -> Any:
     size = t.number(inputs[0])
     if size is not None and size >= 0:
         return List.absent(size)
-    if size is not None:
-        raise NotStraightError("the length of a list is below zero")
+    if size is not None or not t.straight.endless:
+        raise NotStraightError("the length of a list depends on values, or is below zero")
     own = Expansion(t.straight, t.node)
     own.require(own.greater_equal(inputs[0], 0))
     return Stack(ENDLESS, None, length=own.cast(inputs[0], dtype=int32))

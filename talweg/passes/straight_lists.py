@@ -250,6 +250,8 @@ class Lists:
             endless = length is not None or limits is None or limits[1] >= ENDLESS - 1
             if not endless and limits[1] >= size:
                 endless = self.straight.within("inexact")
+            if endless and not values.loose and not self.straight.endless:
+                raise NotStraightError("a list grows to a length that depends on values")
             if endless and not values.loose:
                 size, growing, length = ENDLESS, False, self.longer(values, index)
                 if limits is None or limits[0] < 0:
@@ -377,8 +379,8 @@ class Lists:
         """A sum of single elements as a stack, of a size that holds them all."""
         if size is None:
             limits = [self.limits(index) for index, _ in values.entries]
-            if None in limits and self.straight.within("early"):
-                raise NotStraightError("the place of an element is not known yet")
+            if None in limits and (self.straight.within("early") or not self.straight.endless):
+                raise NotStraightError("a list grows to a length that depends on values")
             limits = [(0, ENDLESS - 1) if found is None else found for found in limits]
             most: Any = max([found[1] for found in limits], default=-1)
             size = min(most + 1, ENDLESS)

@@ -205,6 +205,8 @@ class Finish:
             return constant(np.asarray(numbers, value.dtype.numpy_dtype))
         if is_endless(value):
             raise NotStraightError("the history of a loop of unknown length in such a loop")
+        if trips == ENDLESS and not inner.endless:
+            raise NotStraightError("the history of a loop of unknown length")
         before = Value((trips, *value.dims), value.dtype)
         after = inner.apply(with_row, [before, inner.round(0, 1, int32), value], {})
         place = self.carry(before, after, None)

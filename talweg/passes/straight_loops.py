@@ -142,7 +142,9 @@ class LoopMaker:
         assert going is not None
         found = counted(going, afters, starts)
         if found is not None and not found.exact and self._bytes_kept(trial) * found.trips > LARGE:
-            return None  # memory for all trips there may be is too much
+            if not self.outer.endless:
+                raise NotStraightError("memory for all trips there may be is too much")
+            return None
         if found is None:
             found = self._bounded(trial, going, afters, starts, place)
             if found is not None:

@@ -256,3 +256,16 @@ def test_second_derivatives(function, arguments):
     lowered = agree(gradient(gradient(function)), *arguments, machine=True, tolerance=1e-6)
     assert blocks_of(lowered, Fill)  # stacks of which nobody knows that every row is written
     agree(gradient(gradient(function)), *arguments, tolerance=1e-6)
+
+
+def test_what_is_known_beforehand_is_used():
+    """Small loops within a known one are written out, if nothing else is known of them."""
+
+    def function(x):
+        for i in tf.range(6):
+            for _ in tf.range(i % 3):
+                x = tf.sin(x) + x
+        return x
+
+    for derived in (gradient(function), gradient(gradient(function))):
+        assert not blocks_of(agree(derived, Y), Grow)
