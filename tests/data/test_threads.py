@@ -7,13 +7,15 @@ import time
 import pytest
 
 import talweg as tf
+from talweg.pipeline import parallel
 
 Dataset = tf.data.Dataset
 
 
 def own_threads():
     """The threads of pipelines."""
-    return [t for t in threading.enumerate() if t.name.startswith("talweg-")]
+    names = ("talweg-prefetch", "talweg-map")
+    return [t for t in threading.enumerate() if t.name.startswith(names)]
 
 
 def wait_until_gone(seconds=5.0):
@@ -32,6 +34,21 @@ def slow(calls, seconds=0.0):
         return x
 
     return lambda x: tf.py_function(call, [x], tf.int64)
+
+
+def test_short_elements_are_not_handed_over():
+    iterator = iter(Dataset.from_tensors(tf.ones([3])).repeat().map(lambda x: x + 1).prefetch(5))
+    for _ in range(20):
+        next(iterator)
+    assert not own_threads()
+
+
+def test_long_elements_are_computed_ahead(monkeypatch):
+    monkeypatch.setattr(parallel, "HANDING", 0.0)
+    monkeypatch.setattr(parallel, "PATIENCE", 1e-9)
+    iterator = iter(Dataset.from_tensors(tf.ones([3])).repeat(9).map(lambda x: x + 1).prefetch(5))
+    assert len([next(iterator) for _ in range(5)]) == 5 and own_threads()
+    assert len(list(iterator)) == 4
 
 
 def test_prefetch_computes_ahead():
