@@ -13,7 +13,21 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, float32
 
-REGISTRY: dict[str, Primitive] = {}
+
+class Registry(dict[str, "Primitive"]):
+    """Primitives by name; `finder`, set by `prims`, loads modules that nobody has used yet."""
+
+    finder: Callable[[str], None] | None = None
+
+    def __missing__(self, name: str) -> Primitive:
+        if self.finder is not None:
+            self.finder(name)
+        if name not in self:
+            raise KeyError(name)
+        return self[name]
+
+
+REGISTRY = Registry()
 
 MEMORY = ("map", "view", "reduce", "window", "gather", "scatter", "scan", "library", "host", "none")
 
