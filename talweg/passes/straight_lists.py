@@ -352,10 +352,26 @@ class Lists:
             return b if a.rows is None else a
         size = max(a.size, b.size)
         a, b = self.resized(a, size), self.resized(b, size)
-        others = iter(leaves(b.rows))
-        rows = mapped(lambda own: self.add(own, next(others)), a.rows, True)
         length = b.length if a.length is None else a.length
+        rows = self._total_rows(a.rows, b.rows)
         return Stack(size, rows, a.loose and b.loose, False, length)
+
+    def _total_rows(self, a: Any, b: Any) -> Any:
+        """The sum of what two lists of the same size have as rows."""
+        if a is None or b is None:
+            return b if a is None else a
+        if type(a) is History and type(b) is History:
+            values = dict(a.values)
+            for node, rows in b.values.items():
+                values[node] = self._total_rows(values.get(node), rows)
+            return History(a.trips, values)
+        if type(a) is List and type(b) is List and len(a) == len(b):
+            return List.of([self._total_rows(*rows) for rows in zip(a.values(), b.values())])
+        if type(a) is Stack and type(b) is Stack and a.size == b.size:
+            return a.having(self._total_rows(a.rows, b.rows))
+        if type(a) not in (Value, Same) or type(b) not in (Value, Same):
+            raise NotStraightError("the elements of two lists that are added differ")
+        return self.add(a, b)
 
     def _add_entries(self, values: Any, more: Sparse) -> Any:
         """A list with elements added to some of its own."""

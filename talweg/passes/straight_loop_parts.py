@@ -13,7 +13,16 @@ from talweg.passes.inside import Inner, acts
 from talweg.passes.rows import Construct, Loop
 from talweg.passes.straight import Equation, NotStraightError, Straight, Value, constant
 from talweg.passes.straight_lists import Lists, as_stack
-from talweg.passes.straight_trees import Sparse, Stack, form, mapped, template
+from talweg.passes.straight_trees import (
+    Same,
+    Sparse,
+    Stack,
+    arranged,
+    form,
+    leaves,
+    mapped,
+    template,
+)
 
 ROUNDS = 8  # in which what is known of the variables must settle
 WRITTEN_OUT = 2  # trips of a loop that is always written out
@@ -150,7 +159,20 @@ def _joined_rows(t: Lists, known: Any, after: Any, size: int) -> Any:
 
 
 def coerced(t: Lists, tree: Any, wanted: Any) -> Any:
-    """A tree in the form that is wanted: what is absent is zero."""
+    """A tree in the form that is wanted, its arrays in that order: what is absent is zero."""
+    found = arranged(_coerced(t, tree, wanted), wanted)
+    if wanted is not None and _kinds(found) != _kinds(wanted):
+        raise NotStraightError("a loop variable that is now this, now that")
+    return found
+
+
+def _kinds(tree: Any) -> list:
+    """Shapes and dtypes of the arrays of a tree."""
+    values = [leaf.value if type(leaf) is Same else leaf for leaf in leaves(tree)]
+    return [(value.dims, value.dtype) for value in values]
+
+
+def _coerced(t: Lists, tree: Any, wanted: Any) -> Any:
     if wanted is None or form(tree) == form(wanted):
         return tree
     if tree is None:

@@ -76,6 +76,7 @@ class LoopMaker:
         self.starts = operands[:count] + [maker.values[before] for _, before, _ in self.written]
         self.forms = [self.entered(tree) for tree in self.starts]
         self.fixed: set[int] = set()  # variables that do not change
+        self.moving: set[int] = set()  # those which seemed not to, before more was known
         self.found: Count | None = None
         self.places: dict[int, Any] = {}  # variables known in every trip -> their numbers
         self.lines: dict[int, int] = {}  # variables that start at some number -> how they grow
@@ -112,15 +113,23 @@ class LoopMaker:
                 return False
         settled = self.found is not None or not self._count_evenly(trial)
         for number, (tree, after) in enumerate(zip(self.forms, trial.afters)):
-            if number in self.fixed or number in self.places or number in self.lines:
+            if number in self.places or number in self.lines:
                 continue
             if after is UNKNOWN:
-                settled = False
+                settled = settled and number in self.fixed
                 continue
-            if _unchanged(trial.befores[number], after) or _constant(self.starts[number], after):
+            same = _unchanged(trial.befores[number], after)
+            same = same or _constant(self.starts[number], after)
+            if same and number in self.fixed:
+                continue
+            if same and number not in self.moving:
                 self.fixed.add(number)
                 settled = False
                 continue
+            if number in self.fixed:  # what it depends on was thought to be zero
+                self.fixed.remove(number)
+                self.moving.add(number)
+                settled = False
             joined = join(trial.lists, tree, after)
             if form(joined) != form(tree):
                 self.forms[number] = joined
@@ -366,6 +375,7 @@ def _constant(start: Any, after: Any) -> bool:
         return False
     if start.content is None or after.content is None or start.dtype is not after.dtype:
         return False
-    return start is after or np.array_equal(
-        np.broadcast_to(start.content, start.dims), np.broadcast_to(after.content, after.dims)
-    )
+    if start is after:
+        return True
+    first, second = [np.broadcast_to(x.content, x.dims) for x in (start, after)]
+    return first.tobytes() == second.tobytes()  # -0 is another number than 0

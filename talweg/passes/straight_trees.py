@@ -188,3 +188,17 @@ def template(tree: Any) -> Any:
         return Value((size, *dims), value.dtype)
 
     return tree.having(mapped(whole, tree.rows, True))
+
+
+def arranged(tree: Any, like: Any) -> Any:
+    """A tree with the parts of histories in the order they have in `like`."""
+    if type(tree) is History and type(like) is History:
+        if set(tree.values) != set(like.values):
+            raise NotStraightError("histories of other values")
+        values = {node: arranged(tree.values[node], part) for node, part in like.values.items()}
+        return History(tree.trips, values)
+    if type(tree) is Stack and type(like) is Stack:
+        return tree.having(arranged(tree.rows, like.rows))
+    if type(tree) is List and type(like) is List and len(tree) == len(like):
+        return List.of([arranged(*parts) for parts in zip(tree.values(), like.values())])
+    return tree

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import talweg as tf
+from talweg.core import settings
 
 from .programs import F64, PROGRAMS
 
@@ -72,6 +73,18 @@ def test_orders_and_modes(program):
         for modes in itertools.product(MODES, repeat=order):
             found = in_graph(derived(program, modes), (VALUE,))[0]
             assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12), modes
+
+
+@pytest.mark.parametrize("modes", [("forward", "reverse", "reverse"),
+                                   ("reverse", "forward", "reverse")], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_compiled_derivatives_of_third_order(program, modes):
+    """What two loops add to the cotangents of a history belongs to the same values of it."""
+    f = derived(program, modes)
+    with settings.executor("interpret"):
+        wanted = in_graph(f, (VALUE,))[0]
+    with settings.executor("llvm"):
+        assert in_graph(f, (VALUE,))[0] == pytest.approx(wanted, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
