@@ -297,6 +297,39 @@ def test_an_interrupt_comes_after_the_step():
     np.testing.assert_array_equal(y, shifted(x, 100))
 
 
+def test_an_interrupt_while_workers_are_started(monkeypatch):
+    """Ctrl-C as soon as a worker runs: it is known, and the next program has it."""
+    found = threads.the_team()
+    assert found.stop(patience=20)
+    main = threading.main_thread().ident
+    assert main is not None
+    started = []
+
+    class Interrupted(threading.Thread):
+        def start(self):
+            super().start()
+            if self.name.startswith("talweg"):
+                started.append(self)
+                signal.pthread_kill(main, signal.SIGINT)
+                time.sleep(0.02)  # the handler may run
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(threads.threading, "Thread", Interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            found.ensure(2)
+            time.sleep(1)
+        started[0].join(0.1)
+    finally:
+        monkeypatch.undo()
+        signal.signal(signal.SIGINT, before)
+    assert found.threads == started and found.field("workers", np.int64)[0] == 1
+    executable = Executable(shifting(30), threads=2)
+    x = np.arange(64, dtype=np.int32)
+    np.testing.assert_array_equal(executable([x])[0], shifted(x, 30))
+    assert found.threads == started
+
+
 def in_a_child(work) -> int:
     """The exit code of a forked child that runs `work`; -1 if it does not end."""
     child = os.fork()

@@ -9,6 +9,7 @@ has none of its parent's threads, starts its own; they end before the interprete
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import os
 import threading
@@ -150,6 +151,14 @@ class Team:
         self._allow_cores()
         if len(self.threads) + 1 >= threads or self.closed:
             return
+        # Ctrl-C, which only the main thread is told of, must not come between a worker's start and
+        # the note of it: nobody would ever wait for that worker again.
+        starter = threading.Thread(target=self._start_all, args=(threads,))
+        with contextlib.suppress(RuntimeError):  # the system has no more threads
+            starter.start()
+            starter.join()
+
+    def _start_all(self, threads: int) -> None:
         with _lock:
             if self._take(self.address):
                 try:
@@ -158,7 +167,7 @@ class Team:
                         self._start(seen)
                         for thread in range(len(self.locks)):
                             self._be_patient(thread)
-                except RuntimeError:  # the system has no more threads
+                except RuntimeError:
                     pass
                 finally:
                     self._give(self.address)
