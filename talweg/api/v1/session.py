@@ -264,7 +264,7 @@ class Session:
         context.base, context.recorders, context.running = None, (), self._iterators
         try:
             if not program.starts:
-                return executor.run(program, arrays, {}, watch)
+                return executor.run(program, list(arrays), {}, watch)
             with self._lock:
                 return self._execute_with_state(program, arrays, watch)
         except OpError as error:
