@@ -24,7 +24,10 @@ from talweg.passes.factor import factored
 TRIVIAL = frozenset(("read_variable", "item", "after"))
 # What public functions are called through.
 AUTOGRAPH = f"{os.sep}malt{os.sep}"  # the library whose converted code calls the user's functions
-BETWEEN = ("talweg/api/export.py", "talweg/trace/whole.py", "talweg/trace/autograph/")
+BETWEEN = (
+    *("talweg/api/export.py", "talweg/trace/whole.py", "talweg/trace/autograph/"),
+    *("talweg/api/ragged/dispatched.py", "talweg/api/experimental/dispatching.py"),
+)
 PAST = 1000  # graphs that are gone, and sessions, that are kept in mind
 PROGRAMS = 64  # of one session that are remembered, so that each is gone through once
 

@@ -352,3 +352,15 @@ def test_a_graph_and_a_session_for_every_run():
                 session.run(y)
 
     assert codes(program) == ["TW621"]
+
+
+def test_functions_that_are_asked_for_ragged_tensors_first():
+    """From the first ragged tensor on there is a function between the user's and the library's."""
+    tf.ragged.constant([[1.0], [2.0, 3.0]])
+    x = tf.Variable([4.0, 9.0])
+
+    def forgetful():
+        for _ in range(3):
+            tf.sqrt(x)
+
+    assert examine(forgetful).codes == ["TW616"]
