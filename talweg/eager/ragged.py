@@ -25,7 +25,7 @@ from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.ragged_making import RaggedFactories
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol, constant_of
-from talweg.prims import indexing, layout
+from talweg.prims import arithmetic, indexing, layout, sequences
 
 _SECRET = object()
 
@@ -164,6 +164,10 @@ class RaggedTensor(RaggedFactories):
 
     def value_rowids(self, name: str | None = None) -> Any:
         """The row each of `values` is in."""
+        splits = self._row_splits
+        if type(splits) is Symbol and constant_of(splits.node) is None:
+            rows = sequences.repeated(splits[1:] - splits[:-1], size=splits.dims[0] - 1)
+            return arithmetic.cast(rows, dtype=splits.dtype)
         return self._integers(partition.row_of_each(self._splits))
 
     def nested_value_rowids(self, name: str | None = None) -> tuple:

@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import collections
+import math
 from typing import Any
 
-from talweg.api.arguments import axes_argument, tensor
-from talweg.api.array.gathering import gather
-from talweg.api.array.shapes import expand_dims, reshape
+from talweg.api.arguments import axes_argument, integers, tensor
+from talweg.api.array.gathering import gather, where
+from talweg.api.array.shapes import expand_dims
 from talweg.api.array.sorting import unique, unique_with_counts
 from talweg.api.export import export
 from talweg.api.math.comparison import equal
-from talweg.api.math.reductions import argmax, reduce_all
-from talweg.api.tensors import cast
-from talweg.core.dims import Dim
+from talweg.api.math.reductions import reduce_all, reduce_min
 from talweg.core.dtypes import int32
 from talweg.core.errors import invalid
-from talweg.prims import layout
+from talweg.prims import layout, sequences
 
 UniqueV2 = collections.namedtuple("UniqueV2", "y idx")
 UniqueWithCountsV2 = collections.namedtuple("UniqueWithCountsV2", "y idx count")
 
 
 def _first_equal(x: Any, axis: Any) -> tuple:
-    """For each slice along the axis the first one that is equal; and the axis."""
-    given = [int(n) for n in tensor(axis).numpy().reshape(-1)]
+    """For each slice along the axis the first one that is equal; and the axis.
+
+    Sizes may be 0, or known only when a graph runs.
+    """
+    given = integers(axis, "unique", "axis")
     if len(given) > 1:
-        raise invalid("TW207", f"axis {given}", "one axis, or [] for a vector")
-    (place,) = axes_argument(given or [0], len(x.dims), "unique")
-    order = [place, *[n for n in range(len(x.dims)) if n != place]]
-    rows = layout.transpose(x, perm=tuple(order))
-    rows = reshape(rows, [x.dims[place], -1]) if x.dims[place] else reshape(rows, [0, 1])
-    if not isinstance(rows.dims[0], Dim) and rows.dims[0] == 0:
-        return cast(rows[:, 0], int32), place
+        raise invalid("TW207", f"axis {list(given)}", "one axis, or [] for a vector")
+    (place,) = axes_argument(given or (0,), len(x.dims), "unique")
+    others = [n for n in range(len(x.dims)) if n != place]
+    count, length = x.dims[place], math.prod(x.dims[n] for n in others)
+    rows = layout.reshape(layout.transpose(x, perm=(place, *others)), shape=(count, length))
     same = reduce_all(equal(expand_dims(rows, 0), expand_dims(rows, 1)), axis=2)
-    return argmax(cast(same, int32), axis=1, output_type=int32), place
+    here = sequences.counting(size=count, dtype=int32)
+    return reduce_min(where(same, here, int32.max), axis=1), place  # an argmax refuses size 0
 
 
 @export("raw_ops.UniqueV2")

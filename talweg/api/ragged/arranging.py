@@ -99,7 +99,7 @@ def stack(values: Any, axis: Any = 0, name: Any = None) -> Any:
 
 def tile(input: Any, multiples: Any, name: Any = None) -> Any:
     """A tensor again and again along each axis."""
-    for place, count in enumerate(tensor(multiples).numpy()):
+    for place, count in enumerate(array_of(tensor(multiples))):
         if count == 0:
             input = _emptied(input, place)
         elif count > 1:
