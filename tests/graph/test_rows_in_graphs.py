@@ -1,0 +1,71 @@
+"""Different slices and rows of ragged tensors in graphs that do not know how many there are."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import talweg as T
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from graph.fed import NotingGraph  # noqa: E402
+
+V1 = T.compat.v1
+TABLE = np.array([[1, 2, 1], [3, 4, 3], [1, 2, 1]], np.float32)
+
+
+def in_graph(function, array):
+    """What a function gives for an array of unknown sizes, as lists, and what was kept whole."""
+    graph = NotingGraph()
+    with graph.as_default(), V1.Session() as session:
+        x = V1.placeholder(array.dtype, [None] * array.ndim)
+        results = session.run(T.nest.flatten(function(x), expand_composites=True), {x: array})
+    return [part.tolist() for part in results], graph.whole
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("rows, columns", [(3, 3), (2, 3), (0, 3), (3, 0), (0, 0)])
+def test_different_slices(axis, rows, columns):
+    """The eager numbers, for sizes of 0, too, by operations of the graph."""
+
+    def different(x):
+        return T.raw_ops.UniqueWithCountsV2(x=x, axis=T.constant([axis]))
+
+    table = TABLE[:rows, :columns]
+    wanted = [part.numpy().tolist() for part in different(T.constant(table))]
+    assert in_graph(different, table) == (wanted, [])
+
+
+def test_different_slices_are_the_first_ones():
+    """Slices come in the order in which they first appear; empty ones are all equal."""
+    y, idx, count = T.raw_ops.UniqueWithCountsV2(x=TABLE[::-1], axis=[1])
+    assert y.numpy().tolist() == [[1, 2], [3, 4], [1, 2]]
+    assert (idx.numpy().tolist(), count.numpy().tolist()) == ([0, 1, 0], [2, 1])
+    y, idx = T.raw_ops.UniqueV2(x=T.zeros([0, 3]), axis=[1])
+    assert y.shape == (0, 1) and idx.numpy().tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", [T.int32, T.int64])
+def test_row_of_each_value(dtype):
+    """The rows of values that were gathered, without a call that is kept whole."""
+
+    def row_ids(places):
+        rows = T.ragged.constant([[1, 2], [], [3]], row_splits_dtype=dtype)
+        found = T.gather(rows, places).value_rowids()
+        assert found.dtype == dtype
+        return found
+
+    assert in_graph(row_ids, np.array([2, 1, 0])) == ([[0, 2, 2]], [])
+
+
+def test_tiles_of_ragged_tensors():
+    """The multiples are known, or not before the graph runs."""
+
+    def tiled(multiples):
+        return T.tile(T.ragged.constant([[2], [0, -1]]), multiples)
+
+    wanted = [[2, 2, 0, -1, 0, -1], [0, 2, 6]]
+    assert in_graph(lambda x: tiled([1, 2]), TABLE) == (wanted, [])
+    assert in_graph(tiled, np.array([1, 2]))[0] == wanted
