@@ -40,7 +40,8 @@ class Atom:
         self.kind, self.place, self.arguments = kind, place, arguments
         self.serial = next(_serials)
         self._source = None if source is None else weakref.ref(source)
-        self.key = (kind, arguments) if arguments else self.serial
+        written = [(x.terms, x.constant) if type(x) is Dim else x for x in arguments]
+        self.key = (kind, *written) if arguments else self.serial  # == may not be known of Dims
         self.bounds: tuple[int | None, int | None] | None = None
 
     @property

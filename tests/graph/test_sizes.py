@@ -37,6 +37,8 @@ def test_equal_functions_are_one(sizes):
     a, b, _ = sizes
     assert (a // 2) * b == b * (a // 2)
     assert largest(a, b) == largest(a, b)
+    halves = (a // 2) * (b // 2)
+    assert halves // (b // 2) == a // 2  # which of the two it is is asked without their values
 
 
 def test_a_size_that_may_be_minus_1(sizes):
