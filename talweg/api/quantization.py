@@ -17,6 +17,7 @@ from talweg.api.export import export
 from talweg.api.math.comparison import equal, greater, less
 from talweg.api.math.rounding import floor
 from talweg.api.tensors import cast
+from talweg.core.dims import dims_differ
 from talweg.core.dtypes import float32
 from talweg.core.errors import invalid
 
@@ -77,7 +78,7 @@ def fake_quant_with_min_max_vars_per_channel(
     0.0
     """
     x, low, high = (cast(tensor(v), float32) for v in (inputs, min, max))
-    if low.dims != x.dims[-1:] or high.dims != x.dims[-1:]:
+    if dims_differ(low.dims, x.dims[-1:]) or dims_differ(high.dims, x.dims[-1:]):
         raise invalid(
             "TW204",
             f"min of shape {low.dims} and max of shape {high.dims}",

@@ -31,6 +31,8 @@ WHOLE = {
     "lstsq": "which normal equations are regular depends on which side of the matrix is longer",
     "banded_triangular_solve": "diagonals outside the matrix are left out",
     "inverse_mdct": "the window is a function of a length",
+    "decode_csv": "whether a tensor as the default of a column is empty",
+    "from_row_lengths": "ragged tensors are made of splits as arrays",
 }
 
 

@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.joining import stack
+from talweg.api.array.gathering import boolean_mask, gather
+from talweg.api.array.joining import concat, repeat, stack
 from talweg.api.array.sequences import range_
 from talweg.api.array.shapes import shape as shape_of
 from talweg.api.examples import features as described
 from talweg.api.export import export, look_up
+from talweg.api.math.comparison import greater
+from talweg.api.math.reductions import reduce_max
+from talweg.api.math.scans import cumsum
+from talweg.api.ragged import functions  # noqa: F401 -- makes of methods what graphs can call
 from talweg.api.tensors import cast
 from talweg.core.dtypes import as_dtype, float32, int64, string
 from talweg.core.errors import invalid, value_error
@@ -182,7 +187,10 @@ class _Wanted:
     def _sparse(self, values: Any, counts: Any) -> SparseTensor:
         if self.form == SINGLE:
             return SparseTensor(range_(counts[0])[:, None], values, counts)
-        return RaggedTensor.from_row_lengths(values, counts).to_sparse()
+        owners, places = _rows_of(counts)
+        longest = reduce_max(concat([counts, [0]], 0))
+        rows = shape_of(counts, int64)[0]
+        return SparseTensor(stack([owners, places], axis=1), values, stack([rows, longest]))
 
     def _indexed(self, feature: Any) -> Any:
         keys = feature.index_key if isinstance(feature.index_key, (list, tuple)) else [
@@ -197,8 +205,7 @@ class _Wanted:
             indices = [found[place] for place in places]
             dims = [convert_to_tensor(size, int64) for size in sizes]
             if self.form == BATCH:
-                rows = RaggedTensor.from_row_lengths(found[value], found[value + 1])
-                indices.insert(0, rows.value_rowids())
+                indices.insert(0, _rows_of(found[value + 1])[0])
                 dims.insert(0, shape_of(found[value + 1], int64)[0])
             result = SparseTensor(stack(indices, axis=1), found[value], stack(dims))
             return result if feature.already_sorted else look_up("sparse.reorder")(result)
@@ -223,14 +230,22 @@ class _Wanted:
                     continue
                 lengths, counts = found[own], found[own + 1]
                 if isinstance(part, described.RowSplits):
-                    rows = RaggedTensor.from_row_lengths(lengths, counts)
-                    lengths, counts = (rows[:, 1:] - rows[:, :-1]).flat_values, counts - 1
+                    inside = greater(_rows_of(counts)[1][1:], 0)  # not from row to row
+                    lengths = boolean_mask(lengths[1:] - lengths[:-1], inside)
+                    counts = counts - 1
                 result = RaggedTensor.from_row_lengths(result, cast(lengths, splits))
             if self.form == SINGLE:
                 return result
             return RaggedTensor.from_row_lengths(result, cast(counts, splits))
 
         return make
+
+
+def _rows_of(lengths: Any) -> tuple[Any, Any]:
+    """The row of each value of rows of these lengths, and its place there."""
+    owners = repeat(range_(shape_of(lengths, int64)[0]), lengths)
+    places = range_(shape_of(owners, int64)[0]) - gather(cumsum(lengths, exclusive=True), owners)
+    return owners, places
 
 
 def _dtype(name: str, dtype: Any) -> Any:

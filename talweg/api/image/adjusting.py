@@ -21,6 +21,7 @@ from talweg.api.math.arithmetic import rsqrt
 from talweg.api.math.comparison import maximum
 from talweg.api.math.reductions import reduce_mean, reduce_prod, reduce_std
 from talweg.api.tensors import cast
+from talweg.core.dims import differ
 from talweg.core.dtypes import DType, float16, float32
 from talweg.core.errors import invalid, value_error
 
@@ -111,7 +112,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
 
 
 def _colours(x: Any, function: str) -> Any:
-    if x.ndim < 3 or x.dims[-1] != 3:
+    if x.ndim < 3 or differ(x.dims[-1], 3):
         raise invalid("TW204", f"{function}: images have shape {x.dims}", "[..., rows, columns, 3]")
     return x
 

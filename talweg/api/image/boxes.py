@@ -13,16 +13,22 @@ from talweg.api.arguments import tensor
 from talweg.api.array.clipping import clip_by_value
 from talweg.api.array.gathering import gather, where
 from talweg.api.array.operands import integer_vector
+from talweg.api.array.passing import identity
 from talweg.api.array.sequences import range_
-from talweg.api.array.shapes import reshape
+from talweg.api.array.shapes import ensure_shape, reshape
+from talweg.api.control import while_loop
+from talweg.api.debugging import assert_
 from talweg.api.export import export
 from talweg.api.image.operands import image_tensor, sizes
 from talweg.api.math.comparison import equal, greater_equal, less, less_equal
 from talweg.api.math.comparison import logical_and as both
 from talweg.api.math.comparison import logical_or as either
+from talweg.api.math.reductions import reduce_any
 from talweg.api.math.rounding import floor
 from talweg.api.random.stateful import normal, uniform
+from talweg.api.scopes import control_dependencies
 from talweg.api.tensors import cast
+from talweg.core.dims import below, differ
 from talweg.core.dtypes import float32, int32
 from talweg.core.errors import invalid, value_error
 from talweg.eager.convert import convert_to_tensor
@@ -55,10 +61,11 @@ def crop_and_resize(
     x, boxes, owners = cast(image, float32), tensor(boxes, float32), tensor(box_indices, int32)
     if x.ndim != 4:
         raise invalid("TW203", f"{function}: image has shape {x.dims}", "rank 4")
-    if boxes.ndim != 2 or boxes.dims[1] != 4:
+    if boxes.ndim != 2 or differ(boxes.dims[1], 4):
         raise invalid("TW204", f"{function}: boxes must have 4 columns, got {boxes.dims}")
     if method not in ("bilinear", "nearest"):
         raise invalid("TW207", f"{function}: method {method!r}", "'bilinear' or 'nearest'")
+    boxes = ensure_shape(boxes, [None, 4])
     rows, columns = integer_vector(crop_size, function, "crop_size")
     count, height, width, channels = sizes(x)
     y = _places(boxes[:, 0], boxes[:, 2], rows, height)
@@ -124,23 +131,31 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     """
     function = "draw_bounding_boxes"
     x, boxes = tensor(images), tensor(boxes, float32)
-    if x.ndim != 4 or x.dims[-1] not in (1, 3, 4):
+    if x.ndim != 4 or all(differ(x.dims[-1], count) for count in (1, 3, 4)):
         raise invalid(
             "TW204", f"{function}: images have shape {x.dims}",
             "[batch, height, width, channels] with 1, 3 or 4 channels",
         )  # fmt: skip
-    if boxes.ndim != 3 or boxes.dims[-1] != 4:
+    if boxes.ndim != 3 or differ(boxes.dims[-1], 4):
         raise invalid("TW204", f"{function}: boxes have shape {boxes.dims}", "[batch, n, 4]")
     table = _colour_table(colors, x)
-    height, width = sizes(x)[1:3]
+    _, height, width, channels = sizes(x)
     rows, columns = range_(height)[:, None], range_(width)
-    for number in range(boxes.dims[1]):
+    boxes = ensure_shape(boxes, [None, None, 4])
+    count = sizes(boxes)[1]
+
+    def draw(number: Any, drawn: Any) -> tuple:
         edges = _edges(boxes[:, number], height, width)
         top, left, bottom, right = [edge[:, None, None] for edge in edges]
         outline = _outline(rows, columns, (top, left, bottom, right))
         shown = both(both(less_equal(top, bottom), less_equal(left, right)), outline)
-        x = where(shown[..., None], table[number % table.dims[0]], x)
-    return x
+        return number + 1, where(shown[..., None], table[number % table.dims[0]], drawn)
+
+    known = reduce_any(equal(channels, [1, 3, 4]))
+    check = assert_(known, [f"{function}: 1, 3 or 4 channels, not", channels])
+    _, x = while_loop(lambda number, drawn: less(number, count), draw, [0, x])
+    with control_dependencies([check]):
+        return identity(x)
 
 
 def _colour_table(colors: Any, x: Any) -> Any:
@@ -148,10 +163,9 @@ def _colour_table(colors: Any, x: Any) -> Any:
     given = None if colors is None else tensor(colors, float32)
     if given is None or given.ndim != 2 or not given.dims[0]:
         table = np.array(COLOURS, np.float32)
-        if channels == 1:
-            table[:, 0] = 1
-        given = convert_to_tensor(table)
-    if given.dims[1] < channels:
+        white = np.concatenate([np.ones_like(table[:, :1]), table[:, 1:]], axis=1)
+        given = where(equal(sizes(x)[-1], 1), convert_to_tensor(white), convert_to_tensor(table))
+    if below(given.dims[1], channels):
         raise invalid(
             "TW204", f"draw_bounding_boxes: colors have {given.dims[1]} channels, images {channels}"
         )

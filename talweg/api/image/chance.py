@@ -22,6 +22,7 @@ from talweg.api.image.files import adjust_jpeg_quality
 from talweg.api.image.operands import check_delta, check_range
 from talweg.api.random.stateful import uniform
 from talweg.api.random.stateless import stateless_uniform
+from talweg.api.scopes import control_dependencies
 from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
 
@@ -131,9 +132,10 @@ def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None
     >>> tf.image.random_crop(tf.zeros([8, 8, 3]), [5, 6, 3]).shape
     TensorShape([5, 6, 3])
     """
-    x, size, dims = _parts(value, size)
+    x, size, dims, check = _parts(value, size)
     drawn = uniform(shape(dims), maxval=size.dtype.max, dtype=size.dtype, seed=seed)
-    return slice_(x, drawn % (dims - size + 1), size)
+    with control_dependencies([check]):
+        return slice_(x, drawn % (dims - size + 1), size)
 
 
 @export("image.stateless_random_crop")
@@ -145,14 +147,14 @@ def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = N
     >>> tf.image.stateless_random_crop(x, [3], (1, 2)).numpy()
     array([5, 6, 7], dtype=int32)
     """
-    x, size, dims = _parts(value, size)
+    x, size, dims, check = _parts(value, size)
     drawn = stateless_uniform(shape(dims), seed, minval=0, maxval=size.dtype.max, dtype=size.dtype)
-    return slice_(x, drawn % (dims - size + 1), size)
+    with control_dependencies([check]):
+        return slice_(x, drawn % (dims - size + 1), size)
 
 
-def _parts(value: Any, size: Any) -> tuple[Any, Any, Any]:
-    """The tensor, the size of the block, the shape of the tensor."""
+def _parts(value: Any, size: Any) -> tuple[Any, Any, Any, Any]:
+    """The tensor, the size of the block, the shape of the tensor, the check that one fits."""
     x, size = tensor(value), tensor(size, int32)
     dims = shape(x)
-    assert_less_equal(size, dims, "Need value.shape >= size")
-    return x, size, dims
+    return x, size, dims, assert_less_equal(size, dims, "Need value.shape >= size")

@@ -6,8 +6,10 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.joining import tile
+from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export
 from talweg.api.linalg.products import tensordot
+from talweg.core.dims import differ
 from talweg.core.errors import value_error
 from talweg.eager.convert import convert_to_tensor
 
@@ -86,8 +88,9 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
     [[[7, 7, 7]]]
     """
     x = tensor(images)
-    if not x.ndim or x.dims[-1] != 1:
+    if not x.ndim or differ(x.dims[-1], 1):
         raise value_error(
             "TW204", f"Last dimension of a grayscale image should be size 1, got shape {x.dims}"
         )
+    x = ensure_shape(x, [*[None] * (x.ndim - 1), 1])
     return tile(x, [*[1] * (x.ndim - 1), 3])

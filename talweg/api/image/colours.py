@@ -20,16 +20,17 @@ from talweg.api.export import export
 from talweg.api.math.comparison import equal, less, less_equal, maximum, minimum
 from talweg.api.math.rounding import floor
 from talweg.api.nn.convolution import depthwise_conv2d
+from talweg.core.dims import differ
 from talweg.core.errors import FailedPreconditionError, compose
 from talweg.eager.convert import convert_to_tensor
 
 
 def _channels(images: Any, function: str) -> tuple:
     x = tensor(images)
-    if not x.dims or x.dims[-1] != 3:
+    if not x.dims or differ(x.dims[-1], 3):
         text = compose("TW204", f"{function}: images of shape {x.dims}", "3 channels, last")
         raise FailedPreconditionError(None, None, text)
-    return tuple(unstack(x, axis=-1))
+    return tuple(unstack(x, 3, axis=-1))
 
 
 @export("image.rgb_to_hsv")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.array.rearranging import pad
+from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export
-from talweg.api.image.operands import image_tensor
+from talweg.api.image.operands import image_tensor, sizes
 from talweg.api.linalg.products import tensordot
+from talweg.api.math.comparison import minimum
 from talweg.api.tensors import cast
-from talweg.core.dtypes import float32
+from talweg.core.dtypes import float32, float64, int32
 from talweg.core.errors import value_error
 
 
@@ -93,10 +94,17 @@ def central_crop(image: Any, central_fraction: Any) -> Any:
         raise value_error("TW207", f"central_fraction {central_fraction} is not within (0, 1]")
     if central_fraction == 1:
         return x
-    sizes = [operator.index(size) for size in x.dims[-3:-1]]
-    top, left = [int((size - size * central_fraction) / 2) for size in sizes]
-    height, width = sizes[0] - 2 * top, sizes[1] - 2 * left
-    return x[..., top : top + height, left : left + width, :]
+    height, width = sizes(x)[-3:-1]
+    top, left = [_margin(size, central_fraction) for size in (height, width)]
+    return x[..., top : height - top, left : width - left, :]
+
+
+def _margin(size: Any, fraction: float) -> Any:
+    """How much goes at each side; a tensor where the size is one."""
+    if type(size) is int:
+        return int((size - size * fraction) / 2)
+    size = cast(size, float64)
+    return cast((size - size * fraction) / 2, int32)
 
 
 @export("image.resize_with_crop_or_pad")
@@ -115,10 +123,17 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
         wanted.append(integer(value, "resize_with_crop_or_pad", name))
         if wanted[-1] <= 0:
             raise value_error("TW207", f"{name} must be > 0, got {value}")
-    sizes = [operator.index(size) for size in x.dims[-3:-1]]
-    kept = [min(pair) for pair in zip(sizes, wanted)]
-    cut = [max((own - new) // 2, 0) for own, new in zip(sizes, wanted)]
+    own = sizes(x)[-3:-1]
+    kept = [_least(old, new) for old, new in zip(own, wanted)]
+    cut = [-_least((new - old + 1) // 2, 0) for old, new in zip(own, wanted)]
     x = x[..., cut[0] : cut[0] + kept[0], cut[1] : cut[1] + kept[1], :]
-    before = [max((new - own) // 2, 0) for own, new in zip(sizes, wanted)]
+    before = [(new - size) // 2 for new, size in zip(wanted, kept)]
     around = [[low, new - size - low] for low, new, size in zip(before, wanted, kept)]
-    return pad(x, [*[[0, 0]] * (x.ndim - 3), *around, [0, 0]])
+    padded = pad(x, [*[[0, 0]] * (x.ndim - 3), *around, [0, 0]])
+    return ensure_shape(padded, [*[None] * (x.ndim - 3), *wanted, None])
+
+
+def _least(first: Any, second: Any) -> Any:
+    """The smaller one; a tensor where one is."""
+    known = type(first) is int and type(second) is int
+    return min(first, second) if known else minimum(first, second)

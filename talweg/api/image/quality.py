@@ -14,7 +14,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.array.creating import zeros_like
-from talweg.api.array.joining import concat, stack
+from talweg.api.array.joining import concat, stack, tile
 from talweg.api.array.rearranging import pad
 from talweg.api.array.shapes import reshape
 from talweg.api.export import export
@@ -123,8 +123,8 @@ def ssim_multiscale(
 def _halved(x: Any) -> Any:
     """Means of 2x2; an odd row or column is taken twice."""
     flat = reshape(x, [-1, *sizes(x)[-3:]])
-    odd = [size % 2 for size in flat.dims[1:3]]
-    if any(odd):
+    odd = [size % 2 for size in sizes(flat)[1:3]]
+    if not all(type(more) is int and more == 0 for more in odd):
         flat = pad(flat, [[0, 0], [0, odd[0]], [0, odd[1]], [0, 0]], mode="SYMMETRIC")
     pooled = avg_pool(flat, 2, 2, "VALID")
     return reshape(pooled, [*sizes(x)[:-3], *sizes(pooled)[1:]])
@@ -148,9 +148,10 @@ class _Window:
                 "TW204", f"ssim: images of {height} by {width} are smaller than the window, "
                 f"filter_size {self.size}",
             )  # fmt: skip
-        filters = np.tile(self.weights[:, :, None, None], (1, 1, channels, 1))
+        weights = convert_to_tensor(self.weights[:, :, None, None])
+        filters = tile(weights, [1, 1, channels, 1])
         flat = reshape(x, [-1, *sizes(x)[-3:]])
-        found = depthwise_conv2d(flat, convert_to_tensor(filters), [1, 1, 1, 1], "VALID")
+        found = depthwise_conv2d(flat, filters, [1, 1, 1, 1], "VALID")
         return reshape(found, [*sizes(x)[:-3], *sizes(found)[1:]])
 
     def compare(self, x: Any, y: Any, largest: Any) -> tuple[Any, Any]:

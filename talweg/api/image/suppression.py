@@ -6,11 +6,11 @@ import collections
 from typing import Any
 
 from talweg.api.arguments import integer, tensor
-from talweg.api.array.joining import stack, unstack
 from talweg.api.array.shapes import reshape
 from talweg.api.export import export
+from talweg.api.mapping import map_fn
 from talweg.core.dims import smallest
-from talweg.core.dtypes import float32
+from talweg.core.dtypes import float32, int32
 from talweg.prims import suppression as prims
 
 NEVER = float("-inf")  # no score is below this
@@ -133,13 +133,14 @@ def non_max_suppression_padded(
         indices, _, count = _suppressed(x, values, limit, iou_threshold, score_threshold)
         return (indices if pad_to_max_output_size else indices[:count]), count
     leading = x.dims[:-2]
-    rows = reshape(x, [-1, *x.dims[-2:]])
-    found = [
-        _suppressed(own, score, limit, iou_threshold, score_threshold)
-        for own, score in zip(unstack(rows), unstack(reshape(values, [-1, values.dims[-1]])))
-    ]
-    indices = stack([indices for indices, _, _ in found])
-    counts = stack([count for _, _, count in found])
+    rows = reshape(x, [-1, *x.dims[-2:]]), reshape(values, [-1, values.dims[-1]])
+
+    def of_one(row: tuple) -> tuple:
+        own, score = row
+        indices, _, count = _suppressed(own, score, limit, iou_threshold, score_threshold)
+        return indices, count
+
+    indices, counts = map_fn(of_one, rows, fn_output_signature=(int32, int32))
     return reshape(indices, [*leading, limit]), reshape(counts, leading)
 
 
