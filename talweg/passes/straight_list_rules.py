@@ -216,6 +216,8 @@ def _history_unmap(t: Lists, inputs: list, params: dict) -> Any:
 
 
 def _trips(t: Lists, inputs: list, params: dict) -> Value:
+    if inputs[0] is None:
+        raise NotStraightError("how often a loop ran of which nothing was kept")
     trips = inputs[0].trips
     return trips if type(trips) is Value else constant(int32.numpy_dtype.type(trips))
 

@@ -107,6 +107,8 @@ class Lists:
             if rows.step:
                 place = self.apply(later("add"), place, self._wide(index))
             return self.row(rows.rows, place)
+        if type(rows) is not Value:
+            raise NotStraightError("the rows of a list are not in an array")
         if rows.content is not None and rows.content.size == 1:
             return self.zero(rows.dims[1:], rows.dtype) if not rows.content else self._part(rows)
         while rows.maker is not None and rows.maker.prim is with_row:
