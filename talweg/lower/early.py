@@ -51,6 +51,8 @@ def _try(builder: Any, variable: Any, base: Value) -> bool:
     """Let the unit that makes a value write it where the carried one is, if nobody minds."""
     grouping, target = builder.grouping, builder.state[variable]
     unit = grouping.units[grouping.unit_of[base]]
+    if unit.space[0] == "general" and base in builder.buffers:
+        return False
     lost = builder.conflicts[variable]
     places = builder.places.get(variable, set())
     if any(builder.written.get(value, unit.number + 1) <= unit.number for value in places):

@@ -116,7 +116,7 @@ class NestBuilder:
         return flat(tuple(map(Index.of, inner)), tuple([axis.extent for axis in inner]))
 
     def _stores(self, value: Value, expr: Expr, place: Index) -> list:
-        """The stores of a member that is not a reduction."""
+        """The stores of a member."""
         if self.nest.final:
             targets = [buffer for own, buffer in self.nest.targets if own is value]
             return [Store(buffer, place, expr) for buffer in targets]
@@ -156,9 +156,7 @@ class NestBuilder:
                 tile = self.tiles[value]
                 before.append(tile)
                 inside.append(Update(tile, (), expr, Fold(value.maker).op))
-                buffer = self.wanted(value)
-                if buffer is not None:
-                    after.append(Store(buffer, row, tile.at()))
+                after += self._stores(value, tile.at(), row)
             elif self._is_row(value):
                 before.append(self.tiles[value])
                 before += self._stores(value, expr, row)
@@ -177,7 +175,8 @@ class NestBuilder:
         (members,) = self.stages.values()
         for value, expr in members:
             if self._is_fold(value):
-                sums.append((value.maker, expr, self.wanted(value)))
+                buffers = [self.wanted(value), *self.also.get(value, ())]
+                sums += [(value.maker, expr, buffer) for buffer in buffers]
             else:
                 inside += self._stores(value, expr, self.nest.full())
         return column_loops(outer, middle, inner, inside, sums)

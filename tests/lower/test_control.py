@@ -545,3 +545,26 @@ def test_complex_variables_change_places():
 
     agree(function, X)
     agree(gradient(function), X)
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (3, 4)], ids=str)
+def test_a_sum_that_is_a_row_and_goes_on_as_well(shape):
+    """What a trip reduces is put into a stack and into the variable of the next trip."""
+
+    def collected(x):
+        rows = tf.TensorArray(tf.float32, 3, element_shape=shape)
+
+        def step(i, x, rows):
+            wide = tf.stack([tf.sin(x), x * 0.5, tf.cos(x)])
+            x = tf.reduce_sum(wide, axis=0)
+            return i + 1, x, rows.write(i, x)
+
+        _, x, rows = tf.while_loop(lambda i, *_: i < 3, step, (0, x, rows))
+        return x, rows.stack()
+
+    x = tf.constant(np.random.default_rng(0).uniform(-1, 1, shape), tf.float32)
+    wanted = collected(x)
+    with talweg_settings.executor("llvm"):
+        found = tf.function(collected)(x)
+    for one, other in zip(found, wanted):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
