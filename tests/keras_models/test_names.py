@@ -13,14 +13,12 @@ import talweg
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = json.loads((ROOT / "tests" / "keras_models" / "data" / "names.json").read_text())
-# What only saves models for other programs (SavedModel, LiteRT): not there yet.
-EXPORTS = ("tf.saved_model", "tf.lite")
 
 sys.path.insert(0, str(ROOT / "tools"))
 keras_names = importlib.import_module("keras_names")
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith(EXPORTS)])
+@pytest.mark.parametrize("name", NAMES)
 def test_name(name):
     assert keras_names.there(name), f"Keras uses it in {', '.join(NAMES[name][:3])}"
 
@@ -31,4 +29,4 @@ def test_the_list_is_that_of_the_keras_here():
         assert sorted(keras_names.all_names()) == sorted(NAMES)
     else:  # another Keras: what it uses beyond the list is there, too
         new = {n: f for n, f in keras_names.all_names().items() if n not in NAMES}
-        assert not [n for n in keras_names.missing(new) if not n.startswith(EXPORTS)]
+        assert not keras_names.missing(new)
