@@ -232,6 +232,8 @@ def _with_rule(inputs: list, params: dict) -> Any:
 
 
 def _inner_value(inputs: list, params: dict) -> Any:
+    if inputs[0] is None:
+        raise NotStraightError("a value of a loop of which nothing was kept")
     return inputs[0].values.get(params["inner"])
 
 

@@ -6,10 +6,11 @@ A program is data: a list of statements over a few registers, in which branches 
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import talweg as tf
+from talweg.core import settings as executors
 
 F64 = tf.float64
 REGISTERS = 3
@@ -143,3 +144,20 @@ def test_eager_graph_and_function_agree(program, seed):
     for one, other, third in zip(wanted, in_graph, in_function):
         np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(third, one, rtol=1e-9, atol=1e-12)
+
+
+NESTED_ARRAYS = [("array", 0, 0, [("array", 0, 0, [("set", "product", 0, 0, 0)])])]
+KEPT_BY_NOBODY = [("loop", 0, [("bounded", 0, [("set", "mean", 1, 2, 0)])])]
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
+@example(program=NESTED_ARRAYS, seed=0)
+@example(program=KEPT_BY_NOBODY, seed=1)
+@given(program=blocks(2), seed=st.integers(0, 5))
+def test_compiled_programs_agree(program, seed):
+    point = tf.constant(np.random.default_rng(seed).uniform(-1, 1, REGISTERS))
+    f = derivatives(program)
+    with executors.executor("llvm"):
+        found = tf.function(f, autograph=False)(point)
+    for one, other in zip(f(point), found):
+        np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
