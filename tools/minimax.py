@@ -239,8 +239,6 @@ FITS = [
         "log", "float64", root(lambda s: (2 * mpmath.atanh(s) - 2 * s) / s**3), 6,
         0, mpf("0.1716") ** 2, root(lambda s: s**3 / (2 * mpmath.atanh(s))),
     ),
-    odd("tanh", "float32", mpmath.tanh, 6, 1),
-    odd("tanh", "float64", mpmath.tanh, 10, 0.55),
     odd("sin", "float32", mpmath.sin, 2, 0.79),
     odd("sin", "float64", mpmath.sin, 5, 0.7855),
     Fit(

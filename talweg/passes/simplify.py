@@ -9,6 +9,7 @@ one             x * 1, x / 1 and x - 0 are x
 twice_negated   -(-x) is x
 divided         x / c is x * (1 / c) where c is a power of two: exactly the same
 scaled          factors that are powers of two go together, or into another factor
+below_maximum   exp(x - max x) is exp(min(x - max x, 0)), which has half the range to look after
 tanh_and_one    1 + tanh u is 2 sigmoid(2 u), which is more exact for u far below 0, and cheaper
 """
 
@@ -21,7 +22,12 @@ from typing import Any
 import numpy as np
 
 from talweg.core.primitive import later
+from talweg.passes.rows import Construct
 from talweg.passes.straight import Equation, Straight, Value, constant
+
+exp_below: Any = Construct("exp_below", {"scalar": "exp_below"})  # exp(min(x, 0))
+exp_below.infer, exp_below.elementwise = lambda x: x, True
+exp_below.numpy = lambda x: np.exp(np.minimum(x, 0))
 
 
 def number_of(value: Value) -> float | None:
@@ -90,6 +96,24 @@ def divided(simplifier: Simplifier, equation: Equation) -> Value | None:
     return simplifier.apply("mul", x, 1.0 / number)
 
 
+def below_maximum(simplifier: Simplifier, equation: Equation) -> Value | None:
+    """exp(x - max x), where the maximum is that of the rows along which it is subtracted."""
+    below = equation.inputs[0].maker if equation.prim.name == "exp" else None
+    if below is None or below.prim.name != "sub":
+        return None
+    x, top = below.inputs
+    dims = top.dims
+    while top.maker is not None and top.maker.prim.name in ("reshape", "stop_gradient"):
+        (top,) = top.maker.inputs
+    maker = top.maker
+    if maker is None or maker.prim.name != "reduce_max" or maker.inputs[0] is not x:
+        return None
+    axes = maker.params["axes"]
+    if dims != tuple([1 if axis in axes else size for axis, size in enumerate(x.dims)]):
+        return None
+    return simplifier.straight.apply(exp_below, equation.inputs, {})
+
+
 def tanh_and_one(simplifier: Simplifier, equation: Equation) -> Value | None:
     """1 + tanh u, where tanh u is used for nothing else."""
     if equation.prim.name != "add":
@@ -147,6 +171,7 @@ RULES: tuple[Callable[[Simplifier, Equation], Value | None], ...] = (
     one,
     twice_negated,
     divided,
+    below_maximum,
     tanh_and_one,
     scaled,
 )

@@ -13,7 +13,7 @@ from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
 from talweg.prims import arithmetic, layout, nn
 from talweg.prims.arithmetic import cast
-from talweg.prims.transcendental import sigmoid, tanh
+from talweg.prims.transcendental import sigmoid
 
 
 @export("nn.relu")
@@ -124,8 +124,9 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
         )
     if not approximate:
         return nn.gelu(x)
-    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
-    return 0.5 * x * (1.0 + tanh(inner))
+    # (1 + tanh u) / 2 is the logistic function of 2 u, which keeps its digits for u far below 0
+    scale = 2.0 * math.sqrt(2 / math.pi)
+    return x * sigmoid(x * (scale + 0.044715 * scale * (x * x)))
 
 
 @export("nn.silu", "nn.swish")

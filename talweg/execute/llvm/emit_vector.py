@@ -3,7 +3,8 @@
 The axis is cut into vectors of `width` lanes.  What is left over is a full vector that overlaps the
 one before, if doing some values twice does no harm, or else a vector of fewer lanes.  Few vectors
 are written out, more make a loop; long bodies are written once, and the last turn of the loop steps
-back so that it ends where the axis ends.
+back so that it ends where the axis ends.  Bodies with elementary functions take two vectors at a
+time (as one of twice the lanes): they are longer chains than a core looks ahead.
 
 What a vector loop combines into a number of a tile is collected lane by lane (`Sum`), in several
 vectors by turns if the loop has little else to do while an addition takes its time.
@@ -24,6 +25,7 @@ WRITTEN_OUT = 4  # vectors of a short body
 TINY = 4  # the cost of a load, a product and an update
 SHORT = 10  # the cost of a short body
 LONG = 14  # from this cost on a body is written once
+DEEP = 15  # from this cost on two vectors are computed at the same time
 
 
 class VectorLoops:
@@ -40,7 +42,10 @@ class VectorLoops:
         found = self.shapes.get(id(loop))
         if found is None:
             facts = self.emitter.finder.of(loop)
-            found = self.shapes[id(loop)] = shape(loop, facts, self.vector_bytes)
+            lanes, cost = shape(loop, facts, self.vector_bytes)
+            if cost >= DEEP and together(loop.axis.extent, lanes):
+                lanes *= 2
+            found = self.shapes[id(loop)] = (lanes, cost)
         return found
 
     def width(self, loop: For) -> int:
@@ -178,3 +183,8 @@ class VectorLoops:
             indices.lanes, tiles.copy = width, copy
             emitter.run(loop.body)
         indices.lanes, tiles.mask = 1, None
+
+
+def together(extent: int, lanes: int) -> bool:
+    """Whether an axis has enough vectors to compute two at the same time."""
+    return extent % (2 * lanes) == 0 or extent >= 16 * lanes

@@ -20,6 +20,7 @@ TAIL = {
         2.7557534408930823e-06, 2.763077444076773e-07, 2.5018906228659532e-08,
     ),
 }  # fmt: skip
+EXP_NEGATIVE = (1.0, -1.0, *[c * (-1) ** k for k, c in enumerate(TAIL["float32"])])  # exp(-r)
 
 
 def reduced(f: Block, x: Value, offset: int, rest: Value | None = None) -> tuple[Value, Value]:
@@ -33,6 +34,15 @@ def reduced(f: Block, x: Value, offset: int, rest: Value | None = None) -> tuple
     high, low = LN2[f.dtype.name]
     r = f.fma(n, -high, x)
     return f.bits(shifted), f.fma(n, -low, r) if rest is None else r + f.fma(n, -low, rest)
+
+
+def reduced_negative(f: Block, x: Value, offset: int) -> tuple[Value, Value]:
+    """(i, r) as `reduced`, but -x = n ln 2 - r: the signs are those of constants."""
+    magic = 1.5 * 2.0**f.mantissa + offset
+    shifted = f.fma(x, -LOG2E, magic)
+    n = shifted - magic
+    high, low = LN2[f.dtype.name]
+    return f.bits(shifted), f.fma(n, low, f.fma(n, high, x))
 
 
 def expm1_reduced(f: Block, r: Value) -> Value:
@@ -63,6 +73,13 @@ def exp(f: Block, x: Value) -> Value:
     return in_halves(f, polynomial_exp(f, r), i)
 
 
+def exp_below(f: Block, x: Value) -> Value:
+    """exp(min(x, 0)): numbers of one sign of n, which a constant factor keeps from underflow."""
+    low, shift = (-104.0, 64) if f.single else (-746.0, 512)
+    i, r = reduced(f, f.at_least(f.at_most(x, 0.0), low), f.bias + shift)
+    return polynomial_exp(f, r) * power_of_two(f, i) * 2.0**-shift
+
+
 def expm1(f: Block, x: Value) -> Value:
     """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n-1); x itself where x^2 / 2 is not seen."""
     low, high = (-20.0, 89.0) if f.single else (-40.0, 710.0)
@@ -80,10 +97,12 @@ def sigmoid(f: Block, x: Value) -> Value:
     of the division, which would be 1.5 ulps.
     """
     low, high, shift = (-104.0, 20.0, 64) if f.single else (-746.0, 40.0, 512)
-    i, r = reduced(f, -f.at_least(f.at_most(x, high), low), f.bias - shift)
-    scale, one = power_of_two(f, i), 2.0**-shift
+    x, one = f.at_least(f.at_most(x, high), low), 2.0**-shift
     if f.single:
-        return one / f.fma(scale, polynomial_exp(f, r), one)
+        i, r = reduced_negative(f, x, f.bias - shift)
+        return one / f.fma(power_of_two(f, i), f.polynomial(r, EXP_NEGATIVE), one)
+    i, r = reduced(f, -x, f.bias - shift)
+    scale = power_of_two(f, i)
     first = scale + one
     rest = scale * expm1_reduced(f, r)
     both = first + rest
