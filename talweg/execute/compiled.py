@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -28,8 +30,10 @@ from talweg.lower.text import to_text
 from talweg.passes import straight_text
 from talweg.passes.functionalize import Program
 from talweg.passes.pipeline import optimize
+from talweg.passes.regions import DeclinedError, Interpreter
 from talweg.passes.specialize import specialize
 from talweg.passes.straight import NotStraightError, Straight, Value
+from talweg.passes.worth import is_worth_it
 
 CALLED: list[Compiled] = []  # what `talweg profile` asks for
 
@@ -65,7 +69,11 @@ class Compiled:
         if stages.wanted:
             show(stages, lowered, clock)
         self._streams, self._exports = straight.streams, straight.exports
-        self._drawn = [(operation, blocks) for operation, blocks, _ in straight.drawn]
+        self.hosted = straight.hosts
+        if self.hosted is not None:
+            given = [place for place, _ in self.hosted.arguments]
+            self._kept = [place for place in self._kept if place not in given]
+        self._drawn = straight.drawn
         states = self.lowered.states
         self._read = [variable for variable, _, written in states if not written]
         self._written = [variable for variable, _, written in states if written]
@@ -76,11 +84,43 @@ class Compiled:
             CALLED.append(self)
         self._guard = self.lowered.guard
         self._plain = not (self._written or self._streams or self._same)
+        self._plain = self._plain and len(self._kept) == len(arguments)
 
     def __call__(self, program: Program, arguments: list, state: Any) -> list | None:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""
         if self.last is None and CALLED:
             self.last = (list(arguments), state)
+        if self._exports is None:
+            return self._call(program, arguments, state)
+        with self.keeping(arguments, state):
+            try:
+                return self._call(program, arguments, state)
+            except DeclinedError:
+                pass
+            except Exception as error:
+                if not self._guard or getattr(error, "talweg_exact", True):
+                    raise
+        return interpret.run(program, arguments, state)
+
+    @contextmanager
+    def keeping(self, arguments: list, state: Any) -> Iterator[None]:
+        """Keep aside what the program works on that is not compiled, until the call is over."""
+        if self._exports is None:
+            yield
+            return
+        kept = self._exports.begin()
+        try:
+            if self.hosted is not None:
+                kept.update(self.hosted.constants)
+                for place, hosted in self.hosted.arguments:
+                    kept[hosted] = arguments[place]
+                for variable, hosted in self.hosted.starts.items():
+                    kept[hosted] = state[variable]
+            yield
+        finally:
+            self._exports.end()
+
+    def _call(self, program: Program, arguments: list, state: Any) -> list | None:
         if self._plain:
             inputs = arguments
             if self._read:
@@ -105,19 +145,22 @@ class Compiled:
             arrays = [exclusive(state, variable, shared[variable]) for variable in self._written]
             outputs = self.executable(inputs, arrays)
         failed = self._guard and not outputs.pop()
-        trips = [outputs.pop() for _ in self._drawn]
-        if self._exports is not None:
-            outputs = self._exports.joined(outputs, not failed)
+        blocks = [outputs.pop() for _ in self._drawn]
         if failed:
             return interpret.run(program, arguments, state)
+        if self._exports is not None:
+            outputs = self._exports.joined(outputs)
         if not self._plain:
             for variable, array in zip(self._written, arrays):
                 state[variable] = array
             if self._streams:
-                for (operation, blocks), count in zip(self._drawn, trips[::-1]):
-                    streams[operation] = streams[operation].skip(blocks * int(count))
+                for operation, count in zip(self._drawn, blocks[::-1]):
+                    streams[operation] = streams[operation].skip(int(count))
                 for operation, stream in streams.items():
                     state[operation] = stream
+        if self.hosted is not None:
+            for variable, hosted in self.hosted.writes:
+                state[variable] = self._exports.now()[hosted]
         return outputs
 
     def _is_for_others(self, arguments: list, state: Any) -> bool:
@@ -143,21 +186,23 @@ def values_of_variables(program: Program, arguments: list, state: Any) -> dict[i
             if id(array) in variables}  # fmt: skip
 
 
-def alone(prim: Any, arrays: list, params: dict) -> Any:
-    """One operation as machine code; False if its NumPy kernel would be called from it."""
+def alone(prim: Any, arrays: list, params: dict, threads: int | None = None) -> Any:
+    """One operation as machine code; False if its NumPy kernel would be called from it.
+
+    threads: on how many it runs; as many as usual where it is not given.
+    """
     straight = Straight()
     for array in arrays:
         straight.inputs.append(Value(array.shape, of_numpy(array.dtype)))
     result = straight.apply(prim, straight.inputs, params)
     straight.outputs = list(result) if prim.multiple else [result]
     optimize(straight)
-    lowered = build(straight, prim.name, wanted())
+    lowered = build(straight, prim.name, threads or wanted())
     straight.forget()
     if lowered.guard or any(isinstance(block, Host) for block in lowered.program.blocks):
         return False
-    return Executable(
-        lowered.program, lowered.inputs, [], lowered.outputs, key=to_text(lowered.program)
-    )
+    key = to_text(lowered.program)
+    return Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
 
 
 def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
@@ -188,6 +233,13 @@ def straightened(
             raise NotStraightError(f"the variable {variable.name} has no value")
         states[variable] = Aval(array.shape, of_numpy(array.dtype))
     straight = specialize(program, avals, states, same)
+    if straight.hosts is not None:
+        reasons = "; ".join([f"{name}: {why}" for name, why in straight.hosts.reasons.items()])
+        if not is_worth_it(straight, at_all=settings.executor.get() == "llvm"):
+            raise NotStraightError(f"what could be compiled is too little ({reasons})")
+        note = f"called from inside the compiled program: {reasons}"
+        program.notes = [each for each in program.notes if each != note] + [note]
+        stages.say(f"{program.name} is compiled but for {reasons}")
     if stages.folder:
         stages.add("straight-0.txt", lambda: straight_text.to_text(straight), 9)
         optimize(straight, lambda name: stages.add(
@@ -207,3 +259,6 @@ def reserved(streams: list, state: Any) -> tuple[list, dict]:
         arrays.append(state_of_stream(stream))
         after[operation] = stream.skip(blocks)
     return arrays, after
+
+
+Interpreter.run = staticmethod(interpret.run)
