@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from talweg.core import settings
+from talweg.kernels.numpy_blas import neighbours
 
 SECONDS = 0.08  # what compiling one takes
 KEPT = 256  # operations of given shapes that are remembered
@@ -55,6 +56,8 @@ class HeavyKernels:
         except Exception:  # noqa: BLE001 -- the NumPy kernel does it
             made = False
         self.compiled[key] = made
+        if made and made.threads > 1:
+            neighbours.busy = True
         return made
 
 

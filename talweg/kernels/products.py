@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from talweg.kernels.numpy_blas import dot
+
 EXACT = 2.0**53  # integers below this are exact in float64
 SMALL = 4096  # products of fewer multiplications are not worth a detour
 
@@ -14,7 +16,7 @@ def plain_product(x: Any, y: Any) -> Any:
     """x y for two matrices of 4 bytes or more; TypeError for other ranks (NumPy takes vectors)."""
     if x.ndim != 2 or y.ndim != 2:
         raise TypeError("not two matrices")
-    return x.dot(y)
+    return dot(x, y)
 
 
 def matrix_product(x: Any, y: Any) -> Any:
@@ -29,11 +31,12 @@ def matrix_product(x: Any, y: Any) -> Any:
 
 def _product(x: Any, y: Any) -> Any:
     if x.ndim == 2 == y.ndim:
-        return x.dot(y)  # less overhead than matmul
+        return dot(x, y)  # less overhead than matmul
     if y.ndim == 2 and x.ndim > 2:  # one large product instead of one for each leading index
         rows = x.size // x.shape[-1] if x.shape[-1] else 0
         if rows:
-            return x.reshape(rows, x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[-1])
+            found = dot(x.reshape(rows, x.shape[-1]), y)
+            return found.reshape(*x.shape[:-1], y.shape[-1])
     return np.matmul(_readable(x), _readable(y))
 
 

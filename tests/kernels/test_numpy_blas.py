@@ -1,0 +1,61 @@
+"""NumPy's products have one thread beside compiled operations, and as many as before afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from talweg.kernels import numpy_blas, products
+
+
+class Matrix(np.ndarray):
+    """Notes how many threads BLAS has while it is multiplied; one that is marked cannot be."""
+
+    seen: list = []
+    broken = False
+
+    def dot(self, other):
+        self.seen.append(threads())
+        if self.broken:
+            raise ArithmeticError("broken")
+        return np.asarray(self).dot(np.asarray(other))
+
+
+def threads():
+    return numpy_blas.thread_functions()[1]()
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch):
+    functions = numpy_blas.thread_functions()
+    if functions is None:
+        pytest.skip("NumPy has no OpenBLAS of its own here")
+    before = functions[1]()
+    functions[0](2)
+    monkeypatch.setattr(numpy_blas.neighbours, "busy", True)
+    monkeypatch.setattr(Matrix, "seen", [])
+    yield
+    functions[0](before)
+
+
+@pytest.mark.parametrize("size, count", [(4, 2), (64, 1), (512, 2)])
+def test_threads_of_a_product(size, count):
+    x = np.ones((size, size), np.float32).view(Matrix)
+    assert (products.matrix_product(x, x) == size).all()
+    assert (products.plain_product(x, x) == size).all()
+    assert Matrix.seen == [count, count] and threads() == 2
+
+
+def test_after_an_error():
+    x = np.ones((64, 64), np.float32).view(Matrix)
+    x.broken = True
+    with pytest.raises(ArithmeticError):
+        products.plain_product(x, x)
+    assert Matrix.seen == [1] and threads() == 2
+
+
+def test_alone_it_has_all(monkeypatch):
+    monkeypatch.setattr(numpy_blas.neighbours, "busy", False)
+    x = np.ones((64, 64), np.float32).view(Matrix)
+    products.plain_product(x, x)
+    assert Matrix.seen == [2]
