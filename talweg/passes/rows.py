@@ -83,9 +83,9 @@ def _round_at(s: Any, index: tuple, *, loop: Loop, start: int, step: int, dtype:
     return s.index(loop.trip * step + start, dtype)
 
 
-def _advanced_at(s: Any, index: tuple, state: Any, trip: Any, *, blocks: int) -> Any:
+def _advanced_at(s: Any, index: tuple, state: Any, blocks: Any) -> Any:
     low = state(0)
-    moved = low + trip() * s.number(blocks, low)
+    moved = low + blocks()
     high = state(1) + s.select(s.less(moved, low), s.number(1, low), s.number(0, low))
     place = s.index(index[0])
     return s.select(s.equal(place, 0), moved, s.select(s.equal(place, 1), high, state(2)))
@@ -101,8 +101,8 @@ with_row: Any = Construct(
 with_row.infer = lambda x, i, y: x
 with_row.numpy = _put
 
-advanced: Any = Construct("advanced", {"loops": _advanced_at})  # a random stream's state, in a trip
-advanced.infer = lambda state, trip, *, blocks: state
+advanced: Any = Construct("advanced", {"loops": _advanced_at})  # a random stream after n blocks
+advanced.infer = lambda state, blocks: state
 
 round_number: Any = Construct("round_number", {"loops": _round_at})  # start + step * trip
 round_number.infer = lambda *, loop, start, step, dtype: Aval((), dtype)

@@ -88,6 +88,12 @@ def _list_stack(t: Lists, inputs: list, params: dict) -> Value:
     return t.array(inputs[0], params["dims"], params["dtype"])
 
 
+def stack_of_unknown(maker: Any, step: Any) -> Value:
+    """All elements of a list of which only a run tells how many there are."""
+    lists = Lists(maker.straight, step.node)
+    return _list_stack(lists, [maker.values.get(step.inputs[0])], step.params)
+
+
 def _list_stack_like(t: Lists, inputs: list, params: dict) -> Value:
     values, x = inputs
     size = x.dims[0]

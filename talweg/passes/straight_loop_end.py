@@ -16,7 +16,6 @@ from talweg.passes.straight_loop_parts import (
     Carried,
     Repeat,
     add_repeat,
-    body_values,
     coerced,
 )
 from talweg.passes.straight_trees import Run, Runs, Same, Sparse, Stack, leaves, mapped
@@ -51,7 +50,6 @@ class Finish:
         flag = self._flag()
         trips = None if trial.exact else self._count_trips()
         kept = [self._history(tree) for tree in trial.kept]
-        drawn = inner.take_draws(trial.exact)
         body = Repeat(inner, trial.loop, self.carried, flag)
         found = add_repeat(parent.outer, body, self.starts, parent.node)
         if self.guard is not None:
@@ -62,7 +60,6 @@ class Finish:
             parent.outer.guards.append(self.outer_lists.apply(later("logical_not"), left))
         parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
         number: Any = trial.loop.trips if trips is None else found[trips]
-        parent.outer.drawn += [(*draw, number) for draw in drawn]
         self.trips = number
         if trips is not None:
             parent.outer.bounds[number] = (0, trial.loop.trips)
@@ -93,14 +90,23 @@ class Finish:
         if kind == "fixed":
             return what
         if kind == "line":
-            passed = self.outer_lists.apply(later("cast"), trips, dtype=what.dtype)
-            sign = "add" if rest[0] == 1 else "sub"
-            return self.outer_lists.apply(later(sign), what, passed)
+            return self._counted_on(what, trips, *rest)
         if kind == "numbers":
             if type(trips) is int:
                 return constant(what[trips])
             return self.outer_lists.row(constant(np.asarray(what, rest[0].numpy_dtype)), trips)
         return _grown(mapped(lambda place: found[place.number], what), type(trips) is int)
+
+    def _counted_on(self, start: Value, trips: Any, step: int) -> Value:
+        """What an integer is at the end that grew by `step` in each trip."""
+        apply, dtype = self.outer_lists.apply, start.dtype
+        each = constant(np.asarray(abs(step), dtype.numpy_dtype))
+        if type(trips) is int:
+            passed = constant(np.asarray(trips).astype(dtype.numpy_dtype))
+        else:
+            passed = apply(later("cast"), trips, dtype=dtype)
+        passed = passed if abs(step) == 1 else apply(later("mul"), passed, each)
+        return apply(later("add" if step > 0 else "sub"), start, passed)
 
     def _check_guards(self) -> None:
         """What the body requires, over all trips."""
@@ -131,11 +137,7 @@ class Finish:
         parent, trial = self.parent, self.trial
         if trial.exact:
             return None
-        operands = parent.starts[: parent.count] + parent.others
-        states = {v: parent.starts[parent.count + i] for i, (v, _, _) in enumerate(parent.written)}
-        (start,), _ = body_values(
-            parent.maker, parent.outer, parent.condition, operands, {**parent.reads, **states}
-        )
+        start = parent.going if parent.going is not None else parent.asked()[0]
         going = trial.going
         if self.guard is not None:
             holds = self.carried[self.guard].after

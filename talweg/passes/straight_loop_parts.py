@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from talweg.graph.node import Node
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import Program
 from talweg.passes.inside import Inner, acts
@@ -85,7 +84,8 @@ def _try_steps(part: Any) -> None:
     """Run the steps of a body, as far as that is possible."""
     values = part.values
     for step in part.program.steps:
-        if not any(values.get(slot) is UNKNOWN for slot in step.inputs):
+        needed = (*step.inputs, *[before for _, before, _ in step.states])
+        if not any(values.get(slot) is UNKNOWN for slot in needed):
             try:
                 part.step(step)
                 continue
@@ -109,14 +109,12 @@ def body_values(
     """
     part = type(maker)(straight, program)
     part.values.update(zip(program.inputs, operands))
-    for variable, slot in program.starts.items():
-        if type(variable) is not Node:
-            part.values[slot] = states[variable]
+    part.values.update({slot: states[v] for v, slot in program.starts.items()})
     if tolerant:
         _try_steps(part)
     else:
         part.run()
-    written = {v: part.values[slot] for v, slot in program.writes.items() if type(v) is not Node}
+    written = {v: part.values[slot] for v, slot in program.writes.items()}
     return [part.values[slot] for slot in program.outputs], written
 
 

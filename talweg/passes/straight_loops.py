@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from talweg.core.primitive import later
-from talweg.graph.node import Node
 from talweg.kernels.variants import History, List
 from talweg.passes.counted import Count, counted, followed
 from talweg.passes.functionalize import program_of
@@ -70,17 +69,31 @@ class LoopMaker:
         self.condition = program_of(params["cond"])
         self.program = program_of(self.body, self.kept, step.everything)
         self.count = count
-        states = [s for s in step.states if type(s[0]) is not Node]
+        states = step.states
         self.written = [(v, before, after) for v, before, after in states if after != before]
         self.reads = {v: maker.values[before] for v, before, after in states if after == before}
         self.starts = operands[:count] + [maker.values[before] for _, before, _ in self.written]
+        self.going: Any = None  # whether there is a first trip, if asking changes variables
+        if self.condition.writes:
+            self.going, own = self.asked()
+            self.starts[self.count :] = own.values()
         self.forms = [self.entered(tree) for tree in self.starts]
         self.fixed: set[int] = set()  # variables that do not change
         self.moving: set[int] = set()  # those which seemed not to, before more was known
         self.found: Count | None = None
         self.places: dict[int, Any] = {}  # variables known in every trip -> their numbers
         self.lines: dict[int, int] = {}  # variables that start at some number -> how they grow
+        self.falling: int | None = None  # the one that is 1 in the last trip
         self.assumed = False  # whether more trips than were found are a failure
+
+    def asked(self) -> tuple[Value, dict]:
+        """Whether there is a first trip, and the variables after that was found out."""
+        own = {v: self.starts[self.count + i] for i, (v, _, _) in enumerate(self.written)}
+        operands = self.starts[: self.count] + self.others
+        (going,), changed = body_values(
+            self.maker, self.outer, self.condition, operands, {**self.reads, **own}
+        )
+        return going, {**own, **changed}
 
     def entered(self, tree: Any) -> Any:
         """A variable's start, lists as stacks."""
@@ -111,7 +124,7 @@ class LoopMaker:
             self.found = self._counted(trial)
             if self.found is not None:
                 return False
-        settled = self.found is not None or not self._count_evenly(trial)
+        settled = not self._count_evenly(trial)
         for number, (tree, after) in enumerate(zip(self.forms, trial.afters)):
             if number in self.places or number in self.lines:
                 continue
@@ -217,16 +230,18 @@ class LoopMaker:
                 limits = self.outer.limits(start)
                 down = _step(high, trial.afters[number]) == -1
                 if limits is not None and not low.content and down:
-                    self.lines[number] = -1
+                    self.lines[number], self.falling = -1, number
                     return Count(limits[1], {}, False)
         return None
 
     def _count_evenly(self, trial: Trial) -> bool:
-        """Find the variables that count the trips of such a loop; whether there are any."""
+        """Find the integers that grow evenly, from wherever they start; whether there are any."""
         known = len(self.lines)
         for number, (before, after) in enumerate(zip(trial.befores, trial.afters)):
-            if type(before) is Value and before.dtype.is_integer and _step(before, after) == 1:
-                self.lines.setdefault(number, 1)
+            whole = type(before) is Value and before.dtype.is_integer and not before.dims
+            step = _step(before, after) if whole and number not in self.places else None
+            if step:
+                self.lines.setdefault(number, step)
         return len(self.lines) > known
 
     def _endless(self, number: int, counter: Value, after: Any) -> Count | None:
@@ -246,10 +261,14 @@ class LoopMaker:
         states = {v: self.starts[self.count + i] for i, (v, _, _) in enumerate(self.written)}
         rows: list[list] = []
         limit = len(outer.equations) + most
+        going = self.going
         while True:
             known = {**self.reads, **states}
             operands = variables + self.others
-            (going,), _ = body_values(self.maker, outer, self.condition, operands, known)
+            if going is None or rows:
+                (going,), changed = body_values(self.maker, outer, self.condition, operands, known)
+                states.update(changed)
+                known.update(changed)
             if going.content is None or len(outer.equations) > limit:
                 if not rows:
                     return None
@@ -287,20 +306,34 @@ class Trial:
         befores = zip(parent.written, self.befores[count:])
         self.afters = found[:count] + [written.get(v[0], before) for v, before in befores]
         self.exact = parent.found is not None and parent.found.exact
-        self.first = self._condition(parent, self.befores) if parent.found is None else None
+        self.first = None
+        if parent.found is None:
+            self.first, _ = self._condition(parent, self.befores)
         self.going = None
-        if not self.exact and not any(after is UNKNOWN for after in self.afters):
-            self.going = self._condition(parent, self.afters)
+        asked = not self.exact or parent.going is not None
+        if asked and not any(after is UNKNOWN for after in self.afters):
+            self.going, written = self._condition(parent, self.afters)
+            own = self._own(parent, self.afters)
+            self.afters[count:] = {**own, **written}.values()
+        elif parent.going is not None:
+            written = parent.condition.writes
+            pairs = self._own(parent, self.afters).items()
+            self.afters[count:] = [UNKNOWN if v in written else after for v, after in pairs]
 
-    def _condition(self, parent: LoopMaker, values: list) -> Value:
-        """Whether there is a trip with these variables."""
+    def _condition(self, parent: LoopMaker, values: list) -> tuple:
+        """Whether there is a trip with these variables, and what that changes."""
         operands, states = values[: parent.count] + self.others, self._states(parent, values)
-        (going,), _ = body_values(parent.maker, self.inner, parent.condition, operands, states)
-        return going
+        (going,), written = body_values(
+            parent.maker, self.inner, parent.condition, operands, states
+        )
+        return going, written
 
     def _states(self, parent: LoopMaker, values: list) -> dict:
-        own = {v: values[parent.count + i] for i, (v, _, _) in enumerate(parent.written)}
-        return {**self.reads, **own}
+        return {**self.reads, **self._own(parent, values)}
+
+    def _own(self, parent: LoopMaker, values: list) -> dict:
+        """The variables that the loop changes."""
+        return {v: values[parent.count + i] for i, (v, _, _) in enumerate(parent.written)}
 
     def _outside(self, tree: Any) -> Any:
         """A tree of values outside, here."""
@@ -318,21 +351,20 @@ class Trial:
             numbers = parent.places[number][: self.loop.trips]
             return self.inner.by_trip(numbers, parent.starts[number].dtype)
         if number in parent.lines:
-            return self._line(parent.starts[number], parent.lines[number])
+            found = self._line(parent.starts[number], parent.lines[number])
+            if number == parent.falling:
+                self.inner.bounds[found] = (1, self.loop.trips)
+            return found
         return mapped(_fresh, parent.forms[number])
 
     def _line(self, start: Value, step: int) -> Value:
-        """What counts up from `start`, or down from it to 1 in the last trip."""
+        """What counts from `start` on."""
         inner = self.inner
-        if step == 1 and start.content is not None:
-            return inner.round(int(start.content.reshape(-1)[0]), 1, start.dtype)
-        if step == 1:
-            number = inner.round(0, 1, start.dtype)
-            return inner.apply(later("add"), [inner.bring_in(start), number], {})
-        number = inner.round(0, 1, start.dtype)
-        found = inner.apply(later("sub"), [inner.bring_in(start), number], {})
-        inner.bounds[found] = (1, self.loop.trips)
-        return found
+        if start.content is not None:
+            return inner.round(int(start.content.reshape(-1)[0]), step, start.dtype)
+        number = inner.round(0, abs(step), start.dtype)
+        name = "add" if step > 0 else "sub"
+        return inner.apply(later(name), [inner.bring_in(start), number], {})
 
 
 def _most(limits: tuple, value: Value) -> Value:

@@ -1,0 +1,57 @@
+"""Programs run by the interpreter and as machine code, which must say the same."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import talweg as tf
+from talweg.core import settings
+from talweg.core.errors import OpError
+from talweg.execute import stages
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[list]:
+    """The programs that are left to the interpreter meanwhile: (name, reason)."""
+    found: list = []
+    told = stages.refused
+    stages.refused = lambda name, reason: found.append((name, str(reason)))  # type: ignore
+    try:
+        yield found
+    finally:
+        stages.refused = told
+
+
+def runs(function: Callable, calls: list, executor: str) -> list:
+    """What a function gives, call after call; the class of an error it raises."""
+    tf.random.set_seed(7)
+    made = tf.function(function)
+    results: list[Any] = []
+    with settings.executor(executor):
+        for arguments in calls:
+            try:
+                found = made(*[tf.constant(x) for x in arguments])
+                results.append([np.array(x) for x in tf.nest.flatten(found)])
+            except OpError as error:
+                results.append(type(error).__name__)
+    return results
+
+
+def assert_compiled(function: Callable, *calls: tuple, tolerance: float = 1e-5) -> list:
+    """A function is compiled, and does what the interpreter does; the results."""
+    wanted = runs(function, list(calls), "interpret")
+    with refusals() as refused:
+        found = runs(function, list(calls), "llvm")
+    assert not refused
+    for one, other in zip(found, wanted, strict=True):
+        if isinstance(other, str) or isinstance(one, str):
+            assert one == other
+            continue
+        for x, y in zip(one, other, strict=True):
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(x, y, tolerance, tolerance, strict=True)
+    return found
