@@ -62,9 +62,10 @@ def _products():
     return forward + kernel + inputs
 
 
-def tensorflow_step(tf, np, compiled):
-    """The step, compiled by the function given, and its evidence."""
+def tensorflow_step(tf, np, compiled, mask=None):
+    """The step, compiled by the function given, and its evidence; of the images in a mask only."""
     parameters, images, labels = convolutional(np)
+    chosen = None if mask is None else tf.Variable(mask)  # no constant: its number is not known
     variables = [tf.Variable(value) for value in parameters]
     images, labels = tf.constant(images), tf.constant(labels)
 
@@ -77,7 +78,7 @@ def tensorflow_step(tf, np, compiled):
         x = tf.nn.relu(tf.matmul(tf.reshape(x, [-1, 1600]), dense1) + bias3)
         logits = tf.matmul(x, dense2) + bias4
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-        return tf.reduce_mean(losses)
+        return tf.reduce_mean(losses if chosen is None else tf.boolean_mask(losses, chosen))
 
     def descend():
         with tf.GradientTape() as tape:
@@ -95,8 +96,12 @@ def xla(tf):
     return lambda function: tf.function(function, jit_compile=True)
 
 
-def torch_step(torch, np, layout, compiled=lambda loss: loss):
-    """The step in a memory format, its loss compiled by the function given, and its evidence."""
+def torch_step(torch, np, layout, compiled=lambda loss: loss, mask=None):
+    """The step in a memory format, its loss compiled by the function given, and its evidence.
+
+    With a mask, of the images in it only.
+    """
+    chosen = None if mask is None else torch.from_numpy(mask)
     parameters, images, labels = convolutional(np)
     parameters = channels_first(parameters)
     leaves = [_laid_out(torch.tensor(value), layout).requires_grad_() for value in parameters]
@@ -108,7 +113,10 @@ def torch_step(torch, np, layout, compiled=lambda loss: loss):
         x = functional.max_pool2d(torch.relu(functional.conv2d(images, conv1, bias1)), 2)
         x = functional.max_pool2d(torch.relu(functional.conv2d(x, conv2, bias2)), 2)
         x = torch.relu(x.reshape(64, 1600) @ dense1 + bias3)
-        return functional.cross_entropy(x @ dense2 + bias4, labels)
+        logits = x @ dense2 + bias4
+        if chosen is None:
+            return functional.cross_entropy(logits, labels)
+        return functional.cross_entropy(logits, labels, reduction="none")[chosen].mean()
 
     loss = compiled(loss)
 

@@ -39,12 +39,17 @@ class Stages:
             if self.level >= level:
                 print(f"-- {self.name}: {stage}\n{made}", file=sys.stderr)
 
+    def say(self, text: str) -> None:
+        """What those want to know who look at all."""
+        if self.level >= 1:
+            print(f"talweg: {text}", file=sys.stderr)
+
     def done(self, seconds: dict[str, float], blocks: int) -> None:
         """The program is compiled; `seconds` by part."""
         if self.level >= 1:
             parts = "".join(f", {key} {value * 1e3:.0f} ms" for key, value in seconds.items())
             timing = parts if self.level >= 2 else ""
-            print(f"talweg: {self.name} compiled, {blocks} blocks{timing}", file=sys.stderr)
+            self.say(f"{self.name} compiled, {blocks} blocks{timing}")
         if self.folder:
             write(Path(self.folder) / f"{next(_numbers):03d}-{self.name}", self.texts)
 

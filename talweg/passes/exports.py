@@ -1,12 +1,14 @@
-"""Results of which only a run knows the size: lists of unknown length as arrays.
+"""What a run of a compiled program keeps aside: values of which only it knows the size.
 
-The compiled program hands them over itself, by a call of Python at its end (`Exports.hand_over`);
-who has called the program takes them then.  Each thread has its own.
+Those are lists of unknown length that are results as arrays, which the program hands over by a call
+of Python at its end (`Exports.hand_over`), and what its regions give that is no array of a known
+shape (`regions.py`).  Each run has its own, whatever thread it is in, until it ends.
 """
 
 from __future__ import annotations
 
 import threading
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,44 +19,70 @@ from talweg.passes.straight import Equation, NotStraightError, Straight
 export: Any = Construct("export", {"call": "export"}, multiple=True, effect="host")
 
 
+class _Runs(threading.local):
+    def __init__(self) -> None:
+        self.kept: list[dict] = []
+
+
 class Exports:
-    """The results of one program that it hands over, by their places among all."""
+    """What one program keeps aside; `places` are those of its results among all, and their keys."""
 
     def __init__(self) -> None:
-        self.places: list[int] = []
-        self._own = threading.local()
+        self.places: list[tuple[int, Any]] = []
+        self._runs = _Runs()
+
+    def begin(self) -> dict:
+        """A run of this thread begins; what it keeps."""
+        self._runs.kept.append({})
+        return self._runs.kept[-1]
+
+    def end(self) -> None:
+        """That run has ended: what it has kept is forgotten."""
+        self._runs.kept.pop()
+
+    def now(self) -> dict:
+        """What the innermost run of this thread keeps."""
+        return self._runs.kept[-1]
 
     def hand_over(self, place: int, rows: Any, length: Any) -> tuple:
-        """Keep the first rows of a stack; those that nobody has written are zero."""
-        found = np.zeros((int(length), *rows.shape[1:]), rows.dtype)
-        found[: len(rows)] = rows[: len(found)]
-        vars(self._own)[str(place)] = found
+        """Keep the first rows of a stack."""
+        self.now()[place] = rows_of(rows, length)
         return ()
 
-    def joined(self, outputs: list, usable: bool = True) -> list:
-        """All results; what this thread was given is forgotten."""
-        given = dict(vars(self._own))
-        vars(self._own).clear()
-        if usable:
-            for place in self.places:
-                outputs.insert(place, given[str(place)])
+    def joined(self, outputs: list) -> list:
+        """All results."""
+        kept = self.now()
+        for place, key in sorted(self.places, key=itemgetter(0)):
+            outputs.insert(place, kept[key])
         return outputs
 
 
-def hand_over(straight: Straight) -> None:
-    """Let a program hand its results of unknown length over."""
+def rows_of(rows: Any, length: Any) -> Any:
+    """The first rows of a stack, as an array; those that nobody has written are zero."""
+    found = np.zeros((int(length), *rows.shape[1:]), rows.dtype)
+    found[: len(rows)] = rows[: len(found)]
+    return found
+
+
+def exports_of(straight: Straight) -> Exports:
+    """What takes the program's values of unknown size."""
+    if straight.exports is None:
+        straight.exports = Exports()
+    return straight.exports
+
+
+def hand_over(straight: Straight, places: list[int]) -> None:
+    """Let a program hand its results of unknown length over; `places`: where results are."""
     kept = []
-    for place, value in enumerate(straight.outputs):
+    for place, value in zip(places, straight.outputs):
         if not is_endless(value):
             kept.append(value)
             continue
         length = straight.lengths.get(value)
         if length is None:
             raise NotStraightError("a list of unknown length is used as a whole")
-        if straight.exports is None:
-            straight.exports = Exports()
-        straight.exports.places.append(place)
-        params = {"exports": straight.exports, "place": place}
-        equation = Equation(export, [value, length], params)
+        exports = exports_of(straight)
+        exports.places.append((place, place))
+        equation = Equation(export, [value, length], {"exports": exports, "place": place})
         straight.equations.append(equation)
     straight.outputs = kept

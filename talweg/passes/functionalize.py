@@ -163,7 +163,9 @@ class _Builder:
         program.notes = [str(match) for match in self.factored.values()]
         program.outputs = [self.slots[node] for node in outputs]
         program.writes = {v: s for v, s in self.now.items() if s != program.starts.get(v)}
-        self._set_free()
+        let_go(program)
+        for step in program.steps:
+            step.kernel, step.inputs = _direct(step)
         return program
 
     def start_of(self, variable: Any) -> int:
@@ -311,24 +313,22 @@ class _Builder:
         step.states = tuple(states)
         step.remembers = node in self.remembered
 
-    def _set_free(self) -> None:
-        """Let every slot go after the step that uses it last."""
-        program = self.program
-        last: dict[int, int] = {}
-        sized = {slot for slot, _, _ in program.places.values()}
-        keep = {*program.outputs, *program.writes.values(), *sized}
-        keep.update(slot for slot, _ in program.constants)
-        for number, step in enumerate(program.steps):
-            for slot in (*step.inputs, *[before for _, before, _ in step.states], step.out):
-                last[slot] = number
-        free: dict[int, list] = {}
-        for slot, number in last.items():
-            if slot not in keep and slot >= 0:
-                free.setdefault(number, []).append(slot)
-        for number, slots in free.items():
-            program.steps[number].free = tuple(slots)
-        for step in program.steps:
-            step.kernel, step.inputs = _direct(step)
+
+def let_go(program: Program) -> None:
+    """Let every slot go after the step that uses it last."""
+    last: dict[int, int] = {}
+    sized = {slot for slot, _, _ in program.places.values()}
+    keep = {*program.outputs, *program.writes.values(), *sized}
+    keep.update(slot for slot, _ in program.constants)
+    for number, step in enumerate(program.steps):
+        for slot in (*step.inputs, *[before for _, before, _ in step.states], step.out):
+            last[slot] = number
+    free: dict[int, list] = {}
+    for slot, number in last.items():
+        if slot not in keep and slot >= 0:
+            free.setdefault(number, []).append(slot)
+    for number, step in enumerate(program.steps):
+        step.free = tuple(free.get(number, ()))
 
 
 def _direct(step: Step) -> tuple[Any, tuple]:

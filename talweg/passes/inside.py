@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from talweg.core.aval import Aval
-from talweg.core.dtypes import int64
-from talweg.passes.rows import Loop, by_element, is_zero, round_number, row, with_row
-from talweg.passes.straight import Straight, Value, constant
+from talweg.core.dtypes import int64, uint64
+from talweg.passes.rows import Loop, advanced, by_element, is_zero, round_number, row, with_row
+from talweg.passes.straight import NotStraightError, Straight, Value, constant
 
 VIEWS = frozenset(("broadcast_to", "reshape", "transpose", "strided_slice", "ensure_dims", "row"))
 MOST = 1 << 24  # trips of a loop of which all numbers are looked at
@@ -28,19 +28,21 @@ class Inner(Straight):
     """A straight program inside of another one; `loop` is None for the body of a branch."""
 
     __slots__ = (
-        "brought", "early", "inexact", "known_numbers", "loop", "outer", "still", "twins",
+        "brought", "draws", "early", "inexact", "known_numbers", "loop", "outer", "still", "twins",
     )  # fmt: skip
 
     def __init__(self, outer: Straight, loop: Loop | None = None):
         super().__init__()
         self.outer, self.loop = outer, loop
         self.endless = outer.endless
+        self.hosts = None if outer.hosts is None else outer.hosts.inside(self)
         self.early = False  # whether it is run to learn how many trips there are
         self.inexact = False  # whether there may be fewer trips than `loop` has
         self.twins: dict[Value, Value] = {}  # value here -> the same one outside
         self.brought: dict[Value, Value] = {}  # value outside -> here
         self.still: set[Value] = set()  # views made here of what does not change
         self.known_numbers: dict[Value, NDArray] = {}  # value -> what it is in each trip
+        self.draws: list[tuple] = []  # operation, seeds, blocks a trip, the state before all trips
 
     def within(self, what: str) -> bool:
         """Whether this program, or one around it, is `early` or `inexact`."""
@@ -62,9 +64,31 @@ class Inner(Straight):
             self.inputs.append(found)
         return found
 
-    def stream(self, operation: Any, seeds: Any) -> Value:
-        """The state that a random operation's stream has before the whole program runs."""
-        return self.bring_in(self.outer.stream(operation, seeds))
+    def draw(self, operation: Any, seeds: Any, blocks: int) -> Value:
+        """The state of a random stream in this trip; `take_draws` makes it one of all trips."""
+        if self.loop is None:
+            raise NotStraightError("random numbers are drawn in a branch")
+        first = Value((3,), uint64)
+        self.draws.append((operation, seeds, blocks, first))
+        return self.apply(advanced, [first, self.round(0, 1, uint64)], {"blocks": blocks})
+
+    def take_draws(self, exact: bool) -> list:
+        """Let the program around draw for all trips.
+
+        Where it is not known how many there are: (operation, blocks a trip) for each.
+        """
+        assert self.loop is not None
+        later = []
+        for operation, seeds, blocks, first in self.draws:
+            if not exact and type(self.outer) is not Straight:
+                raise NotStraightError("random numbers in a loop of unknown length within another")
+            every = blocks * self.loop.trips if exact else 0
+            self.twins[first] = self.outer.draw(operation, seeds, every)
+            self.inputs.append(first)
+            if not exact:
+                later.append((operation, blocks))
+        self.draws = []
+        return later
 
     def twin(self, value: Value) -> Value | None:
         """The value outside that is this one here; None if it may change from trip to trip."""

@@ -14,26 +14,33 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.dims import Atom, Dim, evaluate
-from talweg.core.dtypes import variant
+from talweg.core.dtypes import of_numpy, variant
 from talweg.core.primitive import later
 from talweg.graph.node import Node
 from talweg.kernels.variants import History
 from talweg.passes.exports import hand_over
 from talweg.passes.functionalize import Program, Step, program_of
-from talweg.passes.rows import advanced
+from talweg.passes.hosted import Hosted, Hosts, NeedsHostError, is_plain
+from talweg.passes.hosted_steps import is_kept_as_state, places_kept_aside, run_step
+from talweg.passes.regions import add_regions
+from talweg.passes.rows import is_endless
 from talweg.passes.straight import (
+    KINDS,
     Equation,
     Expansion,
     NotStraightError,
     Straight,
     Value,
     constant,
+    demands,
 )
 from talweg.passes.straight_branches import branch
-from talweg.passes.straight_list_rules import LISTS, stack_of_unknown
+from talweg.passes.straight_list_rules import LISTS
 from talweg.passes.straight_lists import Lists
 from talweg.passes.straight_loops import loop
 from talweg.passes.straight_slices import RANGES, SLICES
+
+ATTEMPTS = 12  # at finding what has to be left to the interpreter
 
 
 def specialize(
@@ -42,57 +49,79 @@ def specialize(
     """The straight program for arguments of these kinds; `states`: variable -> Aval.
 
     `same` tells which arguments are the values that variables have: they are no inputs then.
-    Where what is known beforehand of the lengths of loops is enough, only that is used.
+    Where what is known beforehand of the lengths of loops is enough, only that is used.  What has
+    no straight form is left to the interpreter, step by step (`hosted.py`).
     """
-    try:
-        return _specialized(program, arguments, states, same, False)
-    except NotStraightError:
-        return _specialized(program, arguments, states, same, True)
+    for endless in (False, True):
+        straight = Straight()
+        straight.endless = endless
+        try:
+            return _specialized(straight, program, arguments, states, same)
+        except NotStraightError as error:
+            reason = error
+    if demands.finite:  # the interpreter looks at all results
+        raise reason
+    forced: set[Step] = set()
+    for _ in range(ATTEMPTS):
+        straight = Straight()
+        straight.endless, straight.hosts = True, Hosts(straight, forced)
+        try:
+            return _specialized(straight, program, arguments, states, same)
+        except NeedsHostError as error:
+            forced.add(error.step)
+        except NotStraightError:
+            break
+    raise reason
 
 
 def _specialized(
-    program: Program, arguments: Sequence[Aval], states: dict, same: dict | None, endless: bool
+    straight: Straight, program: Program, arguments: Sequence[Aval], states: dict, same: dict | None
 ) -> Straight:
-    straight = Straight()
-    straight.endless = endless
     maker = _Specializer(straight, program)
-    before = {}
+    before, hosts = {}, straight.hosts
     for variable, slot in program.starts.items():
-        if type(variable) is Node:  # a random stream: how many blocks were taken
-            maker.values[slot] = constant(np.uint64(0))
+        if type(variable) is Node:  # a random stream
             continue
         aval = states.get(variable)
         if aval is None:
             name = getattr(variable, "name", variable)
             raise NotStraightError(f"the variable {name} has no value")
+        if hosts is not None and not (is_plain(aval) and variable.shape.is_fully_defined()):
+            hosts.starts[variable] = maker.values[slot] = Hosted(None, slot, Aval(None, aval.dtype))
+            continue
         before[variable] = maker.values[slot] = Value(aval.dims, aval.dtype)
     for place, (slot, aval) in enumerate(zip(program.inputs, arguments)):
         if same and place in same:
-            maker.values[slot] = before[same[place]]
+            variable = same[place]
+            maker.values[slot] = before[variable] if variable in before else hosts.starts[variable]
             continue
-        value = maker.values[slot] = Value(aval.dims, aval.dtype)
+        if hosts is not None and not is_plain(aval):
+            maker.values[slot] = Hosted(None, slot, aval)
+            hosts.arguments.append((place, maker.values[slot]))
+            continue
+        value = maker.values[slot] = Value(aval.dims, aval.dtype)  # type: ignore[arg-type]
         straight.inputs.append(value)
     maker.run()
-    straight.outputs = [maker.plain(slot) for slot in program.outputs]
-    hand_over(straight)
-    _note_drawn(straight, maker)
+    kept = places_kept_aside(maker)
+    straight.outputs = [maker.plain(s) for i, s in enumerate(program.outputs) if i not in kept]
+    hand_over(straight, [i for i in range(len(program.outputs)) if i not in kept])
+    operations = [operation for operation, *_ in straight.streams]
+    if any(operations.count(operation) > 1 for operation, _, _ in straight.drawn):
+        raise NotStraightError("random numbers are drawn after a loop of unknown length drew some")
+    straight.outputs += [trips for _, _, trips in straight.drawn]
     for variable, value in before.items():
         after = program.writes.get(variable)
-        if after is not None and maker.plain(after).dims != value.dims:
+        if after is None or is_kept_as_state(maker, variable, after):
+            straight.states.append((variable, value, value))
+            continue
+        if maker.plain(after).dims != value.dims:
             raise NotStraightError("a variable gets another shape")
-        straight.states.append((variable, value, value if after is None else maker.plain(after)))
+        straight.states.append((variable, value, maker.plain(after)))
+    if hosts is not None:
+        hosts.writes += [(variable, maker.values[program.writes[variable]])
+                         for variable in hosts.starts if variable in program.writes]  # fmt: skip
+        add_regions(straight, exact=True)
     return straight
-
-
-def _note_drawn(straight: Straight, maker: Any) -> None:
-    """Let the program tell how many blocks it took of each random stream, if it has to run."""
-    for place, (operation, seeds, _) in enumerate(straight.streams):
-        taken = maker.plain(maker.program.writes[operation])
-        blocks = None if taken.content is None else int(taken.content)
-        straight.streams[place] = (operation, seeds, blocks or 0)
-        if blocks is None:
-            straight.drawn.append(operation)
-            straight.outputs.append(taken)
 
 
 class _Specializer:
@@ -101,12 +130,21 @@ class _Specializer:
     def __init__(self, straight: Straight, program: Program):
         self.straight, self.program = straight, program
         self.values: dict[int, Any] = {}
+        self.sizes: dict[Atom, int] = {}  # those that the graph did not know
         for slot, array in program.constants:
-            self.values[slot] = constant(array)
+            self.values[slot] = self._constant(slot, array)
+
+    def _constant(self, slot: int, array: Any) -> Any:
+        hosts = self.straight.hosts
+        if hosts is None or of_numpy(np.asarray(array).dtype).name in KINDS:
+            return constant(array)
+        return hosts.constant(slot, array)
 
     def plain(self, slot: int) -> Value:
         """The value in a slot, which must be an array."""
         value = self.values[slot]
+        if type(value) is Hosted:
+            return self.straight.hosts.value_of(value)
         if type(value) is not Value:
             raise NotStraightError("a result is a list or a history")
         return value
@@ -118,12 +156,19 @@ class _Specializer:
 
     def step(self, step: Step) -> None:
         """One step."""
+        if self.straight.hosts is None:
+            self.compiled(step)
+        else:
+            run_step(self, step)
+
+    def compiled(self, step: Step) -> None:
+        """One step as equations; NotStraightError where there are none."""
         params = step.params
         if step.dynamic:
             try:
                 params = {key: self._filled(value) for key, value in params.items()}
             except NotStraightError:
-                moving = UNSIZED.get(step.prim.name)
+                moving = SLICES.get(step.prim.name)
                 if moving is None:
                     raise
                 self.values[step.out] = moving(self, step)
@@ -139,14 +184,17 @@ class _Specializer:
 
     def _filled(self, value: Any) -> Any:
         if type(value) is Dim:
-            return evaluate(value, self._size)
+            return evaluate(value, self.size)
         if type(value) is tuple:
             return tuple([self._filled(item) for item in value])
         return value
 
-    def _size(self, atom: Atom) -> int:
+    def size(self, atom: Atom) -> int:
+        """A size that is known by now."""
         slot, kind, place = self.program.places[atom]
         value = self.plain(slot)
+        if kind == "size" and place == 0 and is_endless(value):
+            raise NotStraightError("a list of unknown length is used as a whole")
         if kind == "size":
             return value.dims[place]
         if value.content is None:
@@ -170,7 +218,7 @@ class _Specializer:
 
     def _state(self, step: Step, params: dict) -> Any:
         name = step.prim.name
-        inputs = [None if slot < 0 else self.plain(slot) for slot in step.inputs]
+        inputs: list[Any] = [None if s < 0 else self.plain(s) for s in step.inputs]
         if name == "is_initialized":
             return constant(np.bool_(True))
         if name == "read_or_initial":
@@ -194,15 +242,9 @@ class _Specializer:
         return equation.output
 
     def _stream(self, step: Step, params: dict) -> None:
-        """The next blocks of a stream."""
-        ((operation, before, after),) = step.states
-        apply, taken = self.straight.apply, self.plain(before)
-        state = self.straight.stream(operation, params["seeds"])
-        if taken.content is None or taken.content:
-            state = apply(advanced, [state, taken], {}, step.node)
-        self.values[step.out] = state
-        blocks = constant(np.uint64(params["blocks"]))
-        self.values[after] = apply(later("add"), [taken, blocks], {}, step.node)
+        ((operation, _, _),) = step.states
+        draw = self.straight.draw
+        self.values[step.out] = draw(operation, params["seeds"], params["blocks"])
 
     def _body(self, step: Step, params: dict) -> None:
         """A call is put in place; branches and loops stay what they are."""
@@ -220,11 +262,11 @@ class _Specializer:
         for slot, source in zip(program.inputs, step.inputs):
             part.values[slot] = self.values[source]
         for variable, before, _ in step.states:
-            if variable in program.starts:
+            if variable in program.starts and type(variable) is not Node:
                 part.values[program.starts[variable]] = self.values[before]
         part.run()
         for variable, before, after in step.states:
-            if after != before:
+            if after != before and type(variable) is not Node:
                 self.values[after] = part.values[program.writes[variable]]
         count = len(body.outputs)
         results = [part.values[slot] for slot in program.outputs]
@@ -287,7 +329,6 @@ def _on_lists(way: Callable[..., Any], maker: Any, step: Step, params: dict) -> 
     return way(Lists(maker.straight, step.node), inputs, params)
 
 
-UNSIZED = {**SLICES, "list_stack": stack_of_unknown}  # where parameters depend on values
 WAYS: dict[str, Callable[[Any, Step, dict], Any]] = {
     "branch": branch,
     "loop": loop,

@@ -13,9 +13,11 @@ import numpy as np
 
 from talweg.core.dtypes import bool_, int64
 from talweg.core.primitive import later
+from talweg.graph.node import Node
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import program_of
 from talweg.passes.inside import VIEWS, Inner, acts
+from talweg.passes.regions import add_regions
 from talweg.passes.rows import Construct, by_element, is_endless, row, with_row
 from talweg.passes.straight import Equation, Straight, Value, constant
 from talweg.passes.straight_lists import Lists, as_stack
@@ -44,6 +46,8 @@ class Choice:
 
 def add_choice(outer: Straight, index: Value, body: Choice, node: Any) -> tuple[Value, ...]:
     """The equation of a branch, at the end of a program; its results."""
+    for inner in body.bodies:
+        add_regions(inner, exact=False)
     inputs = [inner.twins[x] for inner in body.bodies for x in inner.inputs]
     kind = acting_choose if any(map(acts, body.bodies)) else choose
     equation = Equation(kind, [index, *inputs], {"body": body}, node)  # type: ignore[arg-type]
@@ -95,8 +99,9 @@ class BranchMaker:
         self.lists = Lists(self.outer, self.node)
         self.operands = [self.lists.settled(x) if type(x) is Sparse else x for x in operands]
         self.bodies = params["bodies"]
-        self.states = {v: maker.values[before] for v, before, _ in step.states}
-        self.after = {v: after for v, before, after in step.states if after != before}
+        states = [s for s in step.states if type(s[0]) is not Node]
+        self.states = {v: maker.values[before] for v, before, _ in states}
+        self.after = {v: after for v, before, after in states if after != before}
         self.written = list(self.after)
 
     def kept_of(self, body: Any) -> tuple:
@@ -308,7 +313,7 @@ def _plain(leaf: Any) -> Value:
 def _is_small(body: Body) -> bool:
     """Whether a body costs so little that it may run in vain."""
     straight = body.straight
-    if straight.guards or len(straight.equations) > SMALL:
+    if straight.guards or straight.hosts or len(straight.equations) > SMALL:
         return False
     total = 0
     for equation in straight.equations:

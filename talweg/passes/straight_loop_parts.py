@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from talweg.graph.node import Node
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import Program
+from talweg.passes.hosted_steps import leaving
 from talweg.passes.inside import Inner, acts
+from talweg.passes.regions import add_regions
 from talweg.passes.rows import Construct, Loop
 from talweg.passes.straight import Equation, NotStraightError, Straight, Value, constant
 from talweg.passes.straight_lists import Lists, as_stack
@@ -61,6 +64,7 @@ class Repeat:
 def add_repeat(outer: Straight, body: Repeat, starts: list[Value], node: Any) -> tuple[Value, ...]:
     """The equation of a loop, at the end of a program; its results."""
     inner = body.straight
+    add_regions(inner, exact=False)
     inputs = [inner.twins[x] for x in inner.inputs]
     kind = acting_repeat if acts(inner) else repeat
     equation = Equation(kind, [*inputs, *starts], {"body": body}, node)  # type: ignore[arg-type]
@@ -84,8 +88,7 @@ def _try_steps(part: Any) -> None:
     """Run the steps of a body, as far as that is possible."""
     values = part.values
     for step in part.program.steps:
-        needed = (*step.inputs, *[before for _, before, _ in step.states])
-        if not any(values.get(slot) is UNKNOWN for slot in needed):
+        if not any(values.get(slot) is UNKNOWN for slot in step.inputs):
             try:
                 part.step(step)
                 continue
@@ -109,13 +112,17 @@ def body_values(
     """
     part = type(maker)(straight, program)
     part.values.update(zip(program.inputs, operands))
-    part.values.update({slot: states[v] for v, slot in program.starts.items()})
+    for variable, slot in program.starts.items():
+        if type(variable) is not Node:
+            part.values[slot] = states[variable]
     if tolerant:
         _try_steps(part)
     else:
         part.run()
-    written = {v: part.values[slot] for v, slot in program.writes.items()}
-    return [part.values[slot] for slot in program.outputs], written
+    writes = {v: slot for v, slot in program.writes.items() if type(v) is not Node}
+    found = leaving(part, [part.values[slot] for slot in (*program.outputs, *writes.values())])
+    count = len(program.outputs)
+    return found[:count], dict(zip(writes, found[count:]))
 
 
 def join(t: Lists, known: Any, after: Any) -> Any:

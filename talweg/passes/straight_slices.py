@@ -240,7 +240,8 @@ def _block(maker: Any, step: Any) -> Value:
     parts = []
     for begin, count, size in zip(step.params["begin"], step.params["shape"], x.dims):
         begin, count = sizes.known(begin), sizes.known(count)
-        parts.append(sizes.run(begin, size - begin if count == -1 else count, size))
+        count = size - begin if type(count) is int and count == -1 else count
+        parts.append(sizes.run(begin, count, size))
     return _sliced(sizes.lists, x, parts)
 
 

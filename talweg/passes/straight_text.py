@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from talweg.passes.regions import Region
 from talweg.passes.straight import Straight, Value
 
 
@@ -27,6 +28,9 @@ def to_text(straight: Straight) -> str:
         made = ", ".join(f"{name(x)}: {x!r}" for x in equation.outputs)
         prim = getattr(equation.prim, "name", str(equation.prim))
         lines.append(f"{made} = {prim}({operands})" + (f" {{{params}}}" if params else ""))
+        kernel = getattr(equation.prim, "numpy", None)
+        if type(kernel) is Region:
+            lines += [f"    host {line}" for line in kernel.lines()]
     for guard in straight.guards:
         lines.append(f"require {name(guard)}")
     for variable, before, after in straight.states:
