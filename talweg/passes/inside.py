@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from talweg.core.aval import Aval
-from talweg.core.dtypes import int64, uint64
-from talweg.passes.rows import Loop, advanced, by_element, is_zero, round_number, row, with_row
-from talweg.passes.straight import NotStraightError, Straight, Value, constant
+from talweg.core.dtypes import int64
+from talweg.passes.rows import Loop, by_element, is_zero, round_number, row, with_row
+from talweg.passes.straight import Straight, Value, constant
 
 VIEWS = frozenset(("broadcast_to", "reshape", "transpose", "strided_slice", "ensure_dims", "row"))
 MOST = 1 << 24  # trips of a loop of which all numbers are looked at
@@ -28,7 +28,7 @@ class Inner(Straight):
     """A straight program inside of another one; `loop` is None for the body of a branch."""
 
     __slots__ = (
-        "brought", "draws", "early", "inexact", "known_numbers", "loop", "outer", "still", "twins",
+        "brought", "early", "inexact", "known_numbers", "loop", "outer", "still", "twins",
     )  # fmt: skip
 
     def __init__(self, outer: Straight, loop: Loop | None = None):
@@ -42,7 +42,6 @@ class Inner(Straight):
         self.brought: dict[Value, Value] = {}  # value outside -> here
         self.still: set[Value] = set()  # views made here of what does not change
         self.known_numbers: dict[Value, NDArray] = {}  # value -> what it is in each trip
-        self.draws: list[tuple] = []  # operation, seeds, blocks a trip, the state before all trips
 
     def within(self, what: str) -> bool:
         """Whether this program, or one around it, is `early` or `inexact`."""
@@ -64,31 +63,9 @@ class Inner(Straight):
             self.inputs.append(found)
         return found
 
-    def draw(self, operation: Any, seeds: Any, blocks: int) -> Value:
-        """The state of a random stream in this trip; `take_draws` makes it one of all trips."""
-        if self.loop is None:
-            raise NotStraightError("random numbers are drawn in a branch")
-        first = Value((3,), uint64)
-        self.draws.append((operation, seeds, blocks, first))
-        return self.apply(advanced, [first, self.round(0, 1, uint64)], {"blocks": blocks})
-
-    def take_draws(self, exact: bool) -> list:
-        """Let the program around draw for all trips.
-
-        Where it is not known how many there are: (operation, blocks a trip) for each.
-        """
-        assert self.loop is not None
-        later = []
-        for operation, seeds, blocks, first in self.draws:
-            if not exact and type(self.outer) is not Straight:
-                raise NotStraightError("random numbers in a loop of unknown length within another")
-            every = blocks * self.loop.trips if exact else 0
-            self.twins[first] = self.outer.draw(operation, seeds, every)
-            self.inputs.append(first)
-            if not exact:
-                later.append((operation, blocks))
-        self.draws = []
-        return later
+    def stream(self, operation: Any, seeds: Any) -> Value:
+        """The state that a random operation's stream has before the whole program runs."""
+        return self.bring_in(self.outer.stream(operation, seeds))
 
     def twin(self, value: Value) -> Value | None:
         """The value outside that is this one here; None if it may change from trip to trip."""

@@ -23,7 +23,7 @@ from talweg.passes.functionalize import Program, Step, program_of
 from talweg.passes.hosted import Hosted, Hosts, NeedsHostError, is_plain
 from talweg.passes.hosted_steps import is_kept_as_state, places_kept_aside, run_step
 from talweg.passes.regions import add_regions
-from talweg.passes.rows import is_endless
+from talweg.passes.rows import advanced, is_endless
 from talweg.passes.straight import (
     KINDS,
     Equation,
@@ -35,7 +35,7 @@ from talweg.passes.straight import (
     demands,
 )
 from talweg.passes.straight_branches import branch
-from talweg.passes.straight_list_rules import LISTS
+from talweg.passes.straight_list_rules import LISTS, stack_of_unknown
 from talweg.passes.straight_lists import Lists
 from talweg.passes.straight_loops import loop
 from talweg.passes.straight_slices import RANGES, SLICES
@@ -80,7 +80,8 @@ def _specialized(
     maker = _Specializer(straight, program)
     before, hosts = {}, straight.hosts
     for variable, slot in program.starts.items():
-        if type(variable) is Node:  # a random stream
+        if type(variable) is Node:  # a random stream: how many blocks were taken
+            maker.values[slot] = constant(np.uint64(0))
             continue
         aval = states.get(variable)
         if aval is None:
@@ -105,10 +106,7 @@ def _specialized(
     kept = places_kept_aside(maker)
     straight.outputs = [maker.plain(s) for i, s in enumerate(program.outputs) if i not in kept]
     hand_over(straight, [i for i in range(len(program.outputs)) if i not in kept])
-    operations = [operation for operation, *_ in straight.streams]
-    if any(operations.count(operation) > 1 for operation, _, _ in straight.drawn):
-        raise NotStraightError("random numbers are drawn after a loop of unknown length drew some")
-    straight.outputs += [trips for _, _, trips in straight.drawn]
+    _note_drawn(straight, maker)
     for variable, value in before.items():
         after = program.writes.get(variable)
         if after is None or is_kept_as_state(maker, variable, after):
@@ -122,6 +120,17 @@ def _specialized(
                          for variable in hosts.starts if variable in program.writes]  # fmt: skip
         add_regions(straight, exact=True)
     return straight
+
+
+def _note_drawn(straight: Straight, maker: Any) -> None:
+    """Let the program tell how many blocks it took of each random stream, if it has to run."""
+    for place, (operation, seeds, _) in enumerate(straight.streams):
+        taken = maker.plain(maker.program.writes[operation])
+        blocks = None if taken.content is None else int(taken.content)
+        straight.streams[place] = (operation, seeds, blocks or 0)
+        if blocks is None:
+            straight.drawn.append(operation)
+            straight.outputs.append(taken)
 
 
 class _Specializer:
@@ -168,7 +177,7 @@ class _Specializer:
             try:
                 params = {key: self._filled(value) for key, value in params.items()}
             except NotStraightError:
-                moving = SLICES.get(step.prim.name)
+                moving = UNSIZED.get(step.prim.name)
                 if moving is None:
                     raise
                 self.values[step.out] = moving(self, step)
@@ -242,9 +251,15 @@ class _Specializer:
         return equation.output
 
     def _stream(self, step: Step, params: dict) -> None:
-        ((operation, _, _),) = step.states
-        draw = self.straight.draw
-        self.values[step.out] = draw(operation, params["seeds"], params["blocks"])
+        """The next blocks of a stream."""
+        ((operation, before, after),) = step.states
+        apply, taken = self.straight.apply, self.plain(before)
+        state = self.straight.stream(operation, params["seeds"])
+        if taken.content is None or taken.content:
+            state = apply(advanced, [state, taken], {}, step.node)
+        self.values[step.out] = state
+        blocks = constant(np.uint64(params["blocks"]))
+        self.values[after] = apply(later("add"), [taken, blocks], {}, step.node)
 
     def _body(self, step: Step, params: dict) -> None:
         """A call is put in place; branches and loops stay what they are."""
@@ -262,11 +277,11 @@ class _Specializer:
         for slot, source in zip(program.inputs, step.inputs):
             part.values[slot] = self.values[source]
         for variable, before, _ in step.states:
-            if variable in program.starts and type(variable) is not Node:
+            if variable in program.starts:
                 part.values[program.starts[variable]] = self.values[before]
         part.run()
         for variable, before, after in step.states:
-            if after != before and type(variable) is not Node:
+            if after != before:
                 self.values[after] = part.values[program.writes[variable]]
         count = len(body.outputs)
         results = [part.values[slot] for slot in program.outputs]
@@ -329,6 +344,7 @@ def _on_lists(way: Callable[..., Any], maker: Any, step: Step, params: dict) -> 
     return way(Lists(maker.straight, step.node), inputs, params)
 
 
+UNSIZED = {**SLICES, "list_stack": stack_of_unknown}  # where parameters depend on values
 WAYS: dict[str, Callable[[Any, Step, dict], Any]] = {
     "branch": branch,
     "loop": loop,

@@ -100,12 +100,12 @@ class Straight:
         self.equations: list[Equation] = []
         self.outputs: list[Value] = []
         self.states: list[tuple[Any, Value, Value]] = []  # after is before where nothing is written
-        self.streams: list[tuple] = []  # (operation, seeds, blocks) of the last inputs
+        self.streams: list[tuple] = []  # (operation, seeds, blocks if known) of the last inputs
         self.known: dict[tuple, Any] = {}  # results of equal equations: each is made once
         self.guards: list[Value] = []  # all true, or the program fails: the interpreter says why
         self.bounds: dict[Value, tuple[int, int]] = {}  # what integers are known to be between
         self.endless = False  # whether stacks may be as long as a run makes them
-        self.drawn: list[tuple] = []  # (operation, blocks, trips) of loops of unknown length
+        self.drawn: list = []  # operations of which the last outputs tell how many blocks
         self.exports: Any = None  # what takes results of unknown length; see exports.py
         self.hosts: Any = None  # what the interpreter runs, if anything; see hosted.py
         self.lengths: dict[Value, Value] = {}  # results of unknown length -> how many rows
@@ -140,12 +140,14 @@ class Straight:
         self.guards = [renamed.get(x, x) for x in self.guards]
         self.states = [(v, b, renamed.get(a, a)) for v, b, a in self.states]
 
-    def draw(self, operation: Any, seeds: Any, blocks: int) -> Value:
-        """The state of a random stream, from which `blocks` blocks are taken."""
-        value = Value((3,), uint64)
-        self.inputs.append(value)
-        self.streams.append((operation, seeds, blocks))
-        return value
+    def stream(self, operation: Any, seeds: Any) -> Value:
+        """The state that a random operation's stream has before the program runs."""
+        found = self.known.get(("stream", operation))
+        if found is None:
+            found = self.known["stream", operation] = Value((3,), uint64)
+            self.inputs.append(found)
+            self.streams.append((operation, seeds, None))
+        return found
 
     def forget(self) -> None:
         """Take the values and equations, which refer to each other, apart."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from talweg.core.dtypes import bool_, int64
 from talweg.core.primitive import later
-from talweg.graph.node import Node
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import program_of
 from talweg.passes.inside import VIEWS, Inner, acts
@@ -99,9 +98,8 @@ class BranchMaker:
         self.lists = Lists(self.outer, self.node)
         self.operands = [self.lists.settled(x) if type(x) is Sparse else x for x in operands]
         self.bodies = params["bodies"]
-        states = [s for s in step.states if type(s[0]) is not Node]
-        self.states = {v: maker.values[before] for v, before, _ in states}
-        self.after = {v: after for v, before, after in states if after != before}
+        self.states = {v: maker.values[before] for v, before, _ in step.states}
+        self.after = {v: after for v, before, after in step.states if after != before}
         self.written = list(self.after)
 
     def kept_of(self, body: Any) -> tuple:

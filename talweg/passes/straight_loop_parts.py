@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from talweg.graph.node import Node
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import Program
 from talweg.passes.hosted_steps import leaving
@@ -88,7 +87,8 @@ def _try_steps(part: Any) -> None:
     """Run the steps of a body, as far as that is possible."""
     values = part.values
     for step in part.program.steps:
-        if not any(values.get(slot) is UNKNOWN for slot in step.inputs):
+        needed = (*step.inputs, *[before for _, before, _ in step.states])
+        if not any(values.get(slot) is UNKNOWN for slot in needed):
             try:
                 part.step(step)
                 continue
@@ -112,17 +112,15 @@ def body_values(
     """
     part = type(maker)(straight, program)
     part.values.update(zip(program.inputs, operands))
-    for variable, slot in program.starts.items():
-        if type(variable) is not Node:
-            part.values[slot] = states[variable]
+    part.values.update({slot: states[v] for v, slot in program.starts.items()})
     if tolerant:
         _try_steps(part)
     else:
         part.run()
-    writes = {v: slot for v, slot in program.writes.items() if type(v) is not Node}
-    found = leaving(part, [part.values[slot] for slot in (*program.outputs, *writes.values())])
+    slots = [*program.outputs, *program.writes.values()]
+    found = leaving(part, [part.values[slot] for slot in slots])
     count = len(program.outputs)
-    return found[:count], dict(zip(writes, found[count:]))
+    return found[:count], dict(zip(program.writes, found[count:]))
 
 
 def join(t: Lists, known: Any, after: Any) -> Any:
