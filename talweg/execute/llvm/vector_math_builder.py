@@ -240,6 +240,15 @@ class Block:
             value = self.fma(value, x, coefficient)
         return value
 
+    def polynomial_in_halves(self, x: Value, coefficients: Sequence[Operand]) -> Value:
+        """The same as even(x²) + x odd(x²): a chain half as long, a little less exact.
+
+        Knuth, "The Art of Computer Programming", 4.6.4.
+        """
+        square = x * x
+        even, odd = [self.polynomial(square, coefficients[first::2]) for first in (0, 1)]
+        return self.fma(odd, x, even)
+
     def two_sum(self, x: Operand, y: Operand) -> tuple[Value, Value]:
         """x + y rounded, and what is lost by that (Knuth's algorithm)."""
         x, y = self.constant(x), self.constant(y)

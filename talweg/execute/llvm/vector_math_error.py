@@ -66,7 +66,7 @@ def erf(f: Block, x: Value) -> Value:
     square = x * x
     near = f.fma(x, f.polynomial(square, NEAR[f.dtype.name]), x)
     if f.single:
-        root = f.polynomial(a - 2.0, ROOT)
+        root = f.polynomial_in_halves(a - 2.0, ROOT)
         far = f.fma(-(root * root), root * root, 1.0)
     else:
         far = _far_double(f, a)
