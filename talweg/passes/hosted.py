@@ -46,14 +46,17 @@ class Hosted:
     `maker` and `slot`: where it is while the step's program runs.  `aval`: shape and dtype, or a
     tuple where there are several results; sizes may be unknown.  `value`: what stands for it among
     equations, if anything there needs it.
+    `stream`: of a random stream, where that is before the program runs; `value` is the number of
+    blocks taken since then.
     """
 
-    __slots__ = ("aval", "maker", "region", "slot", "value")
+    __slots__ = ("aval", "maker", "region", "slot", "stream", "value")
     content = None  # as of values that are no constants
 
     def __init__(self, maker: Any, slot: int, aval: Any, region: int = 0):
         self.maker, self.slot, self.aval, self.region = maker, slot, aval, region
         self.value: Value | None = None
+        self.stream: Value | None = None
 
     @property
     def plain(self) -> bool:
@@ -62,6 +65,19 @@ class Hosted:
 
     def __repr__(self) -> str:
         return f"<hosted {self.aval!r}>"
+
+
+class StreamAt:
+    """A random stream as the interpreter has it: `blocks` further on than `state` says.
+
+    `state`: where it is before the whole program runs; `blocks`: a value, or the stream itself, if
+    a hosted step gives it.
+    """
+
+    __slots__ = ("blocks", "state")
+
+    def __init__(self, state: Value, blocks: Any):
+        self.state, self.blocks = state, blocks
 
 
 class HostStep:
@@ -273,6 +289,8 @@ def parts_of(tree: Any) -> list:
         return [tree]
     if type(tree) is tuple:
         return [part for each in tree for part in parts_of(each)]
+    if type(tree) is StreamAt:
+        return [tree.state, tree.blocks]
     if type(tree) is Sparse:
         return [part for entry in tree.entries for part in parts_of(entry)]
     if type(tree) in (List, History, Stack, Range):
@@ -282,7 +300,7 @@ def parts_of(tree: Any) -> list:
 
 def can_be_given(tree: Any, straight: Straight) -> bool:
     """Whether the interpreter's form of something can be made when it is needed."""
-    if tree is None or type(tree) in (Hosted, Range):
+    if tree is None or type(tree) in (Hosted, Range, StreamAt):
         return True
     if type(tree) is Value:
         return not tree.dims or tree.dims[0] < 1 << 40 or tree in straight.lengths

@@ -1,8 +1,10 @@
 """Which steps are hosted while a program is made straight (`hosted.py`), and what is known of them.
 
 Everything is tried as equations first; what cannot be is left to the interpreter, alone: a loop or
-branch as a whole, if its body has no region that would do.  Scalars that follow from what is hosted
-stay there as long as nothing else is in them, so that a region is not cut in two for a division.
+branch as a whole, if its body has no region that would do; a call of what has no known size as a
+whole, since it may be compiled by itself when the size is there.  Scalars that follow from what is
+hosted stay there as long as nothing else is in them, so that a region is not cut in two for a
+division.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from talweg.core.errors import NeedsStaticError, OpError
 from talweg.graph.node import Node
 from talweg.passes.exports import exports_of
 from talweg.passes.functionalize import Step
-from talweg.passes.hosted import Hosted, Hosts, acts_on_world, is_plain, is_small, parts_of
+from talweg.passes.hosted import (
+    Hosted,
+    Hosts,
+    StreamAt,
+    acts_on_world,
+    is_plain,
+    is_small,
+    parts_of,
+)
 from talweg.passes.rows import is_endless
 from talweg.passes.straight import NotStraightError, Value
 from talweg.passes.straight_trees import mapped
@@ -23,7 +33,7 @@ from talweg.passes.straight_trees import mapped
 FEW = 64  # elements of what may stay with the interpreter where it need not
 PASSING = frozenset(
     ("item", "with_rule", "inner_value", "reread", "stop_gradient", "identity", "group",
-     "history_of", "call")
+     "history_of")
 )  # fmt: skip
 OPENING = frozenset(("item", "inner_value"))  # of those: what looks into its first operand
 
@@ -68,7 +78,7 @@ def run_step(maker: Any, step: Step) -> None:
 def _slots_read(maker: Any, step: Step) -> list[int]:
     found = [slot for slot in step.inputs if slot >= 0]
     if step.kind == "body":
-        found += [before for variable, before, _ in step.states if type(variable) is not Node]
+        found += [before for _, before, _ in step.states]
     return found
 
 
@@ -135,9 +145,9 @@ def leaving(maker: Any, results: list) -> list:
 def host(maker: Any, step: Step, reason: str = "") -> None:
     """Let a region run a step."""
     hosts: Hosts = maker.straight.hosts
-    if step.kind == "stream" or any(type(variable) is Node for variable, _, _ in step.states):
+    if step.kind == "stream":
         raise NotStraightError("random numbers are drawn by what is not compiled")
-    operands, params = {}, step.params
+    operands, params, streams = {}, step.params, {}
     for slot in _slots_read(maker, step):
         operands[slot] = maker.values.get(slot)
     if step.dynamic:
@@ -146,6 +156,11 @@ def host(maker: Any, step: Step, reason: str = "") -> None:
         for atom in sizes.missing:
             slot = maker.program.places[atom][0]
             operands[slot] = maker.values.get(slot)
+    for variable, before, after in step.states:
+        if type(variable) is Node:
+            state = maker.straight.stream(variable, variable.params["seeds"])
+            operands[before] = StreamAt(state, maker.values[before])
+            streams[after] = state
     draft = hosts.add(maker, step, params, operands)
     number = hosts.number_of(draft)
     if reason:
@@ -155,8 +170,9 @@ def host(maker: Any, step: Step, reason: str = "") -> None:
         if after not in (before, step.out):
             avals[after] = _aval_of(maker.values[before])
     for slot, aval in avals.items():
-        maker.values[slot] = Hosted(maker, slot, aval, number)
-        draft.steps[-1].results.append(maker.values[slot])
+        found = maker.values[slot] = Hosted(maker, slot, aval, number)
+        found.stream = streams.get(slot)
+        draft.steps[-1].results.append(found)
 
 
 def _aval_of(tree: Any) -> Any:

@@ -17,10 +17,11 @@ import numpy as np
 from talweg.core.dims import atoms_of
 from talweg.core.primitive import later
 from talweg.core.provenance import describe
+from talweg.kernels.random_bits import MASK64, stream_of_state
 from talweg.kernels.variants import History, List
 from talweg.passes.exports import Exports, exports_of, rows_of
 from talweg.passes.functionalize import Program, let_go
-from talweg.passes.hosted import Draft, Hosted, Hosts, HostStep, parts_of
+from talweg.passes.hosted import Draft, Hosted, Hosts, HostStep, StreamAt, parts_of
 from talweg.passes.rows import is_endless
 from talweg.passes.straight import Equation, Straight, Value
 from talweg.passes.straight_trees import Range, Same, Stack
@@ -61,12 +62,13 @@ class Region:
     be wrong already.
     """
 
-    __slots__ = ("chunks", "copies", "drops", "exact", "exports", "guarded", "results")
+    __slots__ = ("chunks", "copies", "drops", "exact", "exports", "guarded", "results", "streams")
 
     def __init__(self, exports: Exports, exact: bool):
         self.exports, self.exact = exports, exact
         self.chunks: list[Chunk] = []
         self.results: list[Hosted] = []
+        self.streams: dict[Hosted, int] = {}  # results -> which operand has where they began
         self.drops: list[Hosted] = []  # what nobody needs afterwards
         self.guarded = False
         self.copies = False  # whether something may keep a part of what it is given
@@ -89,10 +91,19 @@ class Region:
         except Exception as error:
             error.talweg_exact = self.exact  # type: ignore[attr-defined]
             raise
-        results = tuple([_as_promised(kept[hosted], hosted) for hosted in self.results])
+        results = tuple([self._result(hosted, kept[hosted], arrays) for hosted in self.results])
         for hosted in self.drops:
             kept.pop(hosted, None)
         return results
+
+    def _result(self, hosted: Hosted, value: Any, arrays: tuple) -> Any:
+        """What compiled steps are given: an array of the shape that was known beforehand."""
+        if hosted in self.streams:
+            start = stream_of_state(arrays[self.streams[hosted]])
+            return np.uint64(value.counter - start.counter & MASK64)
+        if np.shape(value) != hosted.aval.dims:
+            raise DeclinedError
+        return value
 
     def lines(self) -> list[str]:
         """Its steps as text."""
@@ -109,13 +120,6 @@ def _apart(value: Any, arrays: tuple) -> Any:
     """A value that does not lie in memory that will be written to."""
     if isinstance(value, np.ndarray) and any(np.may_share_memory(value, x) for x in arrays):
         return value.copy()
-    return value
-
-
-def _as_promised(value: Any, hosted: Hosted) -> Any:
-    """A value of the shape that was known beforehand."""
-    if np.shape(value) != hosted.aval.dims:
-        raise DeclinedError
     return value
 
 
@@ -174,6 +178,8 @@ class _RegionMaker:
         places: dict[Value, int] = {}
         self._chunks(region, draft, places)
         region.results = draft.results
+        streams = [(x, x.stream) for x in draft.results if x.stream is not None]
+        region.streams = {x: places.setdefault(state, len(places)) for x, state in streams}
         equation.inputs = (*([] if guard is None else [guard]), *places)
         equation.outputs = tuple([x.value for x in draft.results if x.value is not None])
         equation.node = draft.steps[0].step.node if draft.steps else None
@@ -277,7 +283,11 @@ class _ChunkMaker:
 
     def _slot(self, slot: int, tree: Any) -> int:
         """The slot in which the chunk has an operand."""
-        hosted = self.parent.hosts.made.get(tree, tree) if type(tree) is Value else tree
+        made = self.parent.hosts.made
+        hosted = made.get(tree, tree) if type(tree) is Value else tree
+        if type(tree) is StreamAt:
+            hosted = made.get(tree.blocks, tree.blocks)
+            hosted = hosted if type(hosted) is Hosted else tree
         if type(hosted) is Hosted:
             if hosted.maker is self.maker:
                 slot = hosted.slot
@@ -310,6 +320,11 @@ class _ChunkMaker:
             return lambda arrays, kept: List.of([part(arrays, kept) for part in parts])
         if type(tree) is History:
             return self._history(tree)
+        if type(tree) is StreamAt:
+            state, blocks = map(self._source, (tree.state, tree.blocks))
+            return lambda arrays, kept: stream_of_state(state(arrays, kept)).skip(
+                int(blocks(arrays, kept))
+            )
         if type(tree) is Range:
             start, step, count = map(self._source, (tree.start, tree.step, tree.count))
             return lambda arrays, kept: _counted(*[x(arrays, kept) for x in (start, step, count)])

@@ -332,11 +332,18 @@ def random_numbers_in_a_loop_that_grows():
     def grow(i, v):
         return i + 1, tf.concat([v, tf.random.normal([1], seed=5)], 0)
 
-    def step(x):
+    @tf.function
+    def grown(count):
         shapes = (tf.TensorShape([]), tf.TensorShape([None]))
+        return tf.while_loop(lambda i, v: i < count, grow, (0, tf.zeros([0])), shapes)[1]
+
+    def step(x):
         count = tf.cast(tf.reduce_sum(x) * 0, tf.int32) + 3
-        _, v = tf.while_loop(lambda i, v: i < count, grow, (0, tf.zeros([0])), shapes)
-        return v, tf.tanh(x @ x)
+        total = tf.zeros([])
+        for i in tf.range(3):
+            total += tf.reduce_sum(grown(count + i))
+        later = tf.tanh(x @ x) * total
+        return total, later, grown(tf.cast(later[0, 0] * 0, tf.int32) + 2), grown(count)
 
     return step, (numbers(8, 8),), []
 
@@ -351,3 +358,21 @@ def a_variable_of_any_size():
         return before
 
     return step, (numbers(4, 4),), [held]
+
+
+@program
+def a_function_called_with_what_is_left():
+    weights = tf.Variable(numbers(6, 6) * 0.4)
+
+    @tf.function
+    def model(x):
+        return tf.nn.relu(tf.nn.dropout(x, 0.5, seed=2) @ weights) @ weights
+
+    def step(x, mask):
+        with tf.GradientTape() as tape:
+            y = tf.tanh(x @ weights)
+            loss = tf.reduce_mean(model(tf.boolean_mask(y, mask)) ** 2)
+        weights.assign_sub(0.1 * tape.gradient(loss, weights))
+        return loss
+
+    return step, (numbers(8, 6), np.arange(8) % 3 > 0), [weights]
