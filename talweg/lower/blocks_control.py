@@ -33,7 +33,7 @@ class _Place:
     """An index that is known before a trip begins: by its number, and by carried values."""
 
     def __init__(self, body: _Rounds, value: Value):
-        self.reads: set[Value] = set()  # the carried values
+        self.reads: set[Value] = set()  # the carried values, and rows of such
 
         def resolve(other: Value, index: tuple, guard: Any) -> Any:
             buffer = body.inner_buffers.get(other)
@@ -43,7 +43,7 @@ class _Place:
                 if other.maker is not None and not can_pull(other.maker):
                     raise UnloweredError(f"{other} is computed in the trip")
                 return None
-            if other in body.befores:
+            if other in body.befores or other in body.rows:
                 self.reads.add(other)
             return load(buffer, flat(index, other.dims))
 
@@ -182,7 +182,7 @@ class _Rounds:
         if place is not None and before in self._read_whole:
             found[before] = False
         for value, (stack, own) in self.rows.items():
-            if before in own.reads:
+            if before in own.reads or not own.reads.isdisjoint(found):
                 found[value] = False
             elif stack is before and (place is None or not _apart(place.index, own.index)):
                 found[value] = place is not None and place.index == own.index

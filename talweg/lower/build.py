@@ -17,7 +17,7 @@ from talweg.core.dtypes import DType, int32
 from talweg.core.primitive import later
 from talweg.lower.blocks import BLOCKS
 from talweg.lower.blocks_stacks import kind_of
-from talweg.lower.early import write_early
+from talweg.lower.early import copied_first, write_early
 from talweg.lower.finals import place_finals
 from talweg.lower.group import Block, Grouping, Nest
 from talweg.lower.handler import s
@@ -118,6 +118,16 @@ class _Builder:
             if is_scattered(self.straight, before, after):
                 self.in_place[after] = self.state[variable]
 
+    def _copy_before_scatters(self) -> None:
+        """Elements are written last: of what is overwritten by then the updates are copies."""
+        states = [row for row in self.straight.states if row[1] is not row[2]]
+        lost = {before for _, before, _ in states}.union(*self.conflicts.values())
+        for value in self.in_place:
+            equation = value.maker
+            assert equation is not None
+            before, *operands = equation.inputs
+            equation.inputs = (before, *[copied_first(self, x, lost) for x in operands])
+
     def result(self, value: Value, buffer: Buffer) -> None:
         """See to it that a value is put into a buffer."""
         base = base_of(value)
@@ -134,6 +144,7 @@ class _Builder:
 
     def blocks(self) -> list:
         """The blocks of all units."""
+        self._copy_before_scatters()
         if self.outer is not None:
             write_early(self)
         plain = [copy for copy in self.copies if is_plain(copy[1].dtype)]

@@ -23,8 +23,10 @@ def write_early(builder: Any) -> None:
     grouping, straight = builder.grouping, builder.straight
     wanted = [(variable, base_of(after)) for variable, before, after in straight.states
               if after is not before and _is_made_here(builder, base_of(after))]  # fmt: skip
+    early = {variable for variable, _ in wanted}
     given = {base_of(after) for _, _, after in straight.states} - {base for _, base in wanted}
     given |= {base_of(value) for value, _ in builder.copies}
+    given.update(*[builder.places.get(v, ()) for v, _, _ in straight.states if v not in early])
     for _, base in wanted:
         grouping.ensure(base)
     wanted.sort(key=lambda pair: not builder.places.get(pair[0]))
@@ -32,6 +34,8 @@ def write_early(builder: Any) -> None:
     for variable, base in wanted:
         if not given.intersection(builder.conflicts[variable]) and _try(builder, variable, base):
             done.add(variable)
+        else:  # where it goes is asked by one of the last nests
+            given |= builder.places.get(variable, set())
     straight.states = [(variable, before, before if variable in done else after)
                        for variable, before, after in straight.states]  # fmt: skip
 
@@ -91,6 +95,16 @@ def _try(builder: Any, variable: Any, base: Value) -> bool:
     for value in lost:
         builder.written[value] = unit.number
     return True
+
+
+def copied_first(builder: Any, value: Value, lost: set[Value]) -> Value:
+    """A value, or its copy if it is among those that are lost, made before everything else."""
+    if base_of(value) not in lost:
+        return value
+    grouping = builder.grouping
+    copy = grouping.copied(value)
+    _to_front(builder, grouping.units[grouping.unit_of[copy]])
+    return copy
 
 
 def _copies(builder: Any, unit: Any) -> bool:

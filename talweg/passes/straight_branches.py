@@ -114,10 +114,21 @@ class BranchMaker:
         if number is not None:
             number = number if 0 <= number < len(self.bodies) else -1
             return self.in_place(self.bodies[number])
+        self._unite()
+        if len(self.bodies) == 1:
+            return self.in_place(self.bodies[0])
         bodies = [Body(self, body, Inner(self.outer)) for body in self.bodies]
         if all(map(_is_small, bodies)):
             return self.selected()
         return self.chosen(bodies)
+
+    def _unite(self) -> None:
+        """Have each body once: of what equal ones keep there is one history."""
+        once = list(dict.fromkeys(self.bodies))
+        if len(once) == len(self.bodies):
+            return
+        places = [constant(np.int32(once.index(body))) for body in self.bodies]
+        self.index, self.bodies = self._select(places), once
 
     def in_place(self, body: Any) -> tuple:
         """The results of the one body that runs."""
