@@ -223,21 +223,21 @@ def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:
         if getattr(error, "talweg_located", False):
             raise error
         if step.kind == "state" or (step.prim.effect == "host" and isinstance(error, OpError)):
-            raise _located(error, step)
+            raise located(error, step.node)
         return sort_out(step.prim, arrays, params, error)
     except OpError as found:
-        raise _located(found, step) from found.__cause__
+        raise located(found, step.node) from found.__cause__
     finally:
         del error  # its traceback holds this frame: no circle
 
 
-def _located(error: Exception, step: Step) -> Exception:
+def located(error: Exception, node: Any) -> Exception:
     """`error`, saying which operation failed and where it was made, if it is an operation's."""
     if isinstance(error, OpError) and not getattr(error, "talweg_located", False):
         error.talweg_located = True  # type: ignore[attr-defined]
-        error.talweg_node = step.node  # type: ignore[attr-defined]
-        if step.node.origin is not None:
-            place = f"\n  operation {step.prim.name!r} was made at {describe(step.node.origin)}"
+        error.talweg_node = node  # type: ignore[attr-defined]
+        if node.origin is not None:
+            place = f"\n  operation {node.prim.name!r} was made at {describe(node.origin)}"
             error._message += place
     return error
 

@@ -8,6 +8,7 @@ A slice of one row is a `row`, which a loop can read where it lies.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.dims import Atom, Dim, of_atom, substitute
 from talweg.core.dtypes import int64
+from talweg.core.errors import NeedsStaticError
 from talweg.core.primitive import later
 from talweg.passes.rows import Construct, is_one, is_zero
 from talweg.passes.straight import Expansion, NotStraightError, Value, constant
@@ -119,6 +121,8 @@ class Sizes:
         if type(key) is not tuple:
             key = self.known(key)
             if type(key) is int:
+                if not -size <= key < size:
+                    raise NotStraightError("an index is out of range")
                 key = key % size
                 return Part((key, key + 1, 1), None, 1, True)
             return Part(None, self._inside(self.value(key), size), 1, True)
@@ -308,10 +312,21 @@ RANGES: dict[str, Callable[[Any, Any, dict], Any]] = {
     "gather_rows": _number_of,
 }
 
-SLICES: dict[str, Callable[[Any, Any], Value]] = {
+WAYS: dict[str, Callable[[Any, Any], Value]] = {
     "slice_by": _slice_by,
     "unslice_by": _unslice_by,
     "block": _block,
     "pad": _pad,
     "sequence": _sequence,
 }
+
+
+def _decided(way: Callable[[Any, Any], Value], maker: Any, step: Any) -> Value:
+    """What a way gives; where it depends on more than it asks for, the interpreter's."""
+    try:
+        return way(maker, step)
+    except NeedsStaticError as error:
+        raise NotStraightError(f"a size depends on a value: {error}") from error
+
+
+SLICES = {name: partial(_decided, way) for name, way in WAYS.items()}

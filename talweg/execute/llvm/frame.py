@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from talweg.core.errors import InternalError
+from talweg.execute.interpret import located
 from talweg.execute.llvm import team
 from talweg.execute.llvm.dispatch import whole_of
 from talweg.execute.llvm.stack_memory import StackMemory
@@ -108,7 +109,7 @@ class HostCalls:
                 self._run(block)
         except BaseException as error:  # noqa: BLE001 -- raised again when the program has ended
             if isinstance(error, Exception) and block is not None and block.node is not None:
-                error.talweg_host = block  # type: ignore[attr-defined]
+                located(error, block.node)
             self.error, self.thread = error, threading.get_ident()
             return True
         return False
