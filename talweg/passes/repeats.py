@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from talweg.core.dtypes import int32
 from talweg.core.primitive import later
-from talweg.passes.inside import Inner
+from talweg.passes.inside import MOST, Inner
 from talweg.passes.prune import prune
 from talweg.passes.repeat_products import Rows, Total, turned, unshaped, views_of
 from talweg.passes.rows import is_endless, is_zero, round_number, row, with_row
@@ -226,7 +226,7 @@ class Rounds:
 
     def _first_written(self, carried: Carried, writes: list) -> NDArray | None:
         """For each row, the first trip that writes it."""
-        if is_endless(carried.before):
+        if is_endless(carried.before) or self.trips > MOST:
             return None
         first = np.full(carried.before.dims[0], self.trips, np.int64)
         for index, _ in writes:

@@ -19,7 +19,7 @@ import numpy as np
 
 from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
-from talweg.passes.counted import Count, counted, followed
+from talweg.passes.counted import MOST, Count, counted, followed
 from talweg.passes.functionalize import program_of
 from talweg.passes.inside import Inner
 from talweg.passes.rows import ENDLESS, Loop
@@ -50,9 +50,12 @@ def loop(maker: Any, step: Any, params: dict) -> tuple:
         found = made.written_out(EQUATIONS)
     except NotStraightError:
         found = None
-    if found is None:
-        raise reason
-    return found
+    try:
+        if found is None:
+            raise reason
+        return found
+    finally:
+        del reason  # it knows this frame, which would know it
 
 
 class LoopMaker:
@@ -216,7 +219,7 @@ class LoopMaker:
         high, low = maker.inputs if maker.prim.name == "greater" else maker.inputs[::-1]
         limits = inner.limits(high)
         if limits is not None and low in starts and not inner.changes(high):
-            if limits[1] >= ENDLESS:
+            if limits[1] > MOST:
                 return self._endless(place[low], low, afters[low])
             most = inner.apply(later("greater"), [_most(limits, high), low], {})
             found = counted(most, afters, starts)
@@ -231,7 +234,7 @@ class LoopMaker:
                 down = _step(high, trial.afters[number]) == -1
                 if limits is not None and not low.content and down:
                     self.lines[number], self.falling = -1, number
-                    return Count(limits[1], {}, False)
+                    return Count(limits[1] if limits[1] <= MOST else ENDLESS, {}, False)
         return None
 
     def _count_evenly(self, trial: Trial) -> bool:
