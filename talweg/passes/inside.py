@@ -34,6 +34,7 @@ class Inner(Straight):
     def __init__(self, outer: Straight, loop: Loop | None = None):
         super().__init__()
         self.outer, self.loop = outer, loop
+        outer.inners.append(self)
         self.endless = outer.endless
         self.hosts = None if outer.hosts is None else outer.hosts.inside(self)
         self.early = False  # whether it is run to learn how many trips there are

@@ -91,8 +91,8 @@ class Straight:
     """Values in, equations, values out; `states` are (variable, value before, value after)."""
 
     __slots__ = (
-        "bounds", "drawn", "endless", "equations", "exports", "guards", "hosts", "inputs", "known",
-        "lengths", "outputs", "states", "streams",
+        "bounds", "drawn", "endless", "equations", "exports", "guards", "hosts", "inners", "inputs",
+        "known", "lengths", "outputs", "states", "streams",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -108,6 +108,7 @@ class Straight:
         self.drawn: list = []  # operations of which the last outputs tell how many blocks
         self.exports: Any = None  # what takes results of unknown length; see exports.py
         self.hosts: Any = None  # what the interpreter runs, if anything; see hosted.py
+        self.inners: list[Straight] = []  # made for bodies of loops and branches, trials included
         self.lengths: dict[Value, Value] = {}  # results of unknown length -> how many rows
 
     def numbers(self, value: Value) -> Any:
@@ -150,7 +151,10 @@ class Straight:
         return found
 
     def forget(self) -> None:
-        """Take the values and equations, which refer to each other, apart."""
+        """Take the values and equations, which refer to each other, apart; those inside, too."""
+        for inner in self.inners:
+            inner.forget()
+        self.inners = []
         for equation in self.equations:
             for value in equation.outputs:
                 value.maker = None

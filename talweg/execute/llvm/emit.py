@@ -106,8 +106,13 @@ class ProgramEmitter:
         self.turns: dict[Axis, str] = {}  # of the repeats around
         self.declared: dict[str, str] = {}
         self.count = self.hosts = 0
-        self.stacks = Stacks(self, [self.numbers[stack] for stack in stacks(program)])
+        self.places = [self.numbers[stack] for stack in stacks(program)]
         self.pending = False  # thread 0 has run something the others have not waited for
+
+    @property
+    def stacks(self) -> Stacks:
+        """What emits the parts for stacks; not kept, or both would keep each other."""
+        return Stacks(self, self.places)
 
     def modules(self, most: int) -> list[str]:
         """The modules; each has about the same amount of text."""
@@ -197,6 +202,7 @@ class ProgramEmitter:
             self.wait()
         emitter = KernelEmitter(self.library, self.declared, self.vector_bytes)
         text, buffers = emitter.function(kernel, list(self.turns))
+        emitter.forget()
         name = self.functions.setdefault(text, f"kernel{len(self.functions)}")
         number = self.fresh()
         if not parallel:

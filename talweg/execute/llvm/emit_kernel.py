@@ -78,6 +78,10 @@ class KernelEmitter:
         head = f"({', '.join(parameters)}) #0 {{"
         return f"{head}\nentry:\n{lines}\n  ret void\n}}\n", buffers
 
+    def forget(self) -> None:
+        """Let the parts go, which refer to each other."""
+        vars(self).clear()
+
     # ---------------------------------------------------------------- lists of statements
 
     def top(self, body: list) -> None:
