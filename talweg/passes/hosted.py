@@ -143,6 +143,11 @@ class Hosts:
     def __len__(self) -> int:
         return len(self.drafts)
 
+    def has_bodies(self) -> bool:
+        """Whether loops, branches or calls are hosted as a whole."""
+        steps = [each for draft in self.drafts.values() for each in draft.steps]
+        return any(each.step.kind == "body" for each in steps)
+
     # -- levels
 
     def level(self, value: Value) -> int:

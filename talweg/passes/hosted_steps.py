@@ -47,7 +47,8 @@ def run_step(maker: Any, step: Step) -> None:
     trees = [maker.values.get(slot) for slot in _slots_read(maker, step)]
     parts = [part for tree in trees for part in parts_of(tree) if type(part) is Hosted]
     if step in hosts.forced or (step.kind != "body" and acts_on_world(step)):
-        host(maker, step, "it acts on the world")
+        forced = step in hosts.forced
+        host(maker, step, "another step needs its history" if forced else "it acts on the world")
         return
     if step.kind == "state" and step.params.get("variable") in hosts.starts:
         host(maker, step, "a variable of unknown shape")

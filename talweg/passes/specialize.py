@@ -39,6 +39,7 @@ from talweg.passes.straight_list_rules import LISTS, stack_of_unknown
 from talweg.passes.straight_lists import Lists
 from talweg.passes.straight_loops import loop
 from talweg.passes.straight_slices import RANGES, SLICES
+from talweg.passes.worth import saved
 
 ATTEMPTS = 12  # at finding what has to be left to the interpreter
 
@@ -61,17 +62,31 @@ def specialize(
             reason = error
     if demands.finite:  # the interpreter looks at all results
         raise reason
+    found = []
+    for endless in (False, True):
+        straight = _with_hosts(endless, program, arguments, states, same)
+        if straight is not None:
+            found.append(straight)
+            if not straight.hosts.has_bodies():
+                break
+    if not found:
+        raise reason
+    return max(found, key=saved)
+
+
+def _with_hosts(endless: bool, *given: Any) -> Straight | None:
+    """The program with what has no straight form left to the interpreter, if that can be done."""
     forced: set[Step] = set()
     for _ in range(ATTEMPTS):
         straight = Straight()
-        straight.endless, straight.hosts = True, Hosts(straight, forced)
+        straight.endless, straight.hosts = endless, Hosts(straight, forced)
         try:
-            return _specialized(straight, program, arguments, states, same)
+            return _specialized(straight, *given)
         except NeedsHostError as error:
             forced.add(error.step)
         except NotStraightError:
             break
-    raise reason
+    return None
 
 
 def _specialized(
