@@ -234,7 +234,8 @@ def straightened(
         states[variable] = Aval(array.shape, of_numpy(array.dtype))
     straight = specialize(program, avals, states, same)
     if straight.hosts is not None:
-        reasons = "; ".join([f"{name}: {why}" for name, why in straight.hosts.reasons.items()])
+        said = [f"{name}: {why}" for name, why in straight.hosts.reasons.items()]
+        reasons = "; ".join(said) or "results that are no arrays"
         if not is_worth_it(straight, at_all=settings.executor.get() == "llvm"):
             raise NotStraightError(f"what could be compiled is too little ({reasons})")
         note = f"called from inside the compiled program: {reasons}"

@@ -59,7 +59,7 @@ def run_step(maker: Any, step: Step) -> None:
             return
     elif parts:
         if not all(part.plain for part in parts) or _stays(hosts, step, trees):
-            host(maker, step)
+            host(maker, step, _why(parts))
             return
         for slot in _slots_read(maker, step):
             maker.values[slot] = settled(hosts, maker.values.get(slot))
@@ -74,6 +74,12 @@ def run_step(maker: Any, step: Step) -> None:
         return
     hosts.note_acting(maker.straight.equations[before:])
     _learn(maker, step)
+
+
+def _why(parts: list[Hosted]) -> str:
+    """Why a step is hosted that works on this, if that has not been said of what gave it."""
+    given = [part.aval.dtype.name for part in parts if part.maker is None]
+    return f"values of dtype {given[0]} are not compiled" if given else ""
 
 
 def _slots_read(maker: Any, step: Step) -> list[int]:
