@@ -155,6 +155,7 @@ class _RegionMaker:
         self.straight, self.hosts, self.exports, self.exact = straight, hosts, exports, exact
         self.guards: set[Value] = set()  # those which an earlier region has looked at
         self.uses: dict[Hosted, Region] = {}  # the last region that uses what is kept aside
+        self.aside: set[Hosted] = set()  # what regions keep aside
         self.users: dict[Hosted, set[int]] = {}  # by id, the steps that use it
         self.kept = {hosted for _, hosted in hosts.writes}  # what is needed after the last region
         self.kept.update(hosted for _, hosted in hosts.handed)
@@ -220,13 +221,14 @@ class _RegionMaker:
         kept = [hosted for chunk in region.chunks for hosted in chunk.results]
         acts = any(each.acts or each.step.kind == "body" for each in draft.steps)
         region.copies = acts or any(map(_is_compound, kept))
+        self.aside.update(kept)
         for hosted in kept:
             self.uses.setdefault(hosted, region)
 
     def note_last_uses(self) -> None:
         """Let each region forget what no later one needs."""
         for hosted, region in self.uses.items():
-            if hosted not in self.kept and hosted.maker is not None:
+            if hosted in self.aside and hosted not in self.kept:
                 region.drops.append(hosted)
 
 
