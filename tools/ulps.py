@@ -116,7 +116,8 @@ def errors(names: list[str]) -> None:
     """Print the largest error of each function of one float32 number, over all of them."""
     for name in names:
         start, worst, scan = time.perf_counter(), (-1.0, 0.0), scanner(name)
-        for first in range(0, 1 << (31 if name in SYMMETRIC else 32), 1 << 24):
+        begin = 1 << 31 if name == "exp_below" else 0  # negative numbers
+        for first in range(begin, 1 << (31 if name in SYMMETRIC else 32), 1 << 24):
             worst = max(worst, scan(first, 1 << 24))
         seconds = time.perf_counter() - start
         print(f"{name:9} {worst[0]:.4f} at {worst[1]!r}  ({seconds:.0f} s)", flush=True)
@@ -125,7 +126,7 @@ def errors(names: list[str]) -> None:
 COUNT = 4096
 BETWEEN = {
     "asin": (-0.99, 0.99), "acos": (-0.99, 0.99), "atanh": (-0.99, 0.99), "log": (0.1, 9),
-    "log1p": (0.1, 9), "pow": (0.1, 9), "acosh": (1, 9),
+    "log1p": (0.1, 9), "pow": (0.1, 9), "acosh": (1, 9), "exp_below": (-5, 0),
 }  # fmt: skip
 PEERS = {
     "sigmoid": special.expit, "softplus": lambda x: np.logaddexp(x, x.dtype.type(0)),

@@ -73,6 +73,8 @@ def test_direct(name: str):
         if name in ("floor_div", "remainder") and not dtype.is_unsigned:
             low = np.iinfo(dtype.numpy_dtype).min  # NumPy's result there is not defined
             arrays[0][(arrays[0] == low) & (arrays[1] == -1)] = 5
+        if name == "exp_below":
+            arrays[0] = -np.abs(arrays[0])
         add(made, arrays, given, function(name, result), result, dtype)
     same(made, given, threads=(1,), tolerance=1e-6)
 

@@ -76,3 +76,17 @@ kernel k:
         f"store <{lanes} x float>" not in emit(parse(text.replace("tanh", "neg")), 32, Library())
         or lanes == 8
     )
+
+
+@pytest.mark.parametrize("size", [5, 64, 1000, 4097])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_extremes_of_rows_with_nan(size, dtype):
+    """A NaN shows wherever it is, in the last lane and in the last, shorter vector too."""
+    x = np.random.default_rng(size).normal(size=(9, size)).astype(dtype)
+    x[1, 0] = x[2, -1] = x[3, size // 2] = np.nan
+    x[4], x[5], x[6, 0], x[7, -1] = np.inf, -np.inf, -np.inf, np.inf
+    for reduce, wanted in ((tf.reduce_max, np.max), (tf.reduce_min, np.min)):
+        with settings.executor("llvm"):
+            got = tf.function(lambda x: (reduce(x, 1), reduce(x)))(tf.constant(x))  # noqa: B023
+        np.testing.assert_array_equal(got[0], wanted(x, 1))
+        assert np.isnan(got[1])

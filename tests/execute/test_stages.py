@@ -57,7 +57,10 @@ def test_what_is_compiled_is_told(capfd):
         tf.function(lambda x: tf.exp(x) * 2)(tf.ones([3]))
         tf.function(lambda x: tf.unique(x).y)(tf.constant([1, 1]))
     told = capfd.readouterr().err
-    assert "compiled, 1 blocks" in told and "is interpreted: what could be compiled is too little" in told
+    assert (
+        "compiled, 1 blocks" in told
+        and "is interpreted: what could be compiled is too little" in told
+    )
 
 
 def test_a_profile_counts_every_block_and_changes_nothing():

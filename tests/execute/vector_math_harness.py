@@ -37,6 +37,11 @@ done:
 """
 
 
+def within(name: str, x: np.ndarray) -> np.ndarray:
+    """Numbers for which a function is made."""
+    return -np.abs(x) if name == "exp_below" else x
+
+
 def kind_of(dtype: str, lanes: int) -> tuple[str, str]:
     """LLVM's types of an element and of a vector."""
     element = "float" if dtype == "float32" else "double"

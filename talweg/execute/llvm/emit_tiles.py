@@ -66,17 +66,25 @@ class State:
         self.pieces[offset] = value
 
 
+INTEGER = {"float": "i32", "double": "i64"}  # of the same size
+NAN = Value("0x7FF8000000000000")
+_ORDER = {"maximum": "ogt", "minimum": "olt"}
 LOGICAL = {"add": "or", "maximum": "or", "or": "or", "mul": "and", "minimum": "and", "and": "and"}
 
 
 class Sum:
-    """What vector loops combine into a tile: for each of its numbers `copies` vectors."""
+    """What vector loops combine into a tile: for each of its numbers `copies` vectors.
 
-    __slots__ = ("copies", "lanes", "op", "state", "tile")
+    For maxima and minima of floats these pass NaN over, which takes one instruction instead of
+    three; `strays` has NaN in the lanes where there was one.
+    """
+
+    __slots__ = ("copies", "lanes", "op", "state", "strays", "tile")
 
     def __init__(self, tile: Tile, op: str, lanes: int, copies: int, kind: str):
         self.tile, self.op, self.lanes, self.copies = tile, op, lanes, copies
         self.state = State(kind, (), lanes)
+        self.strays = State(kind, (), lanes) if op in _ORDER and kind in INTEGER else None
 
 
 class Tiles:
@@ -175,6 +183,9 @@ class Tiles:
         start = self.code.spread_value(start, lanes, kind)
         for piece in range(self.states[tile].size * copies):
             made.state.pieces[piece] = start
+            if made.strays is not None:
+                zero = Value(identity("add", kind, True))
+                made.strays.pieces[piece] = self.code.spread_value(zero, lanes, kind)
         self.sums[tile] = made
         return made
 
@@ -194,6 +205,9 @@ class Tiles:
         old = found.state.pieces[piece]
         if lanes < found.lanes:
             value = self._padded(found, value, lanes, op, is_signed(tile.dtype))
+        if found.strays is not None:
+            strays = found.strays.pieces
+            strays[piece] = self._either_stray(found, strays[piece], value)
         found.state.pieces[piece] = self._combined(found, old, value)
 
     def _padded(self, found: Sum, value: Value, lanes: int, op: str, signed: bool) -> Value:
@@ -206,9 +220,21 @@ class Tiles:
         mask = [lane if lane < lanes else lanes for lane in range(found.lanes)]
         return code.shuffle(value, rest, kind, mask)
 
+    def _either_stray(self, found: Sum, x: Value, y: Value) -> Value:
+        """NaN where x or y is; 0 elsewhere."""
+        code, kind = self.code, found.state.kind
+        integer = INTEGER[kind]
+        either = arithmetic.binary(code, "fcmp uno", x, y, kind)
+        bits = arithmetic.convert(code, "sext", either, "i1", integer)
+        return arithmetic.convert(code, "bitcast", bits, integer, kind)
+
     def _combined(self, found: Sum, x: Value, y: Value) -> Value:
+        kind = found.state.kind
+        if found.strays is not None:
+            further = arithmetic.binary(self.code, f"fcmp {_ORDER[found.op]}", y, x, kind)
+            return arithmetic.select(self.code, further, y, x, kind)
         signed = is_signed(found.tile.dtype)
-        return arithmetic.combine(self.code, found.op, x, y, found.state.kind, signed)
+        return arithmetic.combine(self.code, found.op, x, y, kind, signed)
 
     def close_sum(self, found: Sum) -> None:
         """Folds what was collected into the tile."""
@@ -216,14 +242,11 @@ class Tiles:
         del self.sums[tile]
         state = self.states[tile]
         for offset in range(len(found.state.pieces) // found.copies):
-            first = offset * found.copies
-            parts = [found.state.pieces[first + copy] for copy in range(found.copies)]
-            while len(parts) > 1:
-                half = len(parts) // 2
-                parts = [
-                    self._combined(found, x, y) for x, y in zip(parts[:half], parts[half:])
-                ] + parts[2 * half :]
-            total = self._folded(found, parts[0])
+            total = self._total(found, found.state, offset, self._combined)
+            if found.strays is not None:
+                stray = self._total(found, found.strays, offset, self._either_stray)
+                flag = arithmetic.binary(code, "fcmp uno", stray, stray, kind)
+                total = arithmetic.select(code, flag, NAN, total, kind)
             if tile.dtype.is_bool:
                 total = arithmetic.convert(code, "trunc", total, kind, "i1")
             old = state.element(code, offset)
@@ -231,9 +254,15 @@ class Tiles:
             made = arithmetic.combine(code, found.op, old, total, state.kind, signed)
             state.put(code, offset, made)
 
-    def _folded(self, found: Sum, value: Value) -> Value:
-        """All lanes combined."""
-        kind, lanes = found.state.kind, found.lanes
+    def _total(self, found: Sum, state: State, offset: int, combined: Any) -> Value:
+        """All copies and lanes combined."""
+        first = offset * found.copies
+        parts = [state.pieces[first + copy] for copy in range(found.copies)]
+        while len(parts) > 1:
+            half = len(parts) // 2
+            pairs = zip(parts[:half], parts[half:])
+            parts = [combined(found, x, y) for x, y in pairs] + parts[2 * half :]
+        value, kind, lanes = parts[0], found.state.kind, found.lanes
         while lanes > 1:
             lanes //= 2
             low = self.code.shuffle(value, "poison", kind, list(range(lanes)))
@@ -241,11 +270,13 @@ class Tiles:
             if lanes == 1:
                 low = self.code.lane(value, 0, kind)
                 high = self.code.lane(value, 1, kind)
-            value = self._combined(found, low, high)
+            value = combined(found, low, high)
         return value
 
 
 def everything(tiles: Tiles, updated: Any) -> list[State]:
     """The states that statements which update these tiles may change."""
     found = [tiles.states[tile] for tile in updated if tile in tiles.states]
-    return found + [tiles.sums[tile].state for tile in updated if tile in tiles.sums]
+    sums = [tiles.sums[tile] for tile in updated if tile in tiles.sums]
+    found += [one.state for one in sums]
+    return found + [one.strays for one in sums if one.strays is not None]

@@ -74,10 +74,11 @@ def exp(f: Block, x: Value) -> Value:
 
 
 def exp_below(f: Block, x: Value) -> Value:
-    """exp(min(x, 0)): numbers of one sign of n, which a constant factor keeps from underflow."""
+    """exp(x) for x <= 0: 2^(n + shift) does not underflow, and the polynomial makes up for it."""
     low, shift = (-104.0, 64) if f.single else (-746.0, 512)
-    i, r = reduced(f, f.at_least(f.at_most(x, 0.0), low), f.bias + shift)
-    return polynomial_exp(f, r) * power_of_two(f, i) * 2.0**-shift
+    i, r = reduced(f, f.at_least(x, low), f.bias + shift)
+    scaled = [c * 2.0**-shift for c in (1.0, 1.0, *TAIL[f.dtype.name])]
+    return f.polynomial(r, scaled) * power_of_two(f, i)
 
 
 def expm1(f: Block, x: Value) -> Value:
