@@ -8,10 +8,10 @@ from talweg.passes.regions import Region
 from talweg.passes.rows import ENDLESS
 from talweg.passes.straight import Equation, Straight, Value
 
-STEP, ELEMENT = 1e-6, 1e-9  # seconds that the interpreter takes for an operation, an element of one
+STEP, ELEMENT = 2e-6, 1e-9  # seconds that the interpreter takes for an operation, an element of one
 FLOPS = 1e-10  # for one addition and multiplication in a product
-CALL = 1e-5  # for getting into a region
-LEAST = 2e-5  # seconds to be saved in a call: a native call and its arguments take about 10 µs
+CALL = 5e-5  # for getting into a region and out again
+LEAST = 3e-5  # seconds to be saved in a call: a native call and its arguments take about 10 µs
 TRIPS = 100  # of a loop of which nobody knows
 
 

@@ -98,6 +98,7 @@ class HostCalls:
         self.table, self.places, self.stacks = table, places, stacks
         self.error: BaseException | None = None
         self.thread = 0
+        self.views: dict[Buffer, tuple] = {}  # the last ones, and where they are
 
     def __call__(self, number: int) -> bool:
         """Run a block, or see to a stack, of which numbers are below zero; whether it failed."""
@@ -125,22 +126,29 @@ class HostCalls:
             if np.shape(result) != tuple(buffer.shape):
                 found = f"{block.name} gave {np.shape(result)} instead of {tuple(buffer.shape)}"
                 raise InternalError(None, None, found)
-            target = self._array(buffer, False)
-            target.flags.writeable = True
-            target[...] = result
+            self._view(buffer)[...] = result
 
     def _array(self, buffer: Buffer, copy: bool) -> NDArray:
         """A buffer's elements: a read-only view of its memory, or a copy."""
         if buffer.kind == "stack":
             return self.stacks.rows(buffer)
-        if buffer.nbytes == 0:
-            return np.empty(buffer.shape, buffer.dtype.numpy_dtype)
-        address = int(self.table[self.places[buffer]])
-        held = (ctypes.c_char * buffer.nbytes).from_address(address)
-        array = np.frombuffer(held, buffer.dtype.numpy_dtype).reshape(buffer.shape)
+        array = self._view(buffer)
         if copy:
             return array.copy()
+        array = array.view()
         array.flags.writeable = False
+        return array
+
+    def _view(self, buffer: Buffer) -> NDArray:
+        """A buffer's elements where they are; most lie in the arena, in every run."""
+        address = int(self.table[self.places[buffer]])
+        known, array = self.views.get(buffer, (None, None))
+        if known != address:
+            if buffer.nbytes == 0:
+                return np.empty(buffer.shape, buffer.dtype.numpy_dtype)
+            held: Any = (ctypes.c_char * buffer.nbytes).from_address(address)
+            array = np.frombuffer(held, buffer.dtype.numpy_dtype).reshape(buffer.shape)
+            self.views[buffer] = address, array
         return array
 
 
