@@ -201,6 +201,15 @@ def outcome(program, executor):
     return type(caught.value), str(caught.value), own.total.numpy(), own.table.numpy()
 
 
+@pytest.mark.filterwarnings("error")
+def test_called_kernels_do_not_warn():
+    """NumPy's, for complex numbers, are as quiet as in the interpreter."""
+    x = tf.constant([3e38 + 3e38j, 0j], tf.complex64)
+    with settings.executor("llvm"):
+        found = tf.function(lambda x: x * x / x[1])(x)
+    assert not np.isfinite(found).any()
+
+
 @pytest.mark.parametrize("program", FAILING, ids=lambda program: program.__name__)
 def test_failures(program):
     wanted, found = outcome(program, "interpret"), outcome(program, "llvm")

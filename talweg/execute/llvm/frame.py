@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from talweg.core.errors import InternalError
+from talweg.execute.call import run_anywhere
 from talweg.execute.interpret import located
 from talweg.execute.llvm import team
 from talweg.execute.llvm.dispatch import whole_of
@@ -117,7 +118,8 @@ class HostCalls:
 
     def _run(self, block: Host) -> None:
         copies = _may_keep(block)
-        results = block.function(*[self._array(buffer, copies) for buffer in block.inputs])
+        arrays = [self._array(buffer, copies) for buffer in block.inputs]
+        results = run_anywhere(block.function, *arrays)
         if not isinstance(results, (tuple, list)):
             results = (results,)
         if len(results) != len(block.outputs):
