@@ -237,6 +237,7 @@ def straightened(
         said = [f"{name}: {why}" for name, why in straight.hosts.reasons.items()]
         reasons = "; ".join(said) or "results that are no arrays"
         if not is_worth_it(straight, at_all=settings.executor.get() == "llvm"):
+            straight.forget()
             raise NotStraightError(f"what could be compiled is too little ({reasons})")
         note = f"called from inside the compiled program: {reasons}"
         program.notes = [each for each in program.notes if each != note] + [note]

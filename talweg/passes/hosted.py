@@ -120,6 +120,7 @@ class Hosts:
         self.reasons: dict[str, str] = {} if outer is None else outer.reasons
         self.arguments: list[tuple[int, Hosted]] = []  # (place, what stands for it)
         self.starts: dict[Any, Hosted] = {}  # variables that are not compiled
+        self.bodies: list[Hosts] = []
         self.constants: list[tuple[Hosted, Any]] = []
         self.writes: list[tuple[Any, Hosted]] = []  # variables that get what is kept aside
         self.handed: list[tuple[int, Hosted]] = []  # (place, a result that is kept aside)
@@ -138,7 +139,20 @@ class Hosts:
 
     def inside(self, straight: Straight) -> Hosts:
         """The regions of a body in this program."""
-        return Hosts(straight, self.forced, self)
+        found = Hosts(straight, self.forced, self)
+        self.whole.bodies.append(found)
+        return found
+
+    def forget(self) -> None:
+        """Take apart what refers to each other, but for what a run needs."""
+        for hosts in (*self.bodies, self):
+            for draft in hosts.drafts.values():
+                for hosted in [x for each in draft.steps for x in each.results]:
+                    hosted.maker = hosted.value = hosted.stream = None
+            for held in (hosts.drafts, hosts.levels, hosts.least, hosts.made, hosts.makers):
+                held.clear()
+            hosts.straight = hosts.outer = None  # type: ignore[assignment]
+        self.bodies = []
 
     def __len__(self) -> int:
         return len(self.drafts)

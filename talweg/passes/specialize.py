@@ -59,9 +59,10 @@ def specialize(
         try:
             return _specialized(straight, program, arguments, states, same)
         except NotStraightError as error:
-            reason = error
+            reason = str(error)  # the error itself would be in a circle with this frame
+            straight.forget()
     if demands.finite:  # the interpreter looks at all results
-        raise reason
+        raise NotStraightError(reason)
     found = []
     for endless in (False, True):
         straight = _with_hosts(endless, program, arguments, states, same)
@@ -70,8 +71,12 @@ def specialize(
             if not straight.hosts.has_bodies():
                 break
     if not found:
-        raise reason
-    return max(found, key=saved)
+        raise NotStraightError(reason)
+    best = max(found, key=saved)
+    for straight in found:
+        if straight is not best:
+            straight.forget()
+    return best
 
 
 def _with_hosts(endless: bool, *given: Any) -> Straight | None:
@@ -83,8 +88,10 @@ def _with_hosts(endless: bool, *given: Any) -> Straight | None:
         try:
             return _specialized(straight, *given)
         except NeedsHostError as error:
+            straight.forget()
             forced.add(error.step)
         except NotStraightError:
+            straight.forget()
             break
     return None
 

@@ -159,6 +159,8 @@ class Straight:
             for value in equation.outputs:
                 value.maker = None
         self.equations = []
+        if self.hosts is not None:
+            self.hosts.forget()
 
     def apply(self, prim: Primitive, inputs: Sequence, params: dict, node: Any = None) -> Any:
         """The result(s) of an equation at the end of the program, or constants."""

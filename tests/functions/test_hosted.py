@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -290,3 +291,27 @@ def test_in_a_session():
             found.append(session.run(fetches, feed))
     assert np.allclose(found[0][0], found[1][0])
     assert list(found[1][1]) == [b"a", b"b"] and list(found[1][2]) == [b"A", b"b"]
+
+
+def test_a_function_with_regions_goes_at_once():
+    held = tf.Variable(numbers(4, 4))
+
+    def make():
+        @tf.function
+        def step(x):
+            kept = tf.boolean_mask(tf.tanh(x @ held), x > 0)
+            return tf.reduce_sum(kept), kept
+
+        return step
+
+    gc.collect()
+    gc.disable()
+    try:
+        with settings.executor("llvm"):
+            function = make()
+            function(tf.constant(numbers(4, 4)))
+        gone = weakref.ref(function.get_concrete_function(tf.constant(numbers(4, 4))))
+        del function
+        assert gone() is None
+    finally:
+        gc.enable()

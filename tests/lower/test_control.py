@@ -13,6 +13,7 @@ from talweg.core.dtypes import float32, int32
 from talweg.core.primitive import later
 from talweg.lower.loops import Call, Host, If, Kernel, Repeat
 from talweg.lower.statements import all_statements
+from talweg.passes import specialize
 from talweg.passes.counted import counted
 from talweg.passes.straight import NotStraightError, Straight, Value, constant
 from tests.lower.controlled import Case, agree, blocks_of, gradient
@@ -478,7 +479,9 @@ def test_shapes_that_change_are_written_out():
     agree(gradient(function), X)
 
 
-def test_reasons_to_leave_it_to_the_interpreter():
+def test_reasons_to_leave_it_to_the_interpreter(monkeypatch):
+    monkeypatch.setattr(specialize, "ATTEMPTS", 0)
+
     def growing(x):
         body = lambda a: (tf.concat([a, a], 0),)  # noqa: E731
         shapes = (tf.TensorShape([None, 4]),)
