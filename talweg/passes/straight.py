@@ -92,7 +92,7 @@ class Straight:
 
     __slots__ = (
         "bounds", "drawn", "endless", "equations", "exports", "guards", "hosts", "inners", "inputs",
-        "known", "lengths", "outputs", "states", "streams",
+        "known", "lengths", "made", "outputs", "states", "streams",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -109,6 +109,7 @@ class Straight:
         self.exports: Any = None  # what takes results of unknown length; see exports.py
         self.hosts: Any = None  # what the interpreter runs, if anything; see hosted.py
         self.inners: list[Straight] = []  # made for bodies of loops and branches, trials included
+        self.made: list[Value] = []  # all results, of equations, too, that are there no more
         self.lengths: dict[Value, Value] = {}  # results of unknown length -> how many rows
 
     def numbers(self, value: Value) -> Any:
@@ -156,8 +157,10 @@ class Straight:
             inner.forget()
         self.inners = []
         for equation in self.equations:
-            for value in equation.outputs:
-                value.maker = None
+            self.made += equation.outputs
+        for value in self.made:
+            value.maker = None
+        self.made = []
         self.equations = []
         if self.hosts is not None:
             self.hosts.forget()
@@ -210,6 +213,7 @@ class Straight:
             raise NotStraightError("a list of unknown length is made as a whole")
         for value in equation.outputs:
             value.maker = equation
+        self.made += equation.outputs
         self.equations.append(equation)
         return equation.outputs if prim.multiple else equation.output
 

@@ -54,6 +54,7 @@ def add_choice(outer: Straight, index: Value, body: Choice, node: Any) -> tuple[
     equation.outputs = tuple([Value(x.dims, x.dtype) for x in firsts])
     for value in equation.outputs:
         value.maker = equation
+    outer.made += equation.outputs
     outer.equations.append(equation)
     return equation.outputs
 

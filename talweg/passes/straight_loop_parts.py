@@ -70,6 +70,7 @@ def add_repeat(outer: Straight, body: Repeat, starts: list[Value], node: Any) ->
     equation.outputs = tuple([Value(c.before.dims, c.before.dtype) for c in body.carried])
     for value in equation.outputs:
         value.maker = equation
+    outer.made += equation.outputs
     outer.equations.append(equation)
     return equation.outputs
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import talweg as tf
+from talweg.core import settings
 
 
 @pytest.fixture
@@ -61,7 +62,8 @@ def test_a_deleted_function_frees_its_traces_at_once(no_collector):
     assert node() is None
 
 
-def test_models_trained_in_a_loop_leave_nothing(no_collector):
+@pytest.mark.parametrize("executor", ["interpret", "llvm"])
+def test_models_trained_in_a_loop_leave_nothing(no_collector, executor):
     class Model(tf.Module):
         def __init__(self):
             super().__init__()
@@ -82,14 +84,15 @@ def test_models_trained_in_a_loop_leave_nothing(no_collector):
         assert losses[-1] < losses[0]
         return weakref.ref(model)
 
-    for _ in range(5):
-        held = train()
-        assert held() is None
-    tracemalloc.start()
-    train()
-    before = tracemalloc.get_traced_memory()[0]
-    for _ in range(50):
+    with settings.executor(executor):
+        for _ in range(5):
+            held = train()
+            assert held() is None
+        tracemalloc.start()
         train()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(50):
+            train()
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert grown < 200_000
