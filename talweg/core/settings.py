@@ -80,5 +80,11 @@ executor = Setting(
     "auto",
     "what runs graphs: interpret, auto (compiled when it pays), llvm (compiled at once)",
 )
+winograd = Setting(
+    "winograd",
+    boolean,
+    True,
+    "whether 3x3 convolutions may take Winograd's way, with fewer products",
+)
 dump = Setting("dump", str, "", "folder into which every stage of what is compiled is written")
 profile = Setting("profile", boolean, False, "remember how compiled programs were called last")

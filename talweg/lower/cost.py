@@ -146,9 +146,13 @@ class _Counter:
             del self.changes[key]
 
     def either(self, statement: When, times: int) -> None:
-        """Count a condition: the arm that computes more, and what either of them touches."""
+        """Count a condition: the arm that computes more, and what either of them touches.
+
+        What is done about a NaN is not counted: it is rare.
+        """
         before, most = self.flops, 0.0
-        for body in (statement.body, statement.otherwise):
+        rare = statement.condition.op == "is_nan"
+        for body in (statement.otherwise,) if rare else (statement.body, statement.otherwise):
             self.flops = before
             self.body(body, times)
             most = max(most, self.flops)
