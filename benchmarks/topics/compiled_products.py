@@ -87,6 +87,72 @@ def _torch_convolution(torch, np, layout, compiled):
     return convolved
 
 
+LAYERS = {"56x64": (56, 64), "28x128": (28, 128), "14x256": (14, 256), "7x512": (7, 512)}
+
+
+@benchmark("compiled.layer", aims=[Ratio(1.0)], sweep={"layer": list(LAYERS)}, settle=1.0)
+class Layer:
+    """A 3x3 convolution of ResNet (size x channels) of 8 images, and its two gradients."""
+
+    def tf(tf, np, layer):
+        return _tensorflow_layer(tf, np, layer, tf.function)
+
+    def tensorflow_xla(tf, np, layer):
+        return _tensorflow_layer(tf, np, layer, xla(tf))
+
+    def jax_jit(jax, jnp, np, layer):
+        images, kernel, slopes = map(jnp.asarray, _layer(np, layer))
+
+        def convolve(images, kernel):
+            numbers = ("NHWC", "HWIO", "NHWC")
+            return jax.lax.conv_general_dilated(
+                images, kernel, (1, 1), "SAME", dimension_numbers=numbers
+            )
+
+        @jax.jit
+        def all_three(images, kernel, slopes):
+            made, pull = jax.vjp(convolve, images, kernel)
+            return made, *pull(slopes)
+
+        return lambda: jax.block_until_ready(all_three(images, kernel, slopes))
+
+    def torch_channels_last(torch, np, layer):
+        images, kernel, slopes = _layer(np, layer)
+        images, slopes = [torch.from_numpy(x).permute(0, 3, 1, 2) for x in (images, slopes)]
+        kernel = torch.from_numpy(kernel).permute(3, 2, 0, 1)
+        kernel = kernel.contiguous(memory_format=torch.channels_last)
+        images.requires_grad_(), kernel.requires_grad_()
+
+        def all_three():
+            made = torch.nn.functional.conv2d(images, kernel, padding=1)
+            first, second = torch.autograd.grad(made, [images, kernel], slopes)
+            made, first = [x.detach().permute(0, 2, 3, 1) for x in (made, first)]
+            return made, first, second.permute(2, 3, 1, 0)
+
+        return all_three
+
+
+def _layer(np, layer):
+    """Images, a kernel, and the slopes of the results."""
+    size, channels = LAYERS[layer]
+    random = np.random.default_rng(0)
+    images, slopes = random.standard_normal((2, 8, size, size, channels), dtype="float32")
+    return images, scaled(random, (3, 3, channels, channels)), slopes
+
+
+def _tensorflow_layer(tf, np, layer, compiled):
+    images, kernel, slopes = map(tf.constant, _layer(np, layer))
+
+    @compiled
+    def all_three(images, kernel, slopes):
+        with tf.GradientTape() as tape:
+            tape.watch([images, kernel])
+            made = tf.nn.conv2d(images, kernel, 1, "SAME")
+        return made, *tape.gradient(made, [images, kernel], slopes)
+
+    return lambda: all_three(images, kernel, slopes)
+
+
 @benchmark("compiled.product", aims=[Ratio(1.05, of="numpy")], settle=1.0)
 class Product:
     """The product of two 2048x2048 matrices; the aim is 95 % of the speed of NumPy's BLAS."""
