@@ -116,20 +116,11 @@ class Layer:
 
         return lambda: jax.block_until_ready(all_three(images, kernel, slopes))
 
+    def torch(torch, np, layer):
+        return _torch_layer(torch, np, layer, torch.contiguous_format)
+
     def torch_channels_last(torch, np, layer):
-        images, kernel, slopes = _layer(np, layer)
-        images, slopes = [torch.from_numpy(x).permute(0, 3, 1, 2) for x in (images, slopes)]
-        kernel = torch.from_numpy(kernel).permute(3, 2, 0, 1)
-        kernel = kernel.contiguous(memory_format=torch.channels_last)
-        images.requires_grad_(), kernel.requires_grad_()
-
-        def all_three():
-            made = torch.nn.functional.conv2d(images, kernel, padding=1)
-            first, second = torch.autograd.grad(made, [images, kernel], slopes)
-            made, first = [x.detach().permute(0, 2, 3, 1) for x in (made, first)]
-            return made, first, second.permute(2, 3, 1, 0)
-
-        return all_three
+        return _torch_layer(torch, np, layer, torch.channels_last)
 
 
 def _layer(np, layer):
@@ -138,6 +129,22 @@ def _layer(np, layer):
     random = np.random.default_rng(0)
     images, slopes = random.standard_normal((2, 8, size, size, channels), dtype="float32")
     return images, scaled(random, (3, 3, channels, channels)), slopes
+
+
+def _torch_layer(torch, np, layer, layout):
+    images, kernel, slopes = map(torch.from_numpy, _layer(np, layer))
+    images, slopes = [x.permute(0, 3, 1, 2).contiguous(memory_format=layout)
+                      for x in (images, slopes)]  # fmt: skip
+    kernel = kernel.permute(3, 2, 0, 1).contiguous(memory_format=layout)
+    images.requires_grad_(), kernel.requires_grad_()
+
+    def all_three():
+        made = torch.nn.functional.conv2d(images, kernel, padding=1)
+        first, second = torch.autograd.grad(made, [images, kernel], slopes)
+        made, first = [x.detach().permute(0, 2, 3, 1) for x in (made, first)]
+        return made, first, second.permute(2, 3, 1, 0)
+
+    return all_three
 
 
 def _tensorflow_layer(tf, np, layer, compiled):
