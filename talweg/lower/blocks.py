@@ -13,7 +13,7 @@ from talweg.lower.blocks_convolution import convolution
 from talweg.lower.blocks_pooling import pooling
 from talweg.lower.blocks_scan import scan
 from talweg.lower.blocks_scatter import scatter
-from talweg.lower.blocks_stacks import appended, exported, stack_put, stack_row, widened
+from talweg.lower.blocks_stacks import appended, beginning, exported, stack_put, stack_row, widened
 from talweg.lower.products import matmul
 
 BLOCKS: dict[str, Callable[..., list | None]] = {
@@ -27,6 +27,7 @@ BLOCKS: dict[str, Callable[..., list | None]] = {
     "export": exported,
     "stack_put": stack_put,
     "widen": widened,
+    "head": beginning,
     "convolution": convolution,
     "pooling": pooling,
     "max_pool_scatter": pooling,

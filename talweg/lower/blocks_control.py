@@ -112,6 +112,9 @@ class _Rounds:
             elif is_appended(before, after, used):
                 straight.states.append((carried, before, before))
                 outputs.append((after, self.inner_buffers[before]))
+            elif is_endless(before) and self._is_passed_on(before, after, used):
+                straight.states.append((carried, before, before))
+                outputs += [(x, self.inner_buffers[before]) for x in _passed_on(before, after)]
             elif is_endless(before) and writes is None:
                 straight.states.append((carried, before, before))
                 self._write_last(before, after, used, outputs)
@@ -161,6 +164,13 @@ class _Rounds:
             rows.append(kept)
         for place, value in reversed(rows):
             self.last += written_last(self.builder, self.inner_buffers[stack], place, value)
+
+    def _is_passed_on(self, before: Value, after: Value, used: dict) -> bool:
+        """Whether a stack is changed by loops inside, and nothing else is done with it."""
+        found = _passed_on(before, after)
+        if not found or any(stack is before for stack, _ in self.rows.values()):
+            return False
+        return all(used.get(x, 0) == 1 for x in (before, *found))
 
     def _own(self, value: Value) -> Value:
         """A value that the body computes: a copy of one that it is given."""
@@ -253,6 +263,19 @@ class _Rounds:
         if used.get(before, 0) > 1:
             self._read_whole.add(before)
         return found[::-1] if len(found) < 2 or _all_apart(found) else None
+
+
+def _passed_on(before: Value, after: Value) -> list | None:
+    """A stack after each of the loops that it goes through; None where there is anything else."""
+    found = []
+    while after is not before:
+        maker = after.maker
+        if maker is None or maker.prim.name != "repeat":
+            return None
+        found.append(after)
+        body = maker.params["body"]
+        after = maker.inputs[len(body.straight.inputs) + maker.outputs.index(after)]
+    return found
 
 
 def _apart(i: Index, j: Index) -> bool:

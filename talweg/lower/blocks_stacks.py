@@ -103,16 +103,21 @@ def exported(builder: Any, equation: Equation, name: str) -> list:
 
 
 def written_last(builder: Any, stack: Buffer, place: Buffer, value: Buffer) -> list:
-    """The blocks that copy a row to the place in a stack that a buffer holds."""
-    held = builder.new("row", int64, (), "temporary")
-    blocks: list[Any] = [Kernel("place", [Store(held, 0, s.cast(load(place, 0), int64))])]
-    row = s.element(load(held, 0))
+    """The blocks that copy a row to the place in a stack that a buffer holds.
+
+    Where the place is below zero no row is changed: the first one becomes what it is.
+    """
     if stack.kind != "stack":
         return []
+    held = builder.new("row", int64, (), "temporary")
+    asked = s.cast(load(place, 0), int64)
+    blocks: list[Any] = [Kernel("place", [Store(held, 0, s.maximum(asked, 0))])]
+    row = s.element(load(held, 0))
     axes = [Axis(f"i{k}", size) for k, size in enumerate(value.shape)]
     inside = flat(tuple(map(Index.of, axes)), value.shape)
     target = row * value.size + inside
-    body = plain_loops(axes, [Store(stack, target, load(value, inside))])
+    own = s.select(s.less(asked, 0), load(stack, target), load(value, inside))
+    body = plain_loops(axes, [Store(stack, target, own)])
     return [*blocks, Grow(stack, row), Kernel("put", body, ("with_row",))]
 
 
@@ -127,6 +132,18 @@ def widened(builder: Any, equation: Equation, name: str) -> list:
     place = flat(index, x.dims)
     stores = plain_loops(axes, [Store(target, place, Pull(builder.stored_at).at(x, index))])
     return [Fill(target, None), Grow(target, x.dims[0] - 1), Kernel(name, stores, ("widen",))]
+
+
+def beginning(builder: Any, equation: Equation, name: str) -> list:
+    """The blocks that copy the first rows of a stack; those that nobody wrote are zero."""
+    (x,), result = equation.inputs, equation.output
+    source, target = builder.buffer_of(x), builder.buffer_of(result)
+    if not result.size:
+        return []
+    axes = [Axis(f"i{k}", size) for k, size in enumerate(result.dims)]
+    place = flat(tuple(map(Index.of, axes)), result.dims)
+    body = plain_loops(axes, [Store(target, place, load(source, place))])
+    return [Grow(source, result.dims[0] - 1), Kernel(name, body, ("head",))]
 
 
 def started(builder: Any, start: Value, buffer: Buffer) -> list:

@@ -75,7 +75,8 @@ def _with_row_at(s: Any, index: tuple, x: Any, i: Any, y: Any) -> Any:
 
 def _put(x: Any, i: Any, y: Any) -> Any:
     result = np.array(x)
-    result[i] = y
+    if i >= 0:
+        result[i] = y
     return result
 
 
@@ -97,7 +98,7 @@ row.numpy = lambda x, i: x[i]
 
 with_row: Any = Construct(
     "with_row", {"loops": _with_row_at, "call": "stack_put"}
-)  # x with y as row i
+)  # x with y as row i; x where i is below zero
 with_row.infer = lambda x, i, y: x
 with_row.numpy = _put
 
@@ -114,6 +115,14 @@ append.infer = lambda x, i, y, n: x
 
 widen: Any = Construct("widen", {"call": "widen"})  # the rows of x, and zeros behind them
 widen.infer = lambda x: Aval((ENDLESS, *x.dims[1:]), x.dtype)
+
+
+def _head_dims(x: Any, *, size: int) -> Aval:
+    return Aval((size, *x.dims[1:]), x.dtype)
+
+
+head: Any = Construct("head", {"call": "head"})  # the first `size` rows of x
+head.infer = _head_dims
 
 
 def is_endless(x: Any) -> bool:

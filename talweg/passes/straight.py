@@ -23,7 +23,7 @@ from talweg.passes.rows import is_endless
 from talweg.prims.sequences import counting
 
 ROWS = frozenset(
-    ("row", "with_row", "append", "widen")
+    ("row", "with_row", "append", "widen", "head")
 )  # what is done with stacks of unknown length
 FOLDED = 4096  # elements of a result that is computed beforehand
 

@@ -17,7 +17,7 @@ from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import program_of
 from talweg.passes.inside import VIEWS, Inner, acts
 from talweg.passes.regions import add_regions
-from talweg.passes.rows import Construct, by_element, is_endless, row, with_row
+from talweg.passes.rows import Construct, by_element, is_endless, is_zero, with_row
 from talweg.passes.straight import Equation, Straight, Value, constant
 from talweg.passes.straight_lists import Lists, as_stack
 from talweg.passes.straight_loop_parts import body_values, coerced, join
@@ -283,20 +283,29 @@ class BranchMaker:
 
 
 def _row_changed(inners: list, values: tuple) -> tuple | None:
-    """(stack, places, rows) where each body changes one row of a stack at most; None if not so."""
+    """(stack, places, rows) where each body changes one row of a stack at most; None if not so.
+
+    The place of a body that changes none is below zero.
+    """
     stack, places, rows = None, [], []
     for inner, value in zip(inners, values):
         maker, place, row_ = value.maker, None, None
         if maker is not None and maker.prim is with_row:
             value, place, row_ = maker.inputs
         own = _known_outside(inner, value)
-        if own is None or stack not in (None, own):
+        if own is None or (stack is not None and not _is_same(stack, own)):
             return None
         stack = own
-        place = constant(np.int32(0)) if place is None else place
+        place = constant(np.int32(-1)) if place is None else place
         places.append(inner.apply(later("cast"), [place], {"dtype": int64}))
-        rows.append(inner.apply(row, [value, place], {}) if row_ is None else row_)
-    return stack, places, rows
+        rows.append(row_)
+    kind = values[0].dtype
+    blank = Value(values[0].dims[1:], kind, np.zeros((), kind.numpy_dtype))
+    return stack, places, [blank if x is None else x for x in rows]
+
+
+def _is_same(x: Value, y: Value) -> bool:
+    return x is y or (is_zero(x) and is_zero(y))
 
 
 def _known_outside(inner: Any, value: Value) -> Value | None:
@@ -350,6 +359,8 @@ def _rows_changed(x: Value, y: Value) -> tuple | None:
         return maker.inputs
 
     (a, i, first), (b, j, second) = parts(x), parts(y)
-    if a is not b or (i is None and j is None) or (i is not None and j is not None and i is not j):
+    if not _is_same(a, b) or (i is None and j is None):
+        return None
+    if i is not None and j is not None and i is not j:
         return None
     return a, j if i is None else i, first, second

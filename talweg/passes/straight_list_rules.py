@@ -10,7 +10,7 @@ import numpy as np
 from talweg.core.dtypes import int32, variant
 from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
-from talweg.passes.rows import ENDLESS
+from talweg.passes.rows import ENDLESS, head, is_endless
 from talweg.passes.straight import Expansion, NotStraightError, Value, constant
 from talweg.passes.straight_lists import Lists, as_stack
 from talweg.passes.straight_trees import Sparse, Stack
@@ -102,6 +102,9 @@ def _list_stack_like(t: Lists, inputs: list, params: dict) -> Value:
     values = as_stack(t, List.of([])) if values is None else as_stack(t, values)
     if values.rows is None:
         return t.zero(x.dims, x.dtype)
+    if type(values.rows) is Value and is_endless(values.rows):
+        empty = values.rows.content is not None
+        return t.zero(x.dims, x.dtype) if empty else t.apply(head, values.rows, size=size)
     found = t.array(Stack(values.size, values.rows), x.dims[1:], x.dtype)
     if values.size > size:
         ends = {"end": (size, *x.dims[1:]), "strides": (1,) * len(x.dims)}

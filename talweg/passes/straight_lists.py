@@ -173,7 +173,9 @@ class Lists:
         if limits is None:
             Expansion(self.straight, self.node).require_below(index, size)
         elif limits[0] < 0 or limits[1] >= size:
-            raise NotStraightError("an element outside of a list")
+            if not (self.straight.endless and self.straight.within("inexact")):
+                raise NotStraightError("an element outside of a list")
+            self.straight.guards.append(constant(np.False_))  # unless the list becomes longer
 
     def within(self, values: Any, index: Value) -> Value:
         """An index of which the program requires that the list has such an element."""

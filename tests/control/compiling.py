@@ -16,14 +16,20 @@ from talweg.execute import stages
 
 @contextlib.contextmanager
 def refusals() -> Iterator[list]:
-    """The programs that are left to the interpreter meanwhile: (name, reason)."""
+    """The programs that are left to the interpreter meanwhile, whole or in part, and why."""
     found: list = []
-    told = stages.refused
-    stages.refused = lambda name, reason: found.append((name, str(reason)))  # type: ignore
+    told, said = stages.refused, stages.Stages.say
+
+    def say(self: Any, text: str) -> None:
+        if "compiled but for" in text:
+            found.append(text)
+
+    stages.refused = lambda name, reason: found.append(f"{name}: {reason}")
+    stages.Stages.say = say
     try:
         yield found
     finally:
-        stages.refused = told
+        stages.refused, stages.Stages.say = told, said
 
 
 def runs(function: Callable, calls: list, executor: str) -> list:

@@ -26,17 +26,19 @@ register = st.integers(0, REGISTERS - 1)
 plain = st.tuples(st.just("set"), st.sampled_from(sorted(OPERATIONS)), register, register, register)
 
 
-def blocks(depth):
-    """Lists of statements, with branches and loops up to `depth` deep."""
+def blocks(depth, drawing=False):
+    """Lists of statements, with branches and loops up to `depth` deep; `drawing`: random ones."""
+    simple = st.one_of(plain, st.tuples(st.just("draw"), register)) if drawing else plain
     if depth == 0:
-        return st.lists(plain, min_size=1, max_size=3)
-    deeper = blocks(depth - 1)
+        return st.lists(simple, min_size=1, max_size=3)
+    deeper = blocks(depth - 1, drawing)
     statement = st.one_of(
-        plain,
+        simple,
         st.tuples(st.just("branch"), register, register, deeper, deeper),
         st.tuples(st.just("loop"), st.integers(0, 3), deeper),
         st.tuples(st.just("bounded"), register, deeper),
         st.tuples(st.just("array"), register, register, deeper),
+        st.tuples(st.just("kept"), register, register, deeper),
     )
     return st.lists(statement, min_size=1, max_size=3)
 
@@ -90,7 +92,39 @@ def run_array(values, a, target, block):
     return tuple(found)
 
 
+def run_kept(values, a, target, block):
+    """A loop of unknown length that collects a register now and then, and one that reads these."""
+    array = tf.TensorArray(F64, 0, dynamic_size=True, element_shape=[])
+
+    def body(i, k, array, *own):
+        own = run_block(block, tuple(own))
+        array, k = tf.cond(
+            own[a] > 0.0, lambda: (array.write(k, own[a]), k + 1), lambda: (array, k)
+        )
+        return (i + 1, k, array, *own)
+
+    _, k, array, *found = tf.while_loop(
+        lambda i, k, array, *v: tf.logical_and(i < 4, v[target] < 0.7), body, (0, 0, array, *values)
+    )
+    _, _, total = tf.while_loop(
+        lambda j, *_: j < k,
+        lambda j, array, total: (j + 1, array, 0.5 * total + tf.sin(array.read(j))),
+        (0, array, tf.zeros([], F64)),
+    )
+    found[target] = total
+    return tuple(found)
+
+
+def run_draw(values, a):
+    """Another register, and a random number."""
+    found = list(values)
+    found[a] = values[a] * 0.5 + tf.random.uniform([], dtype=F64)
+    return tuple(found)
+
+
 STATEMENTS = {
+    "draw": run_draw,
+    "kept": run_kept,
     "set": run_set,
     "branch": run_branch,
     "loop": run_loop,
@@ -160,4 +194,18 @@ def test_compiled_programs_agree(program, seed):
     with executors.executor("llvm"):
         found = tf.function(f, autograph=False)(point)
     for one, other in zip(f(point), found):
+        np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(program=blocks(2, drawing=True), seed=st.integers(0, 5))
+def test_compiled_programs_draw_the_same(program, seed):
+    point = tf.constant(np.random.default_rng(seed).uniform(-1, 1, REGISTERS))
+    results = []
+    for executor in ("interpret", "llvm"):
+        f = tf.function(derivatives(program), autograph=False)
+        tf.random.set_seed(seed)
+        with executors.executor(executor):
+            results.append([x for _ in range(2) for x in f(point)])
+    for one, other in zip(*results):
         np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
