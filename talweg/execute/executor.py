@@ -1,9 +1,10 @@
 """Which executor runs a program: the interpreter at first, the compiler where it pays.
 
-A program is compiled for the shapes it is called with.  Its first calls run on the interpreter;
-once these have taken a good part of what compiling is expected to take, it is compiled, and runs as
-machine code from then on.  What cannot be compiled for some shapes (sizes that depend on values)
-stays with the interpreter, which also runs whatever has failed again, to say where and why.
+A program is compiled for the shapes it is called with.  The first calls of each run on the
+interpreter; once these have taken a good part of what compiling is expected to take, it is
+compiled, and runs as machine code from then on.  Where shapes change all the time, more is asked
+for.  What cannot be compiled for some shapes stays with the interpreter, which also runs whatever
+has failed again, to say where and why.
 
 `TALWEG_EXECUTOR=interpret` or `llvm` chooses one of them from the first call on.
 """
@@ -25,6 +26,7 @@ SECONDS, SECONDS_A_STEP = 0.04, 0.004  # what compiling is expected to take
 WORTH = 0.25  # the part of it that the interpreter may have taken before
 MANY = 400  # calls after which a program is compiled, however short
 VERSIONS = 16  # shapes for which a program is compiled
+SHAPES = 256  # of which it is remembered how long the interpreter took
 REFUSED: Any = "interpret"
 
 
@@ -47,13 +49,14 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
 class Tier:
     """How a program is run, for each combination of shapes."""
 
-    __slots__ = ("calls", "checked", "compiling", "last", "refused", "seconds", "versions", "worth")
+    __slots__ = ("checked", "compiling", "last", "made", "refused", "spent", "versions", "worth")
 
     def __init__(self, steps: int):
         self.versions: dict[tuple, Any] = {}
         self.refused: set[tuple] = set()  # shapes for which it is not compiled
         self.last: Any = None  # the version that ran last
-        self.calls, self.seconds = 0, 0.0
+        self.spent: dict[tuple, tuple[int, float]] = {}  # shapes -> calls, seconds interpreted
+        self.made = 0  # how often it was compiled
         self.worth = WORTH * (SECONDS + SECONDS_A_STEP * steps)
         self.compiling = threading.Lock()
         self.checked: Any = None  # how it is run while results must be finite
@@ -89,7 +92,8 @@ class Tier:
         mode = settings.executor.get()
         if mode == "interpret":
             return interpret.run(program, arguments, state)
-        if self._due(mode):
+        calls, seconds = self.spent.get(key, (0, 0.0))
+        if mode == "llvm" or calls and (calls >= MANY or seconds >= self._worth()):
             version = self._compile(key, program, arguments, state)
             if version is REFUSED:
                 return interpret.run(program, arguments, state)
@@ -98,13 +102,13 @@ class Tier:
         try:
             return interpret.run(program, arguments, state)
         finally:
-            self.seconds += time.perf_counter() - start
-            self.calls += 1
+            if len(self.spent) >= SHAPES:
+                self.spent.pop(next(iter(self.spent)), None)
+            self.spent[key] = (calls + 1, seconds + time.perf_counter() - start)
 
-    def _due(self, mode: str) -> bool:
-        if mode == "llvm":
-            return True
-        return self.calls > 0 and (self.seconds >= self.worth or self.calls >= MANY)
+    def _worth(self) -> float:
+        """Seconds of the interpreter after which shapes are compiled."""
+        return self.worth * (1 + self.made / VERSIONS)
 
     def _compile(self, key: tuple, program: Program, arguments: list, state: Any) -> Any:
         if not self.compiling.acquire(blocking=False):
@@ -115,6 +119,8 @@ class Tier:
             if len(self.refused) >= VERSIONS:
                 self.refused.clear()
             version = self._version(program, arguments, state)
+            self.spent.pop(key, None)
+            self.made += 1
             if version is REFUSED:
                 self.refused.add(key[: len(arguments)])
             else:
