@@ -112,6 +112,8 @@ class Inner(Straight):
 
     def by_trip(self, numbers: NDArray, dtype: Any) -> Value:
         """The value that is `numbers[k]` in trip k."""
+        if not len(numbers):  # a loop without trips: nobody will see it
+            return constant(np.zeros((), dtype.numpy_dtype))
         if (numbers == numbers[0]).all():
             return constant(numbers[0])
         line = affine(numbers)
@@ -156,7 +158,7 @@ class Inner(Straight):
             numbers = self._computed(prim, inputs, params)
             if numbers is not None:
                 dtype = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params).dtype
-                if dtype.is_integer or (numbers == numbers[0]).all():
+                if dtype.is_integer or not len(numbers) or (numbers == numbers[0]).all():
                     return self.by_trip(numbers, dtype)
                 found = super()._new(prim, inputs, params, node)
                 self.known_numbers[found] = numbers

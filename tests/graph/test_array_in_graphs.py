@@ -13,12 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import talweg as T
+from talweg.core import settings as executors
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from graph.fed import NotingGraph  # noqa: E402
 
 V1 = T.compat.v1
+
+
+@pytest.fixture(autouse=True)
+def interpreted():
+    """To the last bit: machine code, which would run what takes long, rounds differently."""
+    with executors.executor("interpret"):
+        yield
+
+
 X = np.arange(24, dtype=np.float32).reshape(4, 6) / 7 - 1.3
 VOLUME = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 3, 4)
 ROW = np.array([3.0, -1.0, 2.0, 2.5], np.float32)
