@@ -1,7 +1,7 @@
 """NumPy's products on one thread, where another team has work for the cores.
 
-OpenBLAS's threads look for more work for 20 ms after a product, on the cores that compiled loops
-want for theirs: a step that has both takes up to half as long again.  Products this small lose less
+OpenBLAS's threads look for more work for a while after a product (2^26 ticks of the clock), on the
+cores that compiled loops want for theirs.  Products this small lose less
 by having one thread.
 """
 
@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 FEWEST, MOST = 1 << 16, 1 << 25  # multiplications of a product for which this pays
-_THREADS = (  # names under which builds of OpenBLAS offer (set, get) of the number of threads
+THREADS = (  # names under which builds of OpenBLAS offer (set, get) of the number of threads
+    ("scipy_openblas_set_num_threads", "scipy_openblas_get_num_threads"),
     ("scipy_openblas_set_num_threads64_", "scipy_openblas_get_num_threads64_"),
     ("openblas_set_num_threads64_", "openblas_get_num_threads64_"),
+    ("openblas_set_num_threads", "openblas_get_num_threads"),
 )
 
 
@@ -32,7 +34,7 @@ def thread_functions() -> tuple[Callable[[int], Any], Callable[[], int]] | None:
                 library = ctypes.PyDLL(str(path))  # it is loaded; calls keep the GIL
                 return next(
                     (getattr(library, setter), getattr(library, getter))
-                    for setter, getter in _THREADS
+                    for setter, getter in THREADS
                     if hasattr(library, setter) and hasattr(library, getter)
                 )
             except (OSError, StopIteration):

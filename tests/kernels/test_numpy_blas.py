@@ -27,9 +27,12 @@ def threads():
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
+    """NumPy's BLAS has two; where there is none of its own (NumPy of a system), one is played."""
     functions = numpy_blas.thread_functions()
     if functions is None:
-        pytest.skip("NumPy has no OpenBLAS of its own here")
+        number = [1]
+        functions = (lambda count: number.__setitem__(0, count)), (lambda: number[0])
+        monkeypatch.setattr(numpy_blas, "thread_functions", lambda: functions)
     before = functions[1]()
     functions[0](2)
     monkeypatch.setattr(numpy_blas.neighbours, "busy", True)

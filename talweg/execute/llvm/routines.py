@@ -23,14 +23,10 @@ from pathlib import Path
 
 from talweg.core.errors import InternalError
 from talweg.execute.llvm import code
+from talweg.kernels.numpy_blas import THREADS
 from talweg.lower.loops import Call
 
 _LETTERS = {"float32": ("s", "float"), "float64": ("d", "double")}
-_THREADS = (  # names under which builds of OpenBLAS offer (set, get) of the number of threads
-    ("scipy_openblas_set_num_threads", "scipy_openblas_get_num_threads"),
-    ("scipy_openblas_set_num_threads64_", "scipy_openblas_get_num_threads64_"),
-    ("openblas_set_num_threads", "openblas_get_num_threads"),
-)
 
 
 def symbols(calls: Iterable[Call]) -> dict[str, int]:
@@ -81,7 +77,7 @@ def thread_functions() -> tuple[int, int]:
     library = _library()
     if library is None:  # a look-up goes on to what a library is linked with
         library = ctypes.CDLL(_cython_blas().__file__)
-    for setter, getter in _THREADS:
+    for setter, getter in THREADS:
         if hasattr(library, setter) and hasattr(library, getter):
             found = [getattr(library, name) for name in (setter, getter)]
             first, second = [ctypes.cast(each, ctypes.c_void_p).value or 0 for each in found]

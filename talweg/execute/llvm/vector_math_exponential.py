@@ -23,26 +23,20 @@ TAIL = {
 EXP_NEGATIVE = (1.0, -1.0, *[c * (-1) ** k for k, c in enumerate(TAIL["float32"])])  # exp(-r)
 
 
-def reduced(f: Block, x: Value, offset: int, rest: Value | None = None) -> tuple[Value, Value]:
+def reduced(
+    f: Block, x: Value, offset: int, rest: Value | None = None, sign: float = 1.0
+) -> tuple[Value, Value]:
     """(i, r): x + rest = n ln 2 + r, |r| <= ln 2 / 2, and i an integer with low bits n + offset.
 
     Adding 1.5 2^mantissa to a number rounds it to a whole one, which is then in the low bits.
+    With sign -1 it is -x = n ln 2 - r: constants have the signs, and x need not be negated.
     """
     magic = 1.5 * 2.0**f.mantissa + offset
-    shifted = f.fma(x, LOG2E, magic)
+    shifted = f.fma(x, sign * LOG2E, magic)
     n = shifted - magic
-    high, low = LN2[f.dtype.name]
-    r = f.fma(n, -high, x)
-    return f.bits(shifted), f.fma(n, -low, r) if rest is None else r + f.fma(n, -low, rest)
-
-
-def reduced_negative(f: Block, x: Value, offset: int) -> tuple[Value, Value]:
-    """(i, r) as `reduced`, but -x = n ln 2 - r: the signs are those of constants."""
-    magic = 1.5 * 2.0**f.mantissa + offset
-    shifted = f.fma(x, -LOG2E, magic)
-    n = shifted - magic
-    high, low = LN2[f.dtype.name]
-    return f.bits(shifted), f.fma(n, low, f.fma(n, high, x))
+    high, low = [-sign * part for part in LN2[f.dtype.name]]
+    r = f.fma(n, high, x)
+    return f.bits(shifted), f.fma(n, low, r) if rest is None else r + f.fma(n, low, rest)
 
 
 def expm1_reduced(f: Block, r: Value) -> Value:
@@ -100,7 +94,7 @@ def sigmoid(f: Block, x: Value) -> Value:
     low, high, shift = (-104.0, 20.0, 64) if f.single else (-746.0, 40.0, 512)
     x, one = f.at_least(f.at_most(x, high), low), 2.0**-shift
     if f.single:
-        i, r = reduced_negative(f, x, f.bias - shift)
+        i, r = reduced(f, x, f.bias - shift, sign=-1.0)
         return one / f.fma(power_of_two(f, i), f.polynomial(r, EXP_NEGATIVE), one)
     i, r = reduced(f, -x, f.bias - shift)
     scale = power_of_two(f, i)
