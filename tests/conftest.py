@@ -1,4 +1,9 @@
-"""Shared set-up: hypothesis without deadlines (machines are slow sometimes), a cache of its own."""
+"""Shared set-up: hypothesis without deadlines, a cache of its own, settings that stay.
+
+Machines are slow sometimes, so examples have no deadline.  Compiled code goes to a folder that runs
+share, not to the user's.  A test that leaves a setting changed fails, since later ones would run
+under it, in whatever order they come.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,39 @@ import getpass
 import os
 import tempfile
 
-from hypothesis import settings
+import hypothesis
+import pytest
 
-# compiled code goes to a folder that runs share, not to the user's
 _folder = os.path.join(tempfile.gettempdir(), f"talweg-tests-{getpass.getuser()}")
 os.environ.setdefault("TALWEG_CACHE", _folder)
 
-settings.register_profile("talweg", deadline=None, max_examples=30, derandomize=True)
-settings.load_profile("talweg")
+hypothesis.settings.register_profile("talweg", deadline=None, max_examples=30, derandomize=True)
+hypothesis.settings.load_profile("talweg")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Note what is set before the first fixture of a test."""
+    item.settings_before = _values_set()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item):
+    """Compare when the last fixture of a test is gone; put back what was set before."""
+    from talweg.core.settings import SETTINGS
+
+    result = yield
+    before, now = item.settings_before, _values_set()
+    for name, value in before.items():
+        SETTINGS[name].set(value)
+    changed = {name: now[name] for name, value in before.items() if now[name] != value}
+    if changed:
+        pytest.fail(f"{item.nodeid} leaves settings changed: {changed}", pytrace=False)
+    return result
+
+
+def _values_set():
+    from talweg.core.settings import SETTINGS
+
+    return {name: setting.get() for name, setting in SETTINGS.items()}

@@ -1,7 +1,8 @@
 """Every flag of talweg, declared once: name, type, default, help.
 
 A setting is read from the environment (``TALWEG_<NAME>``) when first asked for, and can be changed
-for the process (``settings.check.set(True)``), or for a block (``with settings.check(True): ...``).
+for the process (``settings.check.set(True)``), or for a block (``with settings.check(True): ...``),
+that is for all threads while the block runs: blocks of several threads must not overlap.
 """
 
 from __future__ import annotations

@@ -321,7 +321,8 @@ class _Builder:
         outputs = [self.buffer_of(x) for x in equation.outputs]
         if any(x.dims != buffer.shape for x, buffer in zip(equation.outputs, outputs)):
             function = partial(_results_reshaped, function, [b.shape for b in outputs])
-        found = Host(equation.prim.name, function, inputs, outputs)
+        name = getattr(kernel, "name", equation.prim.name)  # a region says what is in it
+        found = Host(name, function, inputs, outputs)
         found.node = equation.node
         return found
 

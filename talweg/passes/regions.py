@@ -55,17 +55,27 @@ class Chunk:
 
 
 class Region:
-    """One call; see this module's docstring.
+    """One call; see this module's docstring.  `name`: its operations, for people.
 
     `guarded`: whether the first operand says if all went well so far.  `exact`: whether what goes
     wrong here would go wrong in the interpreter as well; within loops, what was computed before may
     be wrong already.
     """
 
-    __slots__ = ("chunks", "copies", "drops", "exact", "exports", "guarded", "results", "streams")
+    __slots__ = (
+        "chunks",
+        "copies",
+        "drops",
+        "exact",
+        "exports",
+        "guarded",
+        "name",
+        "results",
+        "streams",
+    )
 
-    def __init__(self, exports: Exports, exact: bool):
-        self.exports, self.exact = exports, exact
+    def __init__(self, name: str, exports: Exports, exact: bool):
+        self.name, self.exports, self.exact = name, exports, exact
         self.chunks: list[Chunk] = []
         self.results: list[Hosted] = []
         self.streams: dict[Hosted, int] = {}  # results -> which operand has where they began
@@ -172,8 +182,8 @@ class _RegionMaker:
 
     def make(self, number: int, draft: Draft) -> None:
         """The region of a draft, as the kernel of its equation."""
-        region = Region(self.exports, self.exact)
-        equation, prim = draft.equation, draft.equation.prim
+        region = Region(name_of(draft.steps), self.exports, self.exact)
+        equation = draft.equation
         guard = self._guard(number) if self.exact else None
         region.guarded = guard is not None
         places: dict[Value, int] = {}
@@ -184,7 +194,7 @@ class _RegionMaker:
         equation.inputs = (*([] if guard is None else [guard]), *places)
         equation.outputs = tuple([x.value for x in draft.results if x.value is not None])
         equation.node = draft.steps[0].step.node if draft.steps else None
-        prim.name, prim.numpy = name_of(draft.steps), region
+        equation.prim.numpy = region  # its name stays: rules go by the names of primitives
 
     def _guard(self, number: int) -> Value | None:
         """Whether all is well that is known before a region, but for what others look at."""

@@ -12,7 +12,7 @@ from talweg.core.dims import below, differ, dims_differ
 from talweg.core.dtypes import float32, float64, int32, uint8
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
-from talweg.core.shapes import known_first
+from talweg.core.shapes import known_first, normalize_axis
 from talweg.prims.layout import batch_to_front, concat, reshape
 
 
@@ -28,7 +28,7 @@ class stack:
         first = values[0]
         if any(value.dims is None for value in values):
             return Aval(None, first.dtype)
-        axis = axis + first.ndim + 1 if axis < 0 else axis
+        axis = normalize_axis("stack", axis, first.ndim + 1)
         for position, other in enumerate(values):
             if dims_differ(other.dims, first.dims):
                 raise invalid(
@@ -72,6 +72,8 @@ class stack:
     rejects = (
         Reject([2], [3], axis=0, code="TW204"),
         Reject([2], np.ones(2, np.int32), axis=0, code="TW102"),
+        Reject([2], [2], axis=2, code="TW202"),
+        Reject([2], axis=-3, code="TW202"),
     )
 
 

@@ -12,7 +12,7 @@ from talweg.core.dims import Size, below, differ, largest, same
 from talweg.core.dtypes import float32, int32
 from talweg.core.errors import NeedsStaticError, invalid
 from talweg.core.primitive import Reject, Sample, later
-from talweg.core.shapes import known_first
+from talweg.core.shapes import known_first, normalize_axis
 
 
 def batch_to_front(size, x, batched):
@@ -328,7 +328,7 @@ class concat:
         first = values[0]
         if any(value.dims is None for value in values):
             return Aval(None, first.dtype)
-        axis = axis + first.ndim if axis < 0 else axis
+        axis = normalize_axis("concat", axis, first.ndim)
         for position, other in enumerate(values):
             fits = other.ndim == first.ndim and not any(
                 differ(a, b) for i, (a, b) in enumerate(zip(first.dims, other.dims)) if i != axis
@@ -383,5 +383,5 @@ class concat:
 
     memory = "view"
     samples = (Sample([2, 3], [2, 1], axis=1), Sample([2], [0], [3], axis=0), Sample([2], axis=0))
-    rejects = (Reject([2, 3], [3, 3], axis=1, code="TW204"),
+    rejects = (Reject([2, 3], [3, 3], axis=1, code="TW204"), Reject([2], axis=1, code="TW202"),
                Reject([2], np.ones(2, np.int32), axis=0, dtype=float32, code="TW102"))  # fmt: skip
