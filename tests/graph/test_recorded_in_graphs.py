@@ -1,9 +1,9 @@
 """The recorded cases, run in graphs, must give what TensorFlow gave eagerly.
 
 Four modes (`fed.py`): arrays as constants, floats fed with unknown sizes, everything fed with
-unknown sizes, unknown ranks.  Here one case in so many of each area is tried; all are with
-`TALWEG_ALL_CASES_IN_GRAPHS=1` (about a minute and a half).  Which functions may be kept whole when
-ranks are known, and why, stands in `WHOLE`.
+unknown sizes, unknown ranks.  Here one case in so many of each area is tried by the interpreter,
+and the one after it by the compiler; all are, by both, with `TALWEG_ALL_CASES_IN_GRAPHS=1` (about
+three minutes).  Which functions may be kept whole when ranks are known, and why, stands in `WHOLE`.
 """
 
 import json
@@ -19,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from graph import fed, rules  # noqa: E402
 from recorded import case_files, description  # noqa: E402
+
+from talweg.core import settings  # noqa: E402
 
 EVERY_CASE = bool(os.environ.get("TALWEG_ALL_CASES_IN_GRAPHS"))
 STEP = {fed.CONSTANT: 5, fed.FLOATS: 2, fed.ALL: 3, fed.RANK: 5}  # one case in so many
@@ -46,10 +48,10 @@ def recorded_values(area):
     return found
 
 
-def chosen(area, mode):
-    """The cases of an area that are tried in a mode."""
+def chosen(area, mode, first):
+    """The cases of an area that are tried in a mode, from the first on."""
     cases = [case for case in case_files.read_cases(area) if not rules.reason_to_skip(case, mode)]
-    return cases if EVERY_CASE else cases[:: STEP[mode]]
+    return cases if EVERY_CASE else cases[first :: STEP[mode]]
 
 
 def outcome_and_difference(case, mode):
@@ -71,13 +73,15 @@ def innermost(name):
     return name.rpartition(" of ")[2]
 
 
+@pytest.mark.parametrize("executor", ["interpret", "llvm"])
 @pytest.mark.parametrize("mode", fed.MODES)
 @pytest.mark.parametrize("area", [area for area in case_files.areas() if area not in rules.AREAS])
-def test_cases_in_graphs(area, mode):
+def test_cases_in_graphs(area, mode, executor):
     """The area's cases give what was recorded; with known ranks little is kept whole."""
     wrong, whole = [], []
-    for case in chosen(area, mode):
-        outcome, found = outcome_and_difference(case, mode)
+    for case in chosen(area, mode, 1 if executor == "llvm" else 0):
+        with settings.executor(executor):
+            outcome, found = outcome_and_difference(case, mode)
         if found:
             wrong.append(f"{case.label}\n{case.text}\n{found}")
         names = {innermost(name) for name in outcome.whole}
