@@ -1,5 +1,7 @@
 """Object code on disk, so that a program is compiled once for a machine, not once for a process.
 
+What AutoGraph makes of functions is kept here, too.
+
 A file for each entry, named by the hash of its key; keys say all that the content depends on.  A
 file begins with its own checksum: one that is damaged, cut short or foreign is as good as absent,
 and is written again.  Writing is to a file of another name, which then takes the entry's: readers,

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from talweg.core.version import RELEASE
+from talweg.core.version import RELEASE, stamps
 from talweg.execute import cache
 from talweg.execute.llvm import elf
 
@@ -113,7 +113,7 @@ def _processor() -> str | None:
 @functools.cache
 def generator() -> str:
     """Which code generator this is: another one may make other code of the same program."""
-    return " ".join([_stamp(path) for path in sorted(Path(__file__).parent.glob("*.py"))])
+    return stamps(os.path.dirname(__file__))
 
 
 def _stamp(path: Path) -> str:

@@ -11,6 +11,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from talweg.core.provenance import is_inner
+from talweg.trace.autograph.kept import kept
 from talweg.trace.autograph.overloads import OVERLOADS
 from talweg.trace.autograph.status import LOGGER, log, status
 
@@ -48,6 +49,7 @@ codes = Codes()  # code object -> a `Converted`; None if it is not to be convert
 _roots = Codes()  # code objects of functions given to tf.function: what was to be done is done
 OPERATORS: list = []  # what converted code knows as `ag__`, from operators.py
 _UNKNOWN = object()
+LEFT_ALONE, ORDINARY = False, True  # functions of a module that malt leaves alone; of any other
 
 
 @functools.cache
@@ -67,22 +69,28 @@ def converted_code(function: FunctionType) -> Any:
 def _convert(function: FunctionType) -> Any:
     if runs_as_it_is(function):
         return None
-    module = getattr(function, "__module__", None) or ""
-    if transpiler().is_left_alone(module):
-        log(2, f"AutoGraph leaves {function.__qualname__} of {module} alone")
-        return None
     try:
-        made = transpiler().convert(function)
+        made = kept(function, "code", lambda: _made(function))
     except Exception as error:  # whatever malt makes of unusual code, the function still runs
         LOGGER.warning(
             "AutoGraph runs %s as it is: %s (tf.autograph.experimental.do_not_convert says that "
             "this is wanted)", function.__qualname__, str(error) or type(error).__name__
         )  # fmt: skip
         return None
+    if made is LEFT_ALONE:
+        log(2, f"AutoGraph leaves {function.__qualname__} of {function.__module__} alone")
+        return None
     log(1, f"AutoGraph converted {function.__qualname__}")
     if made is not None:
         log(3, made.text)
     return made
+
+
+def _made(function: FunctionType) -> Any:
+    """The converted code of a function, None if there is nothing to convert, or LEFT_ALONE."""
+    if transpiler().is_left_alone(function.__module__ or ""):
+        return LEFT_ALONE
+    return transpiler().convert(function)
 
 
 def convert_root(function: Any) -> None:
@@ -100,12 +108,21 @@ def convert_root(function: Any) -> None:
     if _roots.get(function.__code__, False) or runs_as_it_is(function):
         return
     _roots.keep(function.__code__, True)
-    module = getattr(function, "__module__", None) or ""
-    if transpiler().is_left_alone(module):
-        try:
-            codes.keep(function.__code__, transpiler().convert_loops(function))
-        except Exception as error:  # as in _convert: the function still runs as it is
-            log(1, f"AutoGraph runs {function.__qualname__} of {module} as it is: {error}")
+    try:
+        made = kept(function, "loops", lambda: _made_of_loops(function))
+    except Exception as error:  # as in _convert: the function still runs as it is
+        name = f"{function.__qualname__} of {function.__module__}"
+        log(1, f"AutoGraph runs {name} as it is: {error}")
+        return
+    if made is not ORDINARY:
+        codes.keep(function.__code__, made)
+
+
+def _made_of_loops(function: FunctionType) -> Any:
+    """The code with its loops converted, if its module is left alone; ORDINARY if it is not."""
+    if transpiler().is_left_alone(function.__module__ or ""):
+        return transpiler().convert_loops(function)
+    return ORDINARY
 
 
 def converted_by_request(function: FunctionType) -> Any:

@@ -17,7 +17,7 @@ class NoSourceError(Exception):
 def tree_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
     """The tree of a function or lambda; NoSourceError if there is none."""
     code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
+    lines = lines_of(function)
     if not lines or code.co_firstlineno > len(lines):
         raise NoSourceError(f"the source of {code.co_filename!r} is not available")
     try:
@@ -26,6 +26,12 @@ def tree_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
         return _function_of(code, lines)
     except (SyntaxError, IndentationError) as error:
         raise NoSourceError(f"the source could not be parsed: {error}") from None
+
+
+def lines_of(function: FunctionType) -> list[str]:
+    """The lines of a function's file, as they are now; none if they are not at hand."""
+    linecache.checkcache(function.__code__.co_filename)  # a module that was edited and reloaded
+    return linecache.getlines(function.__code__.co_filename, function.__globals__)
 
 
 def _function_of(code: CodeType, lines: list[str]) -> ast.FunctionDef:

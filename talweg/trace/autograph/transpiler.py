@@ -30,6 +30,7 @@ from malt.lang import directives as malt_directives
 from malt.pyct import anno, errors, inspect_utils, naming, origin_info, templates, transformer
 
 from talweg.trace.autograph import passes
+from talweg.trace.autograph.converted import Converted
 from talweg.trace.autograph.directives import set_loop_options
 from talweg.trace.autograph.source import tree_of
 
@@ -43,35 +44,19 @@ UnsupportedError = errors.UnsupportedLanguageElementError
 _AS_WRITTEN = frozenset(("locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"))
 
 
-class Converted:
-    """The converted code of a function, which is made a function for each closure."""
-
-    def __init__(self, function: FunctionType, tree: Any):
-        original = function.__code__
-        tree, name = _transformed(function, tree)
-        self.text = ast.unparse(ast.fix_missing_locations(tree))
-        placed = ast.parse(self.text)
-        _place(tree, placed.body[0], original.co_firstlineno)
-        self.freevars = original.co_freevars
-        self.name = original.co_name
-        self.qualified_name = function.__qualname__
-        module = _in_factory(placed.body[0], name, self.freevars)
-        flags = original.co_flags & _FUTURE
-        compiled = compile(module, original.co_filename, "exec", flags=flags, dont_inherit=True)
-        space: dict[str, Any] = {}
-        exec(_renamed(compiled, self.name), space)
-        factory = space["outer_factory"]()
-        self.code = factory.__code__
-
-    def function(self, like: FunctionType, operators: Any) -> FunctionType:
-        """The converted function, with the closure, globals and defaults of `like`."""
-        cells = dict(zip(like.__code__.co_freevars, like.__closure__ or ()))
-        closure = tuple([cells[name] for name in self.code.co_freevars])
-        made = FunctionType(self.code, like.__globals__, self.name, None, closure)(operators)
-        made.__defaults__, made.__kwdefaults__ = like.__defaults__, like.__kwdefaults__
-        made.__name__, made.__qualname__ = like.__name__, like.__qualname__
-        made.__doc__ = like.__doc__
-        return made
+def _converted(function: FunctionType, tree: Any) -> Converted:
+    """The converted code of a function, from its tree."""
+    original = function.__code__
+    tree, name = _transformed(function, tree)
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    placed = ast.parse(text)
+    _place(tree, placed.body[0], original.co_firstlineno)
+    module = _in_factory(placed.body[0], name, original.co_freevars)
+    flags = original.co_flags & _FUTURE
+    compiled = compile(module, original.co_filename, "exec", flags=flags, dont_inherit=True)
+    space: dict[str, Any] = {}
+    exec(_renamed(compiled, original.co_name), space)
+    return Converted(text, space["outer_factory"]().__code__, original.co_name)
 
 
 def is_left_alone(module: str) -> bool:
@@ -92,13 +77,13 @@ def convert(function: FunctionType, always: bool = False) -> Converted | None:
     tree = tree_of(function)
     if not always and not passes.kinds_in(tree) & _CONVERTED:
         return None
-    return Converted(function, tree)
+    return _converted(function, tree)
 
 
 def convert_loops(function: FunctionType) -> Converted | None:
     """The converted code of a function with loops; None without any: branches go without it."""
     tree = tree_of(function)
-    return Converted(function, tree) if passes.kinds_in(tree) & {ast.For, ast.While} else None
+    return _converted(function, tree) if passes.kinds_in(tree) & {ast.For, ast.While} else None
 
 
 def _transformed(function: FunctionType, tree: Any) -> tuple[Any, str]:
