@@ -4,6 +4,9 @@ A declaration's `scatter` rule says for each update where it goes and what combi
 (`handler.Scatter`).  Axes of the updates that are axes of the result, too, may run side by side:
 the leading ones, and blocks of columns, are shared between threads; the rows go one after the
 other, so that several updates of one place neither meet nor change their order.
+
+A result too big for the caches is written once: the first update of a row is put there together
+with the start value, and rows that no update has named get that afterwards.
 """
 
 from __future__ import annotations
@@ -11,9 +14,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from talweg.core.dtypes import bool_
 from talweg.lower.handler import Scatter, s
 from talweg.lower.index import Axis, Index, flat
-from talweg.lower.loops import Buffer, Expr, Kernel, Store, When, const, load
+from talweg.lower.loops import Buffer, Expr, Kernel, Store, When, binary, const, load
+from talweg.lower.memory import STREAMED_BYTES
 from talweg.lower.nests import nested, wrapped
 from talweg.lower.pull import Operand, Pull, is_plain
 from talweg.lower.rewrite import merged_axes, substitute
@@ -21,6 +26,7 @@ from talweg.passes.straight import Equation, Value
 
 SHARED_WORK = 1 << 14  # updates from which they are shared between threads
 NARROWEST = 16  # columns of a part that a thread takes
+WIDE = 256  # bytes of a row from which it is worth a note whether it has been written
 
 
 def scatter(builder: Any, equation: Equation, name: str) -> list | None:
@@ -37,7 +43,12 @@ def scatter(builder: Any, equation: Equation, name: str) -> list | None:
         return None
     there = builder.in_place.get(value)
     z = builder.buffer_of(value) if there is None else there
-    body = _Loops(plan, value, z, builder.threads).body(fill=there is None)
+    loops = _Loops(plan, value, z, builder.threads)
+    if there is None and loops.is_written_once():
+        left = builder.new("left", bool_, (loops.places(),), "scratch")
+        body = loops.written_once(left)
+    else:
+        body = loops.body(fill=there is None)
     kernel = Kernel(name, body, [equation.prim.name])
     kernel.node = equation.node
     return [kernel, *([] if there else builder.finished(builder.current))]
@@ -59,14 +70,9 @@ class _Loops:
 
     def body(self, fill: bool) -> list:
         """First the start values, then the updates, for a part of the places at a time."""
-        free = {Index.of(axis) for axis in (*self.outer, *self.inner)}
-        first = [i if i in free else Axis(f"f{k}", self.value.dims[k])
-                 for k, i in enumerate(self.place)]  # fmt: skip
+        first = self._first()
         rows = [axis for axis in first if type(axis) is Axis]
-        index = tuple(map(Index.of, first))
-        start = self.plan.start
-        filling = start(*index) if callable(start) else const(start, self.z.dtype)
-        begun = [Store(self.z, flat(index, self.value.dims), filling)] if fill else []
+        begun = [self._begin(first)] if fill else []
         passes = [self._update()]
         if self.plan.mark is not None:
             mark = const(self.plan.mark, self.z.dtype)
@@ -84,7 +90,61 @@ class _Loops:
             made += wrapped(self.rows, inside, "serial")
         return wrapped([*self.outer, *blocks], made, "parallel")
 
-    def _update(self) -> list:
+    def _first(self) -> list:
+        """A place of the result, with axes of its own where data says which."""
+        free = {Index.of(axis) for axis in (*self.outer, *self.inner)}
+        return [i if i in free else Axis(f"f{k}", self.value.dims[k])
+                for k, i in enumerate(self.place)]  # fmt: skip
+
+    def _begin(self, first: list) -> Store:
+        """The start value at a place."""
+        index = tuple(map(Index.of, first))
+        start = self.plan.start
+        filling: Any = start(*index) if callable(start) else const(start, self.z.dtype)
+        return Store(self.z, flat(index, self.value.dims), filling)
+
+    def places(self) -> int:
+        """How many rows there are that data may name."""
+        return math.prod([axis.extent for axis in self._first() if type(axis) is Axis])
+
+    def is_written_once(self) -> bool:
+        """Whether it is worth it to write each row of the result once."""
+        plan, z = self.plan, self.z
+        row = math.prod([axis.extent for axis in self.inner]) * z.dtype.size
+        plain = plan.op in ("add", None) and plan.mark is None and not callable(plan.start)
+        plain = plain and z.dtype.is_floating
+        return plain and z.kind == "output" and z.nbytes >= STREAMED_BYTES and row >= WIDE
+
+    def written_once(self, left: Buffer) -> list:
+        """The updates, the first of each row together with the start; then all other rows.
+
+        `left`: which rows have not been written.
+        """
+        first = self._first()
+        rows = [axis for axis in first if type(axis) is Axis]
+        update, begun = self._update(), self._begin(first)
+        store: Store = update[0]
+        start = const(self.plan.start, self.z.dtype)
+        value = store.value if self.plan.op is None else binary(self.plan.op, start, store.value)
+        begin = Store(self.z, store.index, value)
+        columns, blocks, values = self._columns([*update, begin, begun])
+        named = [(i, self.value.dims[k]) for k, i in enumerate(self.place)
+                 if type(first[k]) is Axis]  # fmt: skip
+        here = flat(tuple([i for i, _ in named]), tuple([size for _, size in named]))
+        again = nested(columns, substitute(update, values), "vector")
+        once = nested(columns, substitute([begin], values), "vector")
+        inside: list = [When(load(left, here), once, again), Store(left, here, const(False, bool_))]
+        if self.condition is not None:
+            inside = [When(self.condition, inside)]
+        there = flat(tuple(map(Index.of, rows)), tuple([axis.extent for axis in rows]))
+        place = Axis("n", left.size)
+        made = nested([place], [Store(left, place, const(True, bool_))], "vector")
+        made += wrapped(self.rows, inside, "serial")
+        other = nested(columns, substitute([begun], values), "vector")
+        made += wrapped(rows, [When(load(left, there), other)], "serial")
+        return wrapped([*self.outer, *blocks], made, "parallel")
+
+    def _update(self) -> list[Store]:
         place, op = flat(self.place, self.value.dims), self.plan.op
         if op not in ("fmax", "fmin"):
             return [Store(self.z, place, self.item, op)]

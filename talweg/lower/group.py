@@ -187,9 +187,14 @@ class Grouping:
                 self.add(value)
 
     def _block(self, equation: Equation) -> None:
-        for x in operands_of(equation):
+        storage = self.storage
+        apart = [x for x in operands_of(equation)
+                 if x in storage.updates and base_of(x) not in storage.stored]  # fmt: skip
+        loads = [part for x in apart for part in storage.parts(x)]
+        for x in (*[x for x in operands_of(equation) if x not in apart], *loads):
             self.ensure(x)
         unit = Block(len(self.units), equation)
+        unit.loads.update(loads)
         self.units.append(unit)
         for value in equation.outputs:
             self.unit_of[value] = unit.number

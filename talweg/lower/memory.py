@@ -42,6 +42,7 @@ from talweg.lower.loops import (
 from talweg.lower.statements import bodies, root_of, roots
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+STREAMED_BYTES = 24 << 20  # of a result that does not stay in cache
 
 
 class Plan(NamedTuple):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 
-from talweg.lower.pull import can_pull, is_plain, scalar_cost
+from talweg.lower.pull import can_pull, is_plain, loops_cost, scalar_cost
 from talweg.lower.views import SHARED, base_of, operands_of
 from talweg.passes.straight import Equation, Straight, Value
 
 STORE_COST = 6.0  # writing and reading an element
 LONGEST = 120.0  # cost of an expression beyond which its parts are stored
+LIGHT = 16.0  # cost of updates that are computed as they are put where they belong
 
 
 def is_fold(equation: Equation) -> bool:
@@ -33,6 +34,8 @@ def own_cost(equation: Equation) -> float:
         return 0.0
     if "scalar" in equation.prim.lowering:
         return scalar_cost(equation) or 0.0
+    if "cost" in equation.prim.lowering:
+        return loops_cost(equation) or 0.0
     return max(1.0, 2.0 * len(equation.inputs) - 1)  # each operand has its places, or a choice
 
 
@@ -51,6 +54,7 @@ class Storage:
         self.wanted = {base_of(v) for v in straight.outputs if v.content is None}
         self.stored: set[Value] = set(straight.inputs)
         self.stored.update([before for _, before, _ in straight.states])
+        self.updates = {x for equation in self.live for x in self._updates(equation)}
         self._must()
         self._should()
 
@@ -60,9 +64,34 @@ class Storage:
             if kind != "pull":
                 self.stored.update(equation.outputs)
             if kind == "block":
-                operands = operands_of(equation)
+                operands = [x for x in operands_of(equation) if x not in self.updates]
                 self.stored.update([base_of(x) for x in operands if x.content is None])
         self.stored |= self.wanted
+
+    def _updates(self, equation: Equation) -> list[Value]:
+        """What rows are combined with, if nobody else needs it.
+
+        Where a variable is written in place they may be computed from what is overwritten.
+        """
+        prim = equation.prim
+        if prim.lowering.get("call") != "scatter" or prim.name == "update_variable":
+            return []
+        return [x for x in equation.inputs if x.dtype.is_floating and x.content is None
+                and self.uses[x] == [equation] and equation.inputs.count(x) == 1
+                and base_of(x) not in self.wanted
+                and x.maker is not None and self.kind.get(x.maker) == "pull"]  # fmt: skip
+
+    def parts(self, value: Value) -> list[Value]:
+        """The stored values of which one that is not stored is computed."""
+        found: dict[Value, None] = {}
+        pending = [value]
+        while pending:
+            base = base_of(pending.pop())
+            if base in self.stored or base.maker is None:
+                found[base] = None
+            elif base.content is None:
+                pending += base.maker.inputs
+        return list(found)
 
     def _should(self) -> None:
         """Values that are cheaper to store than to compute at every use."""
@@ -75,6 +104,9 @@ class Storage:
             total = own_cost(equation) + sum(parts)
             if value in self.stored:
                 total = 0.0
+            elif value in self.updates:
+                if total > LIGHT:
+                    self.stored.add(base_of(value))
             elif total > LONGEST or self._worth(value, total):
                 self.stored.add(base_of(value))
                 total = 0.0

@@ -14,6 +14,7 @@ from talweg.passes.straight import Equation, Straight, Value
 
 SMALLEST = 1 << 15  # elements from which a reduction is split
 PARTS = (16, 32, 8, 24, 12, 20, 10, 48, 4, 6, 2, 3, 5, 7)  # numbers of parts, the best first
+NARROWEST = 16  # columns of rows that stay as they are
 FEWEST = 16  # results from which there is enough to do for every thread
 
 
@@ -54,10 +55,15 @@ def _parts(equation: Equation) -> tuple | None:
 
 def _in_parts(straight: Straight, equation: Equation, parts: int, rows: int, columns: int) -> Value:
     x, prim = equation.inputs[0], equation.prim
-    shape = (parts, rows, columns) if columns != 1 else (parts, rows)
+    shape: tuple = (parts, rows, columns)
+    axes: tuple = (1,)
+    if columns == 1:
+        row = x.dims[-1]  # rows that data names stay rows
+        split_rows = row >= NARROWEST and rows % row == 0 and rows != row
+        shape, axes = ((parts, rows // row, row), (1, 2)) if split_rows else ((parts, rows), (1,))
     reshape = later("reshape")
     whole = straight.apply(reshape, [x], {"shape": shape}, equation.node)
-    some = straight.apply(prim, [whole], {"axes": (1,), "keepdims": False}, equation.node)
+    some = straight.apply(prim, [whole], {"axes": axes, "keepdims": False}, equation.node)
     total = straight.apply(prim, [some], {"axes": (0,), "keepdims": False}, equation.node)
     dims = equation.output.dims
     if total.dims == dims:

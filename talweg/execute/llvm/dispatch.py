@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.execute.llvm import code, entry
+from talweg.execute.llvm import code, entry, result_memory
 from talweg.execute.llvm.threads import python_symbols, the_team
 from talweg.lower.loops import Buffer, LoopProgram
 
@@ -36,6 +36,14 @@ def numpy_function(number: int) -> int:
     return ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))[number] or 0
 
 
+@functools.cache
+def set_handler() -> Any:
+    """NumPy's function that has arrays made by others; what it is given next time is its result."""
+    return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(
+        numpy_function(result_memory.SET_HANDLER)
+    )
+
+
 class _Method(ctypes.Structure):
     """PyMethodDef."""
 
@@ -53,6 +61,7 @@ def _native() -> tuple[code.Code, _Method]:
     symbols = python_symbols(_PYTHON)
     symbols["talweg_launch"] = the_team().addresses["talweg_launch"]
     symbols["talweg_new_array"] = numpy_function(_NEW_FROM_DESCR)
+    symbols["talweg_set_handler"] = numpy_function(result_memory.SET_HANDLER)
     found = code.compile_module(entry.text(), symbols, ("talweg_entry",))
     return found, _Method(b"run", found.addresses["talweg_entry"], _FASTCALL, None)
 
@@ -128,6 +137,10 @@ class Layout:
         for name, thing in (("ndarray", np.ndarray), ("list", list), ("none", None)):
             self.set(name, id(thing))
         self.set("false", id(False))
+        self.handler = None
+        if any(buffer.nbytes >= result_memory.LARGE for buffer in outputs):
+            self.handler = result_memory.capsule()
+        self.set("handler", 0 if self.handler is None else id(self.handler))
 
     def set(self, name: str, value: int) -> None:
         """Set one of the fields."""

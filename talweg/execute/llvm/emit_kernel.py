@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from talweg.execute.llvm.emit_ahead import is_streamed, rows_ahead
+from talweg.execute.llvm.emit_ahead import is_streamed, named_rows, rows_ahead
 from talweg.execute.llvm.emit_code import Code, Scope, Value
 from talweg.execute.llvm.emit_facts import Facts, Finder, roots_of
 from talweg.execute.llvm.emit_index import Along, Indices
@@ -191,11 +191,23 @@ class KernelEmitter:
 
         def body(counter: Value) -> None:
             axes[axis] = Along(counter)
-            self.rows.append(axis)
-            self.run(statement.body)
-            self.rows.pop()
+            self.turn(statement)
 
         self.counted(Value("0"), Value(str(axis.extent)), 1, self.finder.of(statement), body)
+
+    def turn(self, loop: For) -> None:
+        """The statements of a loop, for the present value of its axis."""
+        if self.indices.lanes == 1:
+            mark = len(self.values.log)
+            asked: set[str] = set()  # equal places may stand in several expressions
+            for row in named_rows(loop):
+                _, values = self.evaluate_indices((row.start,))
+                for place in row.lines():
+                    self.memory.ask_for(row.buffer, row.start + place, values, row.written, asked)
+            self.values.forget(mark)
+        self.rows.append(loop.axis)
+        self.run(loop.body)
+        self.rows.pop()
 
     def counted(
         self,
@@ -297,9 +309,7 @@ class KernelEmitter:
         def turns() -> None:
             def body(counter: Value) -> None:
                 self.split(nest, counter)
-                self.rows.append(nest[-1].axis)
-                self.run(nest[-1].body)
-                self.rows.pop()
+                self.turn(nest[-1])
 
             self.counted(begin, end, 1, facts, body, following)
 

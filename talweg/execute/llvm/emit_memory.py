@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from talweg.execute.llvm import emit_arithmetic as arithmetic
-from talweg.execute.llvm.emit_ahead import ALIGNED
+from talweg.execute.llvm.emit_ahead import alignment
 from talweg.execute.llvm.emit_casts import from_memory, to_memory
 from talweg.execute.llvm.emit_code import Code, Value
 from talweg.execute.llvm.emit_index import BOUND, Indices, Place
@@ -168,11 +168,23 @@ class Memory:
 
     # ---------------------------------------------------------------- stores
 
-    def ask_for(self, buffer: Buffer, index: Index) -> None:
-        """Says that an element will be read before long."""
-        place = self.indices.place(index, {}, buffer.size < BOUND)
+    def ask_for(
+        self,
+        buffer: Buffer,
+        index: Index,
+        values: dict | None = None,
+        written: bool = False,
+        asked: set[str] | None = None,
+    ) -> None:
+        """Says that an element will be read before long, or written, but for what was `asked`."""
+        place = self.indices.place(index, values or {}, buffer.size < BOUND)
         pointer = self.pointer(buffer, place.base, place.constant)
-        self.code.line(f"call void @llvm.prefetch.p0(ptr {pointer.text}, i32 0, i32 3, i32 1)")
+        if asked is not None:
+            if pointer.text in asked:
+                return
+            asked.add(pointer.text)
+        use = int(written)
+        self.code.line(f"call void @llvm.prefetch.p0(ptr {pointer.text}, i32 {use}, i32 3, i32 1)")
 
     def store(
         self,
@@ -226,6 +238,8 @@ class Memory:
         raw = to_memory(code, value, dtype)
         kind = vector(memory(dtype), raw.lanes)
         text = code.spread(raw, value.lanes, memory(dtype))
-        how = f"align {ALIGNED}, !nontemporal !{{i32 1}}" if streamed else f"align {dtype.size}"
+        how = f"align {dtype.size}"
+        if streamed:
+            how = f"align {alignment(dtype, value.lanes)}, !nontemporal !{{i32 1}}"
         code.line(f"store {kind} {text}, ptr {pointer.text}, {how}")
         code.changed((root(buffer),))

@@ -30,6 +30,7 @@ PROGRAM = {  # name -> offset in bytes: what the entry knows of a program
     "list": 64,  # the type
     "none": 72,
     "false": 80,
+    "handler": 120,  # what NumPy has results made by (`result_memory.py`); 0: as otherwise
 }
 VALUE = {  # of an array
     "descr": 0,  # the dtype object
@@ -42,7 +43,7 @@ VALUE = {  # of an array
 VALUE_BYTES = 48
 PART = {"place": 0, "whole": 8, "offset": 16}  # buffers[place] = buffers[whole] + offset
 PART_BYTES = 24
-PROGRAM_BYTES = 120
+PROGRAM_BYTES = 128
 ARRAY = {"type": 8, "data": 16, "ndim": 24, "dims": 32, "descr": 56, "flags": 64}
 SCALAR = {"number": 16}  # of a NumPy scalar: the number itself
 
@@ -77,6 +78,7 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare void @talweg_launch(ptr)
 declare ptr @talweg_new_array(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+declare ptr @talweg_set_handler(ptr)
 
 define private ptr @pointer(ptr %base, i64 %offset) alwaysinline {
   %at = getelementptr i8, ptr %base, i64 %offset
@@ -196,8 +198,42 @@ no:
   ret i1 false
 }
 
-; the list of new outputs, null if there is not enough memory
+; the list of new outputs, their memory from whom the program says
 define private ptr @make_outputs(ptr %program, ptr %frame) {
+entry:
+  %handler = call ptr @pointer(ptr %program, i64 $program.handler$)
+  %usual = icmp eq ptr %handler, null
+  br i1 %usual, label %plainly, label %set
+plainly:
+  %plain = call ptr @new_outputs(ptr %program, ptr %frame)
+  ret ptr %plain
+set:
+  %before = call ptr @talweg_set_handler(ptr %handler)
+  %failed = icmp eq ptr %before, null
+  br i1 %failed, label %fail, label %make
+make:
+  %list = call ptr @new_outputs(ptr %program, ptr %frame)
+  %no.list = icmp eq ptr %list, null
+  br i1 %no.list, label %clear, label %back
+clear:
+  call void @PyErr_Clear()
+  br label %back
+back:
+  %ours = call ptr @talweg_set_handler(ptr %before)
+  call void @Py_DecRef(ptr %before)
+  %lost = icmp eq ptr %ours, null
+  br i1 %lost, label %done, label %drop
+drop:
+  call void @Py_DecRef(ptr %ours)
+  br label %done
+done:
+  ret ptr %list
+fail:
+  ret ptr null
+}
+
+; the list of new outputs, null if there is not enough memory
+define private ptr @new_outputs(ptr %program, ptr %frame) {
 entry:
   %count = call i64 @number(ptr %program, i64 $program.outputs$)
   %values = call ptr @pointer(ptr %program, i64 $program.results$)

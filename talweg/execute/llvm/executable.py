@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from talweg.core.errors import InternalError, ResourceExhaustedError, compose
 from talweg.execute import cache, forks
-from talweg.execute.llvm import code, dispatch, routines, stack_memory
+from talweg.execute.llvm import code, dispatch, result_memory, routines, stack_memory
 from talweg.execute.llvm.frame import Frame, inner_lists
 from talweg.execute.llvm.threads import aligned, the_team, wanted
 from talweg.lower import cost, memory
@@ -80,6 +80,8 @@ class Executable:
         self.native = native and dispatch.works()
         self.enter: Any = dispatch.builtin(self.layout) if self.native else _decline
         _executables.add(self)
+        if self.layout.handler is not None:
+            weakref.finalize(self, result_memory.forget).atexit = False
 
     def __call__(self, inputs: list, states: list = _NO_STATES) -> list:
         """The outputs, new arrays."""
@@ -159,7 +161,7 @@ class Executable:
 
     def _run_from_python(self, inputs: list, states: list) -> list:
         """What the native entry does."""
-        results = [np.empty(b.shape, b.dtype.numpy_dtype) for b in self.outputs]
+        results = [self._new(buffer) for buffer in self.outputs]
         frame = self._free_frame()
         for buffers, arrays in ((self.inputs, inputs), (self.states, states)):
             for buffer, array in zip(buffers, arrays):
@@ -173,6 +175,13 @@ class Executable:
             self._raise()
         frame.set("busy", 0)
         return results
+
+    def _new(self, buffer: Buffer) -> NDArray:
+        """An array for a result."""
+        shape, dtype = buffer.shape, buffer.dtype.numpy_dtype
+        if self.layout.handler is None:
+            return np.empty(shape, dtype)
+        return result_memory.empty(shape, dtype, dispatch.set_handler())
 
     def _free_frame(self) -> Frame:
         """A frame that is not in use, and is now."""
