@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dims import Atom, Dim, atoms_of
+from talweg.core.dims import Atom, Dim, atoms_of, same_dims
 from talweg.core.errors import invalid
 from talweg.core.provenance import describe
 from talweg.graph.node import BODY, GRAPH, READ, WRITE, Node
@@ -343,8 +343,8 @@ def _direct(step: Step) -> tuple[Any, tuple]:
     if rule not in _SIMPLE or shape is None or not shape.is_fully_defined():
         return None, step.inputs
     operand = step.node.operands[0].aval
-    if operand.dims != shape.as_tuple():
-        return None, step.inputs
+    if operand.dims is None or not same_dims(operand.dims, shape.as_tuple()):
+        return None, step.inputs  # sizes are compared when they are known
     return _SIMPLE[rule], (step.inputs[1:] if rule == "assign" else step.inputs)
 
 
