@@ -1,15 +1,21 @@
 """Rows of one array combined into rows of another, where rows may be named more than once.
 
-`numpy.ufunc.at` takes the rows one after the other; for sums it is faster to sort the rows by
-their target and to sum each run at once (`reduceat`), and where no row is named twice a plain
-indexed assignment does.
+`numpy.ufunc.at` takes the elements one after the other; it is faster to take turns, in each of
+which no row is named twice and a plain indexed assignment does (`in_turns`).  Where few rows are
+named very often, sums sort the rows by their target and sum each run at once (`reduceat`).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+
+NARROW = 8  # elements of a row that is worth it
+PART = 1 << 18  # bytes of rows that are taken at a time, and stay in cache
+FEWEST = 32  # rows of a turn that is worth it
+TURNS = 8  # after which sums are made in another way
 
 KERNELS = {"max": np.fmax, "min": np.fmin}  # an update that is NaN changes nothing
 
@@ -38,16 +44,58 @@ def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
     if rows.size == 1:
         target[rows] += updates
         return
-    order = np.argsort(rows, kind="stable")
-    ordered = rows[order]
-    first = np.empty(ordered.shape, bool)
-    first[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    if first.all():
-        target[rows] += updates
+    runs = Runs(rows)
+    small = updates.dtype.itemsize == 2 and updates.dtype.kind not in "iub"
+    if runs.longest == 1 or (runs.longest <= TURNS and not small):
+        in_turns(np.add, target, rows, updates, runs)
         return
-    starts = np.flatnonzero(first)
-    target[ordered[starts]] += _sums(updates[order], starts)
+    target[rows[runs.order[runs.starts]]] += _sums(updates[runs.order], runs.starts)
+
+
+class Runs:
+    """Rows in order of their number: `order` of equal ones, where each `starts`, and `lengths`."""
+
+    def __init__(self, rows: np.ndarray):
+        self.order = np.argsort(rows, kind="stable")
+        ordered = rows[self.order]
+        first = np.empty(ordered.shape, bool)
+        first[:1] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+        self.starts = np.flatnonzero(first)
+        self.lengths = np.diff(np.append(self.starts, rows.size))
+        self.longest = int(self.lengths.max(initial=0))
+
+
+def in_turns(
+    kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray, runs: Runs
+) -> None:
+    """`kernel.at(target, rows, updates)` for target [n, m], rows [k], and updates [k, m] or ()."""
+    starts, lengths = runs.starts, runs.lengths
+    turn = 0
+    while starts.size >= FEWEST or (turn == 0 and runs.longest == 1):
+        chosen = runs.order[starts + turn]
+        chosen.sort()
+        _turn(kernel, target, rows, updates, chosen)
+        turn += 1
+        more = lengths > turn
+        starts, lengths = starts[more], lengths[more]
+    if starts.size:
+        left = [np.arange(start + turn, start + length) for start, length in zip(starts, lengths)]
+        chosen = runs.order[np.concatenate(left)]
+        kernel.at(target, rows[chosen], updates[chosen] if updates.ndim else updates)
+
+
+def _turn(
+    kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray, chosen: np.ndarray
+) -> None:
+    """One update of each of some rows, none of them named twice, a part of them at a time."""
+    size = max(1, PART // max(1, target.shape[1] * target.itemsize))
+    for start in range(0, chosen.size, size):
+        places = chosen[start : start + size]
+        there = rows[places]
+        found = target[there]
+        kernel(found, updates[places] if updates.ndim else updates, out=found)
+        target[there] = found
 
 
 def _sums(updates: np.ndarray, starts: np.ndarray) -> Any:
@@ -66,4 +114,11 @@ def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: Any
         return
     kernel = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum,
               "mul": np.multiply, "div": np.divide}[kind]  # fmt: skip
-    kernel.at(array, indices, updates)
+    row = array.shape[1:]
+    plain = array.flags.c_contiguous and updates.shape in (indices.shape + row, ())
+    if math.prod(row) < NARROW or indices.size < FEWEST or not plain:
+        kernel.at(array, indices, updates)
+        return
+    rows = indices.reshape(-1)
+    parts = updates.reshape(rows.size, -1) if updates.ndim else updates
+    in_turns(kernel, array.reshape(len(array), -1), rows, parts, Runs(rows))

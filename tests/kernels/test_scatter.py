@@ -1,0 +1,67 @@
+"""Rows combined into rows are what one update after the other gives, to the last bit."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from talweg.kernels import scatter
+
+PLACES = {
+    "none": lambda random: random.integers(0, 5, 0),
+    "one": lambda random: np.array([3]),
+    "different": lambda random: random.permutation(90)[:70],
+    "some equal": lambda random: random.integers(0, 90, 200),
+    "many equal": lambda random: random.integers(0, 3, 150),
+    "all equal": lambda random: np.full(80, 7),
+    "two dimensions": lambda random: random.integers(0, 90, (12, 11)),
+}
+KINDS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
+         "max": np.maximum, "min": np.minimum}  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [(), (3,), (40,), (4, 5)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", PLACES)
+def test_scattered_rows(name, kind, width):
+    random = np.random.default_rng(0)
+    places = PLACES[name](random)
+    table = random.normal(size=(90, *width)).astype(np.float32)
+    for updates in (
+        random.normal(size=(*places.shape, *width)).astype(np.float32),
+        np.float32(1.5),
+    ):
+        wanted = table.copy()
+        KINDS[kind].at(wanted, places, updates)
+        found = table.copy()
+        scatter.scatter_rows(kind, found, places, np.asarray(updates))
+        assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, ml_dtypes.bfloat16, np.int32, bool])
+@pytest.mark.parametrize("name", PLACES)
+def test_sums_of_rows(name, dtype):
+    random = np.random.default_rng(1)
+    places = PLACES[name](random).reshape(-1)
+    updates = random.integers(0, 3, (places.size, 33)).astype(dtype)
+    wanted = np.zeros((90, 33), dtype)
+    if dtype is bool:
+        np.logical_or.at(wanted, places, updates)
+    else:
+        np.add.at(wanted, places, updates)
+    found = np.zeros((90, 33), dtype)
+    scatter.combine_rows("add", found, places, updates)
+    assert np.array_equal(found, wanted)
+
+
+def test_rows_longer_than_what_is_taken_at_a_time(monkeypatch):
+    monkeypatch.setattr(scatter, "PART", 1000)
+    random = np.random.default_rng(2)
+    places = random.integers(0, 90, 500)
+    updates = random.normal(size=(500, 100))
+    wanted = np.zeros((90, 100))
+    np.subtract.at(wanted, places, updates)
+    found = np.zeros((90, 100))
+    scatter.scatter_rows("sub", found, places, updates)
+    assert np.array_equal(found, wanted)
