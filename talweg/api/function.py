@@ -43,8 +43,9 @@ def function(
     Tensors (and NumPy arrays) are inputs of the trace; other values are part of what it is traced
     for.  `input_signature`: a list of `tf.TensorSpec`s, for one trace only.  `autograph`: whether
     `if`, `while` and `for` over tensors become graph control flow.  `reduce_retracing`: make
-    dimensions unknown at the second shape.  `jit_compile` and the `experimental_` arguments are
-    accepted.  Use as a decorator, with or without arguments, or call it.
+    dimensions unknown at the second shape.  `jit_compile` changes nothing: what is worth it is
+    compiled (docs/compiler.md).  The `experimental_` arguments are accepted.  Use as a decorator,
+    with or without arguments, or call it.
 
     >>> import talweg as tf
     >>> @tf.function

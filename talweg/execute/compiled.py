@@ -45,10 +45,10 @@ class Compiled:
     twice.  `lowered` is the stage before machine code, for those who want to look.
     """
 
-    def __init__(self, program: Program, arguments: list, state: Any):
+    def __init__(self, program: Program, arguments: list, state: Any, stages: Stages | None = None):
         avals = [Aval(array.shape, of_numpy(array.dtype)) for array in arguments]
         self._same = values_of_variables(program, arguments, state)
-        stages, clock = Stages(program.name), [time.perf_counter()]
+        stages, clock = stages or Stages(program.name), [time.perf_counter()]
         straight = straightened(program, avals, state, self._same, stages)
         clock.append(time.perf_counter())
         self._kept = [i for i in range(len(arguments)) if i not in self._same]
@@ -210,7 +210,7 @@ def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
     reasons = [f"{value}: {text}\n" for value, text in lowered.reasons]
     stages.add("nests.txt", lambda: "".join(reasons), 3)
     stages.add("loops.txt", lambda: to_text(lowered.program), 4)
-    if stages.folder or stages.level >= 5:
+    if stages.kept or stages.level >= 5:
         generate = import_module("talweg.execute.llvm.generate")
         llvm = generate.module_text(lowered.program)
         stages.add("llvm.ll", lambda: llvm, 5)
@@ -242,7 +242,7 @@ def straightened(
         note = f"called from inside the compiled program: {reasons}"
         program.notes = [each for each in program.notes if each != note] + [note]
         stages.say(f"{program.name} is compiled but for {reasons}")
-    if stages.folder:
+    if stages.kept:
         stages.add("straight-0.txt", lambda: straight_text.to_text(straight), 9)
         optimize(straight, lambda name: stages.add(
             f"straight-{name}.txt", lambda: straight_text.to_text(straight), 9))  # fmt: skip

@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from talweg.core import settings
+from talweg.core.errors import invalid
 from talweg.execute import interpret, stages
 from talweg.execute.interpret import onlooker
 from talweg.passes.functionalize import Program
@@ -154,6 +155,20 @@ def compiled(program: Program, arguments: list, state: Any) -> Any:
         program.notes.append(f"interpreted: {error}")
         stages.refused(program.name, error)
         return REFUSED
+
+
+def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:
+    """The texts of all stages in which a program is compiled for these arguments; nothing is run.
+
+    InvalidArgumentError if it cannot be compiled.
+    """
+    compiler = import_module("talweg.execute.compiled")
+    seen = stages.Stages(program.name, kept=True)
+    try:
+        compiler.Compiled(program, arguments, state, seen)
+    except NotStraightError as error:
+        raise invalid("TW402", f"{program.name} cannot be compiled: {error}") from None
+    return seen.texts
 
 
 def _aliases(program: Program, arguments: list, state: Any) -> list:

@@ -19,22 +19,22 @@ _numbers = itertools.count()
 
 
 class Stages:
-    """The stages of one program, as they are reached; nothing is kept if nobody looks."""
+    """The stages of one program, as they are reached; nothing is kept if nobody looks.
 
-    def __init__(self, name: str):
+    `wanted`: somebody looks; `kept`: at every stage, to write it or because he asks for `texts`.
+    """
+
+    def __init__(self, name: str, kept: bool = False):
         self.name = name
         self.level = settings.debug.get()
         self.folder = settings.dump.get()
+        self.kept = kept or bool(self.folder)
+        self.wanted = self.kept or self.level > 0
         self.texts: dict[str, str] = {}
-
-    @property
-    def wanted(self) -> bool:
-        """Whether somebody looks."""
-        return bool(self.level or self.folder)
 
     def add(self, stage: str, text: Callable[[], str], level: int) -> None:
         """A stage has been reached; `level` is that of TALWEG_DEBUG from which it is printed."""
-        if self.folder or self.level >= level:
+        if self.kept or self.level >= level:
             self.texts[stage] = made = text()
             if self.level >= level:
                 print(f"-- {self.name}: {stage}\n{made}", file=sys.stderr)

@@ -216,11 +216,14 @@ class ConcreteFunction:
                 )
         return tensors
 
+    def captures_now(self) -> list:
+        """What is taken from outside; of variables, the values they have now."""
+        return [value.variable.value() if type(value) is Handle else value
+                for value in self._outside]  # fmt: skip
+
     def call_flat(self, tensors: list) -> Any:
         """The result for the tensor arguments."""
-        operands = tensors + [
-            value.variable.value() if type(value) is Handle else value for value in self._outside
-        ]
+        operands = tensors + self.captures_now()
         context = dispatch.context
         if context.base is not None or _is_symbolic(operands):
             return self._pack(self._apply(operands))

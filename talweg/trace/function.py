@@ -22,8 +22,10 @@ from talweg.core.spec import TensorSpec
 from talweg.core.value import OPERATIONS
 from talweg.eager.tensor import EagerTensor
 from talweg.graph import structure
+from talweg.trace.compiler_ir import compiler_ir
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.input_signature import checked_signature, fitted, with_specs
+from talweg.trace.methods import BoundFunction, Method, signature_of, unwrapped
 from talweg.trace.signature import (
     Container,
     Place,
@@ -81,11 +83,11 @@ class Function:
         self._autograph_options = autograph_options
         self._bound: Any = weakref.WeakKeyDictionary()
         self._replicas: dict[Any, Function] | None = {}  # None: it is one of a replica itself
-        self._signature = _signature_of(python_function)
+        self._signature = signature_of(python_function)
         self.input_signature = checked_signature(input_signature, self)
         self._fast: dict[tuple, ConcreteFunction] = {}
         self._clear()
-        functools.update_wrapper(self, _unwrapped(python_function), updated=())
+        functools.update_wrapper(self, unwrapped(python_function), updated=())
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_made(self)
 
@@ -173,7 +175,7 @@ class Function:
             return Function(self._python_function.__get__(instance), **self._options())
         if found is None:
             found = self._bound[instance] = Function(
-                _Method(self._python_function, instance), **self._options()
+                Method(self._python_function, instance), **self._options()
             )
         return BoundFunction(found, instance)
 
@@ -239,6 +241,26 @@ class Function:
             args = tuple(self.input_signature)
         concrete, _ = self.of_replica()._find(args, kwargs)
         return concrete
+
+    def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
+        """What the compiler makes of it for these arguments (or specs): text, by stage.
+
+        The function that is returned takes `stage`: 'hlo' (the operations, the default),
+        'optimized_hlo' (the loops), 'fusion' (what is computed together, and why no more), 'llvm'
+        or 'assembly'; ValueError for others.  Nothing is run.  ValueError where a size is unknown,
+        InvalidArgumentError where nothing can be compiled.
+
+        >>> import talweg as tf
+        >>> double = tf.function(lambda x: 2 * x)
+        >>> print(double.experimental_get_compiler_ir(tf.ones([8]))("optimized_hlo"), end="")
+        program program
+          input0: input float32[8]
+          output1: output float32[8]
+        kernel k0:  # mul
+          for i0 in 8 vector:
+            output1[i0] = mul(2.0:float32, input0[i0])
+        """
+        return compiler_ir(*self.of_replica()._find(args, kwargs))
 
     def _find(self, args: tuple, kwargs: dict) -> tuple[ConcreteFunction, list]:
         args, kwargs = self._bind(args, kwargs)
@@ -391,7 +413,7 @@ class Function:
 
     def _trace(self, tree: Any, specs: list, names: list[str]) -> ConcreteFunction:
         function = self._python_function
-        if isinstance(function, _Method):
+        if isinstance(function, Method):
             function = function.bound  # so that AutoGraph sees a method
         convert = "autograph_converted" if self._autograph else "autograph_unconverted"
         function = OPERATIONS[convert](function)
@@ -415,60 +437,6 @@ class Function:
             dispatch.context.base = outer
             raise
         return concrete, graph.made_variables
-
-
-class BoundFunction:
-    """A traced method of an object, which it keeps alive; the traces are kept with the object."""
-
-    __slots__ = ("__self__", "__wrapped__")
-
-    def __init__(self, function: Function, instance: Any):
-        self.__wrapped__, self.__self__ = function, instance
-
-    @property
-    def __signature__(self) -> inspect.Signature | None:
-        return self.__wrapped__._signature
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__wrapped__(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__wrapped__, name)
-
-    def __repr__(self) -> str:
-        return f"<bound {self.__wrapped__!r}>"
-
-
-class _Method:
-    """A function bound to an object that it does not keep alive."""
-
-    def __init__(self, function: Callable[..., Any], instance: Any):
-        self.__wrapped__ = function
-        self._instance = weakref.ref(instance)
-        self.__name__ = getattr(function, "__name__", "method")
-        self.__doc__ = function.__doc__
-
-    @property
-    def bound(self) -> Any:
-        """The bound method."""
-        instance = self._instance()
-        if instance is None:
-            raise ReferenceError(f"the object of the method {self.__name__!r} is gone")
-        return self.__wrapped__.__get__(instance)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.bound(*args, **kwargs)
-
-
-def _unwrapped(function: Any) -> Any:
-    return function.__wrapped__ if isinstance(function, _Method) else function
-
-
-def _signature_of(function: Any) -> inspect.Signature | None:
-    try:
-        return inspect.signature(function.bound if isinstance(function, _Method) else function)
-    except (TypeError, ValueError):
-        return None
 
 
 def _positional(signature: inspect.Signature | None) -> tuple[list[inspect.Parameter], str]:

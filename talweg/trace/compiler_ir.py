@@ -1,0 +1,54 @@
+"""What the compiler makes of a trace, as text (`Function.experimental_get_compiler_ir`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import value_error
+from talweg.eager.structured import STATE
+from talweg.execute import executor
+from talweg.passes.functionalize import program_of
+from talweg.trace.concrete import ConcreteFunction
+
+STAGES = {
+    "hlo": "straight-0.txt",
+    "optimized_hlo": "loops.txt",
+    "fusion": "nests.txt",
+    "llvm": "llvm.ll",
+    "assembly": "assembly.s",
+}  # the first two have the names they have in TensorFlow
+
+
+def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., str]:
+    """What gives the text of a stage for tensors, or specs of known sizes; nothing is run."""
+    for value, spec in zip(given, concrete.specs):
+        if not value.shape.is_fully_defined():
+            raise value_error(
+                "TW205",
+                f"{concrete.name}: the argument {spec.name!r} has shape {value.shape}",
+                "known sizes: code is compiled for them",
+            )
+    arrays = [_array_like(value) for value in given]
+    outside = [value._array for value in concrete.captures_now()]
+    texts = executor.stages_of(program_of(concrete.body), [*arrays, *outside], STATE)
+
+    def text_of(stage: str = "hlo") -> str:
+        """The text of one stage."""
+        if stage not in STAGES:
+            raise value_error(
+                "TW207", f"get_compiler_ir: stage={stage!r}", f"one of {', '.join(STAGES)}"
+            )
+        return texts[STAGES[stage]]
+
+    return text_of
+
+
+def _array_like(value: Any) -> Any:
+    """The tensor's array; for a spec, one of that shape that takes no memory."""
+    array = getattr(value, "_array", None)
+    if array is None:
+        array = np.broadcast_to(np.zeros((), value.dtype.as_numpy_dtype), value.shape.as_list())
+    return array

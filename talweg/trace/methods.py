@@ -1,0 +1,64 @@
+"""Traced functions that are methods: bound to an object, which the traces do not keep alive."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+
+class BoundFunction:
+    """A traced method of an object, which it keeps alive; the traces are kept with the object."""
+
+    __slots__ = ("__self__", "__wrapped__")
+
+    def __init__(self, function: Any, instance: Any):
+        self.__wrapped__, self.__self__ = function, instance
+
+    @property
+    def __signature__(self) -> inspect.Signature | None:
+        return self.__wrapped__._signature
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return f"<bound {self.__wrapped__!r}>"
+
+
+class Method:
+    """A function bound to an object that it does not keep alive."""
+
+    def __init__(self, function: Callable[..., Any], instance: Any):
+        self.__wrapped__ = function
+        self._instance = weakref.ref(instance)
+        self.__name__ = getattr(function, "__name__", "method")
+        self.__doc__ = function.__doc__
+
+    @property
+    def bound(self) -> Any:
+        """The bound method."""
+        instance = self._instance()
+        if instance is None:
+            raise ReferenceError(f"the object of the method {self.__name__!r} is gone")
+        return self.__wrapped__.__get__(instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.bound(*args, **kwargs)
+
+
+def unwrapped(function: Any) -> Any:
+    """The function of a class that a method is made of; any other function itself."""
+    return function.__wrapped__ if isinstance(function, Method) else function
+
+
+def signature_of(function: Any) -> inspect.Signature | None:
+    """The signature of a function, without `self` for a method; None where there is none."""
+    try:
+        return inspect.signature(function.bound if isinstance(function, Method) else function)
+    except (TypeError, ValueError):
+        return None
