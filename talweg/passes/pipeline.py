@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from talweg.core import settings
+from talweg.passes.check import check
+from talweg.passes.product_chains import order_products
+from talweg.passes.product_sums import find_products
 from talweg.passes.repeats import improve_loops
 from talweg.passes.simplify import simplify
 from talweg.passes.split import split
@@ -12,13 +16,23 @@ from talweg.passes.straight import Straight
 PASSES: dict[str, Callable[[Straight], None]] = {
     "improve_loops": improve_loops,
     "simplify": simplify,
+    "find_products": find_products,
+    "order_products": order_products,
     "split": split,
 }
 
 
 def optimize(straight: Straight, after: Callable[[str], None] | None = None) -> None:
-    """All passes, one after the other; `after` is told the name of each when it is done."""
+    """All passes, one after the other; `after` is told the name of each when it is done.
+
+    With the setting `check`, the program is checked before the first and after each of them.
+    """
+    checked = settings.check.get()
+    if checked:
+        check(straight)
     for name, run in PASSES.items():
         run(straight)
+        if checked:
+            check(straight, name)
         if after is not None:
             after(name)

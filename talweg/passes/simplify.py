@@ -42,12 +42,7 @@ class Simplifier:
 
     def __init__(self, straight: Straight):
         self.straight = straight
-        self.uses: dict[Value, int] = {}
-        for equation in straight.equations:
-            for x in equation.inputs:
-                self.uses[x] = self.uses.get(x, 0) + 1
-        for value in [*straight.outputs, *[after for _, _, after in straight.states]]:
-            self.uses[value] = self.uses.get(value, 0) + 2
+        self.uses = straight.uses()
 
     def apply(self, name: str, *operands: Any) -> Value:
         """The result of a primitive, with numbers of the dtype of the first value."""
@@ -179,18 +174,11 @@ RULES: tuple[Callable[[Simplifier, Equation], Value | None], ...] = (
 def simplify(straight: Straight) -> None:
     """Apply the rules to the whole program, in place."""
     simplifier = Simplifier(straight)
-    equations, straight.equations = straight.equations, []
-    renamed: dict[Value, Value] = {}
-    for equation in equations:
-        equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
-        found = None
-        if equation.prim.elementwise:
-            for rule in RULES:
-                found = rule(simplifier, equation)
-                if found is not None:
-                    break
-        if found is None:
-            straight.equations.append(equation)
-        else:
-            renamed[equation.output] = found
-    straight.rename(renamed)
+
+    def cheaper(equation: Equation) -> Value | None:
+        if not equation.prim.elementwise:
+            return None
+        found = (rule(simplifier, equation) for rule in RULES)
+        return next((value for value in found if value is not None), None)
+
+    straight.rewrite(cheaper)

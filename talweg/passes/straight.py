@@ -9,7 +9,7 @@ says why.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -135,6 +135,29 @@ class Straight:
     def within(self, what: str) -> bool:
         """Whether this is the body of a loop of which that is true; see `Inner`."""
         return False
+
+    def uses(self) -> dict[Value, int]:
+        """How often values are operands; results and new values of variables count twice more."""
+        found: dict[Value, int] = {}
+        for equation in self.equations:
+            for x in equation.inputs:
+                found[x] = found.get(x, 0) + 1
+        for value in [*self.outputs, *self.guards, *[after for _, _, after in self.states]]:
+            found[value] = found.get(value, 0) + 2
+        return found
+
+    def rewrite(self, rule: Callable[[Equation], Value | None]) -> None:
+        """Go through the equations; what `rule` gives for one takes its place, if it gives any."""
+        equations, self.equations = self.equations, []
+        renamed: dict[Value, Value] = {}
+        for equation in equations:
+            equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
+            found = rule(equation)
+            if found is None:
+                self.equations.append(equation)
+            else:
+                renamed[equation.output] = found
+        self.rename(renamed)
 
     def rename(self, renamed: dict[Value, Value]) -> None:
         """Let results, guards and new values of variables be what has taken their place."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import talweg as tf
+from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.execute import interpret, loops_numpy
@@ -39,7 +40,8 @@ class Case:
     def lowered(self) -> Lowered:
         """The loop program, which keeps all rules and has a text."""
         self.streams = self.straight.streams
-        optimize(self.straight)
+        with settings.check(True):
+            optimize(self.straight)
         found = build(self.straight)
         plan(found.program)
         check(found.program)
