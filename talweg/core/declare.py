@@ -48,12 +48,16 @@ ELEMENTWISE = "elementwise"
 #   scalar    (s, x, y, ...) -> the element of the result, of elements (`lower/handler.py`), or the
 #             name of a scalar function; NotImplemented for dtypes it does not serve
 #   loops     (s, index, x, ..., **params) -> the element at `index`; operands are called with one
+#   cost      (x, ..., **params) -> what an element of `loops` costs, in multiplications, if it is
+#             more than its operands are; None where `loops` does not serve
 #   fold      (operation, start): a reduction along the parameter `axes`
 #   expand    (t, x, ..., **params) -> results, composed of other primitives (`passes/straight.py`)
 #   requires  (t, x, ..., **params): calls t.require(condition); where it does not hold, the program
 #             fails and the interpreter, which runs the kernel, says why
-#   call      the name of a way in `lower/blocks.py`, which may read further rules (scan, scatter)
-LOWERINGS = ("call", "xla", "loops", "fold", "scalar", "expand", "requires", "scan", "scatter")
+#   call      the name of a way in `lower/blocks.py`, which may read further rules (scan, scatter,
+#             redraw)
+LOWERINGS = ("call", "xla", "loops", "cost", "fold", "scalar", "expand", "requires", "redraw",
+             "scan", "scatter")  # fmt: skip
 
 _PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "avoid", "kinks", "accepts",
                  "effect", "tf_type", "tf_name")  # fmt: skip

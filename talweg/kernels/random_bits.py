@@ -20,15 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+PHILOX, THREEFRY = 1, 2  # the algorithms, as TensorFlow numbers them
 BLOCK = 4  # 32-bit words in a block of Philox
 RESERVED = 256  # blocks (of Philox) set aside for a value whose demand is not known beforehand
 CHUNK = 8192  # blocks worked on at once: few enough to stay in cache
 
 MASK32, MASK64, MASK128 = (1 << 32) - 1, (1 << 64) - 1, (1 << 128) - 1
-_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)  # of words 0 and 2
-_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)  # golden ratio, sqrt(3) - 1
-_ROUNDS = 10
-_COLUMN_OF_MULTIPLIERS = np.array(_MULTIPLIERS, np.uint64).reshape(2, 1)
+MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)  # of words 0 and 2
+KEY_STEPS = (0x9E3779B9, 0xBB67AE85)  # golden ratio, sqrt(3) - 1
+ROUNDS = 10
+SCRAMBLING = 0x02461E29_3EC8F720  # the key under which pairs of seeds become streams
+_COLUMN_OF_MULTIPLIERS = np.array(MULTIPLIERS, np.uint64).reshape(2, 1)
 _LOW = np.uint64(MASK32)
 _32 = np.uint64(32)
 
@@ -54,7 +56,7 @@ def scramble(first: int, second: int) -> Stream:
     key, the others the upper half of its counter.  So nearby seeds give unrelated streams.
     """
     counter = (second & MASK64) << 64 | (first & MASK64)
-    a, b, c, d = one_block(counter, 0x02461E29_3EC8F720)
+    a, b, c, d = one_block(counter, SCRAMBLING)
     return Stream(b << 32 | a, (d << 32 | c) << 64)
 
 
@@ -76,9 +78,9 @@ def state_of_stream(stream: Stream) -> np.ndarray:
 def _round_keys(key: int) -> tuple[tuple[int, int], ...]:
     low, high = key & MASK32, key >> 32
     found = []
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         found.append((low, high))
-        low, high = (low + _KEY_STEPS[0]) & MASK32, (high + _KEY_STEPS[1]) & MASK32
+        low, high = (low + KEY_STEPS[0]) & MASK32, (high + KEY_STEPS[1]) & MASK32
     return tuple(found)
 
 
@@ -87,7 +89,7 @@ def one_block(counter: int, key: int) -> tuple[int, int, int, int]:
     a, b = counter & MASK32, counter >> 32 & MASK32
     c, d = counter >> 64 & MASK32, counter >> 96
     for low, high in _round_keys(key):
-        first, second = a * _MULTIPLIERS[0], c * _MULTIPLIERS[1]
+        first, second = a * MULTIPLIERS[0], c * MULTIPLIERS[1]
         a, b, c, d = second >> 32 ^ b ^ low, second & MASK32, first >> 32 ^ d ^ high, first & MASK32
     return a, b, c, d
 
@@ -100,7 +102,7 @@ def _rounds(even: np.ndarray, odd: np.ndarray, key: int) -> tuple[np.ndarray, np
     the new odd ones.
     """
     product = np.empty_like(even)
-    keys = np.array(_round_keys(key), np.uint64).reshape(_ROUNDS, 2, 1)
+    keys = np.array(_round_keys(key), np.uint64).reshape(ROUNDS, 2, 1)
     for round_key in keys:
         np.multiply(even, _COLUMN_OF_MULTIPLIERS, out=product)
         np.right_shift(product, _32, out=even)
@@ -135,6 +137,24 @@ def blocks(stream: Stream, start: int, count: int) -> np.ndarray:
         found = [one_block((first + n) & MASK128, stream.key) for n in range(count)]
         return np.array(found, np.uint32).reshape(count, BLOCK)
     return blocks_at(stream.skip(start), np.arange(count, dtype=np.uint64))
+
+
+def words_at(low: Any, high: Any, key: Any, block: Any, word: Any, dtype: Any) -> np.ndarray:
+    """Words of `dtype` (uint32, or uint64, of which a block has two): for each element its own.
+
+    `block` counts from the 128-bit number high 2⁶⁴ + low of a stream's next block; all operands are
+    arrays of integers, or numbers.
+    """
+    given = [np.asarray(x).astype(np.uint64) for x in (low, high, key, block, word)]
+    dims = np.broadcast_shapes(*[x.shape for x in given])
+    *state, block, word = [np.broadcast_to(x, dims).reshape(-1) for x in given]
+    found = np.empty(block.size, dtype)
+    streams, which = np.unique(np.stack(state, axis=1), axis=0, return_inverse=True)
+    for number, stream in enumerate(streams):
+        own = np.flatnonzero(which.reshape(-1) == number)
+        words = blocks_at(stream_of_state(stream), block[own]).view(dtype)
+        found[own] = words[np.arange(len(own)), word[own].astype(np.intp)]
+    return found.reshape(dims)
 
 
 def spans(count: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:

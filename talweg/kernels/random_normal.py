@@ -26,7 +26,7 @@ from talweg.kernels.random_bits import (
 )
 
 CUT = 2.0  # truncated normals lie within two standard deviations
-_SMALLEST = 1e-7  # stands for smaller uniform numbers, whose logarithm would be too large
+SMALLEST = 1e-7  # stands for smaller uniform numbers, whose logarithm would be too large
 
 
 def _hexadecimal(text: str) -> np.ndarray:
@@ -48,9 +48,9 @@ _LOGARITHMS = _hexadecimal("""
 """)
 _LOG2 = float.fromhex("0x1.62e42fefa39efp-1")
 _LOG_POLYNOMIAL = _hexadecimal("-0x1.00ea348b88334p-2 0x1.5575b0be00b6ap-2 -0x1.ffffef20a4123p-2")
-_HALF_PI = float.fromhex("0x1.921fb54442d18p+0")
-_SINE = _hexadecimal("-0x1.555545995a603p-3 0x1.1107605230bc4p-7 -0x1.994eb3774cf24p-13")
-_COSINE = _hexadecimal(
+HALF_PI = float.fromhex("0x1.921fb54442d18p+0")
+SINE = _hexadecimal("-0x1.555545995a603p-3 0x1.1107605230bc4p-7 -0x1.994eb3774cf24p-13")
+COSINE = _hexadecimal(
     "-0x1.ffffffd0c621cp-2 0x1.55553e1068f19p-5 -0x1.6c087e89a359dp-10 0x1.99343027bf8c3p-16"
 )
 
@@ -86,20 +86,20 @@ def sin_cos_float32(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     exchanged for odd n, with the signs of quadrant n.
     """
     angle = x.astype(np.float64)
-    quadrant = np.rint(angle * (1 / _HALF_PI))
-    angle -= quadrant * _HALF_PI
+    quadrant = np.rint(angle * (1 / HALF_PI))
+    angle -= quadrant * HALF_PI
     squared = angle * angle
     fourth = squared * squared
     cubed = angle * squared
     sine = cubed * squared
-    sine *= _SINE[1] + squared * _SINE[2]
-    cubed *= _SINE[0]
+    sine *= SINE[1] + squared * SINE[2]
+    cubed *= SINE[0]
     cubed += angle
     sine += cubed
     cosine = fourth * squared
-    cosine *= _COSINE[2] + squared * _COSINE[3]
-    fourth *= _COSINE[1]
-    squared *= _COSINE[0]
+    cosine *= COSINE[2] + squared * COSINE[3]
+    fourth *= COSINE[1]
+    squared *= COSINE[0]
     squared += 1.0
     fourth += squared
     cosine += fourth
@@ -120,7 +120,7 @@ def _turn(sine: np.ndarray, cosine: np.ndarray, quadrant: np.ndarray) -> tuple:
 
 def box_muller_float32(words: np.ndarray) -> np.ndarray:
     """Normal float32 [n, m] from words uint32 [n, m], m even: each pair of words makes a pair."""
-    radius = log_float32(np.maximum(to_float32(words[:, 0::2]), np.float32(_SMALLEST)))
+    radius = log_float32(np.maximum(to_float32(words[:, 0::2]), np.float32(SMALLEST)))
     radius *= np.float32(-2)
     np.sqrt(radius, out=radius)
     turns = to_float32(words[:, 1::2]).astype(np.float64)
@@ -135,7 +135,7 @@ def box_muller_float32(words: np.ndarray) -> np.ndarray:
 def box_muller_float64(words: np.ndarray) -> np.ndarray:
     """Normal float64 [n, 2] from words uint32 [n, 4]: each block makes a pair."""
     uniform = to_float64(words)
-    radius = np.sqrt(-2.0 * np.log(np.maximum(uniform[:, 0], _SMALLEST)))
+    radius = np.sqrt(-2.0 * np.log(np.maximum(uniform[:, 0], SMALLEST)))
     angle = 2 * np.pi * uniform[:, 1]
     return np.stack([np.sin(angle) * radius, np.cos(angle) * radius], axis=1)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from talweg.lower.blocks_control import choose, repeat
 from talweg.lower.blocks_convolution import convolution
 from talweg.lower.blocks_pooling import pooling
+from talweg.lower.blocks_redraw import redraw
 from talweg.lower.blocks_scan import scan
 from talweg.lower.blocks_scatter import scatter
 from talweg.lower.blocks_stacks import appended, beginning, exported, stack_put, stack_row, widened
@@ -21,6 +22,7 @@ BLOCKS: dict[str, Callable[..., list | None]] = {
     "repeat": repeat,
     "choose": choose,
     "scan": scan,
+    "redraw": redraw,
     "scatter": scatter,
     "stack_row": stack_row,
     "append": appended,

@@ -230,7 +230,7 @@ class _Checker:
             raise refuse(self.where, f"{expr.op} of {dtype.name}")
         for arg in expr.args[1:]:
             self._same(arg.dtype, dtype)
-        self._same(expr.dtype, bool_ if scalar.result == "bool" else dtype)
+        self._same(expr.dtype, scalar.dtype(dtype))
 
     def _count(self, expr: Expr, count: int) -> None:
         if len(expr.args) != count:

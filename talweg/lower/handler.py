@@ -48,6 +48,21 @@ class Scan(NamedTuple):
     reverse: bool = False
 
 
+class Redraw(NamedTuple):
+    """What a `redraw` rule gives: random numbers of `dtype`, of which some are drawn again.
+
+    Numbers come in groups of `group`, as many as a block of a stream gives.  A group has `blocks`
+    blocks of its own, and takes the first numbers `draw(place)` in them for which `keep(number)`
+    holds; place `group * n` is where the stream's nth block begins.
+    """
+
+    group: int
+    blocks: int
+    draw: Callable[[Index], Expr]
+    keep: Callable[[Expr], Expr]
+    dtype: DType
+
+
 class ScalarHandler:
     """Builds scalar expressions; one for all rules."""
 
@@ -55,15 +70,16 @@ class ScalarHandler:
         scalar = SCALARS.get(name)
         if scalar is None:
             raise AttributeError(f"no scalar function is called {name!r}")
-        logical = scalar.result == "bool"
+
+        same = scalar.result == "same"
 
         def build(*operands: Any) -> Expr:
             if len(operands) == 2:
                 found = binary(name, *operands)
-                return found if not logical else Expr(name, found.args, bool_)
+                return found if same else Expr(name, found.args, scalar.dtype(found.dtype))
             dtype = next(x.dtype for x in operands if isinstance(x, Expr))
             args = [x if isinstance(x, Expr) else const(x, dtype) for x in operands]
-            return Expr(name, tuple(args), bool_ if logical else dtype)
+            return Expr(name, tuple(args), scalar.dtype(dtype))
 
         build.__name__ = name
         setattr(self, name, build)
@@ -145,6 +161,16 @@ class ScalarHandler:
         top = self.select(large, const(1 << 63, uint64), const(0, uint64))
         return self.xor(self.cast(rest, uint64), top)
 
+    def one_of(self, index: Any, choices: list[Expr]) -> Expr:
+        """The one of several that an index is the number of; it alone, if the index is known."""
+        index = Index.of(index)
+        if not index.terms:
+            return choices[index.constant]
+        found, place = choices[-1], number(index)
+        for k, choice in reversed([*enumerate(choices[:-1])]):
+            found = self.select(self.equal(place, k), choice, found)
+        return found
+
     def place(self, index: tuple, dims: tuple) -> Index:
         """Where the element at `index` stands in row-major order."""
         return flat(index, dims)
@@ -164,6 +190,10 @@ class ScalarHandler:
     def scan(self, axis: int, step: Callable[..., Expr], **options: Any) -> Scan:
         """The answer of a `scan` rule."""
         return Scan(axis, step, **options)
+
+    def redraw(self, *parts: Any) -> Redraw:
+        """The answer of a `redraw` rule."""
+        return Redraw(*parts)
 
     def all(self, *conditions: Expr | None) -> Expr | None:
         """Whether all conditions hold; None if all are certain."""

@@ -156,10 +156,15 @@ def can_pull(equation: Equation) -> bool:
     if len(equation.inputs) > MOST_OPERANDS or any(map(is_endless, equation.inputs)):
         return False
     if callable(prim.lowering.get("loops")):
-        return True
+        return "cost" not in prim.lowering or loops_cost(equation) is not None
     if "scalar" not in prim.lowering:
         return False
     return scalar_cost(equation) is not None
+
+
+def loops_cost(equation: Equation) -> float | None:
+    """What an element of a `loops` rule costs, as declared; None if the rule does not serve."""
+    return equation.prim.lowering["cost"](*equation.inputs, **equation.params)
 
 
 _costs: dict[tuple, float | None] = {}

@@ -1,7 +1,7 @@
 """The scalar functions that expressions of the loop program are made of.
 
 Each is defined by NumPy's function of the same meaning; generators of machine code give the same to
-rounding.  `kind` says what the dtype of the result is: "same" as the operands', or "bool".
+rounding.  `result` says what the dtype of the result is: "same" as the operands', or its name.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from talweg.core.dtypes import BY_NAME, DType
+from talweg.kernels.random_bits import words_at
 
 
 class Scalar:
@@ -24,6 +27,10 @@ class Scalar:
     def __init__(self, name: str, numpy: Callable[..., Any], kinds: str, cost: float, result: str):
         self.name, self.numpy, self.kinds, self.cost = name, numpy, kinds, cost
         self.result = result
+
+    def dtype(self, operand: DType) -> DType:
+        """The dtype of the result for operands of a dtype."""
+        return operand if self.result == "same" else BY_NAME[self.result]
 
     def __repr__(self) -> str:
         return f"<scalar {self.name}>"
@@ -52,6 +59,14 @@ def _erfc(x: NDArray) -> NDArray:
 
 def _fma(x: NDArray, y: NDArray, z: NDArray) -> NDArray:
     return x * y + z
+
+
+def _philox32(low: NDArray, high: NDArray, key: NDArray, block: NDArray, word: NDArray) -> NDArray:
+    return words_at(low, high, key, block, word, np.uint32)
+
+
+def _philox64(low: NDArray, high: NDArray, key: NDArray, block: NDArray, word: NDArray) -> NDArray:
+    return words_at(low, high, key, block, word, np.uint64)
 
 
 _TABLE: list[tuple] = [
@@ -118,5 +133,12 @@ _TESTS: list[tuple] = [
     ("is_inf", np.isinf, "f", 1),
     ("is_finite", np.isfinite, "f", 1),
 ]
+# Word `word` of the random block that lies `block` behind number high 2^64 + low, under a key: one
+# of 4, or of 2 of 64 bits, lower half first.  Neighbours share blocks; the cost is that of a word.
+_WORDS: list[tuple] = [
+    ("philox32", _philox32, "u", 12, "uint32"),
+    ("philox64", _philox64, "u", 24, "uint64"),
+]
 SCALARS: dict[str, Scalar] = {row[0]: Scalar(*row, "same") for row in _TABLE}
 SCALARS.update({row[0]: Scalar(*row, "bool") for row in _TESTS})
+SCALARS.update({row[0]: Scalar(*row) for row in _WORDS})

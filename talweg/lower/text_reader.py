@@ -408,8 +408,7 @@ class _Reader:
             return Expr(name, operands, operands[1].dtype)
         if name not in SCALARS:
             raise tokens.wrong(f"a scalar function, not {name}")
-        dtype = bool_ if SCALARS[name].result == "bool" else operands[0].dtype
-        return Expr(name, operands, dtype)
+        return Expr(name, operands, SCALARS[name].dtype(operands[0].dtype))
 
     def index(self, tokens: _Tokens) -> Index:
         constant, terms = 0, []

@@ -14,6 +14,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.dtypes import DType
+from talweg.prims.random_loops import further_on
 
 ENDLESS = 1 << 40  # trips of a loop of which nothing is known, and the rows of its stacks
 
@@ -85,11 +86,7 @@ def _round_at(s: Any, index: tuple, *, loop: Loop, start: int, step: int, dtype:
 
 
 def _advanced_at(s: Any, index: tuple, state: Any, blocks: Any) -> Any:
-    low = state(0)
-    moved = low + blocks()
-    high = state(1) + s.select(s.less(moved, low), s.number(1, low), s.number(0, low))
-    place = s.index(index[0])
-    return s.select(s.equal(place, 0), moved, s.select(s.equal(place, 1), high, state(2)))
+    return further_on(s, index, [state(k) for k in range(3)], blocks())
 
 
 row: Any = Construct("row", {"loops": _row_at, "call": "stack_row"})  # x[i]

@@ -30,6 +30,8 @@ from talweg.kernels import random, random_normal, random_threefry
 from talweg.kernels.random_bits import (
     MASK64,
     MASK128,
+    PHILOX,
+    THREEFRY,
     scramble,
     state_of_stream,
     stream_of_state,
@@ -37,8 +39,8 @@ from talweg.kernels.random_bits import (
 from talweg.kernels.random_permutation import PADDING, permutation
 from talweg.kernels.random_permutation import index_shuffle as shuffle_index
 from talweg.kernels.random_streams import reserve
+from talweg.prims import random_loops
 
-PHILOX, THREEFRY = 1, 2
 BITS = NoGradient("random bits have no derivative")
 DRAWN = NoGradient("random numbers do not depend on anything", "mean + stddev * noise")
 CHOICE = NoGradient(
@@ -93,6 +95,7 @@ class seed_stream:
         start = random_threefry.stream_of_seed if algorithm == THREEFRY else scramble
         return state_of_stream(start(first, second))
 
+    loops = random_loops.seeded
     no_gradient = BITS
     batch = LOOP
     memory = "none"
@@ -148,6 +151,7 @@ class generator_stream:
         words = state.view(np.uint64)
         return np.concatenate([words[:-1], np.zeros(3 - len(words), np.uint64), words[-1:]])
 
+    loops = random_loops.of_state
     no_gradient = BITS
     batch = LOOP
     memory = "none"
@@ -184,6 +188,7 @@ class skip_state:
             moved = [counter & MASK64, counter >> 64, words[2]]
         return np.array(moved, np.uint64).view(np.int64)
 
+    loops = random_loops.skipped
     no_gradient = BITS
     batch = LOOP
     memory = "none"
@@ -219,6 +224,8 @@ class random_numbers:
             return _KINDS[kind][1](start, shape, target)
         return _KINDS[kind][0](start, math.prod(shape), target).reshape(shape)
 
+    loops, cost = random_loops.numbers, random_loops.cost
+    call, redraw = "redraw", random_loops.truncated
     no_gradient = DRAWN
     batch = LOOP
     memory = "map"
@@ -266,6 +273,10 @@ class random_integers:
             return random_threefry.uniform_int(start, shape, low, high, target)
         return random.uniform_int(start, math.prod(shape), low, high, target).reshape(shape)
 
+    def requires(t, stream, low, high, *, shape, algorithm):
+        t.require(t.less(low, high))
+
+    loops, cost = random_loops.integers, random_loops.cost_of_integers
     no_gradient = DRAWN
     batch = LOOP
     memory = "map"

@@ -208,7 +208,7 @@ def test_integers():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(SCALARS))
+@pytest.mark.parametrize("name", sorted({*SCALARS} - {"philox32", "philox64"}))
 def test_scalar_functions(name):
     scalar = SCALARS[name]
     dtype = {"f": "float32", "i": "int32", "b": "bool"}[scalar.kinds[0]]

@@ -33,16 +33,15 @@ HOST = {
     "sorting": "argsort searchsorted segment_order sort top_k",
     "library": "cholesky cofactor dct det eig eigh eigvalsh expm inverse logm lu pinv qr "
     "singular_values slogdet solve sqrtm svd sylvester triangular_solve tridiagonal_solve",
-    "random": "drawn_box generator_stream index_shuffle random_binomial random_bounded_normal "
-    "random_classes random_gamma random_integers random_numbers random_order random_poisson "
-    "seed_stream skip_state",
+    "random": "drawn_box index_shuffle random_binomial random_bounded_normal random_classes "
+    "random_gamma random_order random_poisson",
     "stray": "histogram invert_permutation max_pool_with_argmax reverse_by suppress "
     "suppress_classes",
 }
 HOST_ONLY = {name for names in HOST.values() for name in names.split()}
 
 # What has a rule that does not apply to all samples.
-PARTLY = {"bitcast", "permute_rows"}
+PARTLY = {"bitcast", "permute_rows", "random_integers", "random_numbers"}
 
 # Results whose shapes depend on values: no straight program has them, unless they are constant.
 VALUES = {"broadcast_by", "grouped_places", "nonzero", "repeated", "reshape_to", "sequence",

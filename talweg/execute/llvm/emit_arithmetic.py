@@ -59,6 +59,8 @@ def select(code: Code, condition: Value, x: Value, y: Value, kind: str) -> Value
     depth = max(condition.depth, x.depth, y.depth)
     types = vector(kind, lanes)
     left, right = code.spread(x, lanes, kind), code.spread(y, lanes, kind)
+    if condition.lanes > 1:
+        condition = code.spread_value(condition, lanes, "i1")
     flags = vector("i1", condition.lanes)
     text = f"select {flags} {condition.text}, {types} {left}, {types} {right}"
     return code.compute(text, lanes, depth)

@@ -14,7 +14,10 @@ from talweg.execute.llvm.emit_types import vector
 
 
 class Value(NamedTuple):
-    """A constant or register, of `lanes` numbers, made at `depth`."""
+    """A constant or register, of `lanes` numbers, made at `depth`.
+
+    One number is the same for all lanes of a loop; of fewer than these each is that of neighbours.
+    """
 
     text: str
     lanes: int = 1
@@ -106,6 +109,9 @@ class Code:
         """The text of `value` as an operand of `lanes` lanes."""
         if value.lanes == lanes:
             return value.text
+        if value.lanes > 1:
+            each = lanes // value.lanes
+            return self.shuffle(value, "poison", scalar, [i // each for i in range(lanes)]).text
         if value.text[0] != "%":
             return f"splat ({scalar} {value.text})"
         kind = vector(scalar, lanes)

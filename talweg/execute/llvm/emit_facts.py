@@ -20,8 +20,8 @@ class Facts:
     """Of a statement and all in it."""
 
     __slots__ = (
-        "axes", "effects", "fast", "inner", "orders", "reads", "statements", "tiles_read", "twice",
-        "updates", "vectors", "writes",
+        "axes", "draws", "effects", "fast", "inner", "orders", "reads", "statements",
+        "tiles_read", "twice", "updates", "vectors", "writes",
     )  # fmt: skip
 
     def __init__(self):
@@ -33,6 +33,7 @@ class Facts:
         self.fast: dict[Tile, tuple[int, For]] = {}  # the dim along a vector loop
         self.vectors = False  # vector loops are in it
         self.inner: set[Tile] = set()  # tiles declared
+        self.draws = False  # random words: where vectors begin at blocks, neighbours share them
         self.orders: list[list[Expr]] = []  # what is computed, operands first
         self.twice = True  # storing twice does no harm
         self.effects = False  # stores or calls
@@ -53,6 +54,7 @@ class Facts:
         self.orders += other.orders
         self.twice &= other.twice
         self.effects |= other.effects
+        self.draws |= other.draws
         self.statements += other.statements
 
 
@@ -132,6 +134,8 @@ class Finder:
             elif op == "read":
                 found.tiles_read.add(expr.data[0])
                 self._axes(found, expr.data[1])
+            elif op == "philox32" or op == "philox64":
+                found.draws = True
 
     def _fast(self, loop: For, body: list, found: Facts) -> None:
         """Which dims of tiles run along this vector loop."""

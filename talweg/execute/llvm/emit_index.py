@@ -8,6 +8,7 @@ vector register.
 
 from __future__ import annotations
 
+from math import gcd
 from typing import Any, NamedTuple
 
 from talweg.execute.llvm.emit_code import Code, Value
@@ -35,6 +36,7 @@ class Place(NamedTuple):
     offsets: tuple[int, ...] | None = None
     vector: Value | None = None  # of i64, or of i32 where `narrow`
     narrow: bool = False
+    step: int = 1  # what the base is a multiple of
 
     @property
     def uniform(self) -> bool:
@@ -77,26 +79,28 @@ class Indices:
         constant, stride = index.constant, 0
         uniform: list[tuple[Value, int]] = []
         varied: list[tuple[Any, int]] = []  # offsets per lane, or vectors
-        axes = self.axes
+        axes, step = self.axes, 0
         for atom, factor in index.terms:
             if type(atom) is Axis:
-                value, number, _, lanes = axes[atom]
+                value, number, along, lanes = axes[atom]
                 constant += factor * number
                 if value is not None:
                     uniform.append((value, factor))
+                    step = gcd(step, factor * along)
                 if lanes:
                     stride += factor
                 continue
             part = self.atom(atom, values, wrap or _bounded(index))
             constant += factor * part.constant
+            if part.base is not None:
+                uniform.append((part.base, factor))
+                step = gcd(step, factor * part.step)
             if part.vector is not None or part.offsets is not None:
                 varied.append((part, factor))
                 continue
-            if part.base is not None:
-                uniform.append((part.base, factor))
             stride += factor * part.stride
         base = self._sum(uniform) if uniform else None
-        place = Place(base, constant, stride if self.lanes > 1 else 0)
+        place = Place(base, constant, stride if self.lanes > 1 else 0, step=step or 1)
         return self._vary(place, varied) if varied else place
 
     def _sum(self, terms: list[tuple[Value, int]]) -> Value:
@@ -198,11 +202,16 @@ class Indices:
         inner = self.place(atom.index, values)
         quotient = type(atom) is Quotient
         divisor = atom.divisor
-        if inner.base is None and inner.vector is None:
-            found = [inner.constant + offset for offset in self.offsets(inner)]
-            made = [x // divisor if quotient else x % divisor for x in found]
-            return arranged(Place(), made)
         floor = atom.index.smallest is None or atom.index.smallest < 0
+        if inner.vector is None and (inner.base is None or inner.step % divisor == 0):
+            found = [inner.constant + offset for offset in self.offsets(inner)]
+            if not quotient:
+                return arranged(Place(), [x % divisor for x in found])
+            place = Place()
+            if inner.base is not None:
+                base = self.divided(inner.base, divisor, True, floor, "i64")
+                place = Place(base, step=inner.step // divisor)
+            return arranged(place, [x // divisor for x in found])
         if inner.uniform:
             return Place(self.divided(self.total(inner), divisor, quotient, floor, "i64"))
         if inner.stride == 1 and divisor % self.lanes == 0 and self._aligned(atom.index):
@@ -261,6 +270,7 @@ class Indices:
                 return Place(constant=int(value.text))
             return Place(self.converted(value, kind, "i64", dtype.is_unsigned or dtype.is_bool))
         target = "i32" if narrow else "i64"
+        value = self.code.spread_value(value, self.lanes, kind)
         made = self.converted(value, kind, target, dtype.is_unsigned or dtype.is_bool)
         return Place(vector=made, narrow=narrow)
 

@@ -15,6 +15,7 @@ from talweg.execute.llvm import emit_casts as casts
 from talweg.execute.llvm.emit_code import Code, Value
 from talweg.execute.llvm.emit_index import BOUND, Indices, Place
 from talweg.execute.llvm.emit_memory import Memory
+from talweg.execute.llvm.emit_random import words
 from talweg.execute.llvm.emit_types import (
     SHORT,
     is_signed,
@@ -51,6 +52,8 @@ class Values:
                 method = _METHODS.get(expr.op)
                 known[key] = method(self, expr, known) if method else self.function(expr, known)
                 log.append(key)
+        for root in roots:
+            known[id(root)] = self.full(known[id(root)], root.dtype)
         return known
 
     def forget(self, mark: int) -> None:
@@ -65,6 +68,12 @@ class Values:
             return Value(literal(root.data, root.dtype))
         return self.evaluate((root,))[id(root)]
 
+    def full(self, value: Value, dtype: DType) -> Value:
+        """A value with a number for each lane, unless it is the same for all."""
+        if value.lanes in (1, self.indices.lanes):
+            return value
+        return self.code.spread_value(value, self.indices.lanes, register(dtype))
+
     # ---------------------------------------------------------------- leaves
 
     def const(self, expr: Expr, values: dict) -> Value:
@@ -76,7 +85,7 @@ class Values:
         buffer, index = expr.data
         guard = other = None
         if expr.args:
-            guard, other = values[id(expr.args[0])], values[id(expr.args[1])]
+            guard, other = [self.full(values[id(x)], x.dtype) for x in expr.args]
         return self.memory.load(buffer, index, values, guard, other)
 
     def read(self, expr: Expr, values: dict) -> Value:
@@ -159,6 +168,10 @@ class Values:
         """An instruction of two operands."""
         return arithmetic.binary(self.code, word, x, y, kind)
 
+    def words(self, expr: Expr, values: dict) -> Value:
+        """Random words."""
+        return words(self.code, self.indices, expr, values)
+
     def function(self, expr: Expr, values: dict) -> Value:
         """Any other function."""
         operands = [values[id(arg)] for arg in expr.args]
@@ -189,5 +202,5 @@ class Values:
 _METHODS = {
     "const": Values.const, "load": Values.load, "read": Values.read, "index": Values.index,
     "cast": Values.cast, "bits": Values.bits, "select": Values.select,
-    **dict.fromkeys(COMPARE, Values.compare),
+    **dict.fromkeys(COMPARE, Values.compare), "philox32": Values.words, "philox64": Values.words,
 }  # fmt: skip

@@ -4,7 +4,8 @@ The axis is cut into vectors of `width` lanes.  What is left over is a full vect
 one before, if doing some values twice does no harm, or else a vector of fewer lanes.  Few vectors
 are written out, more make a loop; long bodies are written once, and the last turn of the loop steps
 back so that it ends where the axis ends.  Bodies with elementary functions take two vectors at a
-time (as one of twice the lanes): they are longer chains than a core looks ahead.
+time (as one of twice the lanes): they are longer chains than a core looks ahead.  Those that draw
+random words take four, since what two lanes have in common is computed in half of them.
 
 What a vector loop combines into a number of a tile is collected lane by lane (`Sum`), in several
 vectors by turns if the loop has little else to do while an addition takes its time.
@@ -12,6 +13,7 @@ vectors by turns if the loop has little else to do while an addition takes its t
 
 from __future__ import annotations
 
+from math import gcd
 from typing import Any
 
 from talweg.execute.llvm import emit_arithmetic as arithmetic
@@ -44,6 +46,8 @@ class VectorLoops:
             facts = self.emitter.finder.of(loop)
             lanes, cost = shape(loop, facts, self.vector_bytes)
             if cost >= DEEP and together(loop.axis.extent, lanes):
+                lanes *= 2
+            if facts.draws and together(loop.axis.extent, lanes):
                 lanes *= 2
             found = self.shapes[id(loop)] = (lanes, cost)
         return found
@@ -121,7 +125,7 @@ class VectorLoops:
         if loop.axis in facts.axes or full <= (WRITTEN_OUT if cost <= SHORT else 1):
             parts = chunks(extent, width)
             self.write_out(loop, parts, again and full > 0 and loop.axis not in facts.axes)
-        elif extent % width and again and cost > LONG:
+        elif extent % width and again and cost > LONG and not (facts.draws and extent % 4):
             self.one_loop(loop, facts, width)
         else:
             main = full - full % copies
@@ -162,7 +166,7 @@ class VectorLoops:
                 done = arithmetic.convert(code, "trunc", done, "i64", "i32")
                 ramp = constants("i32", list(range(width)))
                 tiles.mask = arithmetic.binary(code, "icmp uge", ramp, done, "i32")
-            indices.axes[loop.axis] = Along(start, 0, 1, True)
+            indices.axes[loop.axis] = Along(start, 0, gcd(width, extent - width), True)
             indices.lanes, tiles.copy = width, 0
             emitter.run(loop.body)
             indices.lanes, tiles.mask = 1, None
