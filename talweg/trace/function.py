@@ -221,8 +221,8 @@ class Function:
             if dispatch.context.replica is not None and self._replicas is not None:
                 return self.of_replica()(*args, **kwargs)
         concrete, tensors = self._find(args, kwargs)
-        if args and not kwargs:
-            if all([type(x) is EagerTensor for x in args]):
+        if not kwargs:
+            if all([type(x) is EagerTensor for x in args]):  # or nothing at all
                 self._remember(concrete, [(x._array.dtype, x._array.shape) for x in args])
             elif len(args) == 1 and hasattr(type(args[0]), "trace_key"):
                 self._remember(concrete, [type(args[0]), args[0].trace_key])

@@ -340,3 +340,12 @@ def test_an_array_in_an_assertion_is_as_it_was_when_traced():
     f(x)
     with pytest.raises(tf.errors.InvalidArgumentError):
         f(tf.constant([7.0, 2.0]))
+
+
+def test_functions_without_arguments_find_their_trace_at_once(monkeypatch):
+    variable = tf.Variable(2.0)
+    doubled = tf.function(lambda: 2.0 * variable)
+    assert doubled() == 4.0
+    monkeypatch.setattr(doubled, "_find", None)
+    variable.assign(5.0)
+    assert doubled() == 10.0
