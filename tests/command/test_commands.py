@@ -11,6 +11,7 @@ import pytest
 
 from talweg.command import bench, line
 from talweg.command.line import COMMANDS, main, parser_of
+from talweg.core import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -112,7 +113,8 @@ def test_doctor_reports_and_sets_the_status(tmp_path, monkeypatch, capfd):
 def test_run_with_doctor_and_profile(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.py").write_text(BAKES)
-    assert main(["run", "--doctor", "--profile", "bad.py"]) == 0
+    with settings.executor("interpret"):  # the profile is by operation
+        assert main(["run", "--doctor", "--profile", "bad.py"]) == 0
     err = capfd.readouterr().err
     assert "TW604" in err and "By operation" in err
 

@@ -55,6 +55,7 @@ def test_messages_and_records(tmp_path):
 
 def test_determinism_is_remembered():
     config = importlib.import_module("tensorflow.python.framework.config")
+    config.disable_op_determinism()  # an example may have asked for it in this process
     assert not config.is_op_determinism_enabled()
     tf.config.experimental.enable_op_determinism()
     assert config.is_op_determinism_enabled()
