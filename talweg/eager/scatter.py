@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,17 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, type_error
-from talweg.core.value import OPERATIONS, IndexedSlices, Operators
+from talweg.core.value import IndexedSlices, Operators
 from talweg.eager.convert import convert_to_tensor
-from talweg.kernels.scatter import scatter_rows
+from talweg.execute.ownership import UNSHARED, is_writable
+from talweg.kernels.variable_updates import UPDATES
 
 
 class ScatterUpdates(Operators):
     """The part of `tf.Variable` that writes to rows and elements named by indices.
 
-    Values are replaced whole: a failed call leaves the variable as it was, and a tensor that was
-    read before keeps what it had.
+    A failed call leaves the variable as it was, and a tensor that was read before keeps what it
+    had: values are replaced whole wherever somebody else refers to them.
     """
 
     _tensor: Any
@@ -44,14 +46,19 @@ class ScatterUpdates(Operators):
         if dispatch.context.base is not None:
             values = convert_to_tensor(slices.values, dtype=self._dtype)
             return self._traced(f"scatter_{kind}", convert_to_tensor(slices.indices), values)
-        array = self._tensor._array
         indices = np.asarray(convert_to_tensor(slices.indices)._array)
-        updates = convert_to_tensor(slices.values, dtype=self._dtype)._array
+        updates = np.asarray(convert_to_tensor(slices.values, dtype=self._dtype)._array)
         self._check_rows(indices)
-        result = array.copy()
-        scatter_rows(kind, result, indices, updates)
-        self._replace(result)
+        self._change(f"scatter_{kind}", indices, updates)
         return self
+
+    def _change(self, rule: str, *operands: np.ndarray) -> None:
+        """Change rows: where they are, if nobody else refers to the value."""
+        tensor = self._tensor
+        array = tensor._array
+        alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED
+        own = alone and is_writable(array)
+        self._replace(UPDATES[rule](array, *operands, own=own))
 
     def _check_rows(self, indices: np.ndarray) -> None:
         rows = self._tensor.dims[0]
@@ -107,8 +114,9 @@ class ScatterUpdates(Operators):
         if dispatch.context.base is not None:
             values = convert_to_tensor(updates, dtype=self._dtype)
             return self._traced(f"scatter_nd_{kind}", convert_to_tensor(indices), values)
-        operation = OPERATIONS[f"tensor_scatter_nd_{kind}"]
-        self._replace(operation(self.handle_read(), indices, updates)._array)
+        places = np.asarray(convert_to_tensor(indices)._array)
+        values = np.asarray(convert_to_tensor(updates, dtype=self._dtype)._array)
+        self._change(f"scatter_nd_{kind}", places, values)
         return self
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:

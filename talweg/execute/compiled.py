@@ -24,6 +24,7 @@ from talweg.execute.stages import Stages
 from talweg.graph.node import Node
 from talweg.kernels import random_streams
 from talweg.kernels.random_bits import state_of_stream
+from talweg.kernels.variable_updates import Update
 from talweg.lower.build import Lowered, build
 from talweg.lower.loops import Host
 from talweg.lower.text import to_text
@@ -73,6 +74,7 @@ class Compiled:
         if self.hosted is not None:
             given = [place for place, _ in self.hosted.arguments]
             self._kept = [place for place in self._kept if place not in given]
+        self._updates = self.hosted is not None and bool(self.hosted.updated)
         self._drawn = straight.drawn
         states = self.lowered.states
         self._read = [variable for variable, _, written in states if not written]
@@ -121,6 +123,7 @@ class Compiled:
             self._exports.end()
 
     def _call(self, program: Program, arguments: list, state: Any) -> list | None:
+        copies = self._copies(state) if self._updates else {}
         if self._plain:
             inputs = arguments
             if self._read:
@@ -159,9 +162,32 @@ class Compiled:
                 for operation, stream in streams.items():
                     state[operation] = stream
         if self.hosted is not None:
-            for variable, hosted in self.hosted.writes:
-                state[variable] = self._exports.now()[hosted]
+            del inputs
+            self._write_aside(state, copies)
         return outputs
+
+    def _copies(self, state: Any) -> dict[Any, Any]:
+        """Copies of variables of which rows will change, where somebody else holds the value."""
+        copies: dict[Any, Any] = {}
+        for variable in self.hosted.updated:  # type: ignore[union-attr]
+            array = exclusive(state, variable, self._shared[variable])
+            if array is not state[variable]:
+                copies[variable] = array
+            del array
+        return copies
+
+    def _write_aside(self, state: Any, copies: dict) -> None:
+        """Let variables have what regions kept aside for them."""
+        kept = self._exports.now()  # type: ignore[union-attr]
+        for variable, hosted in self.hosted.writes:  # type: ignore[union-attr]
+            value = kept[hosted]
+            if type(value) is Update:
+                array = copies.pop(variable, None)
+                if array is None:
+                    array = exclusive(state, variable, self._shared[variable])
+                value = value.write(array)
+                del array
+            state[variable] = value
 
     def _is_for_others(self, arguments: list, state: Any) -> bool:
         """Whether the arguments have other shapes, or a variable has no value."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from talweg.core.dims import Atom, Dim, evaluate
 from talweg.core.errors import FailedPreconditionError, NotFoundError, OpError, compose
 from talweg.core.provenance import describe
 from talweg.execute.call import check, sort_out
-from talweg.execute.ownership import Carried
+from talweg.execute.ownership import UNSHARED, Carried, exclusive, to_write
 from talweg.graph.subgraph import Body
 from talweg.kernels import random_streams
 from talweg.kernels.random_bits import state_of_stream
+from talweg.kernels.variable_updates import IN_PLACE, UPDATES
 from talweg.kernels.variants import History
 from talweg.passes.functionalize import Program, Step, program_of
 
@@ -108,7 +110,7 @@ def _run_steps(program: Program, values: list, state: Any, watch: Any) -> None:
             watch.begin(step, values)
         kernel = step.kernel
         if kernel is None:
-            _run_step(step, program, values, state)
+            _run_step(step, program, values, state, watch is None)
             continue
         inputs = step.inputs
         try:
@@ -126,8 +128,13 @@ def _run_steps(program: Program, values: list, state: Any, watch: Any) -> None:
             values[slot] = None
 
 
-def _run_step(step: Step, program: Program, values: list, state: Any) -> None:
-    """A step that needs more than its inputs: sizes, checks, a variable, bodies."""
+def _run_step(
+    step: Step, program: Program, values: list, state: Any, may_overwrite: bool = False
+) -> None:
+    """A step that needs more than its inputs: sizes, checks, a variable, bodies.
+
+    may_overwrite: whether a value that nobody needs afterwards may be changed.
+    """
     params, kind = step.params, step.kind
     if step.dynamic:
         params = fill_in(params, program, values)
@@ -142,11 +149,30 @@ def _run_step(step: Step, program: Program, values: list, state: Any) -> None:
     try:
         if kind == "checked":
             check(step.prim, arrays, params)
-        values[step.out] = step.prim.numpy(*arrays, **params)
+        if is_state and may_overwrite and params.get("rule") in IN_PLACE:
+            values[step.out] = _update_rows(step, program, values, arrays, state)
+        else:
+            values[step.out] = step.prim.numpy(*arrays, **params)
     except Exception as error:  # noqa: BLE001 -- sorted out, and told where the node was made
         values[step.out] = _failed(step, arrays, params, error)
     for slot in step.free:  # only now: were it to fail, the value before would still be there
         values[slot] = None
+
+
+def _update_rows(step: Step, program: Program, values: list, arrays: list, state: Any) -> Any:
+    """A variable with some rows changed: in place, if nobody else can see what it was."""
+    slot, variable = step.inputs[0], step.params["variable"]
+    update = UPDATES[step.params["rule"]]
+    if arrays[0] is None or slot not in step.free:
+        return update(*arrays)
+    arrays[0] = None  # one reference less
+    if program.starts.get(variable) == slot and state.get(variable) is values[slot]:
+        found = exclusive(state, variable, 1)
+    else:
+        array = values[slot]
+        found = to_write(array, getrefcount(array) <= UNSHARED)
+    arrays[0] = found
+    return update(*arrays, own=True)
 
 
 def _keep_writes(program: Program, values: list, state: dict) -> None:

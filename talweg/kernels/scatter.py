@@ -52,6 +52,26 @@ def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
     target[rows[runs.order[runs.starts]]] += _sums(updates[runs.order], runs.starts)
 
 
+def reduce_rows(
+    kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray
+) -> None:
+    """Set each of the rows [k] of `target` [n, ...] to all its updates [k, ...] reduced."""
+    runs = Runs(rows)
+    firsts = runs.order[runs.starts]
+    width = math.prod(updates.shape[1:])
+    if runs.longest > TURNS or width < NARROW:
+        in_order = bool((rows[1:] >= rows[:-1]).all())
+        ordered = updates if in_order else updates[runs.order]
+        target[rows[firsts]] = kernel.reduceat(ordered, runs.starts, 0, updates.dtype)
+        return
+    target[rows[firsts]] = updates[firsts]
+    if runs.longest > 1:
+        others = np.ones(rows.size, bool)
+        others[firsts] = False
+        left, more = rows[others], updates[others].reshape(-1, width)
+        in_turns(kernel, target.reshape(len(target), width), left, more, Runs(left))
+
+
 class Runs:
     """Rows in order of their number: `order` of equal ones, where each `starts`, and `lengths`."""
 
@@ -69,33 +89,58 @@ class Runs:
 def in_turns(
     kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray, runs: Runs
 ) -> None:
-    """`kernel.at(target, rows, updates)` for target [n, m], rows [k], and updates [k, m] or ()."""
-    starts, lengths = runs.starts, runs.lengths
-    turn = 0
-    while starts.size >= FEWEST or (turn == 0 and runs.longest == 1):
-        chosen = runs.order[starts + turn]
-        chosen.sort()
-        _turn(kernel, target, rows, updates, chosen)
-        turn += 1
-        more = lengths > turn
-        starts, lengths = starts[more], lengths[more]
-    if starts.size:
-        left = [np.arange(start + turn, start + length) for start, length in zip(starts, lengths)]
-        chosen = runs.order[np.concatenate(left)]
-        kernel.at(target, rows[chosen], updates[chosen] if updates.ndim else updates)
+    """`kernel.at(target, rows, updates)` for target [n, m], rows [k], and updates [k, m] or ().
+
+    Whatever interrupts it, a lack of memory or the user, leaves `target` as it was.
+    """
+    before: list[tuple[np.ndarray, np.ndarray]] = []  # rows, what they were
+    try:
+        starts, lengths = runs.starts, runs.lengths
+        turn = 0
+        while starts.size >= FEWEST or (turn == 0 and runs.longest == 1):
+            chosen = runs.order[starts + turn]
+            chosen.sort()
+            _turn(kernel, target, rows, updates, chosen, before)
+            turn += 1
+            more = lengths > turn
+            starts, lengths = starts[more], lengths[more]
+        if starts.size:
+            ends = zip(starts, lengths)
+            left = [np.arange(start + turn, start + length) for start, length in ends]
+            chosen = runs.order[np.concatenate(left)]
+            kernel.at(target, rows[chosen], updates[chosen] if updates.ndim else updates)
+    except BaseException:
+        for there, old in reversed(before):
+            target[there] = old
+        raise
 
 
 def _turn(
-    kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray, chosen: np.ndarray
+    kernel: np.ufunc,
+    target: np.ndarray,
+    rows: np.ndarray,
+    updates: np.ndarray,
+    chosen: np.ndarray,
+    before: list,
 ) -> None:
     """One update of each of some rows, none of them named twice, a part of them at a time."""
-    size = max(1, PART // max(1, target.shape[1] * target.itemsize))
-    for start in range(0, chosen.size, size):
-        places = chosen[start : start + size]
-        there = rows[places]
-        found = target[there]
-        kernel(found, updates[places] if updates.ndim else updates, out=found)
-        target[there] = found
+    columns, count = target.shape[1], chosen.size
+    size = min(count, max(1, PART // max(1, columns * target.itemsize)))
+    old = np.empty((count, columns), target.dtype)
+    taken, found = [np.empty((size, columns), x.dtype) for x in (updates, target)]
+    everywhere = rows[chosen]
+    before.append((everywhere[:0], old[:0]))
+    for start in range(0, count, size):
+        part = slice(start, start + size)
+        places, there = chosen[part], everywhere[part]
+        here, new = old[part], found[: places.size]
+        target.take(there, 0, here, "clip")
+        update = updates
+        if updates.ndim:
+            update = updates.take(places, 0, taken[: places.size], "clip")
+        kernel(here, update, out=new)
+        before[-1] = everywhere[: part.stop], old[: part.stop]
+        target[there] = new
 
 
 def _sums(updates: np.ndarray, starts: np.ndarray) -> Any:

@@ -1,11 +1,13 @@
 """New values of variables: the present array and operands in, a new array out, none changed.
 
-Scattered updates check their indices first, so that one that is wrong changes nothing.
+Scattered updates check their indices first, so that one that is wrong changes nothing.  With `own`
+they write into the present array, which the caller has to itself (`IN_PLACE`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,21 +29,26 @@ def frozen_key(key: list) -> tuple:
 def _scattered(kind: str) -> Callable[..., Any]:
     """Updates [*indices.shape, ...], or one number for all, combined into rows."""
 
-    def update(present: np.ndarray, indices: np.ndarray, values: np.ndarray) -> Any:
-        wanted = indices.shape + present.shape[1:]
-        if values.shape not in (wanted, ()):
-            raise invalid(
-                "TW204",
-                f"scatter_{kind}: Must have updates.shape = indices.shape + params.shape[1:] or "
-                f"updates.shape = [], got updates.shape {list(values.shape)}, indices.shape "
-                f"{list(indices.shape)}, params.shape {list(present.shape)}",
-            )
-        _check_range(f"scatter_{kind}", indices, present.shape[:1])
-        result = np.array(present)
+    def update(
+        present: np.ndarray, indices: np.ndarray, values: np.ndarray, own: bool = False
+    ) -> Any:
+        _check_rows(kind, present.shape, indices, values)
+        result = present if own else np.array(present)
         scatter_rows(kind, result, indices, values)
         return result
 
     return update
+
+
+def _check_rows(kind: str, dims: tuple, indices: np.ndarray, values: np.ndarray) -> None:
+    if values.shape not in (indices.shape + dims[1:], ()):
+        raise invalid(
+            "TW204",
+            f"scatter_{kind}: Must have updates.shape = indices.shape + params.shape[1:] or "
+            f"updates.shape = [], got updates.shape {list(values.shape)}, indices.shape "
+            f"{list(indices.shape)}, params.shape {list(dims)}",
+        )
+    _check_range(f"scatter_{kind}", indices, dims[:1])
 
 
 def _check_range(name: str, indices: np.ndarray, sizes: tuple) -> None:
@@ -60,21 +67,15 @@ def _check_range(name: str, indices: np.ndarray, sizes: tuple) -> None:
 def _scattered_nd(kind: str) -> Callable[..., Any]:
     """Updates [..., *rest] combined into the places that rows of indices [..., depth] name."""
 
-    def update(present: np.ndarray, indices: np.ndarray, values: np.ndarray) -> Any:
-        depth = indices.shape[-1] if indices.ndim else 0
-        wanted = indices.shape[:-1] + present.shape[depth:]
-        if not indices.ndim or depth > present.ndim or values.shape != wanted:
-            raise invalid(
-                "TW204",
-                f"scatter_nd_{kind}: updates of shape {list(values.shape)} and indices of shape "
-                f"{list(indices.shape)} for a variable of shape {list(present.shape)}",
-                f"updates of shape {list(wanted)}",
-            )
-        sizes = present.shape[:depth]
-        result = np.array(present)
+    def update(
+        present: np.ndarray, indices: np.ndarray, values: np.ndarray, own: bool = False
+    ) -> Any:
+        _check_elements(kind, present.shape, indices, values)
+        result = present if own else np.array(present)
         if not indices.size:
             return result
-        _check_range(f"scatter_nd_{kind}", indices.reshape(-1, depth), sizes)
+        depth = indices.shape[-1]
+        sizes = present.shape[:depth]
         rows = np.ravel_multi_index(tuple(indices.reshape(-1, depth).T), sizes)
         table = result.reshape(int(np.prod(sizes)), -1)
         parts = values.reshape(rows.size, -1)
@@ -82,9 +83,23 @@ def _scattered_nd(kind: str) -> Callable[..., Any]:
             np.subtract.at(table, rows, parts)
         else:
             combine_rows(kind, table, rows, parts)
-        return table.reshape(present.shape)
+        return result
 
     return update
+
+
+def _check_elements(kind: str, dims: tuple, indices: np.ndarray, values: np.ndarray) -> None:
+    depth = indices.shape[-1] if indices.ndim else 0
+    wanted = indices.shape[:-1] + dims[depth:]
+    if not indices.ndim or depth > len(dims) or values.shape != wanted:
+        raise invalid(
+            "TW204",
+            f"scatter_nd_{kind}: updates of shape {list(values.shape)} and indices of shape "
+            f"{list(indices.shape)} for a variable of shape {list(dims)}",
+            f"updates of shape {list(wanted)}",
+        )
+    if indices.size:
+        _check_range(f"scatter_nd_{kind}", indices.reshape(-1, depth), dims[:depth])
 
 
 def _batch_update(present: np.ndarray, indices: np.ndarray, values: np.ndarray) -> Any:
@@ -129,3 +144,22 @@ UPDATES: dict[str, Callable[..., Any]] = {
     **{f"scatter_{kind}": _scattered(kind) for kind in KINDS},
     **{f"scatter_nd_{kind}": _scattered_nd(kind) for kind in ND_KINDS},
 }
+
+IN_PLACE: dict[str, Callable[..., None]] = {  # rule -> the check of (dims, indices, values)
+    **{f"scatter_{kind}": partial(_check_rows, kind) for kind in KINDS},
+    **{f"scatter_nd_{kind}": partial(_check_elements, kind) for kind in ND_KINDS},
+}
+
+
+class Update:
+    """A change of some rows of a variable, checked but not written yet."""
+
+    __slots__ = ("operands", "rule")
+
+    def __init__(self, rule: str, dims: tuple, *operands: np.ndarray):
+        IN_PLACE[rule](dims, *operands)
+        self.rule, self.operands = rule, operands
+
+    def write(self, array: np.ndarray) -> Any:
+        """Write it into the variable's array, which nobody else refers to."""
+        return UPDATES[self.rule](array, *self.operands, own=True)

@@ -86,11 +86,12 @@ class HostStep:
     `operands`: what each slot it reads holds; `results`: what stands for what it gives.
     """
 
-    __slots__ = ("acts", "maker", "operands", "params", "results", "step")
+    __slots__ = ("acts", "maker", "operands", "params", "results", "step", "waits")
 
     def __init__(self, maker: Any, step: Step, params: dict, operands: dict, acts: bool):
         self.maker, self.step, self.params = maker, step, params
         self.operands, self.acts = operands, acts
+        self.waits = False  # whether it changes a variable when the whole program has succeeded
         self.results: list[Hosted] = []
 
 
@@ -123,6 +124,7 @@ class Hosts:
         self.bodies: list[Hosts] = []
         self.constants: list[tuple[Hosted, Any]] = []
         self.writes: list[tuple[Any, Hosted]] = []  # variables that get what is kept aside
+        self.updated: list[Any] = []  # those of them of which some rows change
         self.handed: list[tuple[int, Hosted]] = []  # (place, a result that is kept aside)
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from talweg.core.dims import atoms_of
 from talweg.core.primitive import later
 from talweg.core.provenance import describe
 from talweg.kernels.random_bits import MASK64, stream_of_state
+from talweg.kernels.variable_updates import IN_PLACE, Update
 from talweg.kernels.variants import History, List
 from talweg.passes.exports import Exports, exports_of, rows_of
 from talweg.passes.functionalize import Program, let_go
@@ -128,6 +130,8 @@ class Region:
 
 def _apart(value: Any, arrays: tuple) -> Any:
     """A value that does not lie in memory that will be written to."""
+    if type(value) is Update:
+        value.operands = tuple([_apart(x, arrays) for x in value.operands])
     if isinstance(value, np.ndarray) and any(np.may_share_memory(value, x) for x in arrays):
         return value.copy()
     return value
@@ -173,12 +177,33 @@ class _RegionMaker:
             for each in draft.steps:
                 for hosted in self.used(each):
                     self.users.setdefault(hosted, set()).add(id(each))
+        for draft in hosts.drafts.values():
+            for each in draft.steps:
+                each.waits = self._waits(each)
 
     def used(self, each: HostStep) -> list[Hosted]:
         """What a step needs that regions give."""
         parts = [part for tree in each.operands.values() for part in parts_of(tree)]
         found = [self.hosts.made.get(x, x) if type(x) is Value else x for x in parts]
         return [x for x in found if type(x) is Hosted]
+
+    def _waits(self, each: HostStep) -> bool:
+        """Whether a step changes rows of a variable, and nobody looks at it before the end.
+
+        It is checked in its region, and written when the whole program has succeeded: in place,
+        whoever else reads what the variable was.
+        """
+        step, hosts = each.step, self.hosts
+        if step.kind != "state" or each.params.get("rule") not in IN_PLACE:
+            return False
+        (result,) = each.results
+        starts = [before for variable, before, after in self.straight.states
+                  if before is after and (variable, result) in hosts.writes]  # fmt: skip
+        before = each.operands[step.inputs[0]]
+        if before not in starts or result in self.users or result.value is not None:
+            return False
+        hosts.updated.append(each.params["variable"])
+        return True
 
     def make(self, number: int, draft: Draft) -> None:
         """The region of a draft, as the kernel of its equation."""
@@ -276,8 +301,14 @@ class _ChunkMaker:
         return not self.parent.users.get(hosted, set()) <= set(map(id, run))
 
     def _step(self, each: HostStep) -> None:
-        step = copy(each.step)
-        moved = {slot: self._slot(slot, tree) for slot, tree in each.operands.items()}
+        step, operands = copy(each.step), each.operands
+        if each.waits:
+            first, *step.inputs = step.inputs
+            dims = operands[first].dims
+            step.kind, step.states = "plain", ()
+            step.kernel = partial(Update, each.params["rule"], dims)
+            operands = {slot: x for slot, x in operands.items() if slot in step.inputs}
+        moved = {slot: self._slot(slot, tree) for slot, tree in operands.items()}
         step.inputs = tuple([moved.get(slot, slot) for slot in step.inputs])
         step.states = tuple([(v, moved.get(b, b), a) for v, b, a in step.states])
         if step.dynamic:

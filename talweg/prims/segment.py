@@ -17,6 +17,7 @@ from talweg.core.dims import dims_differ, same
 from talweg.core.dtypes import NUMERIC, REAL, int32, int64, of_numpy
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.kernels.scatter import reduce_rows
 from talweg.prims.arithmetic import cast, equal, greater_equal, logical_and, select, zeros_of
 from talweg.prims.complex import conj
 from talweg.prims.indexing import in_float32
@@ -88,11 +89,7 @@ def _reduced(name, ufunc, start):
             x = x.astype(np.float32)
         result = np.full((count, *x.shape[1:]), start(dtype), x.dtype)
         if x.size:
-            if np.any(ids[1:] < ids[:-1]):
-                order = np.argsort(ids, kind="stable")
-                x, ids = x[order], ids[order]
-            first = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
-            result[ids[first]] = ufunc.reduceat(x, first, 0, x.dtype)
+            reduce_rows(ufunc, result, ids, x)
         return result.astype(dtype, copy=False)
 
     return kernel

@@ -65,3 +65,33 @@ def test_rows_longer_than_what_is_taken_at_a_time(monkeypatch):
     found = np.zeros((90, 100))
     scatter.scatter_rows("sub", found, places, updates)
     assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("kernel", [np.add, np.multiply, np.maximum, np.minimum])
+@pytest.mark.parametrize("width", [(), (40,), (4, 5)])
+@pytest.mark.parametrize("name", PLACES)
+def test_reductions_of_rows(name, width, kernel):
+    random = np.random.default_rng(3)
+    places = PLACES[name](random).reshape(-1)
+    updates = random.choice([0.5, -1.0, 2.0, -np.inf, np.nan], (places.size, *width))
+    found = np.full((90, *width), 7.0)
+    if places.size:
+        scatter.reduce_rows(kernel, found, places, updates)
+    with np.errstate(all="ignore"):
+        for row in range(90):
+            own = updates[places == row]
+            wanted = kernel.reduce(own, 0) if len(own) else np.full(width, 7.0)
+            np.testing.assert_array_equal(found[row], wanted)
+
+
+def test_what_interrupts_an_update_leaves_the_rows_as_they_were(monkeypatch):
+    monkeypatch.setattr(scatter, "PART", 4000)
+    random = np.random.default_rng(4)
+    places = random.integers(0, 90, 500)
+    updates = random.normal(size=(500, 100)).astype(object)
+    updates[places == places[400], 50] = "no number"
+    table = random.normal(size=(90, 100)).astype(object)
+    before = table.copy()
+    with pytest.raises(TypeError):
+        scatter.scatter_rows("add", table, places, updates)
+    assert np.array_equal(table, before)
