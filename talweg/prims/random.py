@@ -324,6 +324,7 @@ class random_classes:
     def numpy(stream, logits, *, size, dtype):
         return random.categorical(stream_of_state(stream), logits, size, dtype.numpy_dtype)
 
+    expand = random_loops.classes
     no_gradient = {"stream": BITS, "logits": CHOICE}
     batch = LOOP
     memory = "library"

@@ -33,7 +33,7 @@ HOST = {
     "sorting": "argsort searchsorted segment_order sort top_k",
     "library": "cholesky cofactor dct det eig eigh eigvalsh expm inverse logm lu pinv qr "
     "singular_values slogdet solve sqrtm svd sylvester triangular_solve tridiagonal_solve",
-    "random": "drawn_box index_shuffle random_binomial random_bounded_normal random_classes "
+    "random": "drawn_box index_shuffle random_binomial random_bounded_normal "
     "random_gamma random_order random_poisson",
     "stray": "histogram invert_permutation max_pool_with_argmax reverse_by suppress "
     "suppress_classes",
