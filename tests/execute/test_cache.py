@@ -132,7 +132,7 @@ def test_the_default_folder(monkeypatch):
 
 def test_a_hit_parses_optimizes_and_generates_nothing(folder, monkeypatch):
     first = code.compile_module(MODULE)
-    for name in ("parse", "optimize", "compile_texts"):
+    for name in ("parse", "optimize", "Crew"):
         monkeypatch.setattr(jit, name, None)
     second = code.compile_module(MODULE)
     assert first.addresses["run"] != second.addresses["run"]

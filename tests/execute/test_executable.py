@@ -598,7 +598,7 @@ def test_references_are_counted_right():
 def test_a_key_saves_emission(tmp_path, monkeypatch):
     with settings.cache(str(tmp_path / "cache")):
         first = Executable(addition(), key="addition of (2, 3)")
-        for name in ("parse", "optimize", "compile_texts"):
+        for name in ("parse", "optimize", "Crew"):
             monkeypatch.setattr(jit, name, None)
         monkeypatch.setattr(emit, "emit_modules", None)
         second = Executable(addition(), key="addition of (2, 3)")
@@ -612,7 +612,7 @@ def test_a_key_saves_emission(tmp_path, monkeypatch):
 def test_modules_compiled_at_the_same_time(linker, tmp_path, monkeypatch):
     """Kernels are in several modules, @run calls them all; they are kept as one."""
     monkeypatch.setattr(emit, "MODULE_TEXT", 1)
-    monkeypatch.setattr(generate.threads, "available_cores", lambda: 3)
+    monkeypatch.setattr(jit.threads, "available_cores", lambda: 3)
     if linker == "LLVM's":
         monkeypatch.setattr(elf, "works", lambda: False)
     program = LoopProgram("several")
@@ -624,11 +624,13 @@ def test_modules_compiled_at_the_same_time(linker, tmp_path, monkeypatch):
         value = load(before, i) * const(float(size), float32)
         program.blocks.append(Kernel("k", [For(i, [Store(after, i, value)], "parallel")]))
         before = after
-    texts = emit.emit_modules(program, 32, None, 3)
-    assert len(texts) == 3 and sum(text.count("define void @kernel") for text in texts) == 5
+    texts: list[str] = []
+    emit.emit_modules(program, 32, None, texts.append)
+    assert [text.count("define void @kernel") for text in texts] == [1] * 5
+    assert ["@run" in text for text in texts] == [False] * 4 + [True]
     with settings.cache(str(tmp_path / "cache")):
         first = Executable(program, key="several")
-        for name in ("parse", "optimize", "compile_texts"):
+        for name in ("parse", "optimize", "Crew"):
             monkeypatch.setattr(jit, name, None)
         second = Executable(program, key="several")
         for executable in (first, second):

@@ -155,3 +155,83 @@ def test_closing_twice_is_harmless():
     made = code.compile_module(ADD.format(number=1))
     made.close()
     made.close()
+
+
+@pytest.fixture
+def cores(monkeypatch):
+    """Sets how many cores `jit` takes the machine to have."""
+    return lambda count: monkeypatch.setattr(jit.threads, "available_cores", lambda: count)
+
+
+def idle():
+    """Whether nobody compiles: no thread is left over, and the lock is free."""
+    taken: list[bool] = []
+
+    def look():
+        taken.append(jit.lock.acquire(blocking=False))
+        if taken[0]:
+            jit.lock.release()
+
+    looker = threading.Thread(target=look)
+    looker.start()
+    looker.join()
+    return taken == [True] and not [t for t in threading.enumerate() if t.name == jit.HELPER]
+
+
+def test_code_does_not_depend_on_how_many_threads_make_it(cores):
+    texts = [LOOP.format(number=number) for number in range(7)]
+    alone = [jit.compile_texts([text])[0] for text in texts]
+    for count in (1, 2, 4):
+        cores(count)
+        assert jit.compile_texts(texts) == alone
+        assert code.object_files(lambda add: [add(text) for text in texts]) == alone
+    assert idle()
+
+
+def test_a_module_is_compiled_while_the_next_is_made(cores):
+    cores(2)
+    compiled = threading.Event()
+    crew = jit.Crew()
+    made, crew._made = crew._made, lambda *given: (made(*given), compiled.set())[0]
+    with crew:
+        crew.add(0, LOOP.format(number=0))
+        assert not crew.helpers  # there may be no more than one
+        crew.add(1, LOOP.format(number=1))
+        assert compiled.wait(60) and 0 in crew.found
+        assert sorted(crew.finish()) == [0, 1]
+    assert idle()
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_what_cannot_be_compiled_is_told_by_the_caller(cores, wrong):
+    cores(3)
+    texts = [LOOP.format(number=number) for number in range(3)]
+    texts[wrong] = "define void @run() {"
+    with pytest.raises(RuntimeError, match="more instructions"):
+        jit.compile_texts(texts)
+    assert idle()
+
+
+def test_an_error_between_modules_ends_the_helpers(cores):
+    cores(3)
+
+    def give(add):
+        for number in range(5):
+            add(LOOP.format(number=number))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        code.object_files(give)
+    assert idle()
+
+
+def test_without_threads_the_caller_does_it_all(cores, monkeypatch):
+    cores(3)
+
+    def start(thread):
+        raise RuntimeError("can't start new thread")
+
+    texts = [LOOP.format(number=number) for number in range(4)]
+    wanted = jit.compile_texts(texts)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert jit.compile_texts(texts) == wanted

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -126,22 +127,37 @@ def key(text: str, quick: bool = False) -> bytes:
     return f"module\n{fingerprint()}\n{quick}\n{text}".encode()
 
 
-def object_files(texts: Sequence[str], quick: bool = False) -> list[bytes]:
-    """The object files of modules, from the cache where they are there."""
-    keys = [key(text, quick) for text in texts]
-    found = [cache.get(each) for each in keys]
-    missing = [number for number, each in enumerate(found) if each is None]
-    if missing:
-        made = compiler().compile_texts([texts[number] for number in missing], quick)
-        for number, each in zip(missing, made):
-            cache.put(keys[number], each)
-            found[number] = each
-    return found
+def object_files(give: Callable[[Callable[[str], None]], None], quick: bool = False) -> list[bytes]:
+    """The object files of modules, from the cache where they are there.
+
+    `give(add)` calls `add` with the text of each; while it makes the next, that one is compiled.
+    """
+    keys: list[bytes] = []
+    found: dict[int, bytes] = {}
+    with contextlib.ExitStack() as closing:
+        crew: Any = None
+
+        def add(text: str) -> None:
+            nonlocal crew
+            keys.append(key(text, quick))
+            known = cache.get(keys[-1])
+            if known is not None:
+                found[len(keys) - 1] = known
+                return
+            if crew is None:
+                crew = closing.enter_context(compiler().Crew(quick))
+            crew.add(len(keys) - 1, text)
+
+        give(add)
+        for number, made in crew.finish().items() if crew is not None else ():
+            cache.put(keys[number], made)
+            found[number] = made
+    return [found[number] for number in range(len(keys))]
 
 
 def object_file(text: str, quick: bool = False) -> bytes:
     """The object file of a module, from the cache if it is there."""
-    (found,) = object_files([text], quick)
+    (found,) = object_files(lambda add: add(text), quick)
     return found
 
 

@@ -9,6 +9,7 @@ that do the same with other buffers (those of equal layers, say) are one functio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from talweg.execute.llvm.emit_kernel import KernelEmitter
@@ -28,7 +29,7 @@ from talweg.lower.loops import (
     stacks,
 )
 
-MODULE_TEXT = 50_000  # characters from which it pays to have modules compiled at the same time
+MODULE_TEXT = 50_000  # characters of kernels with which a module is full
 DECLARATIONS = """declare void @talweg_barrier(ptr, i64, i64)
 declare i64 @talweg_next(ptr, i64)
 declare i32 @talweg_host(ptr, i64)
@@ -78,20 +79,23 @@ no:
 
 
 def emit(program: LoopProgram, vector_bytes: int = 32, library: Any = None) -> str:
-    """The text of the module; `vector_bytes` is 16 for SSE and NEON, 32 for AVX2, 64 for AVX-512.
+    """The text of one module; `vector_bytes` is 16 for SSE and NEON, 32 for AVX2, 64 for AVX-512.
 
     library: gives the symbols of mathematical functions (`vector_math.Library`).
     """
-    (text,) = emit_modules(program, vector_bytes, library, 1)
-    return text
+    found: list[str] = []
+    ProgramEmitter(program, vector_bytes, library).modules(found.append, float("inf"))
+    return found[0]
 
 
-def emit_modules(program: LoopProgram, vector_bytes: int, library: Any, most: int) -> list[str]:
-    """The texts of up to `most` modules, which may be compiled at the same time.
+def emit_modules(
+    program: LoopProgram, vector_bytes: int, library: Any, add: Callable[[str], None]
+) -> None:
+    """Give `add` the text of each module as soon as it is there: others compile it meanwhile.
 
-    The first one has @run, which calls the kernels in all of them.
+    The last one has @run, which calls the kernels in all of them.
     """
-    return ProgramEmitter(program, vector_bytes, library).modules(most)
+    ProgramEmitter(program, vector_bytes, library).modules(add, MODULE_TEXT)
 
 
 class ProgramEmitter:
@@ -101,6 +105,10 @@ class ProgramEmitter:
         self.program, self.vector_bytes, self.library = program, vector_bytes, library
         self.numbers = {buffer: number for number, buffer in enumerate(program.buffers)}
         self.functions: dict[str, str] = {}  # the name of each text, without its name
+        self.share: dict[str, str] = {}  # those that are in no module yet
+        self.declarations: list[str] = []  # of those that are
+        self.add: Any = None  # what takes modules
+        self.full: float = 0  # from how many characters on one is full
         self.lines: list[str] = []
         self.counters: list[str] = []  # of the repeats, made when @run begins
         self.turns: dict[Axis, str] = {}  # of the repeats around
@@ -114,24 +122,27 @@ class ProgramEmitter:
         """What emits the parts for stacks; not kept, or both would keep each other."""
         return Stacks(self, self.places)
 
-    def modules(self, most: int) -> list[str]:
-        """The modules; each has about the same amount of text."""
+    def modules(self, add: Callable[[str], None], full: float) -> None:
+        """Emit the program in modules, each of which goes to `add`."""
+        self.add, self.full = add, full
         self.blocks(self.program.blocks)
         self.wait()
         self.stacks.give_back()
-        number = min(most, sum(map(len, self.functions)) // MODULE_TEXT) or 1
-        shares: list[dict[str, str]] = [{} for _ in range(number)]
-        for text in sorted(self.functions, key=len, reverse=True):
-            least = min(shares, key=lambda share: sum(map(len, share)))
-            least[text] = self.functions[text]
-        others = [f"declare void @{name}{text.partition(' #0 {')[0]}"
-                  for share in shares[1:] for text, name in share.items()]  # fmt: skip
-        linkage = "internal " if number == 1 else ""
-        first, *rest = shares
-        return [
-            self.module(first, linkage, [*others, self.run()]),
-            *[self.module(share, linkage, []) for share in rest],
-        ]
+        linkage = "" if self.declarations else "internal "
+        add(self.module(self.share, linkage, [*self.declarations, self.run()]))
+        self.add = None
+
+    def function(self, text: str) -> str:
+        """The name of the function with a text, which is in a module now or later."""
+        name = self.functions.get(text)
+        if name is None:
+            if sum(map(len, self.share)) >= self.full:
+                self.declarations += [f"declare void @{name}{text.partition(' #0 {')[0]}"
+                                      for text, name in self.share.items()]  # fmt: skip
+                self.add(self.module(self.share, "", []))
+                self.share = {}
+            name = self.functions[text] = self.share[text] = f"kernel{len(self.functions)}"
+        return name
 
     def run(self) -> str:
         """The function @run."""
@@ -203,7 +214,7 @@ class ProgramEmitter:
         emitter = KernelEmitter(self.library, self.declared, self.vector_bytes)
         text, buffers = emitter.function(kernel, list(self.turns))
         emitter.forget()
-        name = self.functions.setdefault(text, f"kernel{len(self.functions)}")
+        name = self.function(text)
         number = self.fresh()
         if not parallel:
             self.line(f"br i1 %first, label %only{number}, label %done{number}")

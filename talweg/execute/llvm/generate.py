@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from talweg.execute.llvm import code, emit, jit, threads, vector_math
+from talweg.execute.llvm import code, emit, jit, vector_math
 from talweg.lower.loops import LoopProgram
-
-MOST_MODULES = 8
 
 
 def module_text(program: LoopProgram) -> str:
@@ -14,10 +12,11 @@ def module_text(program: LoopProgram) -> str:
 
 
 def object_file(program: LoopProgram) -> bytes:
-    """The object file of a program: of several modules, if several cores can compile them."""
-    most = min(threads.available_cores(), MOST_MODULES)
-    texts = emit.emit_modules(program, jit.vector_bytes(), vector_math.Library(), most)
-    return code.joined(code.object_files(texts))
+    """The object file of a program: of several modules, compiled while others are made."""
+    *others, last = code.object_files(
+        lambda add: emit.emit_modules(program, jit.vector_bytes(), vector_math.Library(), add)
+    )
+    return code.joined([last, *others])
 
 
 def assembly(text: str) -> str:

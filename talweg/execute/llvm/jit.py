@@ -16,14 +16,18 @@ import ctypes
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
 from talweg.execute import forks
+from talweg.execute.llvm import threads
 
 LIBRARIES_FOR_EACH_LINKER = 64
+MOST_THREADS = 8  # that compile at the same time
+HELPER = "talweg compiles"  # the name of such a thread
 
 lock = threading.RLock()  # held while LLVM works: llvmlite's own would stay taken in a child
 forks.around(lock)
@@ -67,10 +71,11 @@ _target: _Target | None = None
 def target() -> _Target:
     """The one target; LLVM's parts for it are started when first asked for."""
     global _target
-    with lock:
-        if _target is None:
-            _target = _Target()
-        return _target
+    if _target is None:
+        with lock:
+            if _target is None:
+                _target = _Target()
+    return _target
 
 
 def vector_bytes() -> int:
@@ -87,8 +92,9 @@ def fingerprint() -> str:
 
 
 # Loops are emitted as they shall be: O2 makes them no faster (its unrolling does, by 3% where
-# there is next to nothing in them), and takes three times as long.
-PASSES = ["always_inliner", "instruction_combine", "simplify_cfg", "global_dead_code_eliminate"]
+# there is next to nothing in them), and takes three times as long; combining instructions takes a
+# tenth more, and is done again when they are chosen.
+PASSES = ["always_inliner", "simplify_cfg", "global_dead_code_eliminate"]
 
 
 def optimize(module: llvm.ModuleRef) -> None:
@@ -124,36 +130,91 @@ def _made_of(text: str, make: Callable[[llvm.ModuleRef], Any]) -> Any:
 
 
 def compile_texts(texts: Sequence[str], quick: bool = False) -> list[bytes]:
-    """The object file of each module; `quick`: such whose speed does not matter.
+    """The object file of each module."""
+    with Crew(quick) as crew:
+        for number, text in enumerate(texts):
+            crew.add(number, text)
+        found = crew.finish()
+    return [found[number] for number in range(len(texts))]
 
-    Seven eighths of the time LLVM makes instructions, which a thread does for each module.
+
+class Crew:
+    """Threads that compile modules: `add` some, `finish` gives their object files by number.
+
+    All but the last module are for helpers, who work on one while the next is made; `finish` helps
+    them.  LLVM spends seven eighths of its time on instructions, at which several can be.  `quick`:
+    modules whose speed does not matter.
     """
-    if len(texts) == 1:
-        machine = target().quick_machine if quick else target().machine
-        return [_made_of(texts[0], machine.emit_object)]
-    with lock:
-        modules = [parse(text) for text in texts]
-        for module in modules:
-            optimize(module)
-        machines = target().machines(len(modules))
-        found: dict[int, bytes] = {}
 
-        def work(number: int) -> None:
-            found[number] = _emitted(machines[number], modules[number])
+    def __init__(self, quick: bool = False):
+        self.quick = quick
+        self.last: tuple[int, str] | None = None
+        self.waiting: SimpleQueue = SimpleQueue()
+        self.texts: dict[int, str] = {}
+        self.found: dict[int, bytes] = {}
+        self.helpers: list[threading.Thread] = []
 
-        helpers = [threading.Thread(target=work, args=(n,)) for n in range(1, len(modules))]
-        started = []
-        with contextlib.suppress(RuntimeError):  # there may be no more threads
-            for helper in helpers:
-                helper.start()
-                started.append(helper)
-        work(0)
-        for helper in started:
+    def __enter__(self) -> Crew:
+        lock.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(Empty):  # left by an error
+            while True:
+                self.waiting.get_nowait()
+        for _helper in self.helpers:
+            self.waiting.put(None)
+        for helper in self.helpers:
             helper.join()
-        for number in range(len(modules)):
-            if number not in found:
-                work(number)
-        return [found[number] for number in range(len(modules))]
+        lock.release()
+
+    def add(self, number: int, text: str) -> None:
+        """One more module."""
+        if self.last is not None:
+            self.waiting.put(self.last)
+            self._help()
+        self.texts[number] = text
+        self.last = number, text
+
+    def _help(self) -> None:
+        """Have one more helper, if there are cores for more."""
+        count = len(self.helpers) + 1
+        if count < min(threads.available_cores(), MOST_THREADS):
+            machine = target().machines(count + 1)[count]
+            helper = threading.Thread(target=self._work, args=(machine,), name=HELPER)
+            with contextlib.suppress(RuntimeError):  # there may be no more threads
+                helper.start()
+                self.helpers.append(helper)
+
+    def _work(self, machine: llvm.TargetMachine) -> None:
+        """Compile what waits, until there is a None."""
+        while (task := self.waiting.get()) is not None:
+            with contextlib.suppress(Exception):  # `finish` tries again, and raises it
+                self.found[task[0]] = self._made(task[1], machine)
+
+    def _made(self, text: str, machine: llvm.TargetMachine) -> bytes:
+        module = parse(text)
+        optimize(module)
+        return _emitted(machine, module)
+
+    def finish(self) -> dict[int, bytes]:
+        """The object files, when all are there."""
+        machine = target().quick_machine if self.quick else target().machine
+        if self.last is not None:
+            self.waiting.put(self.last)
+        with contextlib.suppress(Empty):
+            while True:
+                number, text = self.waiting.get_nowait()
+                self.found[number] = self._made(text, machine)
+        for _helper in self.helpers:
+            self.waiting.put(None)
+        for helper in self.helpers:
+            helper.join()
+        self.helpers = []
+        for number, text in self.texts.items():
+            if number not in self.found:
+                self.found[number] = self._made(text, machine)
+        return self.found
 
 
 def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
