@@ -79,11 +79,12 @@ class Filters:
             ) -> Index:
                 return flat(tuple(map(Index.of, (i, j, part, lane))), shape)
 
+            body: list[Any] = []
+            if values[0].data[1].coefficient(lane) != 1:  # channels are neighbours
+                values, body = self._turned(weight, column, part, channel, lane, result, guard)
             first = [Store(between, place(i, column), value)
                      for i, value in enumerate(spread(matrix, values))]  # fmt: skip
-            turned = values[0].data[1].coefficient(lane) != 1  # channels are neighbours
-            lanes, other = (part, lane) if turned else (lane, part)
-            body = wrapped([column, other], [For(lanes, first, "vector")], "serial")
+            body += wrapped([column, part], [For(lane, first, "vector")], "serial")
             start = self.place(one, Index.of(panel), Index.of(row) * size, channel) + lane
             values = [load(between, place(row, j)) for j in range(TAPS)]
             second = [Store(self.buffer, start + j * self.step, value)
@@ -91,6 +92,25 @@ class Filters:
             body += wrapped([row, part], [For(lane, second, "vector")], "serial")
             loops += wrapped([chunk], wrapped([panel], body, "serial"), "parallel")
         return Kernel(f"{name}filters", loops, ("convolution",))
+
+    def _turned(
+        self, weight: Callable, column: Axis, part: Axis, channel: Index, lane: Axis, *rest: Any
+    ) -> tuple[list, list]:
+        """The filters at (0..2, column), and the loops that put them with results as neighbours.
+
+        They are read with channels as neighbours: one store whose lanes lie apart, instead of one
+        for each row of points.
+        """
+        tap, shape = Axis("a", TAPS), (TAPS, TAPS, part.extent, lane.extent)
+        turned = self.builder.new("turned", self.dtype, shape, "scratch")
+
+        def place(i: Any) -> Index:
+            return flat(tuple(map(Index.of, (i, column, part, lane))), shape)
+
+        value = weight(self.taps(Index.of(tap), Index.of(column)), channel, ZERO, *rest)
+        loop = For(part, [Store(turned, place(tap), value)], "vector")
+        body = wrapped([tap, column, lane], [loop], "serial")
+        return [load(turned, place(i)) for i in range(TAPS)], body
 
     def taps(self, *numbers: Any) -> tuple:
         """The numbers that taps have in the filter."""

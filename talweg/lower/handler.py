@@ -93,6 +93,8 @@ class ScalarHandler:
             y = const(y, x.dtype)
         if condition.op == "const":
             return x if condition.data else y
+        if x.op == y.op == "const" and repr(x.data) == repr(y.data):  # 0.0 and -0.0 are two
+            return x
         return Expr("select", (condition, x, y), x.dtype)
 
     def number(self, value: Any, like: Any) -> Expr:

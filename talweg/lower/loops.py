@@ -40,6 +40,7 @@ from talweg.lower.index import Axis, Index
 
 KINDS = ("input", "output", "state", "constant", "temporary", "scratch", "stack")
 LOOPS = ("serial", "parallel", "vector", "unroll")
+_INDEXED = frozenset(["load", "index", "read"])  # operations with indices
 TESTS = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 COMBINE = ("add", "mul", "maximum", "minimum", "and", "or")  # what updates combine with
 
@@ -95,7 +96,10 @@ class Expr:
 
     def children(self) -> tuple[Expr, ...]:
         """All expressions it is made of directly, those in indices too."""
-        return (*self.args, *[atom.value for index in self.indices() for atom in elements(index)])
+        if self.op not in _INDEXED:
+            return self.args
+        found = [atom.value for index in self.indices() for atom in elements(index)]
+        return (*self.args, *found) if found else self.args
 
     def indices(self) -> tuple[Index, ...]:
         """The indices that stand in it directly."""
@@ -175,6 +179,8 @@ def elements(index: Index) -> list:
     """The atoms of an index, at any depth, that are computed from data."""
     found = []
     for atom, _ in index.terms:
+        if type(atom) is Axis:
+            continue
         if hasattr(atom, "value"):
             found.append(atom)
         elif hasattr(atom, "index"):

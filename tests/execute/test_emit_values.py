@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from talweg.core.dtypes import BY_NAME, DType, bool_
+from talweg.core.dtypes import BY_NAME, DType, bool_, float32
 from talweg.execute.llvm.vector_math import FUNCTIONS
+from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index
 from talweg.lower.loops import Expr, For, Kernel, LoopProgram, Store, const, load, number
 from talweg.lower.scalars import SCALARS, Scalar
@@ -224,3 +225,12 @@ def test_division_of_vectors(name: str):
         x = np.where((x == info.min) & (y == -1), 5, x)  # NumPy's result there is not defined
         add(made, [x, y], given, function(name, dtype), dtype, dtype)
     same(made, given, threads=(1,))
+
+
+def test_a_choice_between_equal_numbers_is_none():
+    positive = s.greater(number(Axis("i", 3), float32), 0.0)
+    zero, nan = const(0.0, float32), const(float("nan"), float32)
+    assert s.select(positive, zero, const(0.0, float32)).op == "const"
+    assert s.select(positive, nan, const(float("nan"), float32)).op == "const"
+    for other in (-0.0, 1.0, float("nan")):
+        assert s.select(positive, zero, const(other, float32)).op == "select"
