@@ -167,31 +167,40 @@ class Lists:
         """The smallest and the largest value of an index."""
         return self.straight.limits(index)
 
-    def require(self, index: Value, size: int) -> None:
-        """The program fails where an index is not below `size`."""
+    def require(self, index: Value, size: int) -> Value:
+        """An index that is below `size`: this one, of which the program requires that it is.
+
+        Where it is not, 0: nothing may be read or written elsewhere until the program has ended.
+        """
         limits = self.limits(index)
-        if limits is None:
-            Expansion(self.straight, self.node).require_below(index, size)
-        elif limits[0] < 0 or limits[1] >= size:
-            if not (self.straight.endless and self.straight.within("inexact")):
-                raise NotStraightError("an element outside of a list")
-            self.straight.guards.append(constant(np.False_))  # unless the list becomes longer
+        if limits is not None and limits[0] >= 0 and limits[1] < size:
+            return index
+        if limits is None or (limits[0] < size and limits[1] >= 0):
+            return self.safe(index, size)
+        if not (self.straight.endless and self.straight.within("inexact")):
+            raise NotStraightError("an element outside of a list")
+        self.straight.guards.append(constant(np.False_))  # unless the list becomes longer
+        return constant(np.zeros((), index.dtype.numpy_dtype))
+
+    def safe(self, index: Value, size: Any) -> Value:
+        """An index where it is in [0, size), 0 elsewhere, where the program fails."""
+        t = Expansion(self.straight, self.node)
+        inside = t.greater_equal(index, 0)
+        if type(size) is Value:
+            inside = t.logical_and(inside, t.less(self._wide(index), self._wide(size)))
+        elif size <= index.dtype.max:
+            inside = t.logical_and(inside, t.less(index, size))
+        t.require(inside)
+        return t.select(inside, index, 0)
 
     def within(self, values: Any, index: Value) -> Value:
         """An index of which the program requires that the list has such an element."""
         if type(values) is List:
-            self.require(index, len(values))
-            return index
+            return self.require(index, len(values))
         limits = self.limits(index)
         if values.length is None or (limits is not None and limits == (0, values.size - 1)):
-            self.require(index, values.size)
-            return index
-        t = Expansion(self.straight, self.node)
-        inside = t.logical_and(
-            t.greater_equal(index, 0), t.less(self._wide(index), self._wide(values.length))
-        )
-        t.require(inside)
-        return t.select(inside, index, 0)
+            return self.require(index, values.size)
+        return self.safe(index, values.length)
 
     def longer(self, values: Stack, index: Value) -> Value:
         """The length of a list that has element `index` from now on."""

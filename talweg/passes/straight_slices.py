@@ -19,7 +19,7 @@ from talweg.core.dtypes import int64
 from talweg.core.errors import NeedsStaticError
 from talweg.core.primitive import later
 from talweg.passes.rows import Construct, is_one, is_zero
-from talweg.passes.straight import Expansion, NotStraightError, Value, constant
+from talweg.passes.straight import NotStraightError, Value, constant
 from talweg.passes.straight_lists import Lists
 from talweg.passes.straight_trees import Range
 
@@ -69,7 +69,6 @@ class Sizes:
     def __init__(self, maker: Any, step: Any):
         self.maker = maker
         self.lists = Lists(maker.straight, step.node)
-        self.expansion = Expansion(maker.straight, step.node)
 
     def known(self, size: Any) -> Any:
         """A size with what is known put in."""
@@ -142,8 +141,7 @@ class Sizes:
             if not 0 <= start <= size - count:
                 raise NotStraightError("a slice that is clipped")
             return Part((start, start + count, 1), None, count, False)
-        first = self.value(start)
-        self.lists.require(first, size - count + 1)
+        first = self.lists.require(self.value(start), size - count + 1)
         return Part(None, first, count, False)
 
     def _inside(self, index: Value, size: int) -> Value:
@@ -151,12 +149,10 @@ class Sizes:
         limits = self.lists.limits(index)
         if limits is not None and (limits[0] >= 0 or limits[1] < 0):
             index = self._shifted(index, size) if limits[1] < 0 else index
-            self.lists.require(index, size)
-            return index
-        self.expansion.require_below(self._shifted(index, size), 2 * size)
-        apply = self.lists.apply
+            return self.lists.require(index, size)
+        apply, shifted = self.lists.apply, self._shifted(index, size)
         negative = apply(later("less"), index, constant(np.int64(0)))
-        return apply(later("select"), negative, self._shifted(index, size), index)
+        return self.lists.safe(apply(later("select"), negative, shifted, index), size)
 
     def _shifted(self, index: Value, size: int) -> Value:
         return self.lists.apply(later("add"), index, constant(np.int64(size)))
