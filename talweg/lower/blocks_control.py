@@ -313,14 +313,22 @@ def choose(builder: Any, equation: Equation, name: str) -> list:
         results = [(row[number], builder.buffers.get(output))
                    for row, output in zip(body.results, equation.outputs)]  # fmt: skip
         results = [pair for pair in results if pair[0] is not None and pair[1] is not None]
+        given = [pair for pair in results if is_endless(pair[0]) and _is_given(pair[0], buffers)]
+        results = [pair for pair in results if pair not in given]
         straight.outputs = [value for value, _ in results]
         made = builder.inside(straight, f"{name}_{number}")
         made.buffers.update(buffers)
         for value, buffer in results:
             made.result(value, buffer)
-        bodies.append(made.blocks())
+        copies = [block for pair in given for block in started(made, *pair)]
+        bodies.append([*made.blocks(), *copies])
     choice, before = _choice(builder, index, len(bodies))
     return [*before, If(choice, bodies)]
+
+
+def _is_given(value: Value, buffers: dict) -> bool:
+    """Whether a body has a value without computing anything."""
+    return value.content is not None or value in buffers
 
 
 def _choice(builder: Any, index: Value, count: int) -> tuple[Buffer, list]:

@@ -315,8 +315,9 @@ class _Builder:
         kernel = equation.prim.numpy
         function = partial(kernel, **equation.params) if equation.params else kernel
         inputs = [self.buffer_of(x) for x in equation.inputs]
-        shapes = [x.dims for x in equation.inputs]
-        if any(buffer.shape != dims for buffer, dims in zip(inputs, shapes)):
+        pairs = list(zip(inputs, equation.inputs))
+        shapes = [None if buffer.shape == x.dims else x.dims for buffer, x in pairs]
+        if any(dims is not None for dims in shapes):
             function = partial(_reshaped, function, shapes)
         outputs = [self.buffer_of(x) for x in equation.outputs]
         if any(x.dims != buffer.shape for x, buffer in zip(equation.outputs, outputs)):
@@ -361,7 +362,8 @@ def is_load(expr: Expr, buffer: Buffer, place: Any) -> bool:
 
 
 def _reshaped(function: Any, shapes: list, *arrays: Any) -> Any:
-    return function(*[array.reshape(dims) for array, dims in zip(arrays, shapes)])
+    pairs = zip(arrays, shapes)
+    return function(*[x if dims is None else x.reshape(dims) for x, dims in pairs])
 
 
 def combined_guards(straight: Straight) -> Value | None:

@@ -1,8 +1,9 @@
 """What a run of a compiled program keeps aside: values of which only it knows the size.
 
 Those are lists of unknown length that are results as arrays, which the program hands over by a call
-of Python at its end (`Exports.hand_over`), and what its regions give that is no array of a known
-shape (`regions.py`).  Each run has its own, whatever thread it is in, until it ends.
+of Python at its end (`Exports.hand_over`), what its regions give that is no array of a known
+shape (`regions.py`), and stacks that it is given (`Exports.fetch`) or gives as parts of lists and
+histories (`handed.py`).  Each run has its own, whatever thread it is in, until it ends.
 """
 
 from __future__ import annotations
@@ -25,10 +26,15 @@ class _Runs(threading.local):
 
 
 class Exports:
-    """What one program keeps aside; `places` are those of its results among all, and their keys."""
+    """What one program keeps aside; `places` are those of its results among all, and their keys.
+
+    A `HandedOut` (`handed.py`) in the place of a key is made of further results, which come after
+    the `plain` ones, and of what is kept aside.  None is no result at all.
+    """
 
     def __init__(self) -> None:
         self.places: list[tuple[int, Any]] = []
+        self.plain: Any = None  # how many results are arrays by themselves
         self._runs = _Runs()
 
     def begin(self) -> dict:
@@ -49,11 +55,21 @@ class Exports:
         self.now()[place] = rows_of(rows, length)
         return ()
 
+    def fetch(self, key: Any) -> Any:
+        """A stack that the program was given."""
+        return self.now()[key]
+
     def joined(self, outputs: list) -> list:
         """All results."""
-        kept = self.now()
+        kept, further = self.now(), []
+        if self.plain is not None:
+            outputs, further = outputs[: self.plain], outputs[self.plain :]
         for place, key in sorted(self.places, key=itemgetter(0)):
-            outputs.insert(place, kept[key])
+            if hasattr(key, "sources"):
+                arrays = [further[x] if type(x) is int else kept[x] for x in key.sources]
+                outputs.insert(place, key.form.handed(arrays))
+            else:
+                outputs.insert(place, None if key is None else kept[key])
         return outputs
 
 
@@ -62,6 +78,12 @@ def rows_of(rows: Any, length: Any) -> Any:
     found = np.zeros((int(length), *rows.shape[1:]), rows.dtype)
     found[: len(rows)] = rows[: len(found)]
     return found
+
+
+def numbers_of(start: Any, step: Any, count: Any) -> Any:
+    """So many integers, counted from `start` on, as an array."""
+    numbers = np.arange(int(count), dtype=np.asarray(start).dtype)
+    return np.asarray(start) + np.asarray(step) * numbers
 
 
 def exports_of(straight: Straight) -> Exports:

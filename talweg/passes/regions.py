@@ -21,7 +21,7 @@ from talweg.core.provenance import describe
 from talweg.kernels.random_bits import MASK64, stream_of_state
 from talweg.kernels.variable_updates import IN_PLACE, Update
 from talweg.kernels.variants import History, List
-from talweg.passes.exports import Exports, exports_of, rows_of
+from talweg.passes.exports import Exports, exports_of, numbers_of, rows_of
 from talweg.passes.functionalize import Program, let_go
 from talweg.passes.hosted import Draft, Hosted, Hosts, HostStep, StreamAt, parts_of
 from talweg.passes.rows import is_endless
@@ -241,8 +241,9 @@ class _RegionMaker:
         runs: list[list[HostStep]] = []
         given: set[Hosted] = set()
         for each in draft.steps:
-            made = {part for tree in each.operands.values() if type(tree) is not Hosted
-                    for part in parts_of(tree) if type(part) is Hosted}  # fmt: skip
+            compound = [x for x in each.operands.values() if type(x) not in (Hosted, Value)]
+            made = {self.hosts.made.get(part, part) if type(part) is Value else part
+                    for tree in compound for part in parts_of(tree)}  # fmt: skip
             if not runs or runs[-1][-1].maker is not each.maker or made & given:
                 runs.append([])
                 given = set()
@@ -370,7 +371,7 @@ class _ChunkMaker:
             )
         if type(tree) is Range:
             start, step, count = map(self._source, (tree.start, tree.step, tree.count))
-            return lambda arrays, kept: _counted(*[x(arrays, kept) for x in (start, step, count)])
+            return lambda arrays, kept: numbers_of(*[x(arrays, kept) for x in (start, step, count)])
         assert type(tree) is Stack
         return self._stack(tree)
 
@@ -409,11 +410,6 @@ class _ChunkMaker:
             return History(count, {node: part(arrays, kept) for node, part in parts.items()})
 
         return made
-
-
-def _counted(start: Any, step: Any, count: Any) -> Any:
-    numbers = np.arange(int(count), dtype=np.asarray(start).dtype)
-    return np.asarray(start) + np.asarray(step) * numbers
 
 
 def name_of(steps: list[HostStep]) -> str:

@@ -233,7 +233,8 @@ class BranchMaker:
                 start = len(rows)
                 for leaf, known in zip(leaves(tree), columns):
                     if known is None:
-                        row = [_plain(leaf) if i == number else None for i in range(len(bodies))]
+                        row: list = [_absent(_plain(leaf))] * len(bodies)
+                        row[number] = _plain(leaf)
                         rows.append(row)
                 kept.append((node, tree, start, columns))
         guard = self._guards(inners, rows)
@@ -323,6 +324,16 @@ def _filled(tree: Any, found: tuple, start: int, known: Any = None) -> Any:
         return Same(value) if type(leaf) is Same else value
 
     return mapped(fill, tree)
+
+
+def _absent(value: Value) -> Value | None:
+    """What a body gives in the place of what another one keeps: nothing, but no lengths of lists.
+
+    Whoever takes all that was kept to the interpreter would make lists of any length.
+    """
+    if not value.dtype.is_integer or is_endless(value):
+        return None
+    return Value(value.dims, value.dtype, np.zeros((), value.dtype.numpy_dtype))
 
 
 def _plain(leaf: Any) -> Value:
