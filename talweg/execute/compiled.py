@@ -25,11 +25,13 @@ from talweg.graph.node import Node
 from talweg.kernels import random_streams
 from talweg.kernels.random_bits import state_of_stream
 from talweg.kernels.variable_updates import Update
+from talweg.kernels.variants import kind_of
 from talweg.lower.build import Lowered, build
 from talweg.lower.loops import Host
 from talweg.lower.text import to_text
 from talweg.passes import straight_text
 from talweg.passes.functionalize import Program
+from talweg.passes.handed import Form, passed
 from talweg.passes.pipeline import optimize
 from talweg.passes.regions import DeclinedError, Interpreter
 from talweg.passes.specialize import specialize
@@ -47,7 +49,7 @@ class Compiled:
     """
 
     def __init__(self, program: Program, arguments: list, state: Any, stages: Stages | None = None):
-        avals = [Aval(array.shape, of_numpy(array.dtype)) for array in arguments]
+        avals = [known_of(x) for x in arguments]
         self._same = values_of_variables(program, arguments, state)
         stages, clock = stages or Stages(program.name), [time.perf_counter()]
         straight = straightened(program, avals, state, self._same, stages)
@@ -79,13 +81,14 @@ class Compiled:
         states = self.lowered.states
         self._read = [variable for variable, _, written in states if not written]
         self._written = [variable for variable, _, written in states if written]
-        self._shapes = [aval.dims for aval in avals]
+        self._shapes = [getattr(aval, "dims", aval) for aval in avals]
+        self._forms = {place: aval for place, aval in enumerate(avals) if type(aval) is Form}
         self._enter = self.executable.enter
         self.name, self.last = program.name, None
         if settings.profile.get():
             CALLED.append(self)
         self._guard = self.lowered.guard
-        self._plain = not (self._written or self._streams or self._same)
+        self._plain = not (self._written or self._streams or self._same or self._forms)
         self._plain = self._plain and len(self._kept) == len(arguments)
 
     def __call__(self, program: Program, arguments: list, state: Any) -> list | None:
@@ -139,7 +142,7 @@ class Compiled:
             for place, variable in self._same.items():
                 if arguments[place] is not state.get(variable):
                     return None
-            inputs = [arguments[place] for place in self._kept]
+            inputs = self._inputs(arguments)
             if self._streams:
                 drawn, streams = reserved(self._streams, state)
                 inputs += drawn
@@ -189,9 +192,22 @@ class Compiled:
                 del array
             state[variable] = value
 
+    def _inputs(self, arguments: list) -> list:
+        """What is passed of the arguments; stacks among them are kept aside."""
+        if not self._forms:
+            return [arguments[place] for place in self._kept]
+        kept, found = self._exports.now(), []
+        for place in self._kept:
+            given = self._forms.get(place)
+            if given is None:
+                found.append(arguments[place])
+            else:
+                found += passed(given, place, arguments[place].handed.arrays, kept)
+        return found
+
     def _is_for_others(self, arguments: list, state: Any) -> bool:
         """Whether the arguments have other shapes, or a variable has no value."""
-        if self._shapes != [getattr(array, "shape", None) for array in arguments]:  # or lists
+        if self._shapes != list(map(kind_of, arguments)):
             return True
         variables = (*self._read, *self._written)
         return any([state[variable] is interpret.MISSING for variable in variables])
@@ -246,9 +262,13 @@ def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
     stages.done(seconds, len(lowered.program.blocks))
 
 
-def straightened(
-    program: Program, avals: list[Aval], state: Any, same: dict, stages: Stages
-) -> Straight:
+def known_of(argument: Any) -> Any:
+    """What is known of an argument when a program is compiled for it."""
+    found = kind_of(argument)
+    return found if type(found) is Form else Aval(found, of_numpy(argument.dtype))
+
+
+def straightened(program: Program, avals: list, state: Any, same: dict, stages: Stages) -> Straight:
     """The optimized straight program, for what variables are now."""
     states = {}
     for variable in program.starts:

@@ -20,6 +20,7 @@ from talweg.core import settings
 from talweg.core.errors import invalid
 from talweg.execute import interpret, stages
 from talweg.execute.interpret import onlooker
+from talweg.kernels.variants import kind_of
 from talweg.passes.functionalize import Program
 from talweg.passes.straight import NotStraightError, demands
 
@@ -76,11 +77,8 @@ class Tier:
             outputs = last(program, arguments, state)
             if outputs is not None:
                 return outputs
-        try:
-            shapes = tuple([array.shape for array in arguments])
-        except AttributeError:  # lists and histories
-            return interpret.run(program, arguments, state)
-        if shapes in self.refused:
+        shapes = tuple([kind_of(x) for x in arguments])
+        if shapes in self.refused or None in shapes:
             return interpret.run(program, arguments, state)
         key = (*shapes, *_aliases(program, arguments, state))
         version = self.versions.get(key)

@@ -166,7 +166,11 @@ class _Machine:
         if len(results) != len(host.outputs):
             raise InternalError(None, None, f"host call {host.name}: {len(results)} results")
         for buffer, result in zip(host.outputs, results):
-            self.memory.array(buffer)[...] = result
+            if buffer.kind == "stack":
+                self.memory.grow(buffer, len(result))
+                self.memory.array(buffer)[: len(result)] = result
+            else:
+                self.memory.array(buffer)[...] = result
 
     # -- statements
 

@@ -8,6 +8,9 @@ O(1) again.  Baker, "Shallow binding makes functional arrays fast", 1991.
 
 An absent element is None, and None in place of a value is a zero: cotangents and tangents mostly
 consist of these.
+
+Compiled programs hand both on as arrays (`Handed`); the elements are only made of these when
+somebody else looks.
 """
 
 from __future__ import annotations
@@ -18,15 +21,36 @@ from typing import Any
 import numpy as np
 
 
+class Handed:
+    """What a compiled program hands on: arrays, and the form that says what they stand for.
+
+    The form is equal for what a program can be given in the same way; `form.made(arrays)` is the
+    list or history, and `form.size(arrays)` how many elements it has, or trips it stands for.
+    """
+
+    __slots__ = ("arrays", "form")
+
+    def __init__(self, form: Any, arrays: list):
+        self.form, self.arrays = form, arrays
+
+
+def kind_of(value: Any) -> Any:
+    """The shape of an array, the form of what was handed on; None for other values."""
+    if type(value) in (List, History):
+        return None if value.handed is None else value.handed.form
+    return getattr(value, "shape", None)
+
+
 class List:
     """`size` elements, some of them absent (None)."""
 
-    __slots__ = ("_change", "_elements", "size")
+    __slots__ = ("_change", "_elements", "handed", "size")
 
-    def __init__(self, size: int, elements: Any):
+    def __init__(self, size: int, elements: Any, handed: Handed | None = None):
         self.size = size
         self._elements: Any = elements  # a list, or a dict where few are present; None if older
         self._change: Any = None  # of an older version: (place, value, the next version)
+        self.handed = handed  # what it is made of when somebody asks for an element
 
     @classmethod
     def absent(cls, size: int) -> List:
@@ -52,9 +76,12 @@ class List:
             return self._elements
         chain, version = [], self
         while version._elements is None:
+            if version._change is None:
+                version._elements = version.handed.form.made(version.handed.arrays).values()
+                break
             chain.append(version)
             version = version._change[2]
-        elements = version._elements
+        elements: Any = version._elements
         for older in reversed(chain):
             place, value, _ = older._change
             version._change = (place, _read(elements, place), older)
@@ -124,10 +151,18 @@ class History:
     Its cotangent and its tangent are histories, too.
     """
 
-    __slots__ = ("trips", "values")
+    __slots__ = ("_values", "handed", "trips")
 
-    def __init__(self, trips: int, values: dict):
-        self.trips, self.values = trips, values
+    def __init__(self, trips: int, values: Any, handed: Handed | None = None):
+        self.trips, self._values, self.handed = trips, values, handed
+
+    @property
+    def values(self) -> dict:
+        """What was kept, by inner node."""
+        if self._values is None:
+            assert self.handed is not None
+            self._values = self.handed.form.made(self.handed.arrays).values
+        return self._values
 
     def __repr__(self) -> str:
         return f"History({self.trips}, {self.values!r})"

@@ -14,7 +14,15 @@ from talweg.lower.blocks_pooling import pooling
 from talweg.lower.blocks_redraw import redraw
 from talweg.lower.blocks_scan import scan
 from talweg.lower.blocks_scatter import scatter
-from talweg.lower.blocks_stacks import appended, beginning, exported, stack_put, stack_row, widened
+from talweg.lower.blocks_stacks import (
+    appended,
+    beginning,
+    exported,
+    fetched,
+    stack_put,
+    stack_row,
+    widened,
+)
 from talweg.lower.products import matmul
 
 BLOCKS: dict[str, Callable[..., list | None]] = {
@@ -27,6 +35,7 @@ BLOCKS: dict[str, Callable[..., list | None]] = {
     "stack_row": stack_row,
     "append": appended,
     "export": exported,
+    "fetch": fetched,
     "stack_put": stack_put,
     "widen": widened,
     "head": beginning,

@@ -102,6 +102,12 @@ def exported(builder: Any, equation: Equation, name: str) -> list:
     return [Host("export", function, [builder.buffer_of(x) for x in equation.inputs], [])]
 
 
+def fetched(builder: Any, equation: Equation, name: str) -> list:
+    """The call that fills a stack with the rows that the program is given."""
+    function = partial(equation.params["exports"].fetch, equation.params["place"])
+    return [Host("fetch", function, [], [builder.buffer_of(equation.output)])]
+
+
 def written_last(builder: Any, stack: Buffer, place: Buffer, value: Buffer) -> list:
     """The blocks that copy a row to the place in a stack that a buffer holds.
 

@@ -17,11 +17,12 @@ from talweg.core.dims import Atom, Dim, evaluate
 from talweg.core.dtypes import of_numpy, variant
 from talweg.core.primitive import later
 from talweg.graph.node import Node
-from talweg.kernels.variants import History
+from talweg.kernels.variants import History, List
 from talweg.passes.exports import hand_over
 from talweg.passes.functionalize import Program, Step, program_of
+from talweg.passes.handed import Form, hand_out, taken
 from talweg.passes.hosted import Hosted, Hosts, NeedsHostError, is_plain
-from talweg.passes.hosted_steps import is_kept_as_state, places_kept_aside, run_step
+from talweg.passes.hosted_steps import is_kept_as_state, places_kept_aside, run_step, settled
 from talweg.passes.regions import add_regions
 from talweg.passes.rows import advanced, is_endless
 from talweg.passes.straight import (
@@ -39,15 +40,18 @@ from talweg.passes.straight_list_rules import LISTS, stack_of_unknown
 from talweg.passes.straight_lists import Lists
 from talweg.passes.straight_loops import loop
 from talweg.passes.straight_slices import RANGES, SLICES
+from talweg.passes.straight_trees import Range, Sparse, Stack
 from talweg.passes.worth import saved
 
 ATTEMPTS = 12  # at finding what has to be left to the interpreter
 
 
 def specialize(
-    program: Program, arguments: Sequence[Aval], states: dict, same: dict | None = None
+    program: Program, arguments: Sequence[Any], states: dict, same: dict | None = None
 ) -> Straight:
     """The straight program for arguments of these kinds; `states`: variable -> Aval.
+
+    A kind is an Aval, or a Form of what compiled programs have handed on.
 
     `same` tells which arguments are the values that variables have: they are no inputs then.
     Where what is known beforehand of the lengths of loops is enough, only that is used.  What has
@@ -97,7 +101,7 @@ def _with_hosts(endless: bool, *given: Any) -> Straight | None:
 
 
 def _specialized(
-    straight: Straight, program: Program, arguments: Sequence[Aval], states: dict, same: dict | None
+    straight: Straight, program: Program, arguments: Sequence[Any], states: dict, same: dict | None
 ) -> Straight:
     maker = _Specializer(straight, program)
     before, hosts = {}, straight.hosts
@@ -118,6 +122,9 @@ def _specialized(
             variable = same[place]
             maker.values[slot] = before[variable] if variable in before else hosts.starts[variable]
             continue
+        if type(aval) is Form:
+            maker.values[slot] = taken(straight, aval, place)
+            continue
         if hosts is not None and not is_plain(aval):
             maker.values[slot] = Hosted(None, slot, aval)
             hosts.arguments.append((place, maker.values[slot]))
@@ -126,8 +133,13 @@ def _specialized(
         straight.inputs.append(value)
     maker.run()
     kept = places_kept_aside(maker)
+    trees = [(i, maker.tree(s)) for i, s in enumerate(program.outputs)
+             if i not in kept and type(maker.values[s]) not in (Value, Hosted)]  # fmt: skip
+    kept |= {place for place, _ in trees}
     straight.outputs = [maker.plain(s) for i, s in enumerate(program.outputs) if i not in kept]
     hand_over(straight, [i for i in range(len(program.outputs)) if i not in kept])
+    if trees:
+        hand_out(straight, trees)
     _note_drawn(straight, maker)
     for variable, value in before.items():
         after = program.writes.get(variable)
@@ -179,6 +191,15 @@ class _Specializer:
         if type(value) is not Value:
             raise NotStraightError("a result is a list or a history")
         return value
+
+    def tree(self, slot: int) -> Any:
+        """The list or history in a slot, to be handed on."""
+        value = self.values[slot]
+        if type(value) is Sparse:
+            return Lists(self.straight, None).settled(value)
+        if type(value) not in (List, Stack, History, Range) and value is not None:
+            raise NotStraightError("a result is neither an array nor a list or history")
+        return settled(self.straight.hosts, value)
 
     def run(self) -> None:
         """All steps."""

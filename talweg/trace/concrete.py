@@ -12,12 +12,12 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.dtypes import resource
+from talweg.core.dtypes import resource, variant
 from talweg.core.errors import invalid, type_error
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
-from talweg.eager.structured import STATE, as_tensor
+from talweg.eager.structured import STATE, as_tensor, content
 from talweg.eager.tensor import EagerTensor
 from talweg.execute import executor
 from talweg.graph import structure
@@ -27,7 +27,7 @@ from talweg.graph.operation import Operation
 from talweg.graph.subgraph import Body
 from talweg.graph.symbol import Symbol
 from talweg.graph.text import to_text
-from talweg.kernels.variants import History
+from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import program_of
 from talweg.prims.calls import call
 from talweg.trace import call_rules
@@ -87,6 +87,7 @@ class ConcreteFunction:
         self._put_together: Any = None  # results to a nest like the template
         self._absent: list[bool] = []
         self._single = False
+        self._has_lists = False  # whether arguments or results are no arrays
         self.body: Any = None
         self._outside: list = []  # what was captured: tensors and handles of variables
         self._argument_names: list[str] = []
@@ -173,6 +174,7 @@ class ConcreteFunction:
         for node in outputs:
             node.holders += 1  # so that `graph` goes on listing what the function does
         self.body = Body(self.name, inputs, outputs, graph.forced())
+        self._has_lists = any(node.aval.dtype is variant for node in (*inputs, *outputs))
         graph.closed = True
         self.writes = tuple(graph.writes)
 
@@ -230,12 +232,13 @@ class ConcreteFunction:
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_called(self)
         recorders = context.recorders
-        arrays = [x._array for x in operands]
         body = self.body
+        wrapped = _tensor_of if self._has_lists else EagerTensor
+        arrays = [content(x) for x in operands] if self._has_lists else [x._array for x in operands]
         if not recorders:
             del operands  # so that variables' values are only theirs, and can be written in place
             values = executor.run(program_of(body), arrays, STATE)
-            found = [EagerTensor(value) for value in values]
+            found = [wrapped(value) for value in values]
             if context.device is not None:
                 dispatch.put_on_device(tuple(found))
             return self._pack(found)
@@ -247,7 +250,7 @@ class ConcreteFunction:
             context.recorders = recorders
         count = len(body.outputs)
         history = as_tensor(History(1, dict(zip(kept, values[count:]))))
-        results = tuple([EagerTensor(value) for value in values[:count]])
+        results = tuple([wrapped(value) for value in values[:count]])
         for recorder in context.recorders:
             recorder.record(call, tuple(operands), (*results, history), {"body": body})
         return self._pack(results)
@@ -402,6 +405,11 @@ def _text(spec: Any) -> str:
 def _is_symbolic(operands: list) -> bool:
     plain = EagerTensor
     return any([type(x) is not plain for x in operands])
+
+
+def _tensor_of(value: Any) -> EagerTensor:
+    """A result as a tensor; iterators' elements and the like hold themselves what they are."""
+    return as_tensor(value) if type(value) in (List, History) else EagerTensor(value)
 
 
 def _aval_of_spec(spec: TensorSpec) -> Aval:

@@ -125,6 +125,9 @@ class HostCalls:
         if len(results) != len(block.outputs):
             raise InternalError(None, None, f"host call {block.name}: {len(results)} results")
         for buffer, result in zip(block.outputs, results):
+            if buffer.kind == "stack":
+                self.stacks.put_rows(buffer, result)
+                continue
             if np.shape(result) != tuple(buffer.shape):
                 found = f"{block.name} gave {np.shape(result)} instead of {tuple(buffer.shape)}"
                 raise InternalError(None, None, found)

@@ -64,6 +64,16 @@ class StackMemory:
         found = held[: len(held) // size * size].view(stack.dtype.numpy_dtype)
         return found.reshape(-1, *stack.shape[1:])
 
+    def put_rows(self, stack: Buffer, rows: NDArray) -> None:
+        """Let a stack have these rows."""
+        number = self.stacks.index(stack)
+        at = self.first + 2 * number
+        if self.table[at] < len(rows):
+            self._put(number, None, 0)  # what it has had is of no use
+            self.table[at + 1] = len(rows)
+            self.adapt(number)
+        self.rows(stack)[: len(rows)] = rows
+
     def give_back(self) -> None:
         """Let go of all of it."""
         for number in range(len(self.stacks)):
