@@ -26,7 +26,7 @@ def _moments(np, draw):
     return draw, evidence
 
 
-@benchmark("compiled.random", sweep={"kind": ["uniform", "normal"]}, aims=[Ratio(0.5)], settle=1.0)
+@benchmark("compiled.random", sweep={"kind": ["uniform", "normal"]}, aims=[Ratio(0.7)], settle=1.0)
 class Random:
     """1,000,000 float32 numbers."""
 

@@ -325,3 +325,20 @@ kernel k:
 """,
         threads=(1,),
     )
+
+
+@pytest.mark.parametrize(
+    "index", ["i//2", "i//4*8 + i%4", "o*64 + i//8", "(o*64 + i)%4", "(i + 4)//4"]
+)
+def test_places_that_repeat_along_the_lanes_are_known(index):
+    """Parts of an index are divided when the code is made: no lane looks for its own number."""
+    text = f"""program p
+  x: input float32[600]
+  y: output float32[4, 64]
+kernel k:
+  for o in 4 serial:
+    for i in 64 vector:
+      y[o*64 + i] = add(x[{index}], 1.0:float32)
+"""
+    assert "gather" not in emit(parse(text), 32, Library())
+    same(text, threads=(1,))

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talweg.core.dtypes import DType, uint32, uint64
+from talweg.core.dtypes import DType, float16, float32, int32, uint32, uint64
 from talweg.execute.llvm.emit import emit
 from talweg.kernels.random_bits import one_block, words_at
 from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index
-from talweg.lower.loops import Expr, For, Kernel, LoopProgram, Store, load
+from talweg.lower.loops import Expr, For, Kernel, LoopProgram, Store, Tile, Update, load
 from talweg.lower.text import parse, to_text
 from tests.execute.emitted import same
 
@@ -193,3 +193,32 @@ def test_words_at():
     right = [[one_block(5 + block, 7)[word] for word in (3, 1)] for block in range(6)]
     assert found.tolist() == right
     assert words_at(0, 0, 0, [], [], np.uint64).shape == (0,)
+
+
+@pytest.mark.parametrize("size", [2, 8, 13, 37, 600])
+def test_what_neighbours_share(size):
+    """Computed in half of the lanes, it goes wherever other numbers go."""
+    made = LoopProgram("p")
+    stream = made.buffer("stream", uint64, (3,), "input")
+    x = made.buffer("x", float32, (size + 7,), "input")
+    i = Axis("i", size)
+    state = [load(stream, k) for k in range(3)]
+    pair = word(state, Index.of(i) // 2 * 2, uint32)
+    small = s.remainder(pair, 7)
+    number, own = s.cast(s.bits(small, int32), float32), load(x, i)
+    found = load(x, Index.of(i) + s.element(small))
+    odd = s.equal(small, 3)
+    values = [number, number + own, s.select(odd, own, number), s.select(odd, number, 0.5), found,
+              load(x, i, odd, number), s.pow(number + 1.5, own * own), s.exp(number),
+              s.cast(number, float16), s.cast(odd, int32), s.maximum(own, number)]  # fmt: skip
+    for value in values:
+        output = made.buffer("z", value.dtype, (size,), "output")
+        made.blocks.append(Kernel("k", [For(i, [Store(output, i, value)], "vector")]))
+    total = Tile("t", float32)
+    last, sums = [made.buffer(name, float32, (1,), "output") for name in ("last", "sums")]
+    body = [Update(total, (), number, "add")]
+    made.blocks.append(Kernel("s", [total, For(i, body, "vector"), Store(sums, 0, total.at())]))
+    made.blocks.append(Kernel("l", [For(i, [Store(last, 0, number)], "serial")]))
+    numbers = np.random.default_rng(0).standard_normal(size + 7).astype(np.float32)
+    same(made, {stream.name: STREAM, x.name: numbers}, (1,), 1e-6)
+    same(made, {stream.name: STREAM, x.name: numbers}, (1,), 1e-6, vector_bytes=16)
