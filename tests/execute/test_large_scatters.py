@@ -8,7 +8,7 @@ import pytest
 import talweg as tf
 from talweg.core import settings
 from talweg.execute import loops_numpy
-from talweg.execute.llvm import emit_ahead
+from talweg.execute.llvm import emit_ahead, generate
 from talweg.lower import blocks_scatter
 from talweg.lower.check import check
 from talweg.lower.text import to_text
@@ -118,3 +118,32 @@ def test_the_loops_print_parse_are_checked_and_run_slowly():
     found = loops_numpy.run(program, given)
     result = next(b for b in program.buffers if b.kind == "output" and b.shape)
     assert np.array_equal(found[result.name].reshape(result.shape), wanted)
+
+
+@pytest.mark.parametrize("rows, columns, asked", [(9000, 33, True), (3000, 128, True),
+                                                  (100, 33, False)])  # fmt: skip
+@pytest.mark.parametrize("count", [5, 1000])
+def test_rows_that_data_names_are_asked_for_ahead(rows, columns, asked, count):
+    random = np.random.default_rng(3)
+    start = random.normal(size=(rows, columns)).astype(np.float32)
+    ids = random.integers(0, rows, count)
+    ids[-1], ids[0] = rows - 1, 0
+    table = tf.Variable(start)
+
+    @tf.function
+    def step(ids):
+        found = tf.gather(table, ids)
+        table.scatter_sub(tf.IndexedSlices(tf.tanh(found), ids))
+        return tf.reduce_sum(found, 1)
+
+    with settings.executor("llvm"):
+        sums = step(tf.constant(ids))
+    np.testing.assert_allclose(sums, start[ids].sum(1), rtol=1e-4, atol=1e-4)
+    wanted = start.copy()
+    np.subtract.at(wanted, ids, np.tanh(start[ids]))
+    np.testing.assert_allclose(table, wanted, rtol=1e-4, atol=1e-5)
+    (version,) = program_of(
+        step.get_concrete_function(tf.constant(ids)).body
+    ).tier.versions.values()
+    text = generate.module_text(version.lowered.program)
+    assert ("call void @llvm.prefetch" in text) == (asked and count > 5)

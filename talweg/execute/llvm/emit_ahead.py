@@ -15,7 +15,7 @@ from talweg.execute.llvm.result_memory import ALIGNMENT
 from talweg.lower.index import ZERO, Axis, Element, Index
 from talweg.lower.loops import Buffer, Expr, For, Store, Update, const, number, walk
 from talweg.lower.memory import STREAMED_BYTES
-from talweg.lower.statements import all_statements, roots
+from talweg.lower.statements import all_statements
 
 ROW_BYTES = 2048  # of a row that is worth asking for ahead
 CACHED_BYTES = 1 << 20  # of a buffer that is in cache anyhow
@@ -78,17 +78,20 @@ class Row(NamedTuple):
         return [place // self.buffer.dtype.size for place in places]
 
 
-def named_rows(loop: For) -> list[Row]:
-    """The rows that a later turn of a loop needs, of those whose places come from data."""
+def named_rows(loop: For, orders: list[list[Expr]]) -> list[Row]:
+    """The rows that a later turn of a loop needs, of those whose places come from data.
+
+    `orders` are the lists of what its statements compute.
+    """
+    reads = [x.data for order in orders for x in order if x.op == "load"]
+    places = {key: False for key in reads if _is_named(key[1])}
     inside = list(all_statements(loop.body))
+    stores = [part for part in inside if type(part) is Store]
+    places |= {(part.buffer, part.index): True for part in stores if _is_named(part.index)}
+    if not places:
+        return []
     inner = {part.axis for part in inside if type(part) is For}
-    whole = {part.buffer for part in inside if type(part) is Store and part.op is None}
-    places: dict[tuple[Buffer, Index], bool] = {}
-    for part in inside:
-        reads = [x.data for x in walk(roots(part)) if x.op == "load"]
-        places.update({key: places.get(key, False) for key in reads})
-        if type(part) is Store:
-            places[part.buffer, part.index] = True
+    whole = {part.buffer for part in stores if part.op is None}
     found: dict[tuple[Buffer, Index], Row] = {}
     for (buffer, index), written in places.items():
         if buffer.kind == "scratch" or buffer.nbytes <= CACHED_BYTES:
@@ -106,6 +109,11 @@ def named_rows(loop: For) -> list[Row]:
             written |= old is not None and old.written
             found[buffer, start] = Row(buffer, start, size, written)
     return list(found.values())
+
+
+def _is_named(index: Index) -> bool:
+    """Whether a place is computed from data."""
+    return any([type(atom) is Element for atom, _ in index.terms])
 
 
 def _extent(index: Index, inner: set[Axis]) -> int:

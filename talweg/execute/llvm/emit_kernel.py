@@ -200,7 +200,7 @@ class KernelEmitter:
         if self.indices.lanes == 1:
             mark = len(self.values.log)
             asked: set[str] = set()  # equal places may stand in several expressions
-            for row in named_rows(loop):
+            for row in named_rows(loop, self.finder.of(loop).orders):
                 _, values = self.evaluate_indices((row.start,))
                 for place in row.lines():
                     self.memory.ask_for(row.buffer, row.start + place, values, row.written, asked)
