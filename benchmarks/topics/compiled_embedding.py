@@ -145,6 +145,47 @@ class Update:
         return step, _evidence(np, step, table.numpy(), ids.numpy(), lambda: table)
 
 
+@benchmark(
+    "compiled.embedding_unique",
+    aims=[Ratio(1.0), Flat(1.5)],
+    sweep={"rows": [ROWS, 9 * ROWS]},
+    settle=1.0,
+)
+class Unique:
+    """The same with one update for each different id, of which nobody knows how many there are.
+
+    `tf.unique` and a sum for each, as optimizers do it; JAX and XLA refuse.
+    """
+
+    def numpy(np, rows):
+        table, ids, targets = _data(np, rows)
+
+        def step():
+            difference = table[ids] - targets
+            places, numbers = np.unique(ids, return_inverse=True)
+            sums = np.zeros((len(places), WIDTH), "float32")
+            np.add.at(sums, numbers, np.float32(RATE) * difference)
+            table[places] -= sums
+            return np.square(difference).sum() / 2
+
+        return step, _evidence(np, step, table, ids, lambda: table)
+
+    def tf(tf, np, rows):
+        return _tensorflow_update(tf, np, rows, tf.function, is_unique=True)
+
+    def torch(torch, np, rows):
+        table, ids, targets = map(torch.from_numpy, _data(np, rows))
+
+        def step():
+            difference = table[ids] - targets
+            places, numbers = torch.unique(ids, return_inverse=True)
+            sums = torch.zeros(len(places), WIDTH).index_add_(0, numbers, difference)
+            table.index_add_(0, places, sums, alpha=-RATE)
+            return difference.square().sum() / 2
+
+        return step, _evidence(np, step, table.numpy(), ids.numpy(), lambda: table)
+
+
 def _evidence(np, step, before, ids, table):
     """The loss and how far the looked up rows have moved, after a further step."""
     rows = before[ids]
@@ -155,7 +196,7 @@ def _evidence(np, step, before, ids, table):
     return evidence
 
 
-def _tensorflow_update(tf, np, rows, compiled):
+def _tensorflow_update(tf, np, rows, compiled, is_unique=False):
     values, places, goals = _data(np, rows)
     table, ids, targets = tf.Variable(values), tf.constant(places), tf.constant(goals)
 
@@ -164,7 +205,11 @@ def _tensorflow_update(tf, np, rows, compiled):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(tf.square(tf.gather(table, ids) - targets)) / 2
         gradient = tape.gradient(loss, table)
-        table.scatter_sub(tf.IndexedSlices(RATE * gradient.values, gradient.indices))
+        updates, rows = RATE * gradient.values, gradient.indices
+        if is_unique:
+            rows, numbers = tf.unique(rows)
+            updates = tf.math.unsorted_segment_sum(updates, numbers, tf.size(rows))
+        table.scatter_sub(tf.IndexedSlices(updates, rows))
         return loss
 
     return step, _evidence(np, step, values, places, lambda: table)
