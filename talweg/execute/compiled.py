@@ -6,7 +6,6 @@ somebody else refers to (a tensor, a view) is copied first.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +15,8 @@ from typing import Any
 from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
-from talweg.execute import interpret
-from talweg.execute.llvm.executable import Executable
-from talweg.execute.llvm.threads import wanted
+from talweg.execute import heap, interpret, outline
+from talweg.execute.llvm.executable import MissingError
 from talweg.execute.ownership import exclusive
 from talweg.execute.stages import Stages
 from talweg.graph.node import Node
@@ -26,17 +24,9 @@ from talweg.kernels import random_streams
 from talweg.kernels.random_bits import state_of_stream
 from talweg.kernels.variable_updates import Update
 from talweg.kernels.variants import kind_of
-from talweg.lower.build import Lowered, build
-from talweg.lower.loops import Host
-from talweg.lower.text import to_text
-from talweg.passes import straight_text
 from talweg.passes.functionalize import Program
 from talweg.passes.handed import Form, passed
-from talweg.passes.pipeline import optimize
-from talweg.passes.regions import DeclinedError, Interpreter
-from talweg.passes.specialize import specialize
-from talweg.passes.straight import NotStraightError, Straight, Value
-from talweg.passes.worth import is_worth_it
+from talweg.passes.straight import DeclinedError
 
 CALLED: list[Compiled] = []  # what `talweg profile` asks for
 
@@ -48,36 +38,23 @@ class Compiled:
     twice.  `lowered` is the stage before machine code, for those who want to look.
     """
 
-    def __init__(self, program: Program, arguments: list, state: Any, stages: Stages | None = None):
+    def __init__(
+        self, program: Program, arguments: list, state: Any, stages: Stages | None = None,
+        anew: bool = True,
+    ):  # fmt: skip
         avals = [known_of(x) for x in arguments]
         self._same = values_of_variables(program, arguments, state)
-        stages, clock = stages or Stages(program.name), [time.perf_counter()]
-        straight = straightened(program, avals, state, self._same, stages)
-        clock.append(time.perf_counter())
+        made = self._made(program, avals, state, stages or Stages(program.name), anew)
+        self.lowered, self.executable = made.lowered, made.executable
         self._kept = [i for i in range(len(arguments)) if i not in self._same]
         self._shared = Counter(self._same.values())
-        self.lowered: Lowered = build(straight, threads=wanted())
-        straight.forget()
-        lowered = self.lowered
-        clock.append(time.perf_counter())
-        read = [buffer for _, buffer, written in lowered.states if not written]
-        self.executable = Executable(
-            lowered.program,
-            inputs=[*lowered.inputs, *read],
-            states=[buffer for _, buffer, written in lowered.states if written],
-            outputs=lowered.outputs,
-            key=to_text(lowered.program),
-        )
-        clock.append(time.perf_counter())
-        if stages.wanted:
-            show(stages, lowered, clock)
-        self._streams, self._exports = straight.streams, straight.exports
-        self.hosted = straight.hosts
+        self._streams, self._exports = made.streams, made.exports
+        self.hosted = made.hosts
         if self.hosted is not None:
             given = [place for place, _ in self.hosted.arguments]
             self._kept = [place for place in self._kept if place not in given]
         self._updates = self.hosted is not None and bool(self.hosted.updated)
-        self._drawn = straight.drawn
+        self._drawn = made.drawn
         states = self.lowered.states
         self._read = [variable for variable, _, written in states if not written]
         self._written = [variable for variable, _, written in states if written]
@@ -90,6 +67,27 @@ class Compiled:
         self._guard = self.lowered.guard
         self._plain = not (self._written or self._streams or self._same or self._forms)
         self._plain = self._plain and len(self._kept) == len(arguments)
+
+    def _made(
+        self, program: Program, avals: list, state: Any, stages: Stages, anew: bool
+    ) -> outline.Made:
+        """The program's code and what goes with it, from the disk where it is there.
+
+        A MissingError where it is not, and shall not be made `anew`.
+        """
+        key = None
+        looked_at = stages.wanted or settings.profile.get() or settings.check.get()
+        if not looked_at:
+            key = outline.key_of(program, avals, state, self._same)
+        made = outline.found(key, program)
+        if made is None and not anew:
+            raise MissingError(program.name)
+        heap.give_back()
+        if made is None:
+            lowering = import_module("talweg.execute.lowering")
+            made = lowering.made(program, avals, state, self._same, stages)
+            outline.keep(key, program, made)
+        return made
 
     def __call__(self, program: Program, arguments: list, state: Any) -> list | None:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""
@@ -228,73 +226,10 @@ def values_of_variables(program: Program, arguments: list, state: Any) -> dict[i
             if id(array) in variables}  # fmt: skip
 
 
-def alone(prim: Any, arrays: list, params: dict, threads: int | None = None) -> Any:
-    """One operation as machine code; False if its NumPy kernel would be called from it.
-
-    threads: on how many it runs; as many as usual where it is not given.
-    """
-    straight = Straight()
-    for array in arrays:
-        straight.inputs.append(Value(array.shape, of_numpy(array.dtype)))
-    result = straight.apply(prim, straight.inputs, params)
-    straight.outputs = list(result) if prim.multiple else [result]
-    optimize(straight)
-    lowered = build(straight, prim.name, threads or wanted())
-    straight.forget()
-    if lowered.guard or any(isinstance(block, Host) for block in lowered.program.blocks):
-        return False
-    key = to_text(lowered.program)
-    return Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
-
-
-def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
-    """Tell those who look what a program has become."""
-    reasons = [f"{value}: {text}\n" for value, text in lowered.reasons]
-    stages.add("nests.txt", lambda: "".join(reasons), 3)
-    stages.add("loops.txt", lambda: to_text(lowered.program), 4)
-    if stages.kept or stages.level >= 5:
-        generate = import_module("talweg.execute.llvm.generate")
-        llvm = generate.module_text(lowered.program)
-        stages.add("llvm.ll", lambda: llvm, 5)
-        stages.add("assembly.s", lambda: generate.assembly(llvm), 6)
-    parts = ("straightened", "lowered", "machine code")
-    seconds = {part: b - a for part, a, b in zip(parts, clock, clock[1:])}
-    stages.done(seconds, len(lowered.program.blocks))
-
-
 def known_of(argument: Any) -> Any:
     """What is known of an argument when a program is compiled for it."""
     found = kind_of(argument)
     return found if type(found) is Form else Aval(found, of_numpy(argument.dtype))
-
-
-def straightened(program: Program, avals: list, state: Any, same: dict, stages: Stages) -> Straight:
-    """The optimized straight program, for what variables are now."""
-    states = {}
-    for variable in program.starts:
-        if type(variable) is Node:  # a random stream
-            continue
-        array = state.get(variable, interpret.MISSING)
-        if array is interpret.MISSING:
-            raise NotStraightError(f"the variable {variable.name} has no value")
-        states[variable] = Aval(array.shape, of_numpy(array.dtype))
-    straight = specialize(program, avals, states, same)
-    if straight.hosts is not None:
-        said = [f"{name}: {why}" for name, why in straight.hosts.reasons.items()]
-        reasons = "; ".join(said) or "results that are no arrays"
-        if not is_worth_it(straight, at_all=settings.executor.get() == "llvm"):
-            straight.forget()
-            raise NotStraightError(f"what could be compiled is too little ({reasons})")
-        note = f"called from inside the compiled program: {reasons}"
-        program.notes = [each for each in program.notes if each != note] + [note]
-        stages.say(f"{program.name} is compiled but for {reasons}")
-    if stages.kept:
-        stages.add("straight-0.txt", lambda: straight_text.to_text(straight), 9)
-        optimize(straight, lambda name: stages.add(
-            f"straight-{name}.txt", lambda: straight_text.to_text(straight), 9))  # fmt: skip
-    else:
-        optimize(straight)
-    return straight
 
 
 def reserved(streams: list, state: Any) -> tuple[list, dict]:
@@ -307,6 +242,3 @@ def reserved(streams: list, state: Any) -> tuple[list, dict]:
         arrays.append(state_of_stream(stream))
         after[operation] = stream.skip(blocks)
     return arrays, after
-
-
-Interpreter.run = staticmethod(interpret.run)

@@ -1,10 +1,11 @@
 """Which executor runs a program: the interpreter at first, the compiler where it pays.
 
-A program is compiled for the shapes it is called with.  The first calls of each run on the
-interpreter; once these have taken a good part of what compiling is expected to take, it is
-compiled, and runs as machine code from then on.  Where shapes change all the time, more is asked
-for.  What cannot be compiled for some shapes stays with the interpreter, which also runs whatever
-has failed again, to say where and why.
+A program is compiled for the shapes it is called with.  If another process did that, a long one
+runs as machine code from its first call.  Otherwise the first calls of each run on the interpreter;
+once these have taken a good part of what compiling is expected to take, it is compiled, and runs as
+machine code from then on.  Where shapes change all the time, more is asked for.  What cannot be
+compiled for some shapes stays with the interpreter, which also runs whatever has failed again, to
+say where and why.
 
 `TALWEG_EXECUTOR=interpret` or `llvm` chooses one of them from the first call on.
 """
@@ -26,6 +27,7 @@ from talweg.passes.straight import NotStraightError, demands
 
 SECONDS, SECONDS_A_STEP = 0.04, 0.004  # what compiling is expected to take
 WORTH = 0.25  # the part of it that the interpreter may have taken before
+LONG = 30  # steps from which the disk is asked for a program before it runs at all
 MANY = 400  # calls after which a program is compiled, however short
 VERSIONS = 16  # shapes for which a program is compiled
 SHAPES = 256  # of which it is remembered how long the interpreter took
@@ -51,7 +53,8 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
 class Tier:
     """How a program is run, for each combination of shapes."""
 
-    __slots__ = ("checked", "compiling", "last", "made", "refused", "spent", "versions", "worth")
+    __slots__ = ("asks", "checked", "compiling", "last", "made", "refused", "spent", "versions",
+                 "worth")  # fmt: skip
 
     def __init__(self, steps: int):
         self.versions: dict[tuple, Any] = {}
@@ -59,6 +62,7 @@ class Tier:
         self.last: Any = None  # the version that ran last
         self.spent: dict[tuple, tuple[int, float]] = {}  # shapes -> calls, seconds interpreted
         self.made = 0  # how often it was compiled
+        self.asks = steps >= LONG  # whether the disk is asked at the first call
         self.worth = WORTH * (SECONDS + SECONDS_A_STEP * steps)
         self.compiling = threading.Lock()
         self.checked: Any = None  # how it is run while results must be finite
@@ -67,7 +71,7 @@ class Tier:
         """How the program is run while results have to be finite: what is compiled differs."""
         if self.checked is None:
             self.checked = Tier(0)
-            self.checked.worth = self.worth
+            self.checked.worth, self.checked.asks = self.worth, self.asks
         return self.checked
 
     def run(self, program: Program, arguments: list, state: Any) -> list:
@@ -92,6 +96,11 @@ class Tier:
         if mode == "interpret":
             return interpret.run(program, arguments, state)
         calls, seconds = self.spent.get(key, (0, 0.0))
+        if self.asks and not calls and mode != "llvm":
+            version = self._compile(key, program, arguments, state, anew=False)
+            self.asks = version is not None  # where one is missing, others are
+            if self.asks and version is not REFUSED:
+                return version(program, arguments, state)
         if mode == "llvm" or calls and (calls >= MANY or seconds >= self._worth()):
             version = self._compile(key, program, arguments, state)
             if version is REFUSED:
@@ -109,15 +118,20 @@ class Tier:
         """Seconds of the interpreter after which shapes are compiled."""
         return self.worth * (1 + self.made / VERSIONS)
 
-    def _compile(self, key: tuple, program: Program, arguments: list, state: Any) -> Any:
+    def _compile(
+        self, key: tuple, program: Program, arguments: list, state: Any, anew: bool = True
+    ) -> Any:
+        """The compiled program, or REFUSED; None where it is not on disk, nor to be made `anew`."""
         if not self.compiling.acquire(blocking=False):
-            return REFUSED  # another thread is at it: this call is interpreted
+            return REFUSED if anew else None  # another thread is at it: this call is interpreted
         try:
             if len(self.versions) >= VERSIONS:
                 self.versions.pop(next(iter(self.versions)))
             if len(self.refused) >= VERSIONS:
                 self.refused.clear()
-            version = self._version(program, arguments, state)
+            version = self._version(program, arguments, state, anew)
+            if version is None:
+                return None
             self.spent.pop(key, None)
             self.made += 1
             if version is REFUSED:
@@ -128,25 +142,30 @@ class Tier:
         finally:
             self.compiling.release()
 
-    def _version(self, program: Program, arguments: list, state: Any) -> Any:
+    def _version(self, program: Program, arguments: list, state: Any, anew: bool) -> Any:
         """The compiled program; where the compiler fails by a fault of its own, the interpreter."""
         if settings.executor.get() == "llvm":
             return compiled(program, arguments, state)
         try:
-            return compiled(program, arguments, state)
+            return compiled(program, arguments, state, anew)
         except Exception as error:  # noqa: BLE001 -- the program is right, and can be run
             program.notes.append(f"interpreted: the compiler failed: {error!r}")
             stages.refused(program.name, f"the compiler failed: {error!r}")
             return REFUSED
 
 
-def compiled(program: Program, arguments: list, state: Any) -> Any:
-    """The program compiled for these arguments, or REFUSED."""
+def compiled(program: Program, arguments: list, state: Any, anew: bool = True) -> Any:
+    """The program compiled for these arguments, or REFUSED; None if it is not there, and not made.
+
+    anew: whether it is made if it is not found on disk.
+    """
     if not program.steps:
         return REFUSED
-    compiler = import_module("talweg.execute.compiled")  # 0.1 s: only now
+    compiler = import_module("talweg.execute.compiled")  # 0.02 s: only now
     try:
-        return compiler.Compiled(program, arguments, state)
+        return compiler.Compiled(program, arguments, state, anew=anew)
+    except compiler.MissingError:
+        return None
     except ImportError:  # no llvmlite for this platform
         return REFUSED
     except NotStraightError as error:

@@ -51,7 +51,7 @@ class HeavyKernels:
         if len(self.compiled) >= KEPT:
             self.compiled.clear()
         try:
-            compiler = import_module("talweg.execute.compiled")
+            compiler = import_module("talweg.execute.lowering")
             made = compiler.alone(prim, arrays, params)
         except Exception:  # noqa: BLE001 -- the NumPy kernel does it
             made = False

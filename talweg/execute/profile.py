@@ -17,8 +17,9 @@ import numpy as np
 from talweg.core.dtypes import int64
 from talweg.core.primitive import later
 from talweg.core.provenance import describe
-from talweg.execute.compiled import CALLED, Compiled, alone
+from talweg.execute.compiled import CALLED, Compiled
 from talweg.execute.llvm.executable import Executable
+from talweg.execute.lowering import alone
 from talweg.lower.cost import Cost, of_blocks
 from talweg.lower.loops import Call, Host, Kernel, LoopProgram, Pointer
 

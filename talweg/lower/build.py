@@ -23,30 +23,13 @@ from talweg.lower.group import Block, Grouping, Nest
 from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat, unflatten
 from talweg.lower.loops import Buffer, Expr, Host, If, Kernel, LoopProgram, Store, const, load
+from talweg.lower.lowered import Lowered
 from talweg.lower.nests import NestBuilder, general_loops, guarded, plain_loops
 from talweg.lower.pull import Pull, is_plain
 from talweg.lower.stored import Storage
 from talweg.lower.views import base_of
 from talweg.passes.straight import Equation, NotStraightError, Straight, Value
 from talweg.prims.state import ROW_RULES
-
-
-class Lowered:
-    """A loop program, and which buffers are its inputs, outputs and variables, in order.
-
-    `guard`: whether the last output is a number that is 1 if all went well; if not, no variable has
-    been changed, and the other outputs mean nothing.
-    """
-
-    __slots__ = ("guard", "inputs", "outputs", "program", "reasons", "states")
-
-    def __init__(self, program: LoopProgram):
-        self.program = program
-        self.inputs: list[Buffer] = []
-        self.outputs: list[Buffer] = []
-        self.states: list[tuple[Any, Buffer, bool]] = []  # variable, buffer, whether written
-        self.reasons: list[tuple[str, str]] = []
-        self.guard = False
 
 
 def build(straight: Straight, name: str = "program", threads: int = 2) -> Lowered:

@@ -25,7 +25,7 @@ from talweg.passes.exports import Exports, exports_of, numbers_of, rows_of
 from talweg.passes.functionalize import Program, let_go
 from talweg.passes.hosted import Draft, Hosted, Hosts, HostStep, StreamAt, parts_of
 from talweg.passes.rows import is_endless
-from talweg.passes.straight import Equation, Straight, Value
+from talweg.passes.straight import DeclinedError, Equation, Straight, Value
 from talweg.passes.straight_trees import Range, Same, Stack
 
 UNSAID = frozenset(("item", "with_rule", "group", "size_value", "shape_of", "identity", "reshape"))
@@ -36,10 +36,6 @@ class Interpreter:
     """What runs the chunks; the executor sets it."""
 
     run: Any = None
-
-
-class DeclinedError(Exception):
-    """The whole program has to be run by the interpreter: some value is not as it has to be."""
 
 
 class Chunk:

@@ -41,6 +41,10 @@ class NotStraightError(Exception):
     """Why a program cannot be made straight: sizes that depend on values, say."""
 
 
+class DeclinedError(Exception):
+    """The whole program has to be run by the interpreter: some value is not as it has to be."""
+
+
 KINDS = frozenset(
     ("bool", "bfloat16", "float16", "float32", "float64", "int8", "int16", "int32", "int64",
      "uint8", "uint16", "uint32", "uint64", "complex64", "complex128")

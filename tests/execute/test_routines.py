@@ -23,7 +23,7 @@ def gemm(dtype: str):
     kind, number = DTYPES[dtype]
     target = LoopProgram("z").buffer("z", kind, (1,))
     call = Call("gemm", [], [], [target])
-    (address,) = routines.symbols([call]).values()
+    (address,) = routines.addresses([routines.symbol(call)]).values()
     place, size = [ctypes.c_void_p, ctypes.c_int64], ctypes.c_int64
     kinds = [*[size] * 5, number, *place, *place, number, *place]
     native = ctypes.CFUNCTYPE(None, *kinds)(address)
@@ -102,7 +102,7 @@ def test_nan_is_passed_on(dtype):
 def test_an_unknown_routine():
     target = LoopProgram("z").buffer("z", float32, (1,))
     with pytest.raises(InternalError, match="talweg_nothing_float32"):
-        routines.symbols([Call("nothing", [], [], [target])])
+        routines.addresses([routines.symbol(Call("nothing", [], [], [target]))])
 
 
 def product_program(m: int, n: int, k: int, parts: int) -> LoopProgram:

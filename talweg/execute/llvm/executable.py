@@ -40,6 +40,23 @@ ROUNDS = 100  # how often a loop goes round of which nobody knows
 _NO_STATES: list = []
 
 
+class Known(NamedTuple):
+    """What is found out from the blocks of a program, and needed to run it."""
+
+    routines: tuple[str, ...]  # the symbols of what it calls
+    releases: bool  # whether to let go of the GIL
+    threads: int
+    waits: bool  # for threads that sleep
+    plan: memory.Plan
+
+
+def found_out(program: LoopProgram, threads: int | None = None) -> Known:
+    """What the blocks say."""
+    names = dict.fromkeys([routines.symbol(call) for call in calls(program.blocks)])
+    releases, threads, waits = _effort(program, threads)
+    return Known(tuple(names), releases, threads, waits, memory.plan(program, threads))
+
+
 class Executable:
     """A compiled program: `executable(inputs, states)` is the list of its outputs.
 
@@ -49,7 +66,7 @@ class Executable:
     Inputs, states and outputs are in the order of the program's buffers, unless lists of buffers
     say otherwise; a "state" that is only read may be of kind input.  `key`: a name for what the
     program computes (its text), under which its code is kept on disk, so that it need not even be
-    emitted again.
+    emitted again; then `known` does for the blocks.
     """
 
     def __init__(
@@ -61,21 +78,22 @@ class Executable:
         threads: int | None = None,
         key: str | None = None,
         native: bool = True,
+        known: Known | None = None,
     ):
         self.program = program
         self.inputs = _of_kind(program, "input") if inputs is None else list(inputs)
         self.states = _of_kind(program, "state") if states is None else list(states)
         self.outputs = _of_kind(program, "output") if outputs is None else list(outputs)
-        self.calls = list(calls(program.blocks))
-        self.releases, self.threads, self.waits = _effort(program, threads)
-        self.plan = memory.plan(program, self.threads)
-        self.code = compiled(program, self.calls, key)
+        self.known = known or found_out(program, threads)
+        self.routines, self.releases, self.threads, self.waits, self.plan = self.known
+        self.key = key
+        self.code = compiled(program, self.routines, key, known is None)
         self.layout = dispatch.Layout(program, self.inputs, self.states, self.outputs)
         self.layout.set("release", int(self.releases))
         self.constants = _constants(program)
         self.frames: list[Frame] = []
         self._lock = threading.Lock()
-        if self.calls:
+        if self.routines:
             the_team().control_blas(*routines.thread_functions())
         self.native = native and dispatch.works()
         self.enter: Any = dispatch.builtin(self.layout) if self.native else _decline
@@ -136,7 +154,7 @@ class Executable:
         frame.set("run", self.code.addresses["run"])
         frame.set("threads", self.threads)
         frame.set("waits", self.waits)
-        frame.set("blas", bool(self.calls))
+        frame.set("blas", bool(self.routines))
         with self._lock:
             if self.frames:
                 self.frames[-1].set("next", frame.address)
@@ -212,15 +230,28 @@ def _forked() -> None:
 forks.in_child(_forked)
 
 
-def compiled(program: LoopProgram, called: Iterable[Call], key: str | None = None) -> code.Code:
-    """The code of a program, in memory."""
-    symbols = dict(routines.symbols(called))
+def key_of_code(key: str) -> bytes:
+    """What the code of a program is kept under, given a name for what it computes."""
+    return f"program\n{code.fingerprint()}\n{key}".encode()
+
+
+class MissingError(LookupError):
+    """Code that was there is there no more."""
+
+
+def compiled(
+    program: LoopProgram, called: Iterable[str], key: str | None = None, emit: bool = True
+) -> code.Code:
+    """The code of a program, in memory; a MissingError if it is not there, nor to be emitted."""
+    symbols = routines.addresses(called)
     for name in ("talweg_barrier", "talweg_next", "talweg_host", "talweg_failed"):
         symbols[name] = the_team().addresses[name]
     symbols |= stack_memory.SYMBOLS
-    kept_under = None if key is None else f"program\n{code.fingerprint()}\n{key}".encode()
+    kept_under = None if key is None else key_of_code(key)
     found = None if kept_under is None else cache.get(kept_under)
     if found is None:
+        if not emit:
+            raise MissingError(key)
         found = import_module("talweg.execute.llvm.generate").object_file(program)
         if kept_under is not None:
             cache.put(kept_under, found)

@@ -1,6 +1,6 @@
 """Library routines that compiled programs call: products of matrices, by the BLAS that SciPy has.
 
-`symbols` gives the addresses of the wrappers that programs call, which are compiled once for the
+`addresses` gives those of the wrappers that programs call, which are compiled once for the
 process.  A row-major product is the column-major one of the transposes in the other order:
 
     z [m, n] = alpha x y + beta z   is   z' = alpha y' x' + beta z'
@@ -29,15 +29,12 @@ from talweg.lower.loops import Call
 _LETTERS = {"float32": ("s", "float"), "float64": ("d", "double")}
 
 
-def symbols(calls: Iterable[Call]) -> dict[str, int]:
+def addresses(names: Iterable[str]) -> dict[str, int]:
     """The address of each routine that is called, by the symbol under which it is."""
-    found: dict[str, int] = {}
-    for call in calls:
-        name = symbol(call)
-        if name not in found:
-            found[name] = _wrappers().addresses.get(name, 0)
-            if not found[name]:
-                raise InternalError(None, None, f"no routine {name}")
+    found = {name: _wrappers().addresses.get(name, 0) for name in names}
+    for name, address in found.items():
+        if not address:
+            raise InternalError(None, None, f"no routine {name}")
     return found
 
 

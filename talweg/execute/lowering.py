@@ -1,0 +1,139 @@
+"""A program lowered and compiled: passes, loops, machine code.
+
+Imported only when something must be lowered: it takes 20 ms to load.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from talweg.core import settings
+from talweg.core.aval import Aval
+from talweg.core.dtypes import of_numpy
+from talweg.execute import interpret
+from talweg.execute.llvm.executable import Executable
+from talweg.execute.llvm.threads import wanted
+from talweg.execute.outline import Made, executable_of
+from talweg.execute.stages import Stages
+from talweg.graph.node import Node
+from talweg.lower.build import build
+from talweg.lower.loops import Host, LoopProgram
+from talweg.lower.lowered import Lowered
+from talweg.lower.text import to_text
+from talweg.passes import straight_text
+from talweg.passes.functionalize import Program
+from talweg.passes.pipeline import optimize
+from talweg.passes.regions import Interpreter
+from talweg.passes.specialize import specialize
+from talweg.passes.straight import NotStraightError, Straight, Value
+from talweg.passes.worth import is_worth_it
+
+
+def made(program: Program, avals: list, state: Any, same: dict, stages: Stages) -> Made:
+    """What a program becomes for arguments of these kinds; `same` of them are variables' values."""
+    with collector_at_rest():
+        clock = [time.perf_counter()]
+        straight = straightened(program, avals, state, same, stages)
+        clock.append(time.perf_counter())
+        lowered = build(straight, threads=wanted())
+        straight.forget()
+        clock.append(time.perf_counter())
+        executable = executable_of(lowered, name_of(lowered.program))
+        clock.append(time.perf_counter())
+    if stages.wanted:
+        show(stages, lowered, clock)
+    drawn = (straight.streams, straight.drawn)
+    return Made(lowered, executable, *drawn, straight.exports, straight.hosts)
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """No collections of Python's garbage meanwhile.
+
+    Compiling makes many objects and leaves no circles; looking for some takes a tenth of its time.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def name_of(program: LoopProgram) -> str:
+    """A name for what a program computes, which no other one has."""
+    return hashlib.sha256(to_text(program).encode(errors="surrogatepass")).hexdigest()
+
+
+def alone(prim: Any, arrays: list, params: dict, threads: int | None = None) -> Any:
+    """One operation as machine code; False if its NumPy kernel would be called from it.
+
+    threads: on how many it runs; as many as usual where it is not given.
+    """
+    straight = Straight()
+    for array in arrays:
+        straight.inputs.append(Value(array.shape, of_numpy(array.dtype)))
+    result = straight.apply(prim, straight.inputs, params)
+    straight.outputs = list(result) if prim.multiple else [result]
+    optimize(straight)
+    lowered = build(straight, prim.name, threads or wanted())
+    straight.forget()
+    if lowered.guard or any(isinstance(block, Host) for block in lowered.program.blocks):
+        return False
+    key = name_of(lowered.program)
+    return Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
+
+
+def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
+    """Tell those who look what a program has become."""
+    reasons = [f"{value}: {text}\n" for value, text in lowered.reasons]
+    stages.add("nests.txt", lambda: "".join(reasons), 3)
+    stages.add("loops.txt", lambda: to_text(lowered.program), 4)
+    if stages.kept or stages.level >= 5:
+        generate = import_module("talweg.execute.llvm.generate")
+        llvm = generate.module_text(lowered.program)
+        stages.add("llvm.ll", lambda: llvm, 5)
+        stages.add("assembly.s", lambda: generate.assembly(llvm), 6)
+    parts = ("straightened", "lowered", "machine code")
+    seconds = {part: b - a for part, a, b in zip(parts, clock, clock[1:])}
+    stages.done(seconds, len(lowered.program.blocks))
+
+
+def straightened(program: Program, avals: list, state: Any, same: dict, stages: Stages) -> Straight:
+    """The optimized straight program, for what variables are now."""
+    states = {}
+    for variable in program.starts:
+        if type(variable) is Node:  # a random stream
+            continue
+        array = state.get(variable, interpret.MISSING)
+        if array is interpret.MISSING:
+            raise NotStraightError(f"the variable {variable.name} has no value")
+        states[variable] = Aval(array.shape, of_numpy(array.dtype))
+    straight = specialize(program, avals, states, same)
+    if straight.hosts is not None:
+        said = [f"{name}: {why}" for name, why in straight.hosts.reasons.items()]
+        reasons = "; ".join(said) or "results that are no arrays"
+        if not is_worth_it(straight, at_all=settings.executor.get() == "llvm"):
+            straight.forget()
+            raise NotStraightError(f"what could be compiled is too little ({reasons})")
+        note = f"called from inside the compiled program: {reasons}"
+        program.notes = [each for each in program.notes if each != note] + [note]
+        stages.say(f"{program.name} is compiled but for {reasons}")
+    if stages.kept:
+        stages.add("straight-0.txt", lambda: straight_text.to_text(straight), 9)
+        optimize(straight, lambda name: stages.add(
+            f"straight-{name}.txt", lambda: straight_text.to_text(straight), 9))  # fmt: skip
+    else:
+        optimize(straight)
+    return straight
+
+
+Interpreter.run = staticmethod(interpret.run)

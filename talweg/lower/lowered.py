@@ -1,0 +1,25 @@
+"""What a straight program has become: a loop program, and which of its buffers are what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.lower.loops import Buffer, LoopProgram
+
+
+class Lowered:
+    """A loop program, and which buffers are its inputs, outputs and variables, in order.
+
+    `guard`: whether the last output is a number that is 1 if all went well; if not, no variable has
+    been changed, and the other outputs mean nothing.
+    """
+
+    __slots__ = ("guard", "inputs", "outputs", "program", "reasons", "states")
+
+    def __init__(self, program: LoopProgram):
+        self.program = program
+        self.inputs: list[Buffer] = []
+        self.outputs: list[Buffer] = []
+        self.states: list[tuple[Any, Buffer, bool]] = []  # variable, buffer, whether written
+        self.reasons: list[tuple[str, str]] = []
+        self.guard = False
