@@ -170,7 +170,7 @@ def test_errors_that_depend_on_values(lowered):
     for _ in range(2):
         function = tf.function(guarded())
         function(tf.constant(X))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="9"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="= 8 is not in"):
             function(tf.constant(X + 8))
     assert len(lowered) == 1
 
