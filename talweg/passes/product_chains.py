@@ -10,6 +10,7 @@ error is the same for every order (Higham 2002, "Accuracy and Stability of Numer
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from talweg.core.dtypes import float32, float64
 from talweg.core.primitive import later
@@ -53,7 +54,8 @@ def _factors(value: Value, inside: set[Value]) -> list[Value]:
     """What is multiplied, from left to right."""
     if value not in inside:
         return [value]
-    return [part for x in value.maker.inputs for part in _factors(x, inside)]  # type: ignore[union-attr]
+    maker: Any = value.maker
+    return [part for x in maker.inputs for part in _factors(x, inside)]
 
 
 def _is_chain(factors: list[Value]) -> bool:
@@ -63,7 +65,8 @@ def _is_chain(factors: list[Value]) -> bool:
 
 def _cost(value: Value, inside: set[Value]) -> int:
     """The multiplications of a product and of those inside of it."""
-    x, y = value.maker.inputs  # type: ignore[union-attr]
+    maker: Any = value.maker
+    x, y = maker.inputs
     return value.size * x.dims[-1] + sum([_cost(part, inside) for part in (x, y) if part in inside])
 
 
