@@ -139,16 +139,16 @@ def test_streams_of_elements():
     columns[0][3] = 2**64 - 1
     given = [made.buffer("x", uint64, (19,), "input") for _ in columns]
     arrays = {buffer.name: column for buffer, column in zip(given, columns)}
+    dtypes = {}
     for dtype in (uint32, uint64):
         i = Axis("i", 19)
         output = made.buffer("z", dtype, (19,), "output")
         value = word([load(x, i) for x in given], Index.of(i) * 3 + 1, dtype)
         made.blocks.append(Kernel("k", [For(i, [Store(output, i, value)], "vector")]))
-        arrays[output.name] = dtype
-    found = same(made, {x.name: arrays[x.name] for x in given}, (1,))
+        dtypes[output.name] = dtype
+    found = same(made, arrays, (1,))
     for name, values in found.items():
-        dtype = arrays[name]
-        own = [wanted(np.array([3 * k + 1]), dtype, np.array([x[k] for x in columns]))[0]
+        own = [wanted(np.array([3 * k + 1]), dtypes[name], np.array([x[k] for x in columns]))[0]
                for k in range(19)]  # fmt: skip
         np.testing.assert_array_equal(values, own)
 
@@ -172,6 +172,23 @@ def test_words_from_data():
     places = numbers.astype(np.int64) * 4 + numbers % 4
     np.testing.assert_array_equal(found[output.name], wanted(places, uint32))
     np.testing.assert_array_equal(found[one.name], wanted(np.array([5]), uint64))
+
+
+@pytest.mark.parametrize("part", [1, 2, 3, 4])
+def test_parts_of_blocks(part):
+    """Rows of odd length, in which each block gives so many words."""
+    made = LoopProgram("p")
+    stream = made.buffer("stream", uint64, (3,), "input")
+    output = made.buffer("z", uint32, (3, 37), "output")
+    o, i = Axis("o", 3), Axis("i", 37)
+    place = Index.of(o) * 37 + i
+    numbers = [s.index(place // part, uint64), s.index(place % part, uint64)]
+    value = s.philox32(*[load(stream, k) for k in range(3)], *numbers)
+    loop = For(i, [Store(output, place, value)], "vector")
+    made.blocks.append(Kernel("k", [For(o, [loop], "serial")]))
+    found = same(made, {stream.name: STREAM}, (1,))[output.name].reshape(-1)
+    places = np.arange(111)
+    np.testing.assert_array_equal(found, wanted(places // part * 4 + places % part, uint32))
 
 
 @settings(max_examples=15, deadline=None)

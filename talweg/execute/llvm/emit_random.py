@@ -5,7 +5,8 @@ computed once, in four neighbouring lanes of 32 bits, as it lies in memory: a ro
 every other lane, a shuffle within the block, a shift and two exclusive ors.  Lanes then take their
 words by a shuffle that is known, too; for words in a row that is none at all.  Words that two
 neighbouring lanes share are given once, and so is what is computed from them, as long as no other
-numbers come in.  Elsewhere (in rows of odd length, say) each lane computes a block of its own.
+numbers come in.  In rows of odd length words are shifted to where a row begins; elsewhere each lane
+computes a block of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from talweg.execute.llvm.emit_code import Code, Value
 from talweg.execute.llvm.emit_index import Indices, Place, constants
 from talweg.execute.llvm.emit_types import BITS, register, vector
 from talweg.kernels.random_bits import KEY_STEPS, MASK32, MULTIPLIERS, ROUNDS
+from talweg.lower.index import Quotient, Remainder
 from talweg.lower.loops import Expr
 
 LOW, HALF = Value(str(MASK32)), Value("32")
@@ -25,11 +27,14 @@ def words(code: Code, indices: Indices, expr: Expr, known: dict[int, Value]) -> 
     """The words of a `philox32` or `philox64`; `known` has the values of its operands."""
     stream = [_wide(code, known[id(x)], x) for x in expr.args[:3]]
     block, word = [_place(indices, x, known) for x in expr.args[3:]]
-    if block is None or word is None or word.base is not None:
-        return _any_places(code, stream, expr, known)
     if any(x.lanes > 1 for x in stream):
         return _any_places(code, stream, expr, known)
-    return _known_places(code, indices, stream, block, word, register(expr.dtype))
+    if block is not None and word is not None and word.base is None:
+        return _known_places(code, indices, stream, block, word, register(expr.dtype))
+    place = _in_a_row(indices, expr, known)
+    if place is not None:
+        return _shifted(code, stream, place, indices.lanes, register(expr.dtype))
+    return _any_places(code, stream, expr, known)
 
 
 def _wide(code: Code, x: Value, expr: Expr) -> Value:
@@ -72,6 +77,46 @@ def _known_places(
     if len(chosen) == 1:
         return code.lane(made, chosen[0], kind)
     return made if chosen == list(range(made.lanes)) else code.shuffle(made, "poison", kind, chosen)
+
+
+def _in_a_row(indices: Indices, expr: Expr, known: dict[int, Value]) -> Place | None:
+    """Where the first of neighbouring words is; None if they are not in a row of whole blocks.
+
+    Block and word are quotient and remainder of the same index then.
+    """
+    (block, word), each = expr.args[3:], 16 // expr.dtype.size
+    if block.op != "index" or word.op != "index" or indices.lanes == 1 or indices.lanes % each:
+        return None
+    parts = [(x.data.terms, x.data.constant) for x in (block, word)]
+    if any(len(terms) != 1 or terms[0][1] != 1 or constant for terms, constant in parts):
+        return None
+    whole, rest = [terms[0][0] for terms, _ in parts]
+    if type(whole) is not Quotient or whole.divisor != each:
+        return None
+    if rest != Remainder(whole.index, each):
+        return None
+    place = indices.place(whole.index, known)
+    regular = place.vector is None and place.offsets is None and place.stride == 1
+    return place if regular and place.base is not None else None
+
+
+def _shifted(code: Code, stream: list[Value], place: Place, lanes: int, kind: str) -> Value:
+    """The blocks from that of the first lane on, and one more; words move to where lanes begin."""
+    each = 128 // BITS[kind]
+    assert place.base is not None
+    start = binary(code, "add", place.base, Value(str(place.constant)), "i64")
+    base = binary(code, "lshr", start, Value(str(each.bit_length() - 1)), "i64")
+    turn = binary(code, "and", start, Value(str(each - 1)), "i64")
+    count = lanes // each
+    first = _as(code, _blocks(code, stream, base, [*range(count)]), "i64", kind)
+    further = _as(code, _blocks(code, stream, base, [count]), "i64", kind)
+    further = code.shuffle(further, "poison", kind, [*range(each), *[-1] * (lanes - each)])
+    found, both = first, first._replace(depth=max(first.depth, further.depth))
+    for step in range(1, each):
+        moved = code.shuffle(both, further.text, kind, [*range(step, lanes + step)])
+        here = binary(code, "icmp eq", turn, Value(str(step)), "i64")
+        found = select(code, here, moved, found, kind)
+    return found
 
 
 def _as(code: Code, x: Value, source: str, target: str) -> Value:
