@@ -39,7 +39,6 @@ from talweg.lower.loops import (
     Tile,
     Update,
     When,
-    While,
     walk,
 )
 
@@ -111,11 +110,6 @@ class _Machine:
                 self.fill(block)
             elif type(block) is Repeat:
                 self.repeat(block)
-            elif type(block) is While:
-                self.blocks(block.test)
-                while self.flag(block.flag):
-                    self.blocks(block.body)
-                    self.blocks(block.test)
             elif type(block) is If:
                 number = int(self.memory.read(block.choice, np.zeros(1, np.int64))[0])
                 known = 0 <= number < len(block.bodies)

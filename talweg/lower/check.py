@@ -35,7 +35,6 @@ from talweg.lower.loops import (
     Tile,
     Update,
     When,
-    While,
     walk,
 )
 from talweg.lower.statements import all_statements, bodies, brief, refuse, root_of, roots, written
@@ -96,11 +95,6 @@ class _Blocks:
                 full = full | self.fill(block, full)
             elif type(block) is Repeat:
                 full = self.repeat(block, full)
-            elif type(block) is While:
-                full = self.run(block.test, full)
-                self._single(block.flag, bool_, "the flag of a while")
-                self.read(block.flag, full, "the flag of a while")
-                self.run(block.body, full)
             elif type(block) is If:
                 self._single(block.choice, int32, "the choice of an if")
                 self.read(block.choice, full, "the choice of an if")

@@ -28,7 +28,6 @@ from talweg.lower.loops import (
     Tile,
     Update,
     When,
-    While,
 )
 from talweg.lower.places import distinct
 from talweg.lower.scalars import SCALARS
@@ -83,8 +82,6 @@ def of_blocks(blocks: Iterable, around: frozenset[Axis] = frozenset()) -> Cost:
             times = block.axis.extent if block.flag is None else 1
             once = of_blocks(block.body, around | {block.axis})
             found = found.plus(Cost(*[times * part for part in once]))
-        elif type(block) is While:
-            found = found.plus(of_blocks(block.test, around)).plus(of_blocks(block.body, around))
         elif type(block) is If:
             bodies = [of_blocks(body, around) for body in block.bodies]
             found = found.plus(max(bodies, key=lambda each: each.flops + each.bytes_moved))

@@ -2,8 +2,8 @@
 
 A `LoopProgram` has `Buffer`s (flat arrays of one dtype) and a body: a list of blocks that run one
 after the other.  A block is a `Kernel` (loops that read, compute and write), a `Host` call (the
-NumPy kernel of an operation, run by Python), `Grow` and `Fill` (memory of stacks), or `Repeat`,
-`While` and `If` over blocks.  Several threads run the same program: in a kernel each takes its
+NumPy kernel of an operation, run by Python), `Grow` and `Fill` (memory of stacks), or `Repeat`
+and `If` over blocks.  Several threads run the same program: in a kernel each takes its
 share of the iterations of a `parallel` loop, and all wait for each other after every block.  A
 kernel without a parallel loop is run by one thread.
 
@@ -360,15 +360,6 @@ class Repeat:
 
     def __init__(self, axis: Axis, body: list, flag: Buffer | None = None):
         self.axis, self.body, self.flag = axis, body, flag
-
-
-class While:
-    """Run `test`; while `flag` (a bool buffer of one element) then holds, run `body` and again."""
-
-    __slots__ = ("body", "flag", "test")
-
-    def __init__(self, test: list, flag: Buffer, body: list):
-        self.test, self.flag, self.body = test, flag, body
 
 
 class If:

@@ -3,10 +3,10 @@
 A temporary's life is an interval of positions; each kernel or host call has one, depth first.  Two
 whose intervals meet never share memory.  Control flow makes lives longer:
 
-* within a `Repeat` or `While`, which comes round again: what one round leaves for the next lives
+* within a `Repeat`, which comes round again: what one round leaves for the next lives
   through all of it.  Certain not to be left is what the round makes (writes whole, and does not
   read) before any other use, where all uses are in the same list of blocks;
-* what is used inside and outside of a `Repeat`, `While` or `If` lives through it;
+* what is used inside and outside of a `Repeat` or `If` lives through it;
 * flags and choices are read by every thread before the next barrier: they have memory of their own.
 
 A buffer that is part of another one uses that one.  Places are found largest first, each in the
@@ -35,7 +35,6 @@ from talweg.lower.loops import (
     Repeat,
     Store,
     When,
-    While,
     elements,
     walk,
 )
@@ -171,8 +170,6 @@ class _Walker:
             found = self.round(block.body, block.flag)
             self.axes.pop()
             return found
-        if type(block) is While:
-            return self.round([*block.test, *block.body], block.flag)
         if type(block) is If:
             return self.if_(block)
         if type(block) in (Grow, Fill):

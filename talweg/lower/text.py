@@ -46,7 +46,6 @@ from talweg.lower.loops import (
     Tile,
     Update,
     When,
-    While,
 )
 from talweg.lower.text_reader import KEYWORDS, parse
 
@@ -138,11 +137,6 @@ class _Writer:
                 self.lines.append(f"{indent}repeat {name} in {block.axis.extent}{flag}:")
                 self.blocks(block.body, indent + "  ")
                 self.leave(block.axis)
-            elif type(block) is While:
-                self.lines += [f"{indent}while {self.known[block.flag]}:", f"{indent}  test:"]
-                self.blocks(block.test, inner)
-                self.lines.append(f"{indent}  body:")
-                self.blocks(block.body, inner)
             elif type(block) is If:
                 self.lines.append(f"{indent}if {self.known[block.choice]}:")
                 for number, body in enumerate(block.bodies):

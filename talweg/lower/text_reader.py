@@ -29,12 +29,11 @@ from talweg.lower.loops import (
     Tile,
     Update,
     When,
-    While,
 )
 from talweg.lower.scalars import SCALARS
 
 _WORDS = (
-    "program kernel host grow fill from rows repeat while test body if case for in tile when "
+    "program kernel host grow fill from rows repeat while if case for in tile when "
     "otherwise call reads writes true false bits at else nan inf select"
 )
 KEYWORDS = frozenset(_WORDS.split()) | set(SCALARS) | set(LOOPS) | set(KINDS)
@@ -192,12 +191,6 @@ class _Reader:
                 found.append(self.fill(tokens))
             elif word == "repeat":
                 found.append(self.repeat(tokens, indent + 2))
-            elif word == "while":
-                flag = self.find(tokens, Buffer)
-                self.header("test", indent + 2)
-                test = self.blocks(indent + 4)
-                self.header("body", indent + 2)
-                found.append(While(test, flag, self.blocks(indent + 4)))
             elif word == "if":
                 choice, bodies = self.find(tokens, Buffer), []
                 while self.ahead(indent + 2):

@@ -28,7 +28,6 @@ from talweg.lower.loops import (
     Tile,
     Update,
     When,
-    While,
     load,
 )
 from talweg.lower.nests import plain_loops
@@ -63,9 +62,6 @@ def resolved(blocks: list, new: New) -> list:
             assert not isinstance(block.flag, Window)
             found.append(block)
         elif type(block) in (Grow, Fill):
-            found.append(block)
-        elif type(block) is While:
-            block.test, block.body = resolved(block.test, new), resolved(block.body, new)
             found.append(block)
         elif type(block) is If:
             block.bodies = [resolved(body, new) for body in block.bodies]

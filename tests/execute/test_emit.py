@@ -225,7 +225,7 @@ kernel k:
     assert len(emit(parse(text), 32, Library()).splitlines()) < 80
 
 
-def test_while_and_if():
+def test_repeat_and_if():
     """Collatz: If chooses a body, the last if there is none of that number."""
     found = same(
         """program p
@@ -233,21 +233,21 @@ def test_while_and_if():
   steps: state int32[1]
   go: temporary bool[1]
   which: temporary int32[1]
-while go:
-  test:
-    kernel t:
-      go[0] = greater(n[0], 1:int32)
-  body:
-    kernel w:
-      which[0] = remainder(n[0], 2:int32)
-      steps[0] add= 1:int32
-    if which:
-      case:
-        kernel half:
-          n[0] = floor_div(n[0], 2:int32)
-      case:
-        kernel more:
-          n[0] = add(mul(n[0], 3:int32), 1:int32)
+kernel t:
+  go[0] = greater(n[0], 1:int32)
+repeat i in 1000 while go:
+  kernel w:
+    which[0] = remainder(n[0], 2:int32)
+    steps[0] add= 1:int32
+  if which:
+    case:
+      kernel half:
+        n[0] = floor_div(n[0], 2:int32)
+    case:
+      kernel more:
+        n[0] = add(mul(n[0], 3:int32), 1:int32)
+  kernel u:
+    go[0] = greater(n[0], 1:int32)
 """,
         {"n": [27], "steps": [0]},
         threads=(1, 3),

@@ -28,7 +28,6 @@ from talweg.lower.loops import (
     LoopProgram,
     Repeat,
     Store,
-    While,
     const,
     load,
     number,
@@ -397,10 +396,13 @@ def test_host_calls_in_loops_and_branches_have_numbers(native):
     less = Expr("less", (load(count, 0), const(2, int32)), bool_)
     test = Kernel("test", [Store(flag, 0, less)])
     up = Kernel("up", [Store(count, 0, load(count, 0) + 1)])
+    inside = [host("c"), If(count, [[host("d")], [host("e")]])]
     program.blocks = [
         Kernel("start", [Store(count, 0, const(0, int32))]),
         host("a"),
-        While([host("b"), test], flag, [host("c"), If(count, [[host("d")], [host("e")]]), up]),
+        host("b"),
+        test,
+        Repeat(Axis("r", 1 << 20), [*inside, up, host("b"), test], flag),
         host("f"),
         elementwise(y, t),
     ]

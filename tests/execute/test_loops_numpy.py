@@ -317,16 +317,16 @@ program p
 kernel start:
   count[0] = 0:int32
   total[0] = 0:int32
-while go:
-  test:
-    kernel test:
-      go[0] = less(count[0], n[0])
-  body:
-    kernel step:
-      count[0] add= 1:int32
-    host square(count) -> kind
-    kernel sum:
-      total[0] = add(total[0], kind[0])
+kernel test:
+  go[0] = less(count[0], n[0])
+repeat t in 1000 while go:
+  kernel step:
+    count[0] add= 1:int32
+  host square(count) -> kind
+  kernel sum:
+    total[0] = add(total[0], kind[0])
+  kernel again:
+    go[0] = less(count[0], n[0])
 if n:
   case 0:
     kernel zero:
@@ -345,7 +345,7 @@ def test_control_flow(n, kind):
     program = parse(CONTROL)
     with pytest.raises(InternalError, match="has no function"):
         run(program, {"n": np.int32(1)})
-    program.blocks[1].body[1].function = lambda x: [x * x]
+    program.blocks[2].body[1].function = lambda x: [x * x]
     found = run(program, {"n": np.int32(n)})
     steps = max(n, 0)
     assert found["count"] == steps

@@ -15,7 +15,6 @@ from talweg.lower.loops import (
     LoopProgram,
     Repeat,
     Store,
-    While,
     const,
     load,
     number,
@@ -103,20 +102,20 @@ class Maker:
     # -- control flow
 
     def repeat(self, times: int, build: Callable[[], None]) -> None:
-        """A while loop that runs `times` times; what it makes is not read after it."""
+        """A repeat that a flag ends after `times` times; what it makes is not read after it."""
         first = len(self.program.buffers)
         counter, flag = self.new(int32, ()), self.new(bool_, (1,))
         self.control |= {counter, flag}
         self.blocks.append(Kernel("start", [Store(counter, 0, const(0, int32))]))
-        test = make("less", load(counter, 0), const(times, int32))
+        test = Kernel("test", [Store(flag, 0, make("less", load(counter, 0), const(times, int32)))])
         outer, known = self.blocks, len(self.sources)
         self.sources.append(Source(counter, True))
         self.blocks = []
         build()
         step = make("add", load(counter, 0), const(1, int32))
         self.blocks.append(Kernel("step", [Store(counter, 0, step)]))
-        body, self.blocks = self.blocks, outer
-        self.blocks.append(While([Kernel("test", [Store(flag, 0, test)])], flag, body))
+        body, self.blocks = [*self.blocks, test], outer
+        self.blocks += [test, Repeat(self.axis("w", 1 << 20), body, flag)]
         del self.sources[known + 1 :]
         if times == 0:  # what nobody writes is no result
             self.control |= set(self.program.buffers[first:])

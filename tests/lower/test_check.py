@@ -108,11 +108,9 @@ if n8:
   case 1:
     kernel b:
       b7[0] = false
-while b7:
-  test:
-  body:
-    kernel c:
-      b7[0] = false
+repeat i in 6 while b7:
+  kernel c:
+    b7[0] = false
 """,
     "what one branch writes is read: nobody knows when": """
 kernel k:
@@ -257,20 +255,6 @@ kernel k:
     a[] add= x0[i]
 """,
     "t4 is read before it was written": "kernel k:\n  r3[0] = t4[0]\n",
-    "t4 is read before it was written: in a while": """
-kernel k:
-  b7[0] = true
-while b7:
-  test:
-    kernel t:
-      b7[0] = false
-  body:
-    kernel b:
-      for i in 8:
-        t4[i] = 1.0:float32
-kernel l:
-  r3[0] = t4[0]
-""",
     "n8 is read before it was written": "if n8:\n  case 0:\n",
     "b7 is read before it was written: no branch": """
 kernel k:
@@ -333,7 +317,7 @@ kernel k:
     r3[i] = a[]
 """,
     "is scratch": "host f(x0) -> s5\n",
-    "the flag of a while: w6": "while w6:\n  test:\n  body:\n",
+    "the flag of a repeat: w6": "repeat r in 4 while w6:\n",
 }  # fmt: skip
 
 

@@ -126,13 +126,11 @@ def test_blocks():
         HEAD
         + """\
 host f(x0, v1) -> r4
-while f7:
-  test:
-    kernel t:
-      f7[0] = less(n6[0], 3:int32)
-  body:
-    kernel b:
-      n6[0] = add(n6[0], 1:int32)
+repeat i in 5 while f7:
+  kernel b:
+    n6[0] = add(n6[0], 1:int32)
+  kernel t:
+    f7[0] = less(n6[0], 3:int32)
 if n6:
   case 0:
     kernel c:

@@ -48,17 +48,15 @@ kernel k0:  # reduce_sum, exp | it needs the whole row
 kernel empty:
 host sort(x0, ids1) -> t5
 host nothing() -> n10
-while f9:
-  test:
-    kernel test:
-      f9[0] = true
-  body:
-    if n10:
-      case 0:
-        kernel one:
-          for v in 2 vector:
-            c2[v] = (1+2.5j):complex64
-      case 1:
+kernel test:
+  f9[0] = true
+repeat w in 4 while f9:
+  if n10:
+    case 0:
+      kernel one:
+        for v in 2 vector:
+          c2[v] = (1+2.5j):complex64
+    case 1:
 kernel product:
   call gemm([0], [1], [2], [3], [4], 1.0:float32, &x0[8], [8], &t5[0], [4], 0.0:float32, &y3[0], [3]) reads x0, t5 writes y3
 """  # noqa: E501
@@ -178,7 +176,7 @@ BROKEN = [
     "program p\n  y0: output float32[2]\nkernel k:\n  y0[0] = foo(t0)",
     "program p\n  y0: output float32[2]\nkernel k:\n  y0[0] = 1.0:float32 2.0:float32",
     "program p\nkernel k:\n  for i in 3 sideways:",
-    "program p\nwhile x:",
+    "program p\nrepeat x:",
 ]
 
 

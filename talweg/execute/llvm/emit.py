@@ -25,7 +25,6 @@ from talweg.lower.loops import (
     Kernel,
     LoopProgram,
     Repeat,
-    While,
     stacks,
 )
 
@@ -197,8 +196,6 @@ class ProgramEmitter:
                 self.stacks.fill(block)
             elif kind is Repeat:
                 self.repeat(block)
-            elif kind is While:
-                self.loop(block)
             elif kind is If:
                 self.choose(block)
             else:
@@ -305,22 +302,6 @@ class ProgramEmitter:
         self.line(f"br label %test{number}")
         self.lines.append(f"after{number}:")
         self.pending = again
-
-    def loop(self, block: While) -> None:
-        """A loop of blocks as long as a flag holds."""
-        self.wait()
-        number = self.fresh()
-        self.line(f"br label %test{number}")
-        self.lines.append(f"test{number}:")
-        self.blocks(block.test)
-        flag = self.value(block.flag, "i8")
-        self.line(f"%t{number} = icmp ne i8 {flag}, 0")
-        self.line(f"br i1 %t{number}, label %body{number}, label %after{number}")
-        self.lines.append(f"body{number}:")
-        self.blocks(block.body)
-        self.wait()
-        self.line(f"br label %test{number}")
-        self.lines.append(f"after{number}:")
 
     def choose(self, block: If) -> None:
         """One of several lists of blocks."""

@@ -27,7 +27,7 @@ from talweg.execute.llvm import code, dispatch, result_memory, routines, stack_m
 from talweg.execute.llvm.frame import Frame, inner_lists
 from talweg.execute.llvm.threads import aligned, the_team, wanted
 from talweg.lower import cost, memory
-from talweg.lower.loops import Buffer, Call, For, Kernel, LoopProgram, Repeat, While
+from talweg.lower.loops import Buffer, Call, For, Kernel, LoopProgram, Repeat
 from talweg.lower.statements import all_statements
 
 # What is worth it, in operations and bytes, of which a core does about 20 in a nanosecond.
@@ -299,7 +299,7 @@ def _work(blocks: Iterable) -> _Work:
             each, rounds = _Work(effort, effort * is_shared, 1.0), 1
         else:
             each = _work([inner for found in inner_lists(block) for inner in found])
-            rounds = ROUNDS if type(block) is While else 1
+            rounds = 1
             if type(block) is Repeat:
                 rounds = block.axis.extent if block.flag is None else min(block.axis.extent, ROUNDS)
         total += rounds * each.total

@@ -22,7 +22,7 @@ from talweg.execute.llvm import team
 from talweg.execute.llvm.dispatch import whole_of
 from talweg.execute.llvm.stack_memory import StackMemory
 from talweg.execute.llvm.threads import aligned, the_team
-from talweg.lower.loops import Buffer, Host, If, LoopProgram, Repeat, While
+from talweg.lower.loops import Buffer, Host, If, LoopProgram, Repeat
 from talweg.lower.memory import ALIGNMENT, Plan
 
 
@@ -164,12 +164,9 @@ def _may_keep(block: Host) -> bool:
 
 def inner_lists(block: Any) -> list[list]:
     """The lists of blocks in a block, in the order in which host blocks in them are counted."""
-    kind = type(block)
-    if kind is While:
-        return [block.test, block.body]
-    if kind is Repeat:
+    if type(block) is Repeat:
         return [block.body]
-    return block.bodies if kind is If else []
+    return block.bodies if type(block) is If else []
 
 
 def hosts(blocks: Iterable) -> list[Host]:
