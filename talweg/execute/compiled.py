@@ -162,7 +162,7 @@ class Compiled:
                     streams[operation] = streams[operation].skip(int(count))
                 for operation, stream in streams.items():
                     state[operation] = stream
-        if self.hosted is not None:
+        if self.hosted is not None and self.hosted.writes:
             del inputs
             self._write_aside(state, copies)
         return outputs

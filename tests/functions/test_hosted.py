@@ -327,3 +327,20 @@ def test_a_region_is_not_taken_for_the_one_operation_in_it():
                 with pytest.raises(tf.errors.InvalidArgumentError, match="2 values"):
                     session.run(sums, {weights: [1.0, 2.0]})
                 assert session.run(sums, {weights: [3.0]}).tolist() == [0.0, 3.0]
+
+
+def test_texts_in_the_body_of_a_loop_that_is_run_apart():
+    """Its body is a program of its own, which has constants aside, and nothing else."""
+
+    def run(n):
+        text = tf.constant("short")
+        for i in tf.range(n):
+            if i == 3:
+                text = tf.constant("long")
+        return tf.cond(n > 0, lambda: text, lambda: tf.constant("none"))
+
+    for executor in ("interpret", "llvm"):
+        with settings.executor(executor):
+            traced = tf.function(run)
+            found = [traced(tf.constant(n)).numpy() for n in (0, 2, 4)]
+        assert found == [b"none", b"short", b"long"]
