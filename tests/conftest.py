@@ -14,6 +14,8 @@ import tempfile
 import hypothesis
 import pytest
 
+from talweg.core.settings import SETTINGS
+
 _folder = os.path.join(tempfile.gettempdir(), f"talweg-tests-{getpass.getuser()}")
 os.environ.setdefault("TALWEG_CACHE", _folder)
 
@@ -31,8 +33,6 @@ def pytest_runtest_protocol(item):
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item):
     """Compare when the last fixture of a test is gone; put back what was set before."""
-    from talweg.core.settings import SETTINGS
-
     result = yield
     before, now = item.settings_before, _values_set()
     for name, value in before.items():
@@ -44,6 +44,4 @@ def pytest_runtest_teardown(item):
 
 
 def _values_set():
-    from talweg.core.settings import SETTINGS
-
     return {name: setting.get() for name, setting in SETTINGS.items()}

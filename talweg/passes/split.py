@@ -20,16 +20,12 @@ FEWEST = 16  # results from which there is enough to do for every thread
 
 def split(straight: Straight) -> None:
     """Rewrite the reductions of a program in place."""
-    equations, straight.equations = straight.equations, []
-    renamed: dict[Value, Value] = {}
-    for equation in equations:
-        equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
+
+    def in_parts(equation: Equation) -> Value | None:
         parts = _parts(equation)
-        if parts:
-            renamed[equation.output] = _in_parts(straight, equation, *parts)
-        else:
-            straight.equations.append(equation)
-    straight.rename(renamed)
+        return _in_parts(straight, equation, *parts) if parts else None
+
+    straight.rewrite(in_parts)
 
 
 def _parts(equation: Equation) -> tuple | None:

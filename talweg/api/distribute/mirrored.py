@@ -32,7 +32,8 @@ from talweg.eager.tensor import DEVICE
 from talweg.graph import structure
 from talweg.trace import function as functions
 from talweg.trace.autograph.convert import handed_over
-from talweg.trace.function import BoundFunction, Function
+from talweg.trace.function import Function
+from talweg.trace.methods import BoundFunction
 
 _NUMBERS = itertools.count()  # of strategies, for what is traced inside of them
 

@@ -16,7 +16,8 @@ from talweg.core.spec import TensorSpec
 from talweg.core.tracking import AutoTrackable
 from talweg.core.value import Tensor
 from talweg.trace.concrete import ConcreteFunction
-from talweg.trace.function import BoundFunction, Function
+from talweg.trace.function import Function
+from talweg.trace.methods import BoundFunction
 
 RESERVED = ("__saved_model_train_op", "__saved_model_init_op")
 DEFAULT_ATTRIBUTE = "_default_save_signature"

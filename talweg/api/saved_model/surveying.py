@@ -16,7 +16,8 @@ from talweg.api.saved_model.signatures import SignatureMap
 from talweg.core.errors import value_error
 from talweg.core.tracking import UNTRACKED, AutoTrackable, Trackable
 from talweg.trace.concrete import ConcreteFunction
-from talweg.trace.function import BoundFunction, Function
+from talweg.trace.function import Function
+from talweg.trace.methods import BoundFunction
 
 FUNCTIONS = (Function, ConcreteFunction)
 
