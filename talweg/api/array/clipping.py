@@ -65,8 +65,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     t: floats, or IndexedSlices; axes: all by default.  Result t clip_norm / max(norm, clip_norm).
 
     >>> import talweg as tf
-    >>> tf.clip_by_norm([3.0, 4.0], 1.0).numpy()
-    array([0.6, 0.8], dtype=float32)
+    >>> tf.clip_by_norm([3.0, 4.0], 2.5).numpy()
+    array([1.5, 2. ], dtype=float32)
     """
     x = _values(t)
     if x.dtype not in INEXACT:

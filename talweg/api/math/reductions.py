@@ -167,8 +167,8 @@ def reduce_logsumexp(
     keepdims: keep reduced axes with size 1.
 
     >>> import talweg as tf
-    >>> tf.reduce_logsumexp([1000.0, 1000.0])
-    <tf.Tensor: shape=(), dtype=float32, numpy=1000.6931762695312>
+    >>> round(float(tf.reduce_logsumexp([1000.0, 1000.0])), 2)
+    1000.69
     """
     return _reduce(reduce.logsumexp, input_tensor, axis, keepdims, "reduce_logsumexp")
 
@@ -257,8 +257,8 @@ def reduce_std(
     (NaN).
 
     >>> import talweg as tf
-    >>> tf.math.reduce_std([1.0, 2.0, 3.0, 4.0])
-    <tf.Tensor: shape=(), dtype=float32, numpy=1.1180340051651>
+    >>> tf.math.reduce_std([1.0, 1.0, 3.0, 3.0])
+    <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
     """
     return arithmetic.sqrt(_variance(input_tensor, axis, keepdims, "reduce_std"))
 
@@ -301,8 +301,8 @@ def l2_normalize(
     (`dim` is its older name).
 
     >>> import talweg as tf
-    >>> tf.math.l2_normalize([3.0, 4.0])
-    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.6, 0.8], dtype=float32)>
+    >>> tf.math.l2_normalize([3.0, 4.0]).numpy().round(4)
+    array([0.6, 0.8], dtype=float32)
     """
     x = tensor(x)
     if x.dtype not in INEXACT:

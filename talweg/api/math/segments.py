@@ -275,8 +275,8 @@ def unsorted_segment_sqrt_n(
     shape does not begin the shape of data.
 
     >>> import talweg as tf
-    >>> tf.math.unsorted_segment_sqrt_n([1.0, 2.0, 3.0], [1, 0, 1], 2)
-    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2.      , 2.828427], dtype=float32)>
+    >>> tf.math.unsorted_segment_sqrt_n([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy().round(4)
+    array([2.    , 2.8284], dtype=float32)
     """
     data, ids, count = _operands(data, segment_ids, num_segments, "segment_sqrt_n")
     check_dtype("unsorted_segment_sqrt_n", "data", data.dtype, FLOATING)

@@ -119,10 +119,9 @@ def segment_sqrt_n(
     decrease, are negative or exceed num_segments.
 
     >>> import talweg as tf
-    >>> tf.sparse.segment_sqrt_n([[1.0, 2.0], [3.0, 4.0]], [0, 1, 1], [0, 0, 1])
-    <tf.Tensor: shape=(2, 2), dtype=float32, numpy=
-    array([[2.828427, 4.242641],
-           [3.      , 4.      ]], dtype=float32)>
+    >>> tf.sparse.segment_sqrt_n([[1.0, 2.0], [3.0, 4.0]], [0, 1, 1], [0, 0, 1]).numpy().round(4)
+    array([[2.8284, 4.2426],
+           [3.    , 4.    ]], dtype=float32)
     """
     rows, ids, count = _picked(data, indices, segment_ids, num_segments, "segment_sqrt_n", FLOATING)
     roots = arithmetic.sqrt(_counts(rows, ids, count))

@@ -70,8 +70,8 @@ def elu(features: Any, name: str | None = None) -> Any:
     features: a tensor of floats.  InvalidArgumentError for other dtypes.
 
     >>> import talweg as tf
-    >>> tf.nn.elu([-1.0, 2.0]).numpy()
-    array([-0.63212055,  2.        ], dtype=float32)
+    >>> tf.nn.elu([-1.0, 2.0]).numpy().round(4)
+    array([-0.6321,  2.    ], dtype=float32)
     """
     return nn.elu(tensor(features))
 
@@ -84,8 +84,8 @@ def selu(features: Any, name: str | None = None) -> Any:
     floats.  InvalidArgumentError for other dtypes.
 
     >>> import talweg as tf
-    >>> tf.nn.selu([-1.0, 2.0]).numpy()
-    array([-1.1113307,  2.101402 ], dtype=float32)
+    >>> tf.nn.selu([-1.0, 2.0]).numpy().round(4)
+    array([-1.1113,  2.1014], dtype=float32)
     """
     return nn.selu(tensor(features))
 
@@ -114,8 +114,8 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
     features: a tensor of floats.  ValueError for other dtypes.
 
     >>> import talweg as tf
-    >>> tf.nn.gelu([-1.0, 2.0]).numpy()
-    array([-0.15865526,  1.9544997 ], dtype=float32)
+    >>> tf.nn.gelu([-1.0, 2.0]).numpy().round(4)
+    array([-0.1587,  1.9545], dtype=float32)
     """
     x = tensor(features)
     if not x.dtype.is_floating:
@@ -137,8 +137,8 @@ def silu(features: Any, beta: Any = 1.0) -> Any:
     has a gradient too.  InvalidArgumentError for other dtypes.
 
     >>> import talweg as tf
-    >>> tf.nn.silu([-1.0, 2.0]).numpy()
-    array([-0.2689414,  1.761594 ], dtype=float32)
+    >>> tf.nn.silu([-1.0, 2.0]).numpy().round(4)
+    array([-0.2689,  1.7616], dtype=float32)
     """
     x = tensor(features)
     if isinstance(beta, (int, float)):
@@ -154,9 +154,9 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     or an axis out of range.
 
     >>> import talweg as tf
-    >>> tf.nn.softmax([[0.0, 0.0], [0.0, 1.0]]).numpy()
-    array([[0.5      , 0.5      ],
-           [0.2689414, 0.7310586]], dtype=float32)
+    >>> tf.nn.softmax([[0.0, 0.0], [0.0, 1.0]]).numpy().round(4)
+    array([[0.5   , 0.5   ],
+           [0.2689, 0.7311]], dtype=float32)
     """
     x = tensor(logits)
     return nn.softmax(x, axis=axis_argument(-1 if axis is None else axis, x.ndim, "softmax"))
@@ -170,8 +170,8 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     or an axis out of range.
 
     >>> import talweg as tf
-    >>> tf.nn.log_softmax([0.0, 1.0]).numpy()
-    array([-1.3132616 , -0.31326166], dtype=float32)
+    >>> tf.nn.log_softmax([0.0, 1.0]).numpy().round(4)
+    array([-1.3133, -0.3133], dtype=float32)
     """
     x = tensor(logits)
     axis = axis_argument(-1 if axis is None else axis, x.ndim, "log_softmax")

@@ -28,8 +28,8 @@ class AdamOptimizer(FormulaOptimizer):
     ...     step = tf.train.AdamOptimizer(0.5).minimize(x * x)
     ...     session.run(tf.global_variables_initializer())
     ...     session.run(step)
-    ...     print(session.run(x))
-    2.5
+    ...     print(f"{session.run(x):.4f}")
+    2.5000
     """
 
     _settings = ("learning_rate", "beta1", "beta2", "epsilon")

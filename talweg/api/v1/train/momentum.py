@@ -21,12 +21,12 @@ class MomentumOptimizer(FormulaOptimizer):
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     x = tf.Variable(3.0)
-    ...     step = tf.train.MomentumOptimizer(0.5, 0.9).minimize(x)
+    ...     step = tf.train.MomentumOptimizer(0.5, 0.5).minimize(x)
     ...     session.run(tf.global_variables_initializer())
     ...     for _ in range(2):
     ...         session.run(step)
     ...     print(session.run(x))
-    1.55
+    1.75
     """
 
     _settings = ("learning_rate", "momentum")
