@@ -214,7 +214,7 @@ class softmax_minus_one_hot:
         return Aval(logits.dims, logits.dtype)
 
     def numpy(labels, logits):
-        result = softmax_array(logits, axis=-1)
+        result = np.ascontiguousarray(softmax_array(logits, axis=-1))  # logits' order otherwise
         result.reshape(-1)[_places(labels, result.shape[-1]).reshape(-1)] -= 1
         return result
 

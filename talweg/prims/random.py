@@ -414,10 +414,10 @@ class index_shuffle:
     batch = LOOP
     memory = "map"
     samples = (
-        Sample(np.arange(5), np.array([1, 2]), np.array(9), rounds=4),
+        Sample(np.arange(5), np.array([1, 2]), np.array(60000), rounds=4),
         Sample(np.int32(3), np.array([1, 2], np.int32), np.int32(9), rounds=4),
-        Sample(np.arange(2), np.array([[1, 2], [3, 4]]), np.array([5, 9]), rounds=6),
-        Sample(np.arange(2), np.array([1, 2, 3]), np.array(5), rounds=4),
+        Sample(np.arange(2), np.array([[1, 2], [3, 4]]), np.array([60000, 50000]), rounds=6),
+        Sample(np.arange(2), np.array([1, 2, 3]), np.array(50000), rounds=4),
     )
     rejects = (
         Reject(np.arange(5), np.array([1, 2]), np.array(3), rounds=4, code="TW206"),
