@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from talweg.core import dispatch
-from talweg.core.dtypes import as_dtype
+from talweg.core.dtypes import as_dtype, uint64
 from talweg.core.errors import compose, invalid, type_error, value_error
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
@@ -313,6 +313,12 @@ class GraphVariable(Variable):
     def count_up_to(self, limit: int) -> Any:
         """An operation that adds 1 and gives the value before; OutOfRangeError at `limit`."""
         return self._change("count_up_to", convert_to_tensor(limit, dtype=self._dtype)) - 1
+
+    def skip(self, count: Any) -> Any:
+        """An operation that moves a generator's state on by `count` numbers; the state before."""
+        with self._base().as_default():
+            count = convert_to_tensor(count, dtype=uint64)
+        return self._change("skip", count)
 
     def scatter_rows(self, kind: str, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Combine `updates` [*indices.shape, ...] or a scalar into the rows `indices` by `kind`."""

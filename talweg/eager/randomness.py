@@ -1,4 +1,4 @@
-"""Seeds: the global one, what it makes of the seeds of single calls, and generators' states.
+"""Seeds: the global one, and what it makes of the seeds of single calls; names of algorithms.
 
 `tf.random.set_seed(s)` starts Python's own `random.Random(s)`; each call of a random function
 without a seed of its own takes the next number of it.  The two numbers, global and own, name a
@@ -25,19 +25,17 @@ from typing import Any
 import numpy as np
 
 from talweg.core import dispatch
-from talweg.core.dtypes import int64, string
-from talweg.core.errors import UnimplementedError, compose, type_error, value_error
+from talweg.core.errors import type_error, value_error
 from talweg.core.value import Tensor
-from talweg.eager.convert import convert_to_tensor
+from talweg.eager.structured import STATE
+from talweg.eager.tensor import DEVICE
 from talweg.eager.variable import Variable
 from talweg.kernels import random_streams
-from talweg.kernels.random_bits import MASK64, state_of_stream
-from talweg.prims.random import PHILOX, THREEFRY, reserve_stream
+from talweg.prims.random import PHILOX, reserve_stream
 from talweg.transform.batch import for_each_slice
 
 _LARGEST = 2**31 - 1
 _DEFAULT_GRAPH_SEED = 87654321
-STATE_SIZE = {PHILOX: 3, THREEFRY: 2}  # words: counter, then a key of one
 
 
 class Algorithm(enum.Enum):
@@ -93,7 +91,11 @@ _global = _Global()
 
 
 def set_seed(seed: Any) -> None:
-    """Set the global seed and start every hidden stream anew; None makes calls irreproducible."""
+    """Set the global seed; None makes calls irreproducible.
+
+    Every hidden stream begins anew, those of operations in traced functions, too: with the seeds
+    that they were traced with, whatever the seed is now.
+    """
     if isinstance(seed, (Tensor, Variable)):
         seed = seed.numpy()
     if isinstance(seed, (np.generic, np.ndarray)):
@@ -103,6 +105,7 @@ def set_seed(seed: Any) -> None:
     _global.seed = seed
     _global.numbers = random.Random(seed)
     random_streams.forget()
+    STATE.streams.clear()
 
 
 def get_seed(own: Any) -> tuple[int, int]:
@@ -157,48 +160,10 @@ def _integer_seed(seed: Any) -> int:
 def reserve(operation: tuple, seed: Any, blocks: int) -> Tensor:
     """A stream of `blocks` blocks for one call of an operation with an own seed or None.
 
-    Inside `vectorized_map` each slice gets a stream of its own.
+    Inside `vectorized_map` each slice gets a stream of its own, and so does each device.
     """
     seeds = get_seed(seed)
+    device = dispatch.context.device
+    if device not in (None, DEVICE):
+        operation = (*operation, device)
     return for_each_slice(lambda: reserve_stream(operation=operation, seeds=seeds, blocks=blocks))
-
-
-# -- states of generators
-
-
-def _words_of_integer(seed: int, size: int) -> list[int]:
-    """`size` 64-bit words of a Python integer, lowest first, as signed integers."""
-    words = [seed >> 64 * n & MASK64 for n in range(size)]
-    return [word - (1 << 64) if word >> 63 else word for word in words]
-
-
-def rng_state(seed: Any, algorithm: int) -> np.ndarray:
-    """The state a seed stands for, int64: three words for Philox, two for ThreeFry.
-
-    A Python integer fills the words from the first; a list or tensor is cut, or has zeros put in
-    front, to the right length.
-    """
-    size = STATE_SIZE[algorithm]
-    if isinstance(seed, int):
-        return np.array(_words_of_integer(seed, size), np.int64)
-    found = convert_to_tensor(seed)
-    if found.dtype is string:
-        text = "Cast string to int64 is not supported: a seed must be numbers"
-        raise UnimplementedError(None, None, compose("TW102", text))
-    words = np.asarray(found.numpy()).astype(np.int64).reshape(-1)[:size]
-    return np.concatenate([np.zeros(size - len(words), np.int64), words])
-
-
-def unforeseeable_state(algorithm: int) -> np.ndarray:
-    """A state from the operating system's randomness."""
-    words = state_of_stream(random_streams.unforeseeable()).view(np.int64)
-    return words[: STATE_SIZE[algorithm]]
-
-
-def check_state(state: Any, algorithm: int) -> Tensor:
-    """`state` as a tensor of the algorithm's length; ValueError for another length."""
-    found = convert_to_tensor(state, None if isinstance(state, (Tensor, Variable)) else int64)
-    size = STATE_SIZE[algorithm]
-    if found.dims != (size,):
-        raise value_error("TW205", f"Shapes {found.dims} and [{size}] are incompatible")
-    return found

@@ -71,6 +71,21 @@ def state_of_stream(stream: Stream) -> np.ndarray:
     return np.array([stream.counter & MASK64, stream.counter >> 64, stream.key], np.uint64)
 
 
+def skipped_state(state: np.ndarray, blocks: int) -> np.ndarray:
+    """A generator's state, `blocks` blocks further on: int64, [3] for Philox, [2] for ThreeFry.
+
+    Modulo 2⁶⁴, as TensorFlow does.  ThreeFry's counter has 64 bits, Philox's 128.
+    """
+    *counter, key = [int(word) & MASK64 for word in state.tolist()]
+    blocks &= MASK64
+    if len(counter) == 1:
+        moved = [counter[0] + blocks & MASK64]
+    else:
+        total = (counter[1] << 64 | counter[0]) + blocks & MASK128
+        moved = [total & MASK64, total >> 64]
+    return np.array([*moved, key], np.uint64).view(np.int64)
+
+
 # -- Philox
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.errors import OutOfRangeError, compose, invalid
+from talweg.kernels.random_bits import RESERVED, skipped_state
 from talweg.kernels.scatter import combine_rows, scatter_rows
 
 KINDS = ("update", "add", "sub", "mul", "div", "min", "max")
@@ -135,15 +136,22 @@ def _count(present: Any, limit: Any) -> Any:
     return present + present.dtype.type(1)
 
 
+def _skip(present: np.ndarray, count: Any) -> np.ndarray:
+    return skipped_state(present, int(count) * RESERVED)
+
+
 UPDATES: dict[str, Callable[..., Any]] = {
     "assign": lambda present, value: value,
     "add": np.add,
     "sub": np.subtract,
     "count_up_to": _count,
+    "skip": _skip,
     "batch_update": _batch_update,
     **{f"scatter_{kind}": _scattered(kind) for kind in KINDS},
     **{f"scatter_nd_{kind}": _scattered_nd(kind) for kind in ND_KINDS},
 }
+
+FETCHING = frozenset(("skip",))  # rules whose result is the value before, not the new one
 
 IN_PLACE: dict[str, Callable[..., None]] = {  # rule -> the check of (dims, indices, values)
     **{f"scatter_{kind}": partial(_check_rows, kind) for kind in KINDS},

@@ -23,6 +23,7 @@ from talweg.core.provenance import describe
 from talweg.graph.node import BODY, GRAPH, READ, WRITE, Node
 from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder, sources_of
+from talweg.kernels.variable_updates import FETCHING
 from talweg.passes.factor import Factored, factored
 
 
@@ -283,6 +284,8 @@ class _Builder:
         step = self._step(node, (present, *operands), "state")
         self.now[variable] = step.out
         step.states = ((variable, before, step.out),)
+        if node.params["rule"] in FETCHING:
+            self.slots[node] = before
 
     def _stream(self, node: Node) -> None:
         """A hidden random stream is state like a variable's, each operation's its own."""

@@ -17,6 +17,7 @@ from talweg.core.dims import Atom, Dim, evaluate
 from talweg.core.dtypes import of_numpy, variant
 from talweg.core.primitive import later
 from talweg.graph.node import Node
+from talweg.kernels.random_bits import PHILOX, RESERVED, THREEFRY
 from talweg.kernels.variants import History, List
 from talweg.passes.exports import hand_over
 from talweg.passes.functionalize import Program, Step, program_of
@@ -281,6 +282,10 @@ class _Specializer:
         first, *rest = inputs
         if place is None and rule in ("add", "sub") and first.dims == rest[0].dims:
             return self.straight.apply(later(rule), [first, *rest], {}, step.node)
+        if rule == "skip" and rest[0].content is not None:
+            blocks = int(rest[0].content) * RESERVED
+            moved = {"blocks": blocks, "algorithm": PHILOX if first.dims == (3,) else THREEFRY}
+            return self.straight.apply(later("skip_state"), [first], moved, step.node)
         dims = None if first is None else first.dims
         if dims is None:
             raise NotStraightError("the shape of a variable's new value is not known")

@@ -28,11 +28,10 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels import random, random_normal, random_threefry
 from talweg.kernels.random_bits import (
-    MASK64,
-    MASK128,
     PHILOX,
     THREEFRY,
     scramble,
+    skipped_state,
     state_of_stream,
     stream_of_state,
 )
@@ -127,12 +126,12 @@ class reserve_stream:
     memory = "host"
 
 
-_STATE_SIZE = {PHILOX: 3, THREEFRY: 2}  # words of a generator's state: counter, then a key of one
+STATE_SIZE = {PHILOX: 3, THREEFRY: 2}  # words of a generator's state: counter, then a key of one
 
 
 def _check_state(name, state, algorithm):
     check_dtype(name, "state", state.dtype, {int64})
-    size = _STATE_SIZE[algorithm]
+    size = STATE_SIZE[algorithm]
     if state.dims is not None and dims_differ(state.dims, (size,)):
         raise invalid("TW205", f"{name}: state must have shape [{size}], not {list(state.dims)}")
 
@@ -167,10 +166,7 @@ class generator_stream:
 
 @primitive
 class skip_state:
-    """z = a generator's state `blocks` blocks further on.
-
-    Modulo 2⁶⁴, as TensorFlow does.  ThreeFry's counter has 64 bits, Philox's 128.
-    """
+    """z = a generator's state `blocks` blocks further on."""
 
     operands = "state"
 
@@ -179,14 +175,7 @@ class skip_state:
         return state
 
     def numpy(state, *, blocks, algorithm):
-        words = [int(word) & MASK64 for word in state.tolist()]
-        blocks &= MASK64
-        if algorithm == THREEFRY:
-            moved = [words[0] + blocks & MASK64, words[1]]
-        else:
-            counter = (words[1] << 64 | words[0]) + blocks & MASK128
-            moved = [counter & MASK64, counter >> 64, words[2]]
-        return np.array(moved, np.uint64).view(np.int64)
+        return skipped_state(state, blocks)
 
     loops = random_loops.skipped
     no_gradient = BITS

@@ -301,6 +301,7 @@ UPDATE_TYPES = {
     "add": "AssignAddVariableOp",
     "sub": "AssignSubVariableOp",
     "count_up_to": "ResourceCountUpTo",
+    "skip": "RngReadAndSkip",
     "slice": "ResourceStridedSliceAssign",
     "batch_update": "BatchScatterUpdate",
     **{f"scatter_{kind}": f"ResourceScatter{kind.title()}" for kind in KINDS},
@@ -310,7 +311,10 @@ UPDATE_TYPES = {
 
 @primitive
 class update_variable:
-    """y = the new value of a variable, made of the present one and the operands by `rule`."""
+    """y = the new value of a variable, made of the present one and the operands by `rule`.
+
+    For the rules in `FETCHING`, y is the value before.
+    """
 
     operands = "*values"
 

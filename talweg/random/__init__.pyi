@@ -8,7 +8,7 @@ from talweg.eager.randomness import Algorithm as Algorithm
 from talweg.api.random.generator import Generator as Generator
 from talweg.api.random.candidates import all_candidate_sampler as all_candidate_sampler
 from talweg.api.random.stateful import categorical as categorical
-from talweg.api.random.generator import create_rng_state as create_rng_state
+from talweg.api.random.state import create_rng_state as create_rng_state
 from talweg.api.random.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from talweg.api.random.stateless import fold_in as fold_in
 from talweg.api.random.stateful import gamma as gamma

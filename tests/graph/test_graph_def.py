@@ -455,3 +455,23 @@ def test_tensor_messages_of_every_dtype():
             assert back.dtype == array.dtype and back.tolist() == array.tolist()
     values, dims = given_values(talweg.make_tensor_proto(["a", "bc"]))
     assert values.tolist() == [b"a", b"bc"] and dims == (2,)
+
+
+def test_generators():
+    """A draw is TensorFlow's RngReadAndSkip, and moves the state on there as here."""
+    with tf.Graph().as_default() as graph:
+        made = tf.random.Generator.from_seed(1)
+        drawn, first = [made.normal([2]), made.normal([3])], tf.global_variables_initializer()
+        names, init = [x.name for x in drawn], first.name
+        definition = graph.as_graph_def()
+    assert [n.op for n in definition.node].count("RngReadAndSkip") == 2
+    found = []
+    for read in (True, False):
+        with tf.Graph().as_default() if read else graph.as_default(), tf.Session() as session:
+            if read:
+                tf.import_graph_def(definition, name="")
+            session.run(init)
+            found.append([session.run(name) for name in (*names, names[0])])
+    for ours, theirs in zip(*found):
+        np.testing.assert_array_equal(ours, theirs)
+    assert found[0][0].tolist() != found[0][2].tolist()

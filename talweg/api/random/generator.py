@@ -13,6 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from talweg.api.array.creating import zeros_like
+from talweg.api.array.joining import concat, stack, unstack
+from talweg.api.distribute.contexts import check_alone, contexts
+from talweg.api.distribute.current import get_strategy, has_strategy
 from talweg.api.export import export
 from talweg.api.random.arguments import (
     parameter,
@@ -22,25 +26,29 @@ from talweg.api.random.arguments import (
     shape_of,
 )
 from talweg.api.random.distributions import binomial_parameters, broadcast_dims
+from talweg.api.random.state import (
+    check_state,
+    state_of_key,
+    state_of_seed,
+    unforeseeable_state,
+)
 from talweg.api.random.stateless import check_bounds, numbers, uniform_of_stream
+from talweg.api.tensors import cast
 from talweg.core.dtypes import as_dtype, float32, int32, int64, uint64
 from talweg.core.errors import compose, value_error
 from talweg.core.tracking import AutoTrackable
 from talweg.core.value import Tensor
-from talweg.eager import randomness
-from talweg.eager.convert import convert_to_tensor
+from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.randomness import Algorithm, algorithm_kind, algorithm_number
-from talweg.eager.replicated import place
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable
 from talweg.kernels.random_bits import RESERVED
 from talweg.prims import random as prims
-from talweg.prims.joining import stack
 from talweg.prims.random_distributions import random_binomial
+from talweg.prims.state import as_factor
 
 _BINOMIAL_WORDS = 2 * 100  # words that are set aside for a binomial number
 _lock = threading.Lock()  # no two calls may take the same numbers
-_GOLDEN = 0x9E3779B97F4A7C15  # the golden ratio in 64 bits: keys of replicas lie far apart
 
 export(
     "random.Algorithm",
@@ -48,33 +56,6 @@ export(
     "compat.v1.random.Algorithm",
     "compat.v1.random.experimental.Algorithm",
 )(Algorithm)
-
-
-@export(
-    "random.create_rng_state",
-    "random.experimental.create_rng_state",
-    "compat.v1.random.create_rng_state",
-    "compat.v1.random.experimental.create_rng_state",
-)
-def create_rng_state(seed: Any, alg: Any) -> Any:
-    """The state of a generator for a seed: int64, [3] for Philox, [2] for ThreeFry.
-
-    An integer of any size fills the words from the first; a vector is cut or padded in front.
-
-    >>> import talweg as tf
-    >>> tf.random.create_rng_state(1, "philox")
-    <tf.Tensor: shape=(3,), dtype=int64, numpy=array([1, 0, 0])>
-    """
-    return wrap(randomness.rng_state(seed, algorithm_number(alg)))
-
-
-def _of_replica(state: Tensor) -> Tensor:
-    """A state from which each of several replicas draws numbers of its own: with another key."""
-    if not place.index:
-        return state
-    words = np.zeros(state.dims, np.int64)
-    words[-1] = np.uint64(place.index * _GOLDEN % 2**64).astype(np.int64)
-    return state + wrap(words)
 
 
 @export(
@@ -87,7 +68,9 @@ class Generator(AutoTrackable):
     """A generator of random numbers that keeps its own state.
 
     Make one with `from_seed`, `from_state`, `from_key_counter` or `from_non_deterministic_state`.
-    The numbers are TensorFlow's for the same state.
+    The numbers are TensorFlow's for the same state.  One that is made under a strategy gives each
+    replica a stream of its own; one that is made outside gives all replicas the same stream, of
+    which each takes its part in turn.
 
     >>> import talweg as tf
     >>> g = tf.random.Generator.from_seed(1)
@@ -109,8 +92,9 @@ class Generator(AutoTrackable):
             hint = "tf.random.Generator.from_seed(1)"
             raise AssertionError(compose("TW104", text, hint=hint))
         self._kind, self._alg = algorithm_kind(alg), algorithm_number(alg)
+        self._strategy = get_strategy() if has_strategy() else None
         self._state_var = Variable(
-            randomness.check_state(state, self._alg), trainable=False, dtype=int64, name="StateVar"
+            check_state(state, self._alg), trainable=False, dtype=int64, name="StateVar"
         )
 
     # -- making
@@ -124,18 +108,18 @@ class Generator(AutoTrackable):
     def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
         """A generator from an integer or a vector; see `tf.random.create_rng_state`."""
         alg = "philox" if alg is None else alg
-        return cls(state=wrap(randomness.rng_state(seed, algorithm_number(alg))), alg=alg)
+        return cls(state=state_of_seed(seed, algorithm_number(alg)), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator nobody can foretell."""
         alg = "philox" if alg is None else alg
-        return cls(state=wrap(randomness.unforeseeable_state(algorithm_number(alg))), alg=alg)
+        return cls(state=unforeseeable_state(algorithm_number(alg)), alg=alg)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
         """A generator from a key and a counter: [2] words for Philox, [1] for ThreeFry."""
-        return cls(state=_state_of(key, counter, algorithm_number(alg)), alg=alg)
+        return cls(state=state_of_key(key, counter, algorithm_number(alg)), alg=alg)
 
     # -- the state
 
@@ -156,31 +140,48 @@ class Generator(AutoTrackable):
 
     def reset(self, state: Any) -> None:
         """Put the generator into another state; ValueError for one of another size."""
-        self._state_var.assign(randomness.check_state(state, self._alg))
+        self._state_var.assign(check_state(state, self._alg))
 
     def reset_from_seed(self, seed: Any) -> None:
         """Put the generator into the state of a seed."""
-        self._state_var.assign(wrap(randomness.rng_state(seed, self._alg)))
+        self._state_var.assign(state_of_seed(seed, self._alg))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
         """Put the generator into the state of a key and a counter."""
-        self._state_var.assign(_state_of(key, counter, self._alg))
+        self._state_var.assign(state_of_key(key, counter, self._alg))
 
     def skip(self, delta: Any) -> Any:
         """Go on as if `delta` numbers had been drawn; the state before is returned."""
-        return self._advance(scalar_integer(delta, "Generator.skip", "delta") * RESERVED)
+        return self._advance(scalar_integer(delta, "Generator.skip", "delta"))
 
-    def _advance(self, blocks: int) -> Tensor:
+    def _advance(self, count: int) -> Tensor:
+        """The state, which moves on by `count` numbers."""
+        if isinstance(self._state_var, GraphVariable):
+            # Reading and writing are one operation: a run may ask for any of the graph's draws.
+            return self._state_var.skip(as_factor(count, uint64))
         with _lock:
             before = self._state_var.value()
-            after = prims.skip_state(before, blocks=blocks, algorithm=self._alg)
+            after = prims.skip_state(before, blocks=count * RESERVED, algorithm=self._alg)
             self._state_var.assign(after, read_value=False)
         return before
 
-    def _stream(self, dims: tuple) -> Tensor:
+    def _stream(self, count: int) -> Tensor:
         """A stream for that many values."""
-        before = _of_replica(self._advance(math.prod(dims) * RESERVED))
-        return prims.generator_stream(before, algorithm=self._alg)
+        stream = prims.generator_stream(self._advance(count), algorithm=self._alg)
+        number = self._replica()
+        if number is None:
+            return stream
+        start = stack([number, 0, stream[2]])
+        key = numbers("bits", start, (1,), uint64, self._alg)
+        return concat([stream[:2], key], 0)
+
+    def _replica(self) -> Any:
+        """The number of the replica that draws, uint64, if the generator belongs to a strategy."""
+        if self._strategy is None or not contexts.stack:
+            return None
+        check_alone(self._strategy)
+        context = contexts.stack[-1][1]
+        return None if context is None else cast(context.replica_id_in_sync_group, uint64)
 
     # -- numbers
 
@@ -211,7 +212,7 @@ class Generator(AutoTrackable):
         if not dtype.is_floating:
             mean, stddev = parameter(mean, dtype), parameter(stddev, dtype)
         dims = shape_of(shape, f"Generator.{kind}")
-        drawn = numbers(kind, self._stream(dims), dims, dtype, self._alg)
+        drawn = numbers(kind, self._stream(math.prod(dims)), dims, dtype, self._alg)
         return scale_and_shift(drawn, stddev, mean)
 
     def uniform(
@@ -233,12 +234,13 @@ class Generator(AutoTrackable):
         elif not dtype.is_floating:
             minval, maxval = parameter(minval, dtype), parameter(maxval, dtype)
         dims = shape_of(shape, "Generator.uniform")
-        return uniform_of_stream(self._stream(dims), dims, minval, maxval, dtype, self._alg)
+        stream = self._stream(math.prod(dims))
+        return uniform_of_stream(stream, dims, minval, maxval, dtype, self._alg)
 
     def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: str | None = None) -> Any:
         """Integers over the whole range of int32, int64, uint32 or uint64."""
         dims = shape_of(shape, "Generator.uniform_full_int")
-        return numbers("bits", self._stream(dims), dims, as_dtype(dtype), self._alg)
+        return numbers("bits", self._stream(math.prod(dims)), dims, as_dtype(dtype), self._alg)
 
     def binomial(
         self, shape: Any, counts: Any, probs: Any, dtype: Any = int32, name: str | None = None
@@ -254,9 +256,7 @@ class Generator(AutoTrackable):
         counts, probs = binomial_parameters(counts, probs)
         batches = math.prod(broadcast_dims(counts, probs))
         samples = sample_shape(dims, counts, probs)
-        reserved = batches * _BINOMIAL_WORDS * (math.prod(samples) + 3) // 4 * RESERVED
-        before = _of_replica(self._advance(reserved))
-        stream = prims.generator_stream(before, algorithm=self._alg)
+        stream = self._stream(batches * _BINOMIAL_WORDS * (math.prod(samples) + 3) // 4)
         return random_binomial(stream, counts, probs, shape=samples, dtype=as_dtype(dtype))
 
     # -- more generators
@@ -264,25 +264,17 @@ class Generator(AutoTrackable):
     def make_seeds(self, count: Any = 1) -> Any:
         """Seeds for stateless functions, [2, count] int64, one pair a column."""
         keys = self.uniform_full_int([count], int64)
-        return stack(keys, wrap(np.zeros(keys.dims, np.int64)), axis=0)
+        return stack([keys, zeros_like(keys)])
 
     def split(self, count: Any = 1) -> list[Generator]:
         """`count` new generators that are independent of this and of each other."""
-        keys = self.uniform_full_int([count], int64).numpy()
-        rest = np.zeros(randomness.STATE_SIZE[self._alg] - 1, np.int64)
-        states = [np.append(rest, key) for key in keys]
-        return [type(self)(state=wrap(state), alg=self._kind) for state in states]
+        keys = self.uniform_full_int([count], int64)
+        return [type(self)(state=state_of_key(key, self._counter(), self._alg), alg=self._kind)
+                for key in unstack(keys)]  # fmt: skip
 
-
-def _state_of(key: Any, counter: Any, algorithm: int) -> Tensor:
-    """A state from a key [] and a counter [n]; ValueError for other shapes."""
-    parts = []
-    for value, dims in ((counter, (randomness.STATE_SIZE[algorithm] - 1,)), (key, ())):
-        part = np.asarray(convert_to_tensor(value).numpy()).astype(np.int64)
-        if part.shape != dims:
-            raise value_error("TW205", f"Shapes {part.shape} and {list(dims)} are incompatible")
-        parts.append(part.reshape(-1))
-    return wrap(np.concatenate(parts))
+    def _counter(self) -> Tensor:
+        """The counter of a generator that has drawn nothing."""
+        return wrap(np.zeros(prims.STATE_SIZE[self._alg] - 1, np.int64))
 
 
 # -- the global generator

@@ -12,9 +12,7 @@ from talweg.api.random.stateless import numbers
 from talweg.api.v1.graph_def.values import base, constant, rule
 from talweg.core.dtypes import int32
 from talweg.eager import randomness
-from talweg.graph.contents import element
 from talweg.graph.symbol import constant_of
-from talweg.kernels.random_bits import RESERVED
 from talweg.prims import random as prims
 from talweg.prims.state import update_variable
 
@@ -125,12 +123,7 @@ def skipped(builder: Any, item: Any, inputs: list) -> list:
     content = constant_of(algorithm.node)
     if content is None:
         raise item.error("the algorithm is not constant")
-    before = resource.read()
-    known = constant_of(delta.node)
-    count = element(delta.node, 0) if known is None else int(known.array)
-    after = prims.skip_state(before, blocks=count * RESERVED, algorithm=int(content.array))
-    update_variable(after, variable=resource.handle, rule="assign")
-    return [before]
+    return [update_variable(delta, variable=resource.handle, rule="skip")]
 
 
 @rule(*_STATELESS)

@@ -17,6 +17,7 @@ from talweg.api.v1.graph_def.writing import Made, Output, cannot_write, static_s
 from talweg.api.v1.graph_def.writing_rules import empty_list
 from talweg.core.dtypes import variant
 from talweg.graph.node import Node
+from talweg.prims.random import PHILOX, THREEFRY
 from talweg.prims.state import UPDATE_TYPES
 
 _ASSIGN = {"assign": "AssignVariableOp", "add": "AssignAddVariableOp",
@@ -68,7 +69,7 @@ def _initialized(writer: Any, node: Node, name: str, controls: list) -> list[Out
     return writer.node("VarIsInitializedOp", name, [handle], {}, controls)
 
 
-def _update(writer: Any, node: Node, name: str, controls: list) -> None:
+def _update(writer: Any, node: Node, name: str, controls: list) -> list[Output] | None:
     variable, kind = node.params["variable"], node.params["rule"]
     handle = writer.handle(variable)
     values = [writer.operand(x, f"{name}/value") for x in node.operands]
@@ -81,8 +82,13 @@ def _update(writer: Any, node: Node, name: str, controls: list) -> None:
         bounds, masks = _bounds(node.params["place"])
         places = [writer.one(writer.integers(part), f"{name}/bound") for part in bounds]
         writer.node(UPDATE_TYPES[kind], name, [handle, *places, *values], masks, controls)
+    elif kind == "skip":
+        (size,) = variable.shape.as_tuple()
+        algorithm = writer.one(writer.integers(PHILOX if size == 3 else THREEFRY), f"{name}/alg")
+        return writer.node(UPDATE_TYPES[kind], name, [handle, algorithm, *values], {}, controls)
     else:
         raise cannot_write(f"update_variable by {kind}")
+    return None
 
 
 def _bounds(place: tuple) -> tuple[list[tuple], dict[str, int]]:

@@ -6,7 +6,7 @@ from talweg.core.dtypes import DType
 
 from talweg.eager.randomness import Algorithm as Algorithm
 from talweg.api.random.generator import Generator as Generator
-from talweg.api.random.generator import create_rng_state as create_rng_state
+from talweg.api.random.state import create_rng_state as create_rng_state
 from talweg.api.random.generator import get_global_generator as get_global_generator
 from talweg.api.random.stateless import index_shuffle as index_shuffle
 from talweg.api.random.generator import set_global_generator as set_global_generator
