@@ -6,6 +6,10 @@ tensor, one element of an integer tensor that is used as a size, or a function o
 -1).  Arithmetic keeps the normal form, so sizes that are equal whatever the atoms are, are equal
 objects: `(4 * n + 4) // 4 - 1 == n`.
 
+Functions are hash-consed: equal ones are one atom, so a size is a DAG, which is walked in a loop
+and each atom once (`core/dim_walks.py`).  A polynomial has at most `TERMS` terms: longer sums and
+products are functions, too.  What a graph keeps is bounded by `HEAVY`: see `weight`.
+
 A comparison that the polynomials do not decide raises `NeedsStaticError`, and so does using a `Dim`
 as a Python integer.  Code that only wants to reject what is certainly wrong asks `differ`.
 Symbolic shapes as polynomials: as in JAX's shape polymorphism and TVM's arithmetic simplifier.
@@ -16,7 +20,7 @@ from __future__ import annotations
 import itertools
 import operator
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from talweg.core.errors import NeedsStaticError
@@ -33,35 +37,38 @@ class Atom:
     """
 
     __slots__ = (
-        "__weakref__", "_source", "arguments", "bounds", "key", "kind", "place", "serial",
+        "__weakref__", "_source", "arguments", "bounds", "kind", "place", "serial", "weight",
     )  # fmt: skip
 
     def __init__(self, kind: str, source: Any = None, place: int = 0, arguments: tuple = ()):
         self.kind, self.place, self.arguments = kind, place, arguments
         self.serial = next(_serials)
         self._source = None if source is None else weakref.ref(source)
-        written = [(x.terms, x.constant) if type(x) is Dim else x for x in arguments]
-        self.key = (kind, *written) if arguments else self.serial  # == may not be known of Dims
-        self.bounds: tuple[int | None, int | None] | None = None
+        self.weight = 1 + sum(map(weight, arguments))
+        self.bounds: tuple[int | None, int | None]
+        if arguments:
+            self.bounds = _function_bounds(kind, list(map(_bounds, arguments)))
+        else:
+            self.bounds = (None, None) if kind == "value" else (0, None)
 
     @property
     def source(self) -> Any:
         """The tensor whose size or value it is; None for functions, and for a tensor that died."""
         return None if self._source is None else self._source()
 
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, Atom) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
     def __repr__(self) -> str:
         if self.arguments:
-            return f"{self.kind}({', '.join(map(repr, self.arguments))})"
+            inside = ", ".join(map(repr, self.arguments)) if self.weight <= TOLD else "..."
+            return f"{self.kind}({inside})"
         return f"{'v' if self.kind == 'value' else 'd'}{self.serial}"
 
 
 Size = Any  # an int or a Dim
+TERMS = 64  # of a polynomial
+DEGREE = 256  # of a polynomial: a shape has no more axes
+HEAVY = 64  # heavier sizes are named anew by the node whose size or value they are
+TOLD = 16  # atoms that a message shows
+FAR = 2**64  # beyond it no bound is known, and no number is told from another
 
 
 class Dim:
@@ -83,7 +90,8 @@ class Dim:
         total = dict(self.terms)
         for atoms, factor in other.terms:
             total[atoms] = total.get(atoms, 0) + factor
-        return _normal(total, self.constant + other.constant)
+        found = _normal(total, self.constant + other.constant)
+        return function("add", self, other) if _is_long(found) else found
 
     __radd__ = __add__
 
@@ -102,6 +110,8 @@ class Dim:
             if other is None:
                 return NotImplemented
             return _normal({a: f * other for a, f in self.terms}, self.constant * other)
+        if _degree(self) + _degree(other) > DEGREE or len(self.terms) * len(other.terms) > TERMS:
+            return function("mul", self, other)
         total: dict[tuple, int] = {}
         for left, a in _all_terms(self):
             for right, b in _all_terms(other):
@@ -116,19 +126,19 @@ class Dim:
         if other is None:
             return NotImplemented
         quotient = _exact(self, other)
-        return _function("floordiv", self, other) if quotient is None else quotient
+        return function("floordiv", self, other) if quotient is None else quotient
 
     def __rfloordiv__(self, other: Size) -> Size:
-        return 0 if other == 0 else _function("floordiv", other, self)
+        return 0 if other == 0 else function("floordiv", other, self)
 
     def __mod__(self, other: Size) -> Size:
         other = _number(other)
         if other is None:
             return NotImplemented
-        return 0 if _exact(self, other) is not None else _function("mod", self, other)
+        return 0 if _exact(self, other) is not None else function("mod", self, other)
 
     def __rmod__(self, other: Size) -> Size:
-        return 0 if other == 0 else _function("mod", other, self)
+        return 0 if other == 0 else function("mod", other, self)
 
     # -- comparison: decided, or NeedsStaticError
 
@@ -177,9 +187,11 @@ class Dim:
 
     def __repr__(self) -> str:
         parts = []
-        for atoms, factor in self.terms:
+        for atoms, factor in self.terms[:TOLD]:
             text = "*".join(map(repr, atoms))
             parts.append(text if factor == 1 else f"{factor}*{text}")
+        if len(self.terms) > TOLD:
+            parts.append("...")
         if self.constant:
             parts.append(str(self.constant))
         return "+".join(parts).replace("+-", "-")
@@ -193,6 +205,26 @@ def _number(value: Any) -> Any:
         return value.__index__()
     except AttributeError:
         return None
+
+
+def _is_long(size: Size) -> bool:
+    return type(size) is Dim and len(size.terms) > TERMS
+
+
+def _degree(dim: Dim) -> int:
+    return max([len(atoms) for atoms, _ in dim.terms])
+
+
+def weight(size: Size) -> int:
+    """How many atoms a size has when written out as a tree, large coefficients counted in."""
+    if type(size) is not Dim:
+        return 0
+    total = 0
+    for atoms, factor in size.terms:
+        total += factor.bit_length() >> 6
+        for atom in atoms:
+            total += atom.weight
+    return total + (size.constant.bit_length() >> 6)
 
 
 def _all_terms(dim: Dim) -> list:
@@ -239,9 +271,9 @@ def _bounds(size: Size) -> tuple[int | None, int | None]:
     low: int | None = size.constant
     high: int | None = size.constant
     for atoms, factor in size.terms:
-        least, most = _atom_bounds(atoms[0])
+        least, most = atoms[0].bounds
         for atom in atoms[1:]:
-            a, b = _atom_bounds(atom)
+            a, b = atom.bounds
             if a is None or a < 0 or least is None or least < 0:
                 return None, None
             least *= a
@@ -250,20 +282,11 @@ def _bounds(size: Size) -> tuple[int | None, int | None]:
             least, most = most, least
         low = None if low is None or least is None else low + factor * least
         high = None if high is None or most is None else high + factor * most
-    return low, high
+    return _near(low), _near(high)
 
 
-def _atom_bounds(atom: Atom) -> tuple[int | None, int | None]:
-    """The least and the greatest value of an atom; computed once."""
-    found = atom.bounds
-    if found is None:
-        if atom.arguments:
-            parts = [_bounds(argument) for argument in atom.arguments]
-            found = _function_bounds(atom.kind, parts)
-        else:
-            found = (None, None) if atom.kind == "value" else (0, None)
-        atom.bounds = found
-    return found
+def _near(bound: int | None) -> int | None:
+    return None if bound is None or abs(bound) > FAR else bound
 
 
 def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
@@ -276,6 +299,10 @@ def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
         divisor = max(other_low, 1)
         least = 0 if low >= 0 else low // divisor
         return least, None if high is None else max(high, 0) // divisor
+    if kind == "add":
+        return _bound(operator.add, low, other_low), _bound(operator.add, high, other_high)
+    if kind == "mul" and low is not None and low >= 0 and other_low is not None and other_low >= 0:
+        return _near(low * other_low), _bound(operator.mul, high, other_high)
     lows: list = [low, other_low]
     highs: list = [high, other_high]
     if kind == "max":
@@ -287,6 +314,10 @@ def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
     if kind == "broadcast":
         return None if None in lows else min(lows), None if None in highs else max(highs)
     return None, None
+
+
+def _bound(apply: Callable, a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else _near(apply(a, b))
 
 
 def _may_be(gap: Dim) -> bool:
@@ -325,11 +356,13 @@ def undecided(left: Any, sign: str, right: Any) -> NeedsStaticError:
     )
 
 
-def _function(name: str, *arguments: Size) -> Dim:
-    key = (name, arguments)
+def function(name: str, *arguments: Size) -> Dim:
+    """A function of sizes, as it is: the one atom for this name and these arguments."""
+    written = [(x.terms, x.constant) if type(x) is Dim else x for x in arguments]
+    key = (name, *written)  # without Dims in it, of which == may not be known
     atom = _known_functions.get(key)
     if atom is None:
-        atom = _known_functions[key] = Atom(name, arguments=arguments)
+        atom = _known_functions.setdefault(key, Atom(name, arguments=arguments))
     return of_atom(atom)
 
 
@@ -401,7 +434,7 @@ def _chosen(name: str, a: Size, b: Size) -> Size:
         except NeedsStaticError:
             continue
         return left if above == (name == "max") else right
-    return _function(name, a, b)
+    return function(name, a, b)
 
 
 def broadcast(a: Size, b: Size) -> Size:
@@ -413,86 +446,10 @@ def broadcast(a: Size, b: Size) -> Size:
     if type(a) is int or type(b) is int:
         return a if type(a) is int else b  # the other one is 1 or equal to it
     first, second = sorted((a, b), key=lambda dim: dim.terms[0][0][0].serial)
-    return _function("broadcast", first, second)
+    return function("broadcast", first, second)
 
 
 def resolved(n: Size, total: Size, others: Size) -> Size:
     """n, a size asked for in a reshape to others * n == total elements; -1 stands for the rest."""
     low, _ = _bounds(n)
-    return n if low is not None and low >= 0 else _function("resolved", n, total, others)
-
-
-def _resolve(n: int, total: int, others: int) -> int:
-    if n != -1 or not others:
-        return n
-    return total // others
-
-
-_FUNCTIONS: dict[str, Callable[..., int]] = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "max": max,
-    "min": min,
-    "broadcast": lambda a, b: b if a == 1 else a,
-    "resolved": _resolve,
-}
-
-
-def evaluate(size: Size, value_of: Callable[[Atom], int]) -> int:
-    """The number a size stands for, given the numbers of its atoms."""
-    if type(size) is not Dim:
-        return size
-    total = size.constant
-    for atoms, factor in size.terms:
-        for atom in atoms:
-            if atom.arguments:
-                parts = [evaluate(argument, value_of) for argument in atom.arguments]
-                factor *= _FUNCTIONS[atom.kind](*parts)
-            else:
-                factor *= value_of(atom)
-        total += factor
-    return total
-
-
-def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size | None:
-    """`size` with every atom replaced; None if one has no replacement."""
-    if type(size) is not Dim:
-        return size
-    total: Any = size.constant
-    for atoms, factor in size.terms:
-        product: Any = factor
-        for atom in atoms:
-            if atom.arguments:
-                parts = [substitute(argument, replace) for argument in atom.arguments]
-                by = None if any(p is None for p in parts) else _APPLIED[atom.kind](*parts)
-            else:
-                by = replace(atom)
-            if by is None:
-                return None
-            product = by * product
-        total = product + total
-    return total
-
-
-_APPLIED: dict[str, Callable[..., Size]] = {
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "max": largest,
-    "min": smallest,
-    "broadcast": broadcast,
-    "resolved": resolved,
-}
-
-
-def atoms_of(value: Any) -> Iterator[Atom]:
-    """The sizes and values that a size, or a nest of tuples with sizes in it, depends on."""
-    if type(value) is Dim:
-        for atoms, _ in value.terms:
-            for atom in atoms:
-                if atom.arguments:
-                    yield from atoms_of(atom.arguments)
-                else:
-                    yield atom
-    elif type(value) in (tuple, list):
-        for item in value:
-            yield from atoms_of(item)
+    return n if low is not None and low >= 0 else function("resolved", n, total, others)

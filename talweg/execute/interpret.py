@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dims import Atom, Dim, evaluate
+from talweg.core.dim_walks import evaluate
+from talweg.core.dims import Atom, Dim
 from talweg.core.errors import FailedPreconditionError, NotFoundError, OpError, compose
 from talweg.core.provenance import describe
 from talweg.execute.call import check, sort_out

@@ -3,6 +3,10 @@
 `tf.reshape(x, [tf.shape(x)[0], -1])` uses elements of a tensor as sizes.  The elements are followed
 through the few operations that such code is made of; where that ends, an element becomes a size of
 its own (an atom of kind "value"), whose number is taken when the graph runs.
+
+Following ends, too, where it would tell less than it costs: at tensors longer than a shape, and at
+elements made of many values, such as the largest number of a tensor.  So what is kept of an element
+is bounded, and the work is linear in the operations, which are visited in a loop.
 """
 
 from __future__ import annotations
@@ -12,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dims import Atom, Dim, largest, of_atom, smallest
+from talweg.core.dim_walks import atoms_of
+from talweg.core.dims import HEAVY, Atom, Dim, largest, of_atom, smallest, weight
 from talweg.core.errors import NeedsStaticError
 from talweg.graph.node import Node
 
 LIMIT = 64  # elements followed
 MOST = 1024  # elements of which each may be a symbol
+VALUES = 8  # that an element may be made of
 
 
 def elements(node: Node) -> np.ndarray:
@@ -25,27 +31,80 @@ def elements(node: Node) -> np.ndarray:
 
     NeedsStaticError if the shape is not known.
     """
-    dims = node.aval.dims
-    if dims is None or any(type(size) is Dim for size in dims) or math.prod(dims) > MOST:
-        raise NeedsStaticError(
-            f"the number of sizes in {node!r} is not known while the graph is built"
-        )
     memory = node.table.contents
     found = memory.get(node)
-    if found is None:
-        found = _followed(node)
-        if found is None or found.shape != dims:
-            found = np.empty(dims, object)
-            for place in range(found.size):
-                found.reshape(-1)[place] = of_atom(Atom("value", node, place))
-            node.table.symbolic = True
-        memory[node] = found
-    return found
+    if found is not None:
+        return found
+    pending = [node]
+    while pending:
+        last = pending[-1]
+        missing = [] if last in memory else [s for s in _sources(last) if s not in memory]
+        if missing:
+            pending += missing
+        else:
+            pending.pop()
+            if last not in memory:
+                memory[last] = _found(last)
+    return memory[node]
 
 
 def element(node: Node, place: int) -> Any:
     """One element, counted in row-major order."""
     return elements(node).reshape(-1)[place]
+
+
+def _length(node: Node) -> float:
+    """The number of elements; infinite if it is not known."""
+    aval = node.aval
+    if type(aval) is tuple or aval.dims is None or any([type(size) is Dim for size in aval.dims]):
+        return math.inf
+    return math.prod(aval.dims)
+
+
+def _sources(node: Node) -> tuple:
+    """The nodes whose elements those of `node` follow from; none if it is not followed."""
+    name = node.prim.name
+    if name not in _RULES or name in _ENDS or _length(node) > LIMIT:
+        return ()
+    if name == "item" and node.operands[0].prim.name not in _PARTED:
+        return ()
+    sources = node.operands[0].operands if name == "item" else node.operands
+    return tuple([s for s in sources if _length(s) <= LIMIT and s.aval.dtype.is_integer])
+
+
+def _found(node: Node) -> np.ndarray:
+    """The elements, where what they follow from is known."""
+    length, dims = _length(node), node.aval.dims
+    if length > MOST:
+        raise NeedsStaticError(
+            f"the number of sizes in {node!r} is not known while the graph is built"
+        )
+    found = _followed(node) if length <= LIMIT else None
+    if found is None or found.shape != dims:
+        found = np.full(dims, None, object)
+    else:
+        found = np.array(found, object)  # a rule may give a part of what another node has
+    flat = found.reshape(-1)
+    for place, size in enumerate(flat):
+        if size is None or _costs_more(node, size):
+            flat[place] = of_atom(Atom("value", node, place))
+            node.table.symbolic = True
+    return found
+
+
+def _costs_more(node: Node, size: Any) -> bool:
+    """Whether a size is too long an expression, or wraps round in the tensor's dtype."""
+    limits = np.iinfo(node.aval.dtype.numpy_dtype)
+    numbers = [size.constant, *[f for _, f in size.terms]] if type(size) is Dim else [size]
+    if not all([limits.min <= number <= limits.max for number in numbers]):
+        return True
+    if type(size) is not Dim or weight(size) > HEAVY:
+        return type(size) is Dim
+    return len(_values([size])) > VALUES
+
+
+def _values(sizes: Any) -> set:
+    return {atom for atom in atoms_of(list(sizes)) if atom.kind == "value"}
 
 
 def _followed(node: Node) -> Any:
@@ -60,9 +119,17 @@ def _followed(node: Node) -> Any:
         return None
 
 
+def _known(node: Node) -> np.ndarray:
+    """The elements of an operand; NeedsStaticError if they are not followed."""
+    found = node.table.contents.get(node)
+    if found is None:
+        raise NeedsStaticError(f"the elements of {node!r} are not followed")
+    return found
+
+
 def _constant(node: Node, params: dict) -> Any:
     array = params["value"].array
-    if array.size > LIMIT or array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu":
         return None
     found = np.empty(array.shape, object)
     found.reshape(-1)[:] = [int(x) for x in array.reshape(-1)]
@@ -85,7 +152,7 @@ def _size_value(node: Node, params: dict) -> Any:
 
 
 def _operand(node: Node, place: int = 0) -> np.ndarray:
-    return elements(node.operands[place])
+    return _known(node.operands[place])
 
 
 def _same(node: Node, params: dict) -> Any:
@@ -104,7 +171,7 @@ def _slice(node: Node, params: dict) -> Any:
 
 
 def _concat(node: Node, params: dict) -> Any:
-    return np.concatenate([elements(operand) for operand in node.operands], params["axis"])
+    return np.concatenate([_known(operand) for operand in node.operands], params["axis"])
 
 
 def _combine(apply: Any) -> Any:
@@ -116,17 +183,30 @@ def _combine(apply: Any) -> Any:
     return rule
 
 
+def _remainder(a: Any, b: Any) -> Any:
+    """a % b; NeedsStaticError for a product, which may have wrapped round, with another result."""
+    found = a % b
+    if type(found) is Dim and type(a) is Dim and any([len(atoms) > 1 for atoms, _ in a.terms]):
+        raise NeedsStaticError("a product may be too large for its dtype")
+    return found
+
+
 def _negative(node: Node, params: dict) -> Any:
     return -_operand(node) if node.aval.dtype.is_integer else None
 
 
 def _fold(apply: Any, start: Any) -> Any:
-    """A reduction along the axes of a vector or matrix."""
+    """A reduction along the axes of a vector or matrix; `start` None: of the extremes.
+
+    The largest of values, or a sum of many, is better known as one value.
+    """
 
     def rule(node: Node, params: dict) -> Any:
         if not node.aval.dtype.is_integer:
             return None
         found = _operand(node)
+        if len(_values(found.reshape(-1))) > (0 if start is None else VALUES):
+            return None
         for axis in sorted(params["axes"], reverse=True):
             rows = np.moveaxis(found, axis, 0)
             total = np.full(rows.shape[1:], start, object) if start is not None else rows[0]
@@ -146,7 +226,7 @@ def _each(apply: Any, left: Any, right: Any) -> np.ndarray:
 
 
 def _stack(node: Node, params: dict) -> Any:
-    return np.stack([elements(operand) for operand in node.operands], params["axis"])
+    return np.stack([_known(operand) for operand in node.operands], params["axis"])
 
 
 def _item(node: Node, params: dict) -> Any:
@@ -169,7 +249,7 @@ def _slice_by(node: Node, params: dict) -> Any:
 
 
 def _gather(node: Node, params: dict) -> Any:
-    places = elements(node.operands[1])
+    places = _operand(node, 1)
     if any(type(place) is Dim for place in places.reshape(-1)) or params.get("batch_dims"):
         return None
     return np.take(_operand(node), places.astype(np.int64), params.get("axis", 0))
@@ -200,7 +280,7 @@ _RULES: dict[str, Any] = {
     "sub": _combine(lambda a, b: a - b),
     "mul": _combine(lambda a, b: a * b),
     "floor_div": _combine(lambda a, b: a // b),
-    "mod": _combine(lambda a, b: a % b),
+    "mod": _combine(_remainder),
     "maximum": _combine(largest),
     "minimum": _combine(smallest),
     "neg": _negative,
@@ -220,3 +300,5 @@ _RULES: dict[str, Any] = {
     "ensure_dims": _same,
     "stop_gradient": _same,
 }
+_ENDS = frozenset(("constant", "shape_of", "size_value"))  # their operands' elements do not matter
+_PARTED = frozenset(("unstack", "split"))

@@ -12,7 +12,8 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.dims import Dim, atoms_of, is_symbolic, of_atom, substitute
+from talweg.core.dim_walks import atoms_of, substitute
+from talweg.core.dims import Dim, is_symbolic, of_atom
 from talweg.core.errors import (
     InaccessibleTensorError,
     NeedsStaticError,

@@ -23,7 +23,8 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.dims import Atom, atoms_of, is_symbolic, of_atom
+from talweg.core.dim_walks import atoms_of
+from talweg.core.dims import HEAVY, Atom, is_symbolic, of_atom, weight
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InvalidArgumentError, NeedsStaticError, OpError, compose
 from talweg.core.provenance import Derived, Origin, user_origin
@@ -221,7 +222,7 @@ class NodeTable:
         if sizes:
             self.extra[node] = len(sizes)
         # Unknown sizes of several results are named after the items, each of which is one result.
-        if type(aval) is not tuple and aval.dims is not None and None in aval.dims:
+        if type(aval) is not tuple and aval.dims is not None:
             node.aval = self._named(aval, node)
         origin = user_origin(3)
         deriving = dispatch.context.deriving
@@ -247,13 +248,16 @@ class NodeTable:
         return tuple([node for node in found if node is not None and node not in operands])
 
     def _named(self, aval: Aval, node: Node) -> Aval:
-        """`aval` with every unknown dimension named after `node`."""
-        if aval.dims is None or None not in aval.dims:
+        """`aval` with every dimension that is unknown, or a long expression, named after `node`."""
+        dims = aval.dims
+        if dims is None:
+            return aval
+        if None not in dims and not (self.symbolic and any([weight(d) > HEAVY for d in dims])):
             return aval
         self.symbolic = True
         dims = tuple(
-            of_atom(Atom("size", node, axis)) if size is None else size
-            for axis, size in enumerate(aval.dims)
+            of_atom(Atom("size", node, axis)) if size is None or weight(size) > HEAVY else size
+            for axis, size in enumerate(dims)
         )
         return Aval(dims, aval.dtype)
 

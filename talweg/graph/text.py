@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.dims import Atom, Dim, of_atom
+from talweg.core.dims import Atom, Dim, function, of_atom
 from talweg.core.dtypes import BY_NAME, DType
 from talweg.core.errors import value_error
 from talweg.core.primitive import REGISTRY
@@ -318,7 +318,7 @@ def _factor(text: str, values: dict) -> Any:
     found = re.match(r"^(\w+)\((.*)\)$", text)
     if found:
         arguments = tuple([_size(part, values) for part in _split(found[2], ";")])
-        return of_atom(Atom(found[1], arguments=arguments))
+        return function(found[1], *arguments)
     return int(text)
 
 

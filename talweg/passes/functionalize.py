@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dims import Atom, Dim, atoms_of, same_dims
+from talweg.core.dim_walks import atoms_of
+from talweg.core.dims import Atom, Dim, same_dims
 from talweg.core.errors import invalid
 from talweg.core.provenance import describe
 from talweg.graph.node import BODY, GRAPH, READ, WRITE, Node

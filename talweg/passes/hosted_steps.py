@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.core.aval import Aval
-from talweg.core.dims import Atom, Dim, of_atom, substitute
+from talweg.core.dim_walks import substitute
+from talweg.core.dims import Atom, Dim, of_atom
 from talweg.core.errors import NeedsStaticError, OpError
 from talweg.graph.node import Node
 from talweg.passes.exports import exports_of

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.dim_walks import functions_in
 from talweg.core.dims import Atom, Dim
 from talweg.core.dtypes import DType
 from talweg.core.primitive import REGISTRY
@@ -86,8 +87,8 @@ class _Teller:
         if kind is tuple:
             return f"({', '.join(map(self.value, value))})"
         if kind is Dim:
-            terms = [(factor, *map(self.atom, atoms)) for atoms, factor in value.terms]
-            return f"size {terms} {value.constant}"
+            terms = [" * ".join([str(f), *map(self.atom, atoms)]) for atoms, f in value.terms]
+            return f"size {' + '.join(terms)} + {value.constant}"
         if isinstance(value, DType):
             return f"dtype {value.name}"
         if isinstance(value, (np.ndarray, np.generic)):
@@ -112,16 +113,28 @@ class _Teller:
         return f"array {array.dtype.str} {array.shape} {bits}"
 
     def atom(self, atom: Atom) -> str:
-        """A size that is not known, by its place in the program, or in the order of the text."""
+        """The number of a size that is not known, which a line of its own tells at its first use.
+
+        It is known by its place in the program, or in the order of the text.
+        """
         number = self.atoms.get(atom)
         if number is not None:
             return f"atom {number}"
-        self.atoms[atom] = number = len(self.atoms)
+        if atom.arguments:
+            for function in functions_in(atom.arguments):
+                self._atom_line(function)
+        return self._atom_line(atom)
+
+    def _atom_line(self, atom: Atom) -> str:
+        if atom in self.atoms:
+            return f"atom {self.atoms[atom]}"
         place = self.places.get(atom)
         if place is None:
             place = (self.nodes.get(atom.source), atom.place)  # type: ignore[arg-type]
-        arguments = [self.value(argument) for argument in atom.arguments]
-        return f"atom {number} = {atom.kind} {place} {arguments}"
+        arguments = ", ".join([self.value(argument) for argument in atom.arguments])
+        self.atoms[atom] = number = len(self.atoms)
+        self.lines.append(f"atom {number} = {atom.kind} {place} ({arguments})")
+        return f"atom {number}"
 
     def body(self, body: Body) -> str:
         """The number of a body, whose lines are written before its first use."""

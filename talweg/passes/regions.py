@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dims import atoms_of
+from talweg.core.dim_walks import atoms_of
 from talweg.core.primitive import later
 from talweg.core.provenance import describe
 from talweg.kernels.random_bits import MASK64, stream_of_state

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.dims import Atom, Dim, evaluate
+from talweg.core.dim_walks import evaluate
+from talweg.core.dims import Atom, Dim
 from talweg.core.dtypes import of_numpy, variant
 from talweg.core.primitive import later
 from talweg.graph.node import Node

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.dims import Atom, Dim, of_atom, substitute
+from talweg.core.dim_walks import substitute
+from talweg.core.dims import Atom, Dim, of_atom
 from talweg.core.dtypes import int64
 from talweg.core.errors import NeedsStaticError
 from talweg.core.primitive import later

@@ -22,7 +22,8 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
-from talweg.core.dims import Dim, same_dims, substitute
+from talweg.core.dim_walks import substitute
+from talweg.core.dims import Dim, same_dims
 from talweg.core.dtypes import int32, variant
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient

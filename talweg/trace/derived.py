@@ -12,7 +12,8 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.dims import Atom, Dim, of_atom, same_dims, substitute
+from talweg.core.dim_walks import substitute
+from talweg.core.dims import Atom, Dim, of_atom, same_dims
 from talweg.graph.contents import element
 from talweg.graph.graph import Graph
 from talweg.graph.node import Node

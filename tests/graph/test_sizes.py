@@ -5,7 +5,8 @@ import pytest
 
 import talweg.compat.v1 as tf
 from talweg.api.arguments import integers, resolve_shape
-from talweg.core.dims import below, differ, evaluate, largest, resolved, same, smallest
+from talweg.core.dim_walks import evaluate
+from talweg.core.dims import below, differ, largest, resolved, same, smallest
 from talweg.core.errors import NeedsStaticError
 
 

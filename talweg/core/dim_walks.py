@@ -1,0 +1,140 @@
+"""What is done with a symbolic size as a whole: its number, another in its place, what is in it.
+
+Sizes are DAGs (`core/dims.py`): functions are met after those among their arguments, in a loop,
+each once, so the work is linear in the number of different atoms.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from talweg.core.dims import FAR, Atom, Dim, Size, broadcast, largest, resolved, smallest
+
+
+def _resolve(n: int, total: int, others: int) -> int:
+    if n != -1 or not others:
+        return n
+    return total // others
+
+
+NUMBERS: dict[str, Callable[..., int]] = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "add": operator.add,
+    "mul": operator.mul,
+    "max": max,
+    "min": min,
+    "broadcast": lambda a, b: b if a == 1 else a,
+    "resolved": _resolve,
+}
+
+
+def functions_in(sizes: Any) -> list[Atom]:
+    """Every atom in some sizes that is a function, once, after those among its arguments."""
+    found: dict[Atom, None] = {}
+    pending = [atom for size in sizes for atom in _functions_of(size)]
+    while pending:
+        atom = pending[-1]
+        missing = [] if atom in found else [
+            below for argument in atom.arguments for below in _functions_of(argument)
+            if below not in found
+        ]  # fmt: skip
+        if missing:
+            pending += missing
+        else:
+            found[atom] = None
+            pending.pop()
+    return list(found)
+
+
+def _functions_of(size: Size) -> list[Atom]:
+    if type(size) is not Dim:
+        return []
+    return [atom for atoms, _ in size.terms for atom in atoms if atom.arguments]
+
+
+def evaluate(size: Size, value_of: Callable[[Atom], int]) -> int:
+    """The number a size stands for, given the numbers of its atoms."""
+    if type(size) is not Dim:
+        return size
+    numbers: dict[Atom, int] = {}
+    for atom in functions_in((size,)):
+        parts = [_valued(argument, numbers, value_of) for argument in atom.arguments]
+        numbers[atom] = min(max(NUMBERS[atom.kind](*parts), -FAR), FAR)
+    return _valued(size, numbers, value_of)
+
+
+def _valued(size: Size, numbers: dict, value_of: Callable[[Atom], int]) -> int:
+    """The number of a size whose functions are known."""
+    if type(size) is not Dim:
+        return size
+    total = size.constant
+    for atoms, factor in size.terms:
+        for atom in atoms:
+            factor *= numbers[atom] if atom.arguments else value_of(atom)
+        total += factor
+    return total
+
+
+def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size | None:
+    """`size` with every atom replaced; None if one has no replacement."""
+    if type(size) is not Dim:
+        return size
+    made: dict[Atom, Size] = {}
+    for atom in functions_in((size,)):
+        parts = [_replaced(argument, made, replace) for argument in atom.arguments]
+        if any(part is None for part in parts):
+            return None
+        made[atom] = APPLIED[atom.kind](*parts)
+    return _replaced(size, made, replace)
+
+
+def _replaced(size: Size, made: dict, replace: Callable[[Atom], Size | None]) -> Size | None:
+    """`size` with its functions replaced by what is made of them."""
+    if type(size) is not Dim:
+        return size
+    total: Any = size.constant
+    for atoms, factor in size.terms:
+        product: Any = factor
+        for atom in atoms:
+            by = made[atom] if atom.arguments else replace(atom)
+            if by is None:
+                return None
+            product = by * product
+        total = product + total
+    return total
+
+
+APPLIED: dict[str, Callable[..., Size]] = {
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "add": operator.add,
+    "mul": operator.mul,
+    "max": largest,
+    "min": smallest,
+    "broadcast": broadcast,
+    "resolved": resolved,
+}
+
+
+def atoms_of(value: Any) -> Iterator[Atom]:
+    """The sizes and values that a size, or a nest of tuples with sizes in it, depends on."""
+    if type(value) is Dim:
+        yield from _leaves(value)
+        for atom in functions_in((value,)):
+            for argument in atom.arguments:
+                yield from _leaves(argument)
+    elif type(value) in (tuple, list):
+        for item in value:
+            yield from atoms_of(item)
+
+
+def _leaves(size: Size) -> Iterator[Atom]:
+    """The atoms of a polynomial that are no functions."""
+    if type(size) is Dim:
+        for atoms, _ in size.terms:
+            for atom in atoms:
+                if not atom.arguments:
+                    yield atom
