@@ -63,6 +63,17 @@ def boolean(text: str) -> bool:
     raise ValueError(text)
 
 
+CPUS = ("native", "x86-64", "x86-64-v2", "x86-64-v3")
+
+
+def processor(text: str) -> str:
+    """One of `CPUS`."""
+    lowered = text.strip().lower() or CPUS[0]
+    if lowered not in CPUS:
+        raise ValueError(text)
+    return lowered
+
+
 debug = Setting(
     "debug",
     int,
@@ -80,6 +91,12 @@ executor = Setting(
     str,
     "auto",
     "what runs graphs: interpret, auto (compiled when it pays), llvm (compiled at once)",
+)
+cpu = Setting(
+    "cpu",
+    processor,
+    "native",
+    f"whose instructions compiled code may use: {', '.join(CPUS)}; not above this machine's",
 )
 winograd = Setting(
     "winograd",

@@ -79,7 +79,7 @@ class Compiled:
         looked_at = stages.wanted or settings.profile.get() or settings.check.get()
         if not looked_at:
             key = outline.key_of(program, avals, state, self._same)
-        made = outline.found(key, program)
+        made = outline.found(key, program, avals, self._same)
         if made is None and not anew:
             raise MissingError(program.name)
         heap.give_back()

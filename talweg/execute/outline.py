@@ -20,10 +20,11 @@ import numpy as np
 from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import BY_NAME
+from talweg.core.errors import InternalError
 from talweg.core.version import stamps
 from talweg.execute import cache
 from talweg.execute.llvm import code, frame
-from talweg.execute.llvm.executable import Executable, Known, MissingError
+from talweg.execute.llvm.executable import Executable, Known
 from talweg.execute.llvm.threads import wanted
 from talweg.graph.node import Node
 from talweg.lower.loops import Buffer, LoopProgram
@@ -34,6 +35,7 @@ from talweg.passes.program_text import UntoldError, text_of
 from talweg.passes.straight import demands
 
 LARGEST = 1 << 20  # bytes of constants
+KINDS = ("input", "output", "state", "constant", "temporary", "scratch", "stack")
 _PACKAGES = ("core", "graph", "kernels", "prims", "passes", "lower", "execute", "execute/llvm")
 
 
@@ -68,12 +70,17 @@ def _kind(array: Any) -> tuple | None:
     return (array.shape, array.dtype.str) if isinstance(array, (np.ndarray, np.generic)) else None
 
 
-@functools.cache
 def _fingerprint() -> str:
-    """The versions of all that decides what a program becomes."""
+    """All that decides what a program becomes, besides itself."""
+    return f"{code.fingerprint()} {_versions()}"
+
+
+@functools.cache
+def _versions() -> str:
+    """The versions of what makes programs."""
     root = os.path.dirname(os.path.dirname(__file__))
     own = [stamps(os.path.join(root, package)) for package in _PACKAGES]
-    return f"{code.fingerprint()} {sys.version} {np.__version__} {own}"
+    return f"{sys.version} {np.__version__} {own}"
 
 
 # -- to the disk
@@ -134,12 +141,31 @@ def _about(program: Program, made: Made) -> dict:
 # -- from the disk
 
 
-def found(key: bytes | None, program: Program) -> Made | None:
-    """What a program was made into before; None if that is not known, or its code is gone."""
+# What reading a damaged outline raises: whatever its numbers and names are.
+DAMAGED = (ArithmeticError, AttributeError, InternalError, LookupError, MemoryError,
+           RecursionError, RuntimeError, TypeError, ValueError, struct.error)  # fmt: skip
+
+
+def found(key: bytes | None, program: Program, avals: list, same: dict) -> Made | None:
+    """What a program was made into before; None if that is not known, or its code is gone.
+
+    So it is if what was kept makes no sense: then it is made again.
+    """
     content = None if key is None else cache.get(key)
     if content is None:
         return None
+    taken = [aval for place, aval in enumerate(avals) if place not in same]
+    try:
+        return _read(content, program, taken)
+    except DAMAGED:
+        return None
+
+
+def _read(content: bytes, program: Program, taken: list) -> Made:
+    """An outline; a MissingError if there is no code for it, one of `DAMAGED` if it is none."""
     (size,) = struct.unpack_from("<Q", content)
+    if size > len(content) - 8:
+        raise ValueError("an outline that is cut short")
     about = json.loads(content[8 : 8 + size])
     starts = list(program.starts)
     lowered = Lowered(LoopProgram(about["name"]))
@@ -153,12 +179,33 @@ def found(key: bytes | None, program: Program) -> Made | None:
     offsets = {buffers[place]: offset for place, offset in about["offsets"]}
     plan = Plan(nbytes, peak, planned, offsets)
     known = Known(tuple(routines), releases, threads, waits, plan)
-    try:
-        executable = executable_of(lowered, about["code"], known)
-    except MissingError:
-        return None
+    _check(lowered, known, taken)
+    executable = executable_of(lowered, about["code"], known)
     streams = [(starts[v], _tuples(seeds), blocks) for v, seeds, blocks in about["streams"]]
     return Made(lowered, executable, streams, [starts[v] for v in about["drawn"]])
+
+
+def _check(lowered: Lowered, known: Known, taken: list) -> None:
+    """Look whether buffers can be what is said of them; a ValueError if not.
+
+    taken: the kinds of the arguments that are passed.
+    """
+    buffers, plan = lowered.program.buffers, known.plan
+    sound = len(lowered.inputs) >= len(taken) and plan.nbytes >= 0
+    sound &= known.threads in (1, wanted()) and known.threads <= plan.threads
+    for buffer, aval in zip(lowered.inputs, taken):
+        sound &= buffer.shape == aval.dims and buffer.dtype is aval.dtype
+    for buffer in buffers:
+        whole, lies, depth = buffer, 0, 0
+        while whole.part is not None and depth < len(buffers):
+            lies, whole, depth = lies + whole.offset, whole.part, depth + 1
+        sound &= whole.part is None and lies >= 0 and lies + buffer.nbytes <= whole.nbytes
+        sound &= min(buffer.shape, default=0) >= 0 and buffer.kind in KINDS
+        if whole.kind in ("temporary", "scratch") and whole is buffer:
+            start, copies = plan.offsets[whole], plan.threads if whole.kind == "scratch" else 1
+            sound &= start == 0 or 0 < start <= plan.nbytes - whole.nbytes * copies
+    if not sound:
+        raise ValueError("an outline of buffers that cannot be")
 
 
 def executable_of(lowered: Lowered, key: str, known: Known | None = None) -> Executable:

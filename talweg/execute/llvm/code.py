@@ -19,9 +19,10 @@ from typing import Any
 
 from talweg.core.version import RELEASE, stamps
 from talweg.execute import cache
-from talweg.execute.llvm import elf
+from talweg.execute.llvm import elf, processor
 
 _JOINED = b"talweg: object files"
+DAMAGED = (RuntimeError, ValueError, LookupError, OverflowError, struct.error)  # of what is no code
 
 
 def compiler() -> Any:
@@ -34,12 +35,17 @@ class Code:
 
     Of several that are joined the first may call what is in the others.
     `symbols` are the addresses of what it calls, besides the functions of libc and libm.
+    `kept`: it was on disk; one of `DAMAGED` is raised if it is not as we write them.
     """
 
     def __init__(
-        self, object_file: bytes, symbols: Mapping[str, int], exports: Iterable[str] = ("run",)
+        self,
+        object_file: bytes,
+        symbols: Mapping[str, int],
+        exports: Iterable[str] = ("run",),
+        kept: bool = False,
     ):
-        self._images = linked(parted(object_file), symbols, tuple(exports))
+        self._images = linked(parted(object_file), symbols, tuple(exports), kept)
         self.addresses = {name: self._images[-1].addresses[name] for name in exports}
 
     def close(self) -> None:
@@ -48,8 +54,14 @@ class Code:
             image.close()
 
 
-def linked(objects: Sequence[bytes], symbols: Mapping[str, int], exports: tuple) -> list[Any]:
-    """Object files in memory: what has `addresses` and can be closed, the first file's last."""
+def linked(
+    objects: Sequence[bytes], symbols: Mapping[str, int], exports: tuple, kept: bool = False
+) -> list[Any]:
+    """Object files in memory: what has `addresses` and can be closed, the first file's last.
+
+    LLVM's linker ends the process over some damaged files: it is not given what comes from the disk
+    (`kept`) where we can read that ourselves.
+    """
     if elf.works():
         try:
             images: list[Any] = []
@@ -58,7 +70,8 @@ def linked(objects: Sequence[bytes], symbols: Mapping[str, int], exports: tuple)
                 symbols = {**symbols, **images[-1].addresses}
             return images
         except elf.UnknownError:
-            pass
+            if kept:
+                raise
     return [compiler().Linked(objects, symbols, exports)]
 
 
@@ -75,40 +88,35 @@ def parted(content: bytes) -> list[bytes]:
     if not content.startswith(_JOINED):
         return [content]
     (count,) = struct.unpack_from("<Q", content, len(_JOINED))
+    if count > len(content) // 8:
+        raise elf.UnknownError(f"{count} object files in {len(content)} bytes")
     sizes = struct.unpack_from(f"<{count}Q", content, len(_JOINED) + 8)
     found, at = [], len(_JOINED) + 8 + 8 * count
+    if not sizes or at + sum(sizes) != len(content):
+        raise elf.UnknownError(f"object files of {sizes} bytes in {len(content)}")
     for size in sizes:
         found.append(content[at : at + size])
         at += size
     return found
 
 
-@functools.cache
 def fingerprint() -> str:
     """What object code depends on besides the module's text."""
-    processor = _processor()
-    if processor is None:
-        return f"{RELEASE} {generator()} {compiler().fingerprint()}"
+    return _fingerprint(processor.name())
+
+
+@functools.cache
+def _fingerprint(level: str) -> str:
+    """The versions of what makes code, this processor, and the `level` of it that is asked for."""
+    machine = processor.described()
+    if machine is None:
+        return f"{RELEASE} {generator()} {level} {compiler().fingerprint()}"
     found = find_spec("llvmlite")
     libraries: list[str] = []
     if found is not None and found.origin is not None:
         folder = Path(found.origin).parent / "binding"
         libraries = [_stamp(path) for path in sorted(folder.glob("libllvmlite*"))]
-    return f"{RELEASE} {generator()} {libraries} {processor}"
-
-
-def _processor() -> str | None:
-    """What the first processor is and can do, as Linux says; None where that is not known."""
-    if not elf.works():
-        return None
-    try:
-        with open("/proc/cpuinfo") as file:
-            lines = file.read(16384).split("\n\n")[0].splitlines()
-    except OSError:
-        return None
-    names = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
-    told = [line for line in lines if line.split("\t")[0].strip() in names]
-    return "\n".join(told) if any(line.startswith("flags") for line in told) else None
+    return f"{RELEASE} {generator()} {libraries} {level} {machine}"
 
 
 @functools.cache
@@ -127,8 +135,10 @@ def key(text: str, quick: bool = False) -> bytes:
     return f"module\n{fingerprint()}\n{quick}\n{text}".encode()
 
 
-def object_files(give: Callable[[Callable[[str], None]], None], quick: bool = False) -> list[bytes]:
-    """The object files of modules, from the cache where they are there.
+def object_files(
+    give: Callable[[Callable[[str], None]], None], quick: bool = False, anew: bool = False
+) -> list[bytes]:
+    """The object files of modules, from the cache where they are there, unless all are made `anew`.
 
     `give(add)` calls `add` with the text of each; while it makes the next, that one is compiled.
     """
@@ -140,7 +150,7 @@ def object_files(give: Callable[[Callable[[str], None]], None], quick: bool = Fa
         def add(text: str) -> None:
             nonlocal crew
             keys.append(key(text, quick))
-            known = cache.get(keys[-1])
+            known = None if anew else cache.get(keys[-1])
             if known is not None:
                 found[len(keys) - 1] = known
                 return
@@ -155,9 +165,9 @@ def object_files(give: Callable[[Callable[[str], None]], None], quick: bool = Fa
     return [found[number] for number in range(len(keys))]
 
 
-def object_file(text: str, quick: bool = False) -> bytes:
-    """The object file of a module, from the cache if it is there."""
-    (found,) = object_files(lambda add: add(text), quick)
+def object_file(text: str, quick: bool = False, anew: bool = False) -> bytes:
+    """The object file of a module, from the cache if it is there, unless it is made `anew`."""
+    (found,) = object_files(lambda add: add(text), quick, anew)
     return found
 
 
@@ -168,4 +178,7 @@ def compile_module(
     quick: bool = False,
 ) -> Code:
     """A module's code in memory: `compile_module(text).addresses["run"]`."""
-    return Code(object_file(text, quick), symbols or {}, tuple(exports))
+    given = symbols or {}, tuple(exports)
+    with contextlib.suppress(*DAMAGED):
+        return Code(object_file(text, quick), *given, kept=True)
+    return Code(object_file(text, quick, anew=True), *given)

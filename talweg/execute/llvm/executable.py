@@ -12,6 +12,7 @@ raised again, with what was written before it in the states.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
@@ -249,13 +250,15 @@ def compiled(
     symbols |= stack_memory.SYMBOLS
     kept_under = None if key is None else key_of_code(key)
     found = None if kept_under is None else cache.get(kept_under)
-    if found is None:
-        if not emit:
-            raise MissingError(key)
-        found = import_module("talweg.execute.llvm.generate").object_file(program)
-        if kept_under is not None:
-            cache.put(kept_under, found)
-    return code.Code(found, symbols)
+    if found is not None:
+        with contextlib.suppress(*code.DAMAGED):
+            return code.Code(found, symbols, kept=True)
+    if not emit:
+        raise MissingError(key)
+    made, found = import_module("talweg.execute.llvm.generate").compiled(program, symbols)
+    if kept_under is not None:
+        cache.put(kept_under, found)
+    return made
 
 
 def calls(blocks: Iterable) -> list[Call]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
+
 from talweg.execute.llvm import code, emit, jit, vector_math
 from talweg.lower.loops import LoopProgram
 
@@ -11,10 +14,23 @@ def module_text(program: LoopProgram) -> str:
     return emit.emit(program, jit.vector_bytes(), vector_math.Library())
 
 
-def object_file(program: LoopProgram) -> bytes:
-    """The object file of a program: of several modules, compiled while others are made."""
+def compiled(program: LoopProgram, symbols: Mapping[str, int]) -> tuple[code.Code, bytes]:
+    """The code of a program, in memory, and its object file; `symbols`: what it calls."""
+    with contextlib.suppress(*code.DAMAGED):  # of a module that was on disk
+        found = object_file(program)
+        return code.Code(found, symbols, kept=True), found
+    found = object_file(program, anew=True)
+    return code.Code(found, symbols), found
+
+
+def object_file(program: LoopProgram, anew: bool = False) -> bytes:
+    """The object file of a program: of several modules, compiled while others are made.
+
+    anew: do not look for them on disk.
+    """
     *others, last = code.object_files(
-        lambda add: emit.emit_modules(program, jit.vector_bytes(), vector_math.Library(), add)
+        lambda add: emit.emit_modules(program, jit.vector_bytes(), vector_math.Library(), add),
+        anew=anew,
     )
     return code.joined([last, *others])
 

@@ -23,7 +23,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from talweg.execute import forks
-from talweg.execute.llvm import threads
+from talweg.execute.llvm import halves, processor, threads
 
 LIBRARIES_FOR_EACH_LINKER = 64
 MOST_THREADS = 8  # that compile at the same time
@@ -34,14 +34,15 @@ forks.around(lock)
 
 
 class _Target:
-    """This machine, as LLVM sees it."""
+    """The processor that code is made for, as LLVM sees it."""
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        self.cpu = llvm.get_host_cpu_name()
-        self.features = llvm.get_host_cpu_features().flatten()
         self.triple = llvm.get_process_triple()
+        able = llvm.get_host_cpu_features()
+        chosen = processor.chosen(llvm.get_host_cpu_name(), self.triple, able, able.flatten())
+        self.cpu, self.features, self.vector_bytes, self.has_halves = chosen
         self.machine = self.make()
         self.quick_machine = self.make(opt=0)
         self.data_layout = str(self.machine.target_data)
@@ -65,25 +66,26 @@ class _Target:
         return llvm.create_pass_builder(self.machine, llvm.create_pipeline_tuning_options())
 
 
-_target: _Target | None = None
+_targets: dict[str, _Target] = {}
 
 
 def target() -> _Target:
-    """The one target; LLVM's parts for it are started when first asked for."""
-    global _target
-    if _target is None:
+    """The target that the settings ask for; LLVM's parts are started when first asked for."""
+    name = processor.name()
+    found = _targets.get(name)
+    if found is None:
         with lock:
-            if _target is None:
-                _target = _Target()
-    return _target
+            found = _targets.get(name)
+            if found is None:
+                found = _targets[name] = _Target()
+    return found
 
 
 def vector_bytes() -> int:
-    """How wide vectors are to be: of AVX registers, those of AVX-512 too (some cores slow down)."""
-    return 32 if "+avx" in target().features.split(",") else 16
+    """How wide vectors are to be."""
+    return target().vector_bytes
 
 
-@functools.cache
 def fingerprint() -> str:
     """Which LLVM this is, and what it makes code for."""
     found = target()
@@ -97,23 +99,25 @@ def fingerprint() -> str:
 PASSES = ["always_inliner", "simplify_cfg", "global_dead_code_eliminate"]
 
 
-def optimize(module: llvm.ModuleRef) -> None:
+def optimize(module: llvm.ModuleRef, made_for: _Target | None = None) -> None:
     """Run the passes."""
     passes = llvm.create_new_module_pass_manager()
     try:
         for name in PASSES:
             getattr(passes, f"add_{name}_pass")()
-        passes.run(module, target().passes)
+        passes.run(module, (made_for or target()).passes)
     finally:  # llvmlite 0.50 leaves it to nobody: its class inherits the wrong `_dispose`
         llvm.NewPassManager._dispose(passes)
         passes.detach()
 
 
-def parse(text: str) -> llvm.ModuleRef:
-    """A module in a context of its own, for this machine."""
+def parse(text: str, made_for: _Target | None = None) -> llvm.ModuleRef:
+    """A module in a context of its own, for a target, the one in force by default."""
+    found = made_for or target()
+    if not found.has_halves and halves.TYPE in text:
+        text += halves.TEXT
     module = llvm.parse_assembly(text, llvm.create_context())
-    module.triple = target().triple
-    module.data_layout = target().data_layout
+    module.triple, module.data_layout = found.triple, found.data_layout
     return module
 
 
@@ -147,7 +151,7 @@ class Crew:
     """
 
     def __init__(self, quick: bool = False):
-        self.quick = quick
+        self.quick, self.target = quick, target()
         self.last: tuple[int, str] | None = None
         self.waiting: SimpleQueue = SimpleQueue()
         self.texts: dict[int, str] = {}
@@ -180,7 +184,7 @@ class Crew:
         """Have one more helper, if there are cores for more."""
         count = len(self.helpers) + 1
         if count < min(threads.available_cores(), MOST_THREADS):
-            machine = target().machines(count + 1)[count]
+            machine = self.target.machines(count + 1)[count]
             helper = threading.Thread(target=self._work, args=(machine,), name=HELPER)
             with contextlib.suppress(RuntimeError):  # there may be no more threads
                 helper.start()
@@ -193,13 +197,13 @@ class Crew:
                 self.found[task[0]] = self._made(task[1], machine)
 
     def _made(self, text: str, machine: llvm.TargetMachine) -> bytes:
-        module = parse(text)
-        optimize(module)
+        module = parse(text, self.target)
+        optimize(module, self.target)
         return _emitted(machine, module)
 
     def finish(self) -> dict[int, bytes]:
         """The object files, when all are there."""
-        machine = target().quick_machine if self.quick else target().machine
+        machine = self.target.quick_machine if self.quick else self.target.machine
         if self.last is not None:
             self.waiting.put(self.last)
         with contextlib.suppress(Empty):

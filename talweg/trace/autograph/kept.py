@@ -9,6 +9,7 @@ found by their value, which no key can hold: such functions are converted each t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import marshal
@@ -24,6 +25,8 @@ from talweg.trace.autograph.converted import Converted
 from talweg.trace.autograph.directives import set_loop_options
 from talweg.trace.autograph.source import lines_of
 
+# What reading a damaged entry raises.
+DAMAGED = (EOFError, MemoryError, OverflowError, TypeError, ValueError)
 _PARTS = ("", "converters", "core", "pyct", "pyct/static_analysis")  # of malt, that decide
 
 
@@ -34,12 +37,24 @@ def kept(function: FunctionType, purpose: str, make: Callable[[], Any]) -> Any:
         return make()
     content = cache.get(key)
     if content is not None:
-        found = marshal.loads(content)
-        return Converted(*found) if type(found) is tuple else found
+        with contextlib.suppress(*DAMAGED):
+            return _read(content)
     made = make()
     plain = (made.text, made.code, made.name) if type(made) is Converted else made
     cache.put(key, marshal.dumps(plain))
     return made
+
+
+def _read(content: bytes) -> Any:
+    """What was kept; one of `DAMAGED` if it is none of ours."""
+    found = marshal.loads(content)
+    if type(found) is tuple:
+        if [type(part) for part in found] != [str, CodeType, str]:
+            raise ValueError("no converted function")
+        return Converted(*found)
+    if found is not None and type(found) is not bool:
+        raise ValueError("no converted function")
+    return found
 
 
 def _key(function: FunctionType, purpose: str) -> bytes | None:

@@ -1,0 +1,97 @@
+"""For which processor code is made: the one place that decides features and the width of vectors.
+
+`settings.cpu` names a level: `native` is this processor with all it can do; the others are the
+levels of the System V ABI for AMD64 (3.1.1, "Processor architecture"), for code as an older machine
+would have it.  A new level, or another architecture, is a row of `LEVELS` and a name in
+`core/settings.py: CPUS`.
+
+LLVM is not loaded here: a process that finds its code on disk has to know under which key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from talweg.core import settings
+from talweg.core.errors import value_error
+from talweg.execute.llvm import elf
+
+NATIVE = "native"
+HALVES = "f16c"  # the feature of x86-64 that converts 16-bit floats
+INFO = "/proc/cpuinfo"
+_DESCRIBED = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
+
+
+class Level(NamedTuple):
+    """What code may use, under LLVM's names."""
+
+    cpu: str
+    features: tuple[str, ...]  # that a processor must have
+    vector_bytes: int
+
+
+_V2 = ("cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2")
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+LEVELS = {
+    "x86-64": Level("x86-64", (), 16),
+    "x86-64-v2": Level("x86-64-v2", _V2, 16),
+    "x86-64-v3": Level("x86-64-v3", _V3, 32),
+}
+
+
+class Processor(NamedTuple):
+    """What code is made for, as LLVM's target machines are told."""
+
+    cpu: str
+    features: str  # "+avx2,-avx512f,..."
+    vector_bytes: int  # how wide vectors are to be
+    has_halves: bool  # whether it converts 16-bit floats (others: `halves.py`)
+
+
+def name() -> str:
+    """The level that is asked for."""
+    return settings.cpu.get()
+
+
+def chosen(host: str, triple: str, able: dict[str, bool], flat: str) -> Processor:
+    """The processor that code is made for, on this one: `host`, which is `able` to do something.
+
+    flat: its features as LLVM writes them.  ValueError where a level asks for more than it has.
+    """
+    asked = settings.cpu.parse(name())
+    if asked == NATIVE:
+        has_halves = not triple.startswith("x86_64") or able.get(HALVES, False)
+        return Processor(host, flat, width(able), has_halves)
+    level = LEVELS[asked]
+    missing = [feature for feature in level.features if not able.get(feature, False)]
+    if not triple.startswith("x86_64"):
+        missing = [f"instructions of x86-64 ({triple})"]
+    if missing:
+        raise value_error(
+            "TW104",
+            f"TALWEG_CPU={asked} asks for what this processor lacks: {', '.join(missing)}",
+            "a level that is not above the machine's, or native",
+        )
+    return Processor(level.cpu, "", level.vector_bytes, HALVES in level.features)
+
+
+def width(able: dict[str, bool]) -> int:
+    """Bytes of AVX registers; those of AVX-512 are not used (some cores slow down)."""
+    return 32 if able.get("avx", False) else 16
+
+
+def described() -> str | None:
+    """What the first processor is and can do, as Linux says; None where that is not known."""
+    if not elf.works():
+        return None
+    try:
+        with open(INFO) as file:
+            return _told(file.read(16384).split("\n\n")[0].splitlines())
+    except OSError:
+        return None
+
+
+def _told(lines: Iterable[str]) -> str | None:
+    told = [line for line in lines if line.split("\t")[0].strip() in _DESCRIBED]
+    return "\n".join(told) if any(line.startswith("flags") for line in told) else None
