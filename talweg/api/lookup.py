@@ -27,6 +27,7 @@ from talweg.core.errors import (
     type_error,
     value_error,
 )
+from talweg.core.locking import new_lock
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
@@ -171,6 +172,7 @@ class Table(TrackableResource):
         self.serial = uuid.uuid4().hex  # tells it from all others, in files too
         self._default = default.numpy()
         self._found: dict = {}
+        self._lock = new_lock()
 
     def _sized(self) -> np.ndarray:
         return np.array(len(self._found), np.int64)
@@ -183,8 +185,10 @@ class Table(TrackableResource):
         """All keys and all values as arrays, in the order in which they came."""
         kinds = [object if dtype is string else dtype.numpy_dtype
                  for dtype in (self.key_dtype, self.value_dtype)]  # fmt: skip
-        keys = np.array(list(self._found), kinds[0])
-        values = np.array(list(self._found.values()), kinds[1])
+        with self._lock:
+            pairs = list(self._found.items())
+        keys = np.array([key for key, _ in pairs], kinds[0])
+        values = np.array([value for _, value in pairs], kinds[1])
         return keys, values.reshape(len(keys), *np.shape(self._default))
 
     def export(self, name: str | None = None) -> tuple:
@@ -298,13 +302,14 @@ class MutableHashTable(Table):
         return {"-keys": keys, "-values": values}
 
     def _restore_from_tensors(self, restored_tensors: dict) -> None:
-        self._found.clear()
-        self._write(restored_tensors["-keys"].numpy(), restored_tensors["-values"].numpy())
+        with self._lock:
+            self._found.clear()
+            self._write(restored_tensors["-keys"].numpy(), restored_tensors["-values"].numpy())
 
     def _write(self, keys: np.ndarray, values: np.ndarray) -> None:
         values = values.reshape(keys.size, *np.shape(self._default))
-        for key, value in zip(keys.reshape(-1).tolist(), values):
-            self._found[key] = value
+        with self._lock:
+            self._found.update(zip(keys.reshape(-1).tolist(), values))
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """Give the keys these values, in place of those they had."""
@@ -312,8 +317,9 @@ class MutableHashTable(Table):
         return numpy_function(self._write, [keys, values], [])
 
     def _drop(self, keys: np.ndarray) -> None:
-        for key in keys.reshape(-1).tolist():
-            self._found.pop(key, None)
+        with self._lock:
+            for key in keys.reshape(-1).tolist():
+                self._found.pop(key, None)
 
     def remove(self, keys: Any, name: str | None = None) -> Any:
         """Forget the keys; those that are not there do not matter."""
@@ -325,8 +331,9 @@ class MutableHashTable(Table):
         given = np.broadcast_to(default, (len(flat), *shape)) if len(flat) else []
         kind = object if self.value_dtype is string else self.value_dtype.numpy_dtype
         found = np.empty((len(flat), *shape), kind)
-        for place, (key, other) in enumerate(zip(flat, given)):
-            found[place] = self._found.get(key, other)
+        with self._lock:
+            for place, (key, other) in enumerate(zip(flat, given)):
+                found[place] = self._found.get(key, other)
         return found.reshape((*keys.shape, *shape))
 
     def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
 from typing import Any
 
+from talweg.core.locking import new_lock
 from talweg.core.provenance import KERAS
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager.variable import variable_of
@@ -23,6 +24,7 @@ from talweg.transform.absent import Evidence, Lighter, Notes, Scene, Source
 LOGGER = logging.getLogger("talweg")
 REMEMBERED = 100_000  # records that are kept in all; the last tape's always are
 _groups: deque[tuple[int, list[int]]] = deque()  # (records, variables' ids) of each tape
+_grouping = new_lock()
 _pending: dict[int, tuple[Any, Any]] = {}  # variable's id -> (weak reference, evidence or None)
 
 
@@ -93,11 +95,13 @@ def remember(sources: list, gather: Callable[[Any], Evidence]) -> None:
     if keys:
         if _goes_to_keras(sys._getframe(2).f_code):
             announce([source for source in sources if id(source) in keys])
-        _groups.append((count, keys))
-        while sum(size for size, _ in _groups) > REMEMBERED and len(_groups) > 1:
-            for key in _groups.popleft()[1]:  # too long ago to be of use
-                if key in _pending:
-                    _pending[key] = _pending[key][0], None
+        with _grouping:
+            _groups.append((count, keys))
+            while sum(size for size, _ in _groups) > REMEMBERED and len(_groups) > 1:
+                for key in _groups.popleft()[1]:  # too long ago to be of use
+                    found = _pending.get(key)
+                    if found is not None:
+                        _pending[key] = found[0], None
 
 
 def _goes_to_keras(code: CodeType) -> bool:

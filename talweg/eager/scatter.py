@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core import dispatch
+from talweg.core import dispatch, locking
 from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, type_error
 from talweg.core.value import IndexedSlices, Operators
@@ -54,11 +54,12 @@ class ScatterUpdates(Operators):
 
     def _change(self, rule: str, *operands: np.ndarray) -> None:
         """Change rows: where they are, if nobody else refers to the value."""
-        tensor = self._tensor
-        array = tensor._array
-        alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED
-        own = alone and is_writable(array)
-        self._replace(UPDATES[rule](array, *operands, own=own))
+        with locking.holding(self):
+            tensor = self.take()
+            array = tensor._array
+            alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED
+            own = alone and is_writable(array)
+            self._replace(UPDATES[rule](array, *operands, own=own))
 
     def _check_rows(self, indices: np.ndarray) -> None:
         rows = self._tensor.dims[0]
@@ -102,12 +103,13 @@ class ScatterUpdates(Operators):
         if dispatch.context.base is not None:
             values = convert_to_tensor(sparse_delta.values, dtype=self._dtype)
             return self._traced("batch_update", convert_to_tensor(sparse_delta.indices), values)
-        array = self._tensor._array.copy()
         indices = np.asarray(convert_to_tensor(sparse_delta.indices)._array)
         updates = convert_to_tensor(sparse_delta.values, dtype=self._dtype)._array
         lead = np.indices(indices.shape, sparse=True)[:-1]
-        array[(*lead, indices)] = updates
-        self._replace(array)
+        with locking.holding(self):
+            array = self._tensor._array.copy()
+            array[(*lead, indices)] = updates
+            self._replace(array)
         return self
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:

@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from sys import getrefcount
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.dtypes import VARIANT
+from talweg.core.locking import new_lock
 from talweg.eager.tensor import EagerTensor
 from talweg.execute.interpret import MISSING, BodyRunner
-from talweg.execute.ownership import UNSHARED, to_write
+from talweg.execute.ownership import UNSHARED, is_writable, to_write
 from talweg.graph.node import BODY, Node
 
 
@@ -47,6 +49,16 @@ def as_tensor(value: Any) -> EagerTensor:
     return EagerTensor(value if plain else Variant(value))
 
 
+class Stream:
+    """What stands for a random stream among variables whose locks are held together."""
+
+    __slots__ = ("__weakref__", "_lock", "_taken")
+
+    def __init__(self) -> None:
+        self._lock: Any = new_lock()
+        self._taken = None
+
+
 class Variables:
     """The values of eager variables, as a program's state; writes happen at once.
 
@@ -55,6 +67,7 @@ class Variables:
 
     def __init__(self) -> None:
         self.streams: Any = weakref.WeakKeyDictionary()  # operation -> its stream
+        self._owners: Any = weakref.WeakKeyDictionary()  # operation -> who has the lock of that
 
     def get(self, handle: Any, default: Any = MISSING) -> Any:
         """The array a variable holds, or the stream of an operation."""
@@ -70,17 +83,38 @@ class Variables:
 
         `known` references are the caller's.
         """
-        tensor = handle.variable._tensor
+        variable = handle.variable
+        taken = variable._lock._is_owned()  # else others may read it while it is written
+        tensor = variable.take() if taken else variable._tensor
         array = tensor._array
         alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED + known
-        return to_write(array, alone)
+        if not (alone and taken and is_writable(array)):
+            variable.put_back()
+            return to_write(array, False)
+        return array
+
+    def owners(self, changed: Iterable[Any]) -> list:
+        """The owners of the locks of what a program changes: variables, and random streams."""
+        return [self._owner(key) if type(key) is Node else key.variable for key in changed]
+
+    def _owner(self, operation: Node) -> Stream:
+        found = self._owners.get(operation)
+        return self._owners.setdefault(operation, Stream()) if found is None else found
+
+    def put_back(self, handles: Iterable[Any]) -> None:
+        """Let variables have their values again that were taken away and not written."""
+        for handle in handles:
+            handle.variable.put_back()
 
     def __setitem__(self, handle: Any, array: Any) -> None:
         if type(handle) is Node:
             self.streams[handle] = array
             return
         owned = not isinstance(array, np.ndarray) or array.flags.owndata
-        handle.variable._replace(array if owned else np.array(array))
+        variable = handle.variable
+        variable._replace(array if owned else np.array(array))
+        if variable._taken is not None:
+            variable._taken = None
 
 
 STATE = Variables()

@@ -10,12 +10,13 @@ import enum
 import functools
 import itertools
 import operator
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from talweg.core import dispatch, scope
+from talweg.core import dispatch, locking, scope
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OutOfRangeError, compose, invalid, type_error, value_error
 from talweg.core.shapes import TensorShape
@@ -29,6 +30,7 @@ from talweg.graph.handle import Handle
 from talweg.prims.state import update_variable
 
 _NUMBERS = itertools.count()
+_handles = threading.Lock()  # no variable has two
 
 
 class VariableSynchronization(enum.Enum):
@@ -62,6 +64,7 @@ class Variable(ScatterUpdates, Trackable):
     """
 
     __array_priority__ = 100
+    _taken: Any = None  # the value, while a run of this thread writes into it
 
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
         base = dispatch.context.base
@@ -118,6 +121,7 @@ class Variable(ScatterUpdates, Trackable):
                 f"The initial value's shape ({tensor.shape}) is not compatible with the explicitly "
                 f"supplied `shape` argument ({self._shape}).",
             )
+        self._lock: Any = locking.new_lock()
         self._tensor: Any = wrap(tensor._array)  # a tensor of its own, so that tapes can tell it
         self._dtype: DType = tensor.dtype
         self._trainable = (
@@ -188,7 +192,9 @@ class Variable(ScatterUpdates, Trackable):
     def handle(self) -> Handle:
         """What graphs know of this variable."""
         if self._handle is None:
-            self._handle = Handle(self, self._name, self._shape, self._dtype)
+            with _handles:
+                if self._handle is None:
+                    self._handle = Handle(self, self._name, self._shape, self._dtype)
         return self._handle
 
     @property
@@ -294,6 +300,29 @@ class Variable(ScatterUpdates, Trackable):
 
     # -- writing
 
+    def take(self) -> Any:
+        """Take the value away, to write into it: who reads it waits for the lock, which is ours."""
+        tensor = self._taken
+        if tensor is None:
+            self._taken = tensor = self._tensor
+            del self._tensor
+        return tensor
+
+    def put_back(self) -> None:
+        """Let the value that was taken away be there again, unless there is a new one."""
+        tensor, self._taken = self._taken, None
+        if tensor is not None and "_tensor" not in self.__dict__:
+            self._tensor = tensor
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_tensor" or "_lock" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._lock.acquire()
+        try:
+            return self._taken if self._taken is not None else self.__dict__["_tensor"]
+        finally:
+            self._lock.release()
+
     def _accept(self, value: Any, what: str) -> Any:
         """`value` as a tensor of this variable's dtype, checked against its shape."""
         tensor = convert_to_tensor(value, dtype=self._dtype)
@@ -325,9 +354,14 @@ class Variable(ScatterUpdates, Trackable):
         if dispatch.context.base is not None:
             return self._trace_update("assign", value, read_value)
         tensor = self._accept(value, "assign to")
-        if dispatch.state.busy:
-            self._note_write(tensor)
-        self._replace(tensor._array)
+        lock = self._lock
+        lock.acquire()
+        try:
+            if dispatch.state.busy:
+                self._note_write(tensor)
+            self._replace(tensor._array)
+        finally:
+            lock.release()
         return self if read_value else None
 
     def _note_write(self, tensor: Any) -> None:
@@ -354,16 +388,22 @@ class Variable(ScatterUpdates, Trackable):
             raise invalid(
                 "TW102", f"Cannot {what} variables of dtype {self._dtype.name}", "numbers"
             )
-        if delta.dims != self._tensor.dims:
-            raise invalid(
-                "TW204",
-                f"Cannot {what} variable '{self._name}' of shape {self._tensor.dims} and a value "
-                f"of shape {delta.dims}",
-                "a value of the variable's shape",
-            )
-        if dispatch.state.busy:
-            self._note_write(delta)
-        self._replace(np.asarray(kernel(self._tensor._array, delta._array))[()], adding=True)
+        lock = self._lock
+        lock.acquire()
+        try:
+            present = self._tensor
+            if delta.dims != present.dims:
+                raise invalid(
+                    "TW204",
+                    f"Cannot {what} variable '{self._name}' of shape {present.dims} and a value "
+                    f"of shape {delta.dims}",
+                    "a value of the variable's shape",
+                )
+            if dispatch.state.busy:
+                self._note_write(delta)
+            self._replace(np.asarray(kernel(present._array, delta._array))[()], adding=True)
+        finally:
+            lock.release()
 
     def assign_add(
         self,
@@ -393,11 +433,12 @@ class Variable(ScatterUpdates, Trackable):
 
     def count_up_to(self, limit: int) -> Any:
         """Add 1 unless that passes `limit` (OutOfRangeError); returns the value before."""
-        before = self._tensor
-        if int(before) >= limit:
-            text = compose("TW206", f"Reached limit of {limit} in variable '{self._name}'")
-            raise OutOfRangeError(None, None, text)
-        self.assign_add(1)
+        with locking.holding(self):
+            before = self._tensor
+            if int(before) >= limit:
+                text = compose("TW206", f"Reached limit of {limit} in variable '{self._name}'")
+                raise OutOfRangeError(None, None, text)
+            self.assign_add(1)
         return before
 
     # -- identity, copies, printing

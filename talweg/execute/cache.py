@@ -22,7 +22,7 @@ import threading
 import time
 
 from talweg.core import settings
-from talweg.execute import forks
+from talweg.core import forks
 
 MAGIC = b"talweg 1\n"
 SUFFIX = ".object"

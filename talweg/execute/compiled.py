@@ -151,6 +151,9 @@ class Compiled:
         failed = self._guard and not outputs.pop()
         blocks = [outputs.pop() for _ in self._drawn]
         if failed:
+            put_back = getattr(state, "put_back", None)
+            if put_back is not None:
+                put_back(self._written)
             return interpret.run(program, arguments, state)
         if self._exports is not None:
             outputs = self._exports.joined(outputs)

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from talweg.core import settings
+from talweg.core.dropping import drop_oldest
 from talweg.core.errors import invalid
 from talweg.execute import interpret, stages
 from talweg.execute.interpret import onlooker
@@ -88,10 +89,7 @@ class Tier:
         version = self.versions.get(key)
         if version is not None:
             self.last = version
-            outputs = version(program, arguments, state)
-            if outputs is None:  # variables without values: the interpreter says which
-                return interpret.run(program, arguments, state)
-            return outputs
+            return run_by(version, program, arguments, state)
         mode = settings.executor.get()
         if mode == "interpret":
             return interpret.run(program, arguments, state)
@@ -100,18 +98,18 @@ class Tier:
             version = self._compile(key, program, arguments, state, anew=False)
             self.asks = version is not None  # where one is missing, others are
             if self.asks and version is not REFUSED:
-                return version(program, arguments, state)
+                return run_by(version, program, arguments, state)
         if mode == "llvm" or calls and (calls >= MANY or seconds >= self._worth()):
             version = self._compile(key, program, arguments, state)
             if version is REFUSED:
                 return interpret.run(program, arguments, state)
-            return version(program, arguments, state)
+            return run_by(version, program, arguments, state)
         start = time.perf_counter()
         try:
             return interpret.run(program, arguments, state)
         finally:
             if len(self.spent) >= SHAPES:
-                self.spent.pop(next(iter(self.spent)), None)
+                drop_oldest(self.spent)
             self.spent[key] = (calls + 1, seconds + time.perf_counter() - start)
 
     def _worth(self) -> float:
@@ -126,7 +124,7 @@ class Tier:
             return REFUSED if anew else None  # another thread is at it: this call is interpreted
         try:
             if len(self.versions) >= VERSIONS:
-                self.versions.pop(next(iter(self.versions)))
+                drop_oldest(self.versions)
             if len(self.refused) >= VERSIONS:
                 self.refused.clear()
             version = self._version(program, arguments, state, anew)
@@ -152,6 +150,16 @@ class Tier:
             program.notes.append(f"interpreted: the compiler failed: {error!r}")
             stages.refused(program.name, f"the compiler failed: {error!r}")
             return REFUSED
+
+
+def run_by(version: Any, program: Program, arguments: list, state: Any) -> list:
+    """The outputs, by a compiled program, or by the interpreter where it is for others.
+
+    It is if a variable has no value, which the interpreter says, or if another thread has changed
+    one since its value became an argument.
+    """
+    outputs = version(program, arguments, state)
+    return interpret.run(program, arguments, state) if outputs is None else outputs
 
 
 def compiled(program: Program, arguments: list, state: Any, anew: bool = True) -> Any:

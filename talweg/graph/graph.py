@@ -27,6 +27,7 @@ from talweg.graph.handle import Handle
 from talweg.graph.names import Names
 from talweg.graph.node import Content, Node, NodeTable, aval_of_array
 from talweg.graph.operation import Operations
+from talweg.graph.subgraph import asking
 from talweg.graph.symbol import Symbol
 
 _NUMBERS = frozenset((int, float, complex, bool))
@@ -100,7 +101,8 @@ class Graph(Names, Operations, Elements, Collections):
             self.note_device(node)
         if prim.name == "inner_value":
             inner = node.params["inner"]
-            inner.table.requested[node] = inner
+            with asking:
+                inner.table.requested[node] = inner
         if prim.multiple:
             return tuple(self.results_of(node))
         handle = node.handle

@@ -27,6 +27,7 @@ from talweg.core.dim_walks import atoms_of
 from talweg.core.dims import HEAVY, Atom, is_symbolic, of_atom, weight
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InvalidArgumentError, NeedsStaticError, OpError, compose
+from talweg.core.locking import new_lock
 from talweg.core.provenance import Derived, Origin, user_origin
 
 GRAPH = "graph"  # not an effect: the primitive exists only in graphs
@@ -150,6 +151,7 @@ class NodeTable:
         self.inferred: dict[tuple, Any] = {}
         self.asked: dict[Node, int] = {}  # how often a node was asked for, if more than once
         self.origins: dict[Any, Any] = {}  # one object for equal origins
+        self.lock = new_lock()
         self.owner = weakref.ref(owner)
         self.merged = self.built = self.peak = self.serials = 0
         self.symbolic = False  # whether any size is unknown
@@ -203,44 +205,45 @@ class NodeTable:
             key += sizes
         effect = prim.effect if prim.effect != BODY else effect_of_bodies(params)
         merges = effect in MERGED
-        if merges:
-            node = self.nodes.get(key)
-            if node is not None:
-                self.merged += 1
-                self.asked[node] = self.asked.get(node, 1) + 1
-                if dispatch.state.observer is not None:
-                    dispatch.state.observer.node_asked(node, True)
-                return node
-        owner = self.owner()
-        if owner is not None and owner.frozen:
-            owner.check_mutable()
-        if aval is None:
-            aval = self.infer(prim, params, operands)
-        node = Node(key, aval, self)
-        if effect is not None and effect != GRAPH:
-            node.serial = self.serials = self.serials + 1
-        if sizes:
-            self.extra[node] = len(sizes)
-        # Unknown sizes of several results are named after the items, each of which is one result.
-        if type(aval) is not tuple and aval.dims is not None:
-            node.aval = self._named(aval, node)
-        origin = user_origin(3)
-        deriving = dispatch.context.deriving
-        if deriving is not None and origin is not None:
-            origin = Derived(origin, deriving[0], deriving[4])
-        if len(self.origins) >= REMEMBERED:
-            self.origins.clear()
-        if owner is not None:
-            derivatives = owner.derivatives
-            node.scope = owner.scope if derivatives is None else derivatives.scope(owner.scope)
-        node.origin = self.origins.setdefault(origin, origin)
-        for source in key[2:]:
-            source.holders += 1
-        self.nodes[key if merges else node.serial] = node
-        self.built += 1
-        if dispatch.state.observer is not None:
-            dispatch.state.observer.node_asked(node, False)
-        return node
+        with self.lock:  # threads may build one graph
+            if merges:
+                node = self.nodes.get(key)
+                if node is not None:
+                    self.merged += 1
+                    self.asked[node] = self.asked.get(node, 1) + 1
+                    if dispatch.state.observer is not None:
+                        dispatch.state.observer.node_asked(node, True)
+                    return node
+            owner = self.owner()
+            if owner is not None and owner.frozen:
+                owner.check_mutable()
+            if aval is None:
+                aval = self.infer(prim, params, operands)
+            node = Node(key, aval, self)
+            if effect is not None and effect != GRAPH:
+                node.serial = self.serials = self.serials + 1
+            if sizes:
+                self.extra[node] = len(sizes)
+            # Unknown sizes of several results are named after the items, each of them one result.
+            if type(aval) is not tuple and aval.dims is not None:
+                node.aval = self._named(aval, node)
+            origin = user_origin(3)
+            deriving = dispatch.context.deriving
+            if deriving is not None and origin is not None:
+                origin = Derived(origin, deriving[0], deriving[4])
+            if len(self.origins) >= REMEMBERED:
+                self.origins.clear()
+            if owner is not None:
+                derivatives = owner.derivatives
+                node.scope = owner.scope if derivatives is None else derivatives.scope(owner.scope)
+            node.origin = self.origins.setdefault(origin, origin)
+            for source in key[2:]:
+                source.holders += 1
+            self.nodes[key if merges else node.serial] = node
+            self.built += 1
+            if dispatch.state.observer is not None:
+                dispatch.state.observer.node_asked(node, False)
+            return node
 
     def _sources(self, params: tuple, operands: tuple) -> tuple:
         """The nodes that sizes in the parameters come from, operands aside."""

@@ -10,13 +10,14 @@ import weakref
 from typing import Any
 
 from talweg.core.dims import Dim
+from talweg.core.locking import new_lock
 from talweg.core.primitive import later
 from talweg.graph.node import READ, Node
 from talweg.graph.walk import schedule
 
 _serials = itertools.count()
 _tangents: Any = weakref.WeakKeyDictionary()  # table -> those kept by a body over it
-
+asking = new_lock()  # held while it is looked up or noted who asks for inner nodes
 
 _NO_VALUE = frozenset(("constant", "group", "read_variable"))  # nothing to keep
 
@@ -38,8 +39,9 @@ class Tangents:
 
     def __init__(self, bodies: list, pairs: tuple):
         self.bodies, self.pairs = bodies, pairs  # pairs: ((node, its tangent), ...)
-        for table in {part.table for _, part in pairs}:
-            _tangents.setdefault(table, weakref.WeakSet()).add(self)
+        with asking:
+            for table in {part.table for _, part in pairs}:
+                _tangents.setdefault(table, weakref.WeakSet()).add(self)
 
 
 def asked_of(table: Any) -> dict[Node, None]:
@@ -47,6 +49,11 @@ def asked_of(table: Any) -> dict[Node, None]:
 
     A linear body may be its own forward derivative, so this is a fixed point.
     """
+    with asking:
+        return _asked_of(table)
+
+
+def _asked_of(table: Any) -> dict[Node, None]:
     if table not in _tangents:
         return dict.fromkeys(table.requested.values())
     asked: dict[Any, dict] = {}

@@ -48,8 +48,8 @@ class Step:
 class Program:
     """What an executor runs; see this module's docstring."""
 
-    __slots__ = ("constants", "inputs", "name", "needs", "notes", "outputs", "places", "size",
-                 "starts", "steps", "tier", "writes")  # fmt: skip
+    __slots__ = ("calls_python", "constants", "inputs", "name", "needs", "notes", "outputs",
+                 "places", "size", "starts", "steps", "tier", "writes")  # fmt: skip
 
     def __init__(self) -> None:
         self.name = "program"
@@ -64,6 +64,7 @@ class Program:
         self.size = 0
         self.tier: Any = None  # how it is run; `execute/executor.py` knows
         self.notes: list[str] = []  # what runs otherwise than it was written
+        self.calls_python = False  # whether it may call functions of the user, or wait for threads
 
 
 class UnfedError(Exception):
@@ -94,7 +95,7 @@ def program_of(body: Body, kept: tuple = (), everything: bool = False) -> Progra
             for step in found.steps:
                 step.everything = step.remembers
         found.name = body.name or "body"
-        body.programs[key] = found
+        found = body.programs.setdefault(key, found)  # another thread may have made it, too
     return found
 
 
@@ -232,6 +233,7 @@ class _Builder:
 
     def _step(self, node: Node, inputs: tuple, kind: str) -> Step:
         out = self.new_slot()
+        self.program.calls_python |= node.prim.effect == "host"
         step = Step(node, inputs, out, kind, node.params)
         self.slots[node] = out
         for _, value in node.key[1]:
@@ -301,6 +303,7 @@ class _Builder:
         used: dict[Any, bool] = {}
         for body in bodies_of(node):
             inner = program_of(body)
+            self.program.calls_python |= inner.calls_python
             for variable in inner.starts:
                 used[variable] = used.get(variable, False) or variable in inner.writes
             for variable in inner.writes:

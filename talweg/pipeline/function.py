@@ -12,6 +12,7 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
+from talweg.core.locking import Held
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.structured import Variant
@@ -102,6 +103,9 @@ class DataFunction:
     def arrays_with(self, run: Run) -> Callable[[list], list]:
         """The function on arrays, for one iterator."""
         execute = _executing(program_of(self.body), run.state)
+        changed = list(program_of(self.body).writes)
+        if changed:
+            return self._changing(run, execute, changed)
         captured = self.concrete._outside
         if any([type(value) is Handle for value in captured]):
             return lambda arrays: execute(arrays + [_content(run, value) for value in captured])
@@ -109,6 +113,17 @@ class DataFunction:
         if not fixed:
             return execute
         return lambda arrays: execute(arrays + fixed)
+
+    def _changing(self, run: Run, execute: Callable, changed: list) -> Callable[[list], list]:
+        """The function on arrays, which changes variables or draws random numbers."""
+        captured, state = self.concrete._outside, run.state
+        calls_python = program_of(self.body).calls_python
+
+        def call(arrays: list) -> list:
+            with Held(state.owners(changed), calls_python):
+                return execute(arrays + [_content(run, value) for value in captured])
+
+        return call
 
     def run_with(self, run: Run) -> Callable[[tuple], tuple]:
         """The function on flat elements, for one iterator."""

@@ -11,6 +11,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
 from talweg.core.dtypes import bool_
+from talweg.core.locking import call_python
 from talweg.core.primitive import NoGradient
 from talweg.core.value import OPERATIONS
 
@@ -34,7 +35,7 @@ class act:
         return Aval((), bool_)
 
     def numpy(*operands, call):
-        call(*operands)
+        call_python(call, operands)
         return np.True_
 
 
@@ -56,7 +57,7 @@ class host_call:
         return call.avals
 
     def numpy(*operands, call):
-        return call(*operands)
+        return call_python(call, operands)
 
 
 @primitive
@@ -74,7 +75,7 @@ class taped_call:
         return call.avals
 
     def numpy(*operands, call):
-        return call(*operands)
+        return call_python(call, operands)
 
     def vjp(g, z, *operands, call):
         return OPERATIONS["taped_call_vjp"](g, z, operands, call)
@@ -99,7 +100,7 @@ class taped_pull:
         return avals
 
     def numpy(tape, *cotangents, pull, avals):
-        return pull(tape, *cotangents)
+        return call_python(pull, (tape, *cotangents))
 
 
 for _prim in (act, host_call, taped_call, taped_pull):

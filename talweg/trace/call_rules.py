@@ -7,10 +7,12 @@ values of the original run that it needs: a call under a tape keeps exactly thes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
+from talweg.core.locking import Turn
 from talweg.core.value import OPERATIONS
 from talweg.eager.structured import content
 from talweg.graph.node import Node
@@ -24,6 +26,9 @@ from talweg.trace.bodies import BodyGraph, aval_of
 from talweg.trace.control_rules import seeded
 from talweg.trace.derived import Inner, View
 from talweg.transform.rules import densify
+
+
+_turn = Turn()  # whoever derives a body from another has it
 
 
 class Derived:
@@ -159,13 +164,26 @@ def inner_of(history: Any, node: Node, operands: tuple, body: Body) -> Any:
     return value
 
 
+def _derived(body: Body, key: tuple, make: Callable[[], Any]) -> Any:
+    """What is derived from a body, made by the first thread that asks for it."""
+    found = body.programs.get(key)
+    if found is None:
+        is_ours = _turn.take()
+        try:
+            found = body.programs.get(key)
+            if found is None:
+                made = make()
+                found = body.programs.setdefault(key, made)
+        finally:
+            if is_ours:
+                _turn.give()
+    return found
+
+
 def reverse_of(body: Body, given: tuple, wanted: tuple, parts: tuple = ()) -> Reverse:
     """The reverse of a body for a pattern of cotangents; made once."""
     key = ("reverse", given, wanted, parts)
-    found = body.programs.get(key)
-    if found is None:
-        found = body.programs[key] = Reverse(body, given, wanted, parts)
-    return found
+    return _derived(body, key, lambda: Reverse(body, given, wanted, parts))
 
 
 def usual_reverse(body: Body) -> Reverse | None:
@@ -207,9 +225,7 @@ def call_jvp(t: Any, z: tuple, operands: tuple, body: Body) -> tuple:
     tangents = t if isinstance(t, tuple) else (t,)
     given = tuple([i for i, part in enumerate(tangents) if part is not None])
     key = ("forward", given)
-    forward = body.programs.get(key)
-    if forward is None:
-        forward = body.programs[key] = Forward(body, given)
+    forward = _derived(body, key, lambda: Forward(body, given))
     values = {("t", i): tangents[i] for i in given}
     context = dispatch.context
     before, context.keep_inside = context.keep_inside, True  # the tangent of the history

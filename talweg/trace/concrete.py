@@ -14,6 +14,7 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import resource, variant
 from talweg.core.errors import invalid, type_error
+from talweg.core.locking import Held
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
@@ -81,7 +82,7 @@ class ConcreteFunction:
     """
 
     def __init__(self, name: str, graph: TraceGraph, tree: Any, specs: list[TensorSpec]):
-        self.name, self.graph = name, graph
+        self.name, self.graph, self.used = name, graph, 0  # used: larger than before at each use
         self._tree, self.specs = tree, specs
         self._template: Any = None
         self._put_together: Any = None  # results to a nest like the template
@@ -90,6 +91,7 @@ class ConcreteFunction:
         self._has_lists = False  # whether arguments or results are no arrays
         self.body: Any = None
         self._outside: list = []  # what was captured: tensors and handles of variables
+        self._changes: tuple | None = None  # what a call changes: variables and random streams
         self._argument_names: list[str] = []
         self.structured_input_signature: tuple = ((), {})
         self.parameters: list[tuple] = []  # names, kinds, what they were traced for
@@ -225,6 +227,20 @@ class ConcreteFunction:
 
     def call_flat(self, tensors: list) -> Any:
         """The result for the tensor arguments."""
+        changes = self._changes
+        if changes is None:
+            changes = self._changes = tuple(program_of(self.body).writes)
+        if not changes or dispatch.context.base is not None:
+            return self._call_flat(tensors)
+        if dispatch.context.recorders:
+            self._kept(dispatch.context.recorders)  # a reverse is traced while nothing is locked
+        held = Held(STATE.owners(changes), program_of(self.body).calls_python)
+        try:
+            return self._call_flat(tensors)
+        finally:
+            held.release()
+
+    def _call_flat(self, tensors: list) -> Any:
         operands = tensors + self.captures_now()
         context = dispatch.context
         if context.base is not None or _is_symbolic(operands):

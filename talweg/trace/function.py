@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import logging
+import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from talweg.core import dispatch, settings
 from talweg.core.errors import NeedsStaticError, type_error
+from talweg.core.locking import Turn
 from talweg.core.spec import TensorSpec
 from talweg.core.value import OPERATIONS
 from talweg.eager.tensor import EagerTensor
@@ -40,6 +42,9 @@ from talweg.trace.signature import (
 TRACES = 64  # kept for one function
 MANY = 5  # traces after which a function is warned of, once
 REASONS = 32  # kept for one function
+
+_uses = itertools.count()  # of traces, so that the one that was not used for longest is dropped
+_making = threading.RLock()  # held while a function for a replica or an object is made
 
 
 class Options:
@@ -86,13 +91,14 @@ class Function:
         self._signature = signature_of(python_function)
         self.input_signature = checked_signature(input_signature, self)
         self._fast: dict[tuple, ConcreteFunction] = {}
+        self._turn = Turn()  # whoever traces has it
         self._clear()
         functools.update_wrapper(self, unwrapped(python_function), updated=())
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_made(self)
 
     def _clear(self) -> None:
-        self._traces: OrderedDict[Any, ConcreteFunction] = OrderedDict()
+        self._traces: dict[Any, ConcreteFunction] = {}  # replaced, never changed: threads read it
         self._fast.clear()
         self._count = 0
         self._settled = False  # whether a trace succeeded: only until then may variables be made
@@ -174,9 +180,12 @@ class Function:
         except TypeError:  # not hashable or no weak references
             return Function(self._python_function.__get__(instance), **self._options())
         if found is None:
-            found = self._bound[instance] = Function(
-                Method(self._python_function, instance), **self._options()
-            )
+            with _making:
+                found = self._bound.get(instance)
+                if found is None:
+                    found = self._bound[instance] = Function(
+                        Method(self._python_function, instance), **self._options()
+                    )
         return BoundFunction(found, instance)
 
     def _options(self) -> dict:
@@ -198,9 +207,12 @@ class Function:
             return self
         found = self._replicas.get(place)
         if found is None:
-            found = Function(self._python_function, **self._options())
-            found._replicas, found._settled = None, self._settled
-            self._replicas[place] = found
+            with _making:
+                found = self._replicas.get(place)
+                if found is None:
+                    found = Function(self._python_function, **self._options())
+                    found._replicas, found._settled = None, self._settled
+                    self._replicas[place] = found
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -268,20 +280,27 @@ class Function:
         tree, key = taken.tree, taken.key
         if self.input_signature is not None:
             key = self._signature_key(taken)
-        found = self._traces.get(key)
+        found = self._known_trace(key)
         if found is None:
-            found = next((t for k, t in self._traces.items() if covers(k, key)), None)
-        if found is None:
-            found = self._new_trace(key, tree, taken)
-        else:
-            self._touch(found)
+            is_ours = self._turn.take()
+            try:
+                found = self._known_trace(key)  # another thread may have made it meanwhile
+                if found is None:
+                    found = self._new_trace(key, tree, taken)
+            finally:
+                if is_ours:
+                    self._turn.give()
         return found, taken.tensors
 
-    def _touch(self, concrete: ConcreteFunction) -> None:
-        for key, trace in self._traces.items():
-            if trace is concrete:
-                self._traces.move_to_end(key)
-                return
+    def _known_trace(self, key: Any) -> ConcreteFunction | None:
+        """The trace for a key, if there is one."""
+        traces = self._traces
+        found = traces.get(key)
+        if found is None:
+            found = next((t for k, t in traces.items() if covers(k, key)), None)
+        if found is not None:
+            found.used = next(_uses)
+        return found
 
     def _bind(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments in the order of the signature, defaults filled in; TypeError if wrong."""
@@ -330,13 +349,21 @@ class Function:
         concrete.flat_inputs = types
         concrete.parameters = self._shown_parameters(specs_together(tree, types))
         if not any(getattr(value, "graph", None) is not None for value in concrete._outside):
-            self._traces[key] = concrete
-            while len(self._traces) > TRACES:
-                _, dropped = self._traces.popitem(last=False)
-                self._fast = {k: t for k, t in self._fast.items() if t is not dropped}
+            self._keep(key, concrete)
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_traced(self, concrete, reason)
         return concrete
+
+    def _keep(self, key: Any, concrete: ConcreteFunction) -> None:
+        """Keep a trace, and let those go that were not used for longest."""
+        concrete.used = next(_uses)
+        traces = {**self._traces, key: concrete}
+        while len(traces) > TRACES:
+            oldest = min(traces, key=lambda key: traces[key].used)
+            dropped = traces.pop(oldest)
+            for short in [k for k, t in list(self._fast.items()) if t is dropped]:
+                self._fast.pop(short, None)
+        self._traces = traces
 
     def _general(self, key: Any) -> Any:
         """`key`, or a more general one if traces with other sizes are there already."""
@@ -355,7 +382,7 @@ class Function:
         """Note why the function is traced again; warn once of a function that keeps doing it."""
         if not self._traces:
             return None
-        nearest = next(reversed(self._traces))
+        nearest = max(self._traces, key=lambda key: self._traces[key].used)
         reason = self._reason(nearest, key)
         self.reasons = [*self.reasons[-REASONS + 1 :], reason]
         if settings.debug.get() >= 1:

@@ -26,7 +26,7 @@ from talweg.api.array.operands import (
     sized,
 )
 from talweg.api.export import export, export_value, look_up, operation
-from talweg.core import dispatch
+from talweg.core import dispatch, locking
 from talweg.core.dims import Dim, below, is_symbolic
 from talweg.core.dtypes import bool_, int16, int32, int64
 from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
@@ -356,20 +356,21 @@ def _assign(variable: Any, found: Plan, value: Any, name: str | None = None) -> 
         value = convert_to_tensor(value, dtype=variable.dtype)
         return variable._traced("slice", value, place=frozen_key(found.key))
     value = np.asarray(convert_to_tensor(value, dtype=variable.dtype)._array)
-    array = np.array(variable.handle_read()._array)
-    region = array[(*found.key, Ellipsis)]
-    while value.ndim > region.ndim and value.shape[0] == 1:
-        value = value[0, ...]
-    try:
-        value = np.broadcast_to(value, region.shape)
-    except ValueError:
-        raise invalid(
-            "TW201",
-            f"assign: value of shape {value.shape} does not broadcast to the slice of shape "
-            f"{region.shape} of variable '{variable.name}'",
-        ) from None
-    region[...] = value
-    variable._replace(array[()])
+    with locking.holding(variable):
+        array = np.array(variable.handle_read()._array)
+        region = array[(*found.key, Ellipsis)]
+        while value.ndim > region.ndim and value.shape[0] == 1:
+            value = value[0, ...]
+        try:
+            value = np.broadcast_to(value, region.shape)
+        except ValueError:
+            raise invalid(
+                "TW201",
+                f"assign: value of shape {value.shape} does not broadcast to the slice of shape "
+                f"{region.shape} of variable '{variable.name}'",
+            ) from None
+        region[...] = value
+        variable._replace(array[()])
     return variable
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from talweg.api.distribute.contexts import ReduceOp
 from talweg.api.distribute.reduction import reduced, reduced_leaf
 from talweg.api.export import look_up
-from talweg.core import dispatch
+from talweg.core import dispatch, locking
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 from talweg.eager.placed import PlacedVariable
@@ -76,6 +76,7 @@ class DistributedVariable(DistributedValues, Variable):
         return self.values[place.index or 0]
 
     _tensor = property(lambda self: self._own()._tensor)
+    _lock = property(lambda self: self._own()._lock)  # type: ignore[assignment]
     _dtype = property(lambda self: self.values[0]._dtype)  # type: ignore[assignment]
     _shape = property(lambda self: self.values[0]._shape)
     _name = property(lambda self: self.values[0]._name)
@@ -122,8 +123,9 @@ class DistributedVariable(DistributedValues, Variable):
         return False
 
     def _change_all(self, method: str, value: Any, args: tuple, kwargs: dict) -> Any:
-        for index, part in enumerate(self.values):
-            getattr(part, method)(part_of(index, value), *args, **kwargs)
+        with locking.holding(*self.values):  # threads change the parts in one order
+            for index, part in enumerate(self.values):
+                getattr(part, method)(part_of(index, value), *args, **kwargs)
         return self
 
     def _change_together(self, method: str, value: Any, args: tuple, kwargs: dict) -> Any:

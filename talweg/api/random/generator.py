@@ -8,7 +8,6 @@ the state after a call depends on shapes only.
 from __future__ import annotations
 
 import math
-import threading
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,10 @@ from talweg.api.random.state import (
 )
 from talweg.api.random.stateless import check_bounds, numbers, uniform_of_stream
 from talweg.api.tensors import cast
+from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, float32, int32, int64, uint64
 from talweg.core.errors import compose, value_error
+from talweg.core.locking import holding
 from talweg.core.tracking import AutoTrackable
 from talweg.core.value import Tensor
 from talweg.eager.graph_variable import GraphVariable
@@ -48,7 +49,6 @@ from talweg.prims.random_distributions import random_binomial
 from talweg.prims.state import as_factor
 
 _BINOMIAL_WORDS = 2 * 100  # words that are set aside for a binomial number
-_lock = threading.Lock()  # no two calls may take the same numbers
 
 export(
     "random.Algorithm",
@@ -159,10 +159,15 @@ class Generator(AutoTrackable):
         if isinstance(self._state_var, GraphVariable):
             # Reading and writing are one operation: a run may ask for any of the graph's draws.
             return self._state_var.skip(as_factor(count, uint64))
-        with _lock:
-            before = self._state_var.value()
-            after = prims.skip_state(before, blocks=count * RESERVED, algorithm=self._alg)
-            self._state_var.assign(after, read_value=False)
+        if dispatch.context.base is not None:
+            return self._skip(count)
+        with holding(self._state_var):  # no two calls may take the same numbers
+            return self._skip(count)
+
+    def _skip(self, count: int) -> Tensor:
+        before = self._state_var.value()
+        after = prims.skip_state(before, blocks=count * RESERVED, algorithm=self._alg)
+        self._state_var.assign(after, read_value=False)
         return before
 
     def _stream(self, count: int) -> Tensor:

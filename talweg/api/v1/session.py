@@ -16,7 +16,9 @@ from talweg.api.v1.graphs import default_graph
 from talweg.api.v1.messages import ConfigProto
 from talweg.api.v1.statistics import DEVICE, Watch, report
 from talweg.core import dispatch
+from talweg.core.dropping import drop_oldest
 from talweg.core.errors import OpError, compose, type_error, value_error
+from talweg.core.locking import new_lock
 from talweg.core.provenance import describe
 from talweg.eager.convert import to_array
 from talweg.eager.graph_variable import GraphVariable
@@ -106,7 +108,8 @@ class Session:
         self._iterators: dict[Any, Any] = {}  # iterators of the graph -> where they are
         self._plans: dict[Any, Program] = {}
         self._closed = False
-        self._lock = threading.RLock()
+        self._lock = new_lock()
+        self._planning = new_lock()
         self._contexts: list = []
         if dispatch.state.observer is not None:
             dispatch.state.observer.session_made(self)
@@ -246,17 +249,17 @@ class Session:
             program = functionalize(nodes, fed)
         except UnfedError as error:
             raise unfed(error.node, self._graph) from None
-        if len(self._plans) >= PLANS:
-            self._plans.pop(next(iter(self._plans)))
-            self._forget_streams()
-        self._plans[key] = program
-        return program
+        with self._planning:
+            if len(self._plans) >= PLANS:
+                drop_oldest(self._plans)
+                self._forget_streams()
+            return self._plans.setdefault(key, program)
 
     def _forget_streams(self) -> None:
         """Let go of the random streams of operations that are gone."""
-        gone = [key for key in self._state if type(key) is Node and key.holders <= 0]
+        gone = [key for key in list(self._state) if type(key) is Node and key.holders <= 0]
         for key in gone:
-            del self._state[key]
+            self._state.pop(key, None)
 
     def _execute(self, program: Program, arrays: list, watch: Any = None) -> list:
         context = dispatch.context
@@ -312,7 +315,8 @@ class Session:
             raise value_error(
                 "TW204", f"cannot load a value of shape {array.shape} into {variable!r}"
             )
-        self._state[variable.handle] = np.array(array)[()]
+        with self._lock:
+            self._state[variable.handle] = np.array(array)[()]
 
 
 def _watch(options: Any) -> Watch | None:

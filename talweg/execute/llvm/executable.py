@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from talweg.core.errors import InternalError, ResourceExhaustedError, compose
-from talweg.execute import cache, forks
+from talweg.core import forks
+from talweg.execute import cache
 from talweg.execute.llvm import code, dispatch, result_memory, routines, stack_memory
 from talweg.execute.llvm.frame import Frame, inner_lists
 from talweg.execute.llvm.threads import aligned, the_team, wanted

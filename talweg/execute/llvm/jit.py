@@ -22,7 +22,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from talweg.execute import forks
+from talweg.core import forks
 from talweg.execute.llvm import halves, processor, threads
 
 LIBRARIES_FOR_EACH_LINKER = 64
