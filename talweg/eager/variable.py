@@ -9,7 +9,6 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
-import operator
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -21,11 +20,13 @@ from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OutOfRangeError, compose, invalid, type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.tracking import CATCHING_UP, Trackable, catch_up
-from talweg.core.value import OPERATIONS, Reference, Tensor, add_operators
+from talweg.core.value import OPERATIONS, Reference, Tensor
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.format import represent_variable
 from talweg.eager.scatter import ScatterUpdates
+from talweg.eager.taken import Taken
 from talweg.eager.tensor import DEVICE, EagerTensor, wrap
+from talweg.eager.variable_operators import add_variable_operators
 from talweg.graph.handle import Handle
 from talweg.prims.state import update_variable
 
@@ -51,7 +52,7 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class Variable(ScatterUpdates, Trackable):
+class Variable(Taken, ScatterUpdates, Trackable):
     """Shared, persistent state (`tf.Variable`).
 
     `initial_value` is anything convertible, or a function of no arguments that gives it.  `shape`
@@ -64,7 +65,6 @@ class Variable(ScatterUpdates, Trackable):
     """
 
     __array_priority__ = 100
-    _taken: Any = None  # the value, while a run of this thread writes into it
 
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
         base = dispatch.context.base
@@ -300,29 +300,6 @@ class Variable(ScatterUpdates, Trackable):
 
     # -- writing
 
-    def take(self) -> Any:
-        """Take the value away, to write into it: who reads it waits for the lock, which is ours."""
-        tensor = self._taken
-        if tensor is None:
-            self._taken = tensor = self._tensor
-            del self._tensor
-        return tensor
-
-    def put_back(self) -> None:
-        """Let the value that was taken away be there again, unless there is a new one."""
-        tensor, self._taken = self._taken, None
-        if tensor is not None and "_tensor" not in self.__dict__:
-            self._tensor = tensor
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "_tensor" or "_lock" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._lock.acquire()
-        try:
-            return self._taken if self._taken is not None else self.__dict__["_tensor"]
-        finally:
-            self._lock.release()
-
     def _accept(self, value: Any, what: str) -> Any:
         """`value` as a tensor of this variable's dtype, checked against its shape."""
         tensor = convert_to_tensor(value, dtype=self._dtype)
@@ -501,37 +478,7 @@ def variable_of(value: Any) -> Any:
     return value
 
 
-def _no_augmented(self: Variable, other: Any) -> Any:
-    raise RuntimeError(
-        "`variable += value` with `tf.Variable`s is not supported. Use `variable.assign_add(value)`"
-        " to modify the variable, or `out = variable + value` to get a new tensor.  [TW401]"
-    )
-
-
-def _add_operators() -> None:
-    """Python's operators: those of the value that was read."""
-    own = {
-        name: Variable.__dict__[name] for name in ("__getitem__", "__eq__", "__ne__", "__hash__")
-    }
-    add_operators(Variable)
-    for stem in ("add", "sub", "mul", "truediv", "pow", "matmul", "floordiv", "mod"):
-        apply = getattr(operator, stem)
-        setattr(Variable, f"__{stem}__", _forward(apply))
-        setattr(Variable, f"__r{stem}__", _reflected(apply))
-        setattr(Variable, f"__i{stem}__", _no_augmented)
-    for name, method in own.items():
-        setattr(Variable, name, method)
-
-
-def _forward(apply: Callable[[Any, Any], Any]) -> Callable[[Variable, Any], Any]:
-    return lambda self, other: apply(self.value(), other)
-
-
-def _reflected(apply: Callable[[Any, Any], Any]) -> Callable[[Variable, Any], Any]:
-    return lambda self, other: apply(other, self.value())
-
-
-_add_operators()
+add_variable_operators(Variable)
 CONVERTERS.append((Variable, _read))
 
 dispatch.state.variable = Variable

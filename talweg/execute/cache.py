@@ -21,8 +21,7 @@ import tempfile
 import threading
 import time
 
-from talweg.core import settings
-from talweg.core import forks
+from talweg.core import forks, settings
 
 MAGIC = b"talweg 1\n"
 SUFFIX = ".object"

@@ -27,7 +27,6 @@ from talweg.trace.control_rules import seeded
 from talweg.trace.derived import Inner, View
 from talweg.transform.rules import densify
 
-
 _turn = Turn()  # whoever derives a body from another has it
 
 

@@ -2,7 +2,7 @@
 
 A storm is one round with new functions and variables, so that every round races for the first
 trace, the first compilation, the first handle of a variable.  `python -m tests.threads.storms`
-runs many rounds of each kind, half of them with a switch interval of 1e-5 seconds, and counts faults:
+runs many rounds of each kind, half of them with a switch interval of 1e-5 s, and counts faults:
 
     python -m tests.threads.storms              1,000 rounds of each kind
     python -m tests.threads.storms 50 eager     50 rounds of the kinds with "eager" in their names

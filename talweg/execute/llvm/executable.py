@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from talweg.core.errors import InternalError, ResourceExhaustedError, compose
 from talweg.core import forks
+from talweg.core.errors import InternalError, ResourceExhaustedError, compose
 from talweg.execute import cache
 from talweg.execute.llvm import code, dispatch, result_memory, routines, stack_memory
 from talweg.execute.llvm.frame import Frame, inner_lists

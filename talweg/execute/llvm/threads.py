@@ -18,8 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from talweg.core import settings
-from talweg.core import forks
+from talweg.core import forks, settings
 from talweg.execute.llvm import code, team
 
 # Microseconds for which a waiting thread looks at most, before it sleeps: several times what it
