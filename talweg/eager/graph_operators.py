@@ -32,7 +32,7 @@ def partner(graph: Any, own: Node, other: Any) -> Node | None:
         or graph.scope
         or graph.derivatives
         or graph.device_scopes
-        or (context.base or graph) is not graph
+        or context.base is not graph
     ):
         return None
     kind = type(other)

@@ -252,6 +252,8 @@ class GraphVariable(Variable):
     # -- writing: operations, which return the new value
 
     def _change(self, rule: str, *operands: Any, **params: Any) -> Any:
+        if dispatch.context.base is None:
+            self.graph.check_in_force((self.value(),))
         with self._base().as_default():
             return update_variable(*operands, variable=self._handle, rule=rule, **params)
 

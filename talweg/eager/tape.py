@@ -190,8 +190,8 @@ class GradientTape(dispatch.Recorder):
                 )
 
     def watched_variables(self) -> tuple:
-        """The variables watched so far, in order of first use."""
-        return tuple(self._variables.values())
+        """The variables watched so far, in the order in which they were made."""
+        return tuple(sorted(self._variables.values(), key=lambda variable: variable.number))
 
     def stop_recording(self) -> _Pause:
         """A context in which nothing is recorded; entering it needs a tape that is recording."""

@@ -65,6 +65,7 @@ class Variable(Taken, ScatterUpdates, Trackable):
     """
 
     __array_priority__ = 100
+    number = 0  # its place in the order in which variables were made
 
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
         base = dispatch.context.base
@@ -77,7 +78,9 @@ class Variable(Taken, ScatterUpdates, Trackable):
                 cls = OPERATIONS["variable_class"](base)
             if dispatch.context.device is not None and cls is Variable:
                 cls = OPERATIONS["placed_variable"]
-        return object.__new__(cls)
+        made = object.__new__(cls)
+        made.number = next(_NUMBERS)
+        return made
 
     def __init__(
         self,
@@ -204,7 +207,7 @@ class Variable(Taken, ScatterUpdates, Trackable):
     @functools.cached_property
     def _unique_id(self) -> str:
         """A name no other variable has, for optimizers that keep what belongs to it."""
-        return f"{self._shared_name}_{next(_NUMBERS)}"
+        return f"{self._shared_name}_{self.number}"
 
     def get_shape(self) -> TensorShape:
         """The shape (the older spelling)."""

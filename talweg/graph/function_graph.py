@@ -53,6 +53,7 @@ class FunctionGraph(Graph):
         self.writes: dict[Any, Node] = {}  # variable -> what wrote it last
         self.pending_writes: dict[Any, None] = {}  # variables that the next operation writes
         self.inside: frozenset = frozenset()  # variables that must be read here
+        self.waited: set[Node] = set()  # what is captured because something waits for it
         self.closed = False
 
     def note_variable(self, name: str) -> None:
@@ -110,6 +111,16 @@ class FunctionGraph(Graph):
         self.captured[id(value)] = (value, symbol.node)
         symbol.node.holders += 1
         return symbol
+
+    def check_in_force(self, operands: tuple) -> None:
+        """Nothing: derivatives of a body go on being made while code around it runs."""
+
+    def control_node(self, control: Any) -> Node | None:
+        """The node to wait for; what is outside is captured even if no result depends on it."""
+        node = super().control_node(control)
+        if node is not None:
+            self.waited.add(node)
+        return node
 
     def _check_scope(self, symbol: Symbol) -> None:
         graph = self.outer

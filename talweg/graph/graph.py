@@ -84,12 +84,25 @@ class Graph(Names, Operations, Elements, Collections):
 
     def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
         """The node(s) of `prim` on `operands`, as tensors."""
+        if dispatch.context.base is None:
+            self.check_in_force(operands)
         nodes = self.nodes_of(operands)
         items = tuple([(key, freeze(value)) for key, value in params.items()])
         if self.overrides:
             made = self.apply(prim, items, nodes)
             return OPERATIONS["with_registered_gradient"](self, made, self.overrides)
         return self.apply(prim, items, nodes)
+
+    def check_in_force(self, operands: tuple) -> None:
+        """TypeError: one of `operands` is a tensor of this graph, used where none is in force."""
+        symbol = next(operand for operand in operands if type(operand) is Symbol)
+        raise type_error(
+            "TW502",
+            f"{symbol!r} is out of scope and cannot be used here: it belongs to a graph, where it "
+            f"was made at {describe(symbol.node.origin)}, and no graph is in force",
+            "operations on it inside of `with graph.as_default():`",
+            "session.run(tensor) for its value",
+        )
 
     def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Any = None) -> Any:
         """Like `bind`, with nodes of this graph and frozen parameters."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dims import Dim
 from talweg.core.dtypes import DType
@@ -87,7 +88,12 @@ class Symbol(Tensor):
 
     @property
     def _array(self) -> Any:
-        """The value of a constant; NeedsStaticError for everything else."""
+        """The value of a constant; NeedsStaticError for everything else.
+
+        TypeError where no graph is in force.
+        """
+        if dispatch.context.base is None:
+            self.graph.check_in_force((self,))
         content = constant_of(self.node)
         if content is None:
             raise NeedsStaticError(

@@ -124,10 +124,11 @@ class BodyGraph(FunctionGraph):
         return self.bring_in(value)
 
     def used(self) -> list:
-        """The values captured that results or effects depend on."""
+        """The values captured that results or effects depend on, or wait for."""
         needed: dict[Node, None] = {}
         results = [x.node for x in self.results if x is not None]
         postorder([*self.effects, *results, *self.asked], needed)
+        needed.update(dict.fromkeys(self.waited))
         return [value for value, node in self.captured.values() if node in needed]
 
     def body(self, captures: list) -> Body:
@@ -149,7 +150,7 @@ class BodyGraph(FunctionGraph):
 
     def let_go(self) -> None:
         """Hold no tensors any more: those of the graph hold the graph, others keep values alive."""
-        self.results, self.captured = [], {}
+        self.results, self.captured, self.waited = [], {}, set()
 
 
 def aval_of(value: Any) -> Aval:

@@ -82,6 +82,7 @@ class DistributedVariable(DistributedValues, Variable):
     _name = property(lambda self: self.values[0]._name)
     _trainable = property(lambda self: self.values[0]._trainable)
     _constraint = property(lambda self: self.values[0]._constraint)
+    number = property(lambda self: self.values[0].number)  # type: ignore[assignment]
     _unique_id = property(lambda self: self.values[0]._unique_id)  # type: ignore[assignment]
 
     @property

@@ -354,7 +354,32 @@ def called_with_an_unhashable_object(tf, np):
     return raised(lambda: run(tf.constant(1.0), Weird()))
 
 
+def tensors_of_a_graph_outside(tf, np):
+    with tf.Graph().as_default() as graph:
+        x, v = tf.constant([1.0]), tf.Variable(1.0)
+        y = x + 1.0
+    uses = [
+        lambda: x + 1.0,
+        lambda: y + 1.0,
+        lambda: tf.exp(x),
+        lambda: tf.add_n([x, tf.constant([1.0])]),
+        lambda: tf.concat([x, y], 0),
+        lambda: y[0],
+        lambda: tf.Variable(x),
+        lambda: tf.Variable(y),
+        lambda: v + 1.0,
+        lambda: v.assign(2.0),
+        lambda: tf.function(lambda a: a + 1.0)(y),
+        lambda: tf.function(lambda a: a + 1.0)(x),
+        lambda: tf.cond(y[0] > 0, lambda: 1, lambda: 2),
+    ]
+    with tf.compat.v1.Session(graph=graph) as session:
+        value = session.run(y)
+    return [[raised(use) for use in uses], value, tf.convert_to_tensor(x) is x]
+
+
 PROGRAMS = [
+    tensors_of_a_graph_outside,
     branches_of_different_dtype,
     branches_of_different_structure,
     returns_of_different_dtype,

@@ -435,7 +435,20 @@ def clipped_by_norm(tf, np):
     return [t.numpy() for t in tf.nest.flatten(run())]
 
 
+def watched_in_the_order_of_making(tf, np):
+    a, b, c = (tf.Variable(x, name=name) for x, name in ((1.0, "a"), (2.0, "b"), (3.0, "c")))
+    frozen = tf.Variable(2.0, name="frozen", trainable=False)
+    f = tf.function(lambda: c * frozen + b * a)
+    with tf.GradientTape() as eager, tf.GradientTape() as traced:
+        with traced.stop_recording():
+            y = b * b + a * a + c
+        traced.watch(frozen)
+        y += f()
+    return [[v.name for v in tape.watched_variables()] for tape in (eager, traced)]
+
+
 PROGRAMS = [
+    watched_in_the_order_of_making,
     tape_around_a_function,
     tape_inside_a_function,
     tape_around_functions_of_functions,

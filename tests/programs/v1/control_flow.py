@@ -389,7 +389,64 @@ def feeding_past_a_branch(tf, np):
         return [session.run(z, {p: True}), session.run(z, {y: 7.0})]
 
 
+def waiting_for_what_is_outside(tf, np):
+    """A branch or body that waits for an operation outside has it run, if it is run itself."""
+    v = tf.Variable(1.0)
+    more = v.assign_add(1.0)
+    p = tf.placeholder(tf.bool, [])
+
+    def waits(result):
+        def branch(*_):
+            with tf.control_dependencies([more]):
+                return result()
+
+        return branch
+
+    one, two = lambda: tf.constant(1.0), lambda: tf.constant(2.0)
+    inner = lambda: tf.cond(p, waits(one), two)  # noqa: E731
+    made = [
+        tf.cond(p, waits(one), two),
+        tf.cond(p, waits(lambda: tf.identity(1.0)), two),
+        tf.cond(p, inner, two),
+        tf.cond(p, waits(lambda: [tf.no_op(), tf.constant(1.0)][1]), two),
+        tf.switch_case(tf.cast(p, tf.int32), [two, waits(one)]),
+        tf.case([(p, waits(one))], default=two),
+        tf.while_loop(lambda i: i < 3, waits(lambda: tf.constant(3)), [0]),
+        tf.while_loop(waits(lambda: tf.constant(False)), lambda i: i + 1, [0]),
+        tf.map_fn(waits(one), tf.constant([1.0, 2.0])),
+    ]
+    found = []
+    with tf.Session() as session:
+        session.run(v.initializer)
+        for x in made:
+            found.append([[session.run(x, {p: value}), session.run(v)] for value in (True, False)])
+    return found
+
+
+def waiting_in_functions(tf, np):
+    v = tf.Variable(1.0)
+    more = v.assign_add(1.0)
+
+    @tf.function
+    def inside(x):
+        with tf.control_dependencies([more]):
+            return tf.constant(5.0)
+
+    @tf.function
+    def around(x):
+        return x + 1.0
+
+    with tf.control_dependencies([more]):
+        y = around(tf.constant(1.0))
+    with tf.Session() as session:
+        session.run(v.initializer)
+        x = inside(tf.constant(1.0))
+        return [session.run(x), session.run(v), session.run(y), session.run(v)]
+
+
 PROGRAMS = [
+    waiting_for_what_is_outside,
+    waiting_in_functions,
     cond,
     cond_by_names_of_arguments,
     cond_of_nests,
