@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import cycle, repeat
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from talweg.pipeline import element
 from talweg.pipeline.element import Layout
 from talweg.pipeline.run import End, Next, Run
 from talweg.pipeline.slices import batch_spec, count_rows, row_of, row_spec, stacked, stacked_arrays
-from talweg.pipeline.stage import INFINITE, Stage, as_numbers
+from talweg.pipeline.stage import INFINITE, Stage, as_numbers, whole
 
 
 class Batch(Stage):
@@ -49,25 +51,49 @@ class Batch(Stage):
         rows = self.inputs[0].rows(run)
         if rows is not None:
             return _batches_of_rows(rows, count, drops)
-        source, specs = self.inputs[0].start(run), self.inputs[0].layout.flat
-        ended = False
+        return _collected(self.inputs[0], run, repeat(count), drops)
 
-        def step() -> tuple:
-            nonlocal ended
-            found: list = []
-            try:
-                while not ended and len(found) < count:
-                    found.append(source())
-            except End:
-                ended = True
-            if not found or (drops and len(found) < count):
-                raise End
-            return tuple(
-                [stacked(list(items), spec, number)
-                 for number, (items, spec) in enumerate(zip(zip(*found), specs))]
-            )  # fmt: skip
 
-        return step
+def _collected(source: Any, run: Run, sizes: Iterator[int], drops: bool) -> Next:
+    """Batches of these sizes, of the elements of a stage."""
+    pull, specs = source.start(run), source.layout.flat
+    ended = False
+
+    def step() -> tuple:
+        nonlocal ended
+        found: list = []
+        count = next(sizes)
+        try:
+            while not ended and len(found) < count:
+                found.append(pull())
+        except End:
+            ended = True
+        if not found or (drops and len(found) < count):
+            raise End
+        return tuple(
+            [stacked(list(items), spec, number)
+             for number, (items, spec) in enumerate(zip(zip(*found), specs))]
+        )  # fmt: skip
+
+    return step
+
+
+class BatchesInTurn(Stage):
+    """Batches of several sizes, one after the other and again from the first."""
+
+    name = "_RebatchDataset"
+
+    def __init__(self, source: Any, sizes: list[int], drop_remainder: bool):
+        for size in sizes:
+            check_count(size)
+        same = sizes[0] if drop_remainder and len(set(sizes)) == 1 else None
+        specs = [batch_spec(leaf, same) for leaf in source.layout.flat]
+        super().__init__(Layout(element.pack(source.layout.spec, specs)), source)
+        self.sizes, self.drop_remainder = sizes, drop_remainder
+
+    def start(self, run: Run) -> Next:
+        """Collect elements."""
+        return _collected(self.inputs[0], run, cycle(self.sizes), self.drop_remainder)
 
 
 def check_known(count: Any) -> None:
@@ -93,10 +119,11 @@ def batches(size: int, count: int, drops: bool) -> int:
 
 def _batches_of_rows(rows: Any, count: int, drops: bool) -> Next:
     """Batches taken from arrays."""
+    rows.begin()
     order, take = rows.order, rows.take
 
     def step() -> tuple:
-        numbers = order(count)
+        numbers = whole(order, count)
         size = len(numbers)
         if not size or (drops and size < count):
             raise End
@@ -190,7 +217,7 @@ def padded(items: tuple, shape: TensorShape, value: Any, fill: int | None) -> np
                 compose("TW204", "Attempted to pad to a smaller size than the input element: shape "
                         f"{list(item.shape)} to {target}."),
             )  # fmt: skip
-        out[(place, *[slice(size) for size in item.shape])] = item
+        out[(place, *[slice(size) for size in item.shape], ...)] = item  # ...: never as an object
     return out
 
 

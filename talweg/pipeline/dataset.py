@@ -37,7 +37,7 @@ from talweg.pipeline.making import Making
 from talweg.pipeline.mapping import DataFunction, settled
 from talweg.pipeline.nesting import Given
 from talweg.pipeline.options import Options
-from talweg.pipeline.run import VARIANT_SPEC, Bound, End, Run, bound_of, unknowns
+from talweg.pipeline.run import VARIANT_SPEC, Bound, End, Run, bound_of, made_anew, unknowns
 from talweg.pipeline.stage import Stage
 from talweg.pipeline.transforming import Transforming
 from talweg.prims.host import host_call  # noqa: F401 -- declares the operation
@@ -230,7 +230,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     def _variant_tensor(self) -> Any:
         """The tensor that stands for it; in a graph an operation, if it uses tensors of that."""
         found = unknowns(self.stage)
-        if not found:
+        if not found and not (in_graph() and made_anew(self.stage)):
             if self._tensor is None:
                 self._tensor = EagerTensor(Variant(bound_of(self.stage)))
             return self._tensor

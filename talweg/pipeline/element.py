@@ -243,10 +243,9 @@ def _as_numpy(item: Any) -> Any:
     if isinstance(item, np.ndarray):
         return item[()] if item.ndim == 0 else item
     if isinstance(item, RaggedTensor):
-        return item
+        return item.numpy()
     if isinstance(item, SparseTensor):
-        make = OPERATIONS["exported"]("compat.v1.SparseTensorValue")
-        return make(*[part.numpy() for part in item._flat_components()])
+        return OPERATIONS["exported"]("sparse.to_dense")(item).numpy()
     if hasattr(item, "numpy_elements"):
         return item.numpy_elements()
     return item

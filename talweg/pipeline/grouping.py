@@ -11,8 +11,10 @@ from talweg.core.dtypes import int32, int64
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import EagerTensor
+from talweg.graph.symbol import Symbol
 from talweg.pipeline import element
-from talweg.pipeline.batching import Batch, PaddedBatch, Unbatch
+from talweg.pipeline.batching import Batch, BatchesInTurn, PaddedBatch, Unbatch
 from talweg.pipeline.making import integer
 from talweg.pipeline.nesting import GroupByWindow, Window
 from talweg.pipeline.reducing import SparseBatch, ToRagged
@@ -22,7 +24,7 @@ from talweg.pipeline.stage import Stage
 def flag(value: Any) -> Any:
     """A truth value, or a tensor of a graph."""
     if isinstance(value, Tensor):
-        return bool(value) if hasattr(value, "_array") else value
+        return bool(value) if isinstance(value, EagerTensor) else value
     return bool(value)
 
 
@@ -93,10 +95,23 @@ class Grouping:
         return self.of(Unbatch(self.stage), self)
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Any:
-        """The rows of the elements in batches of another size."""
-        if isinstance(batch_size, (list, tuple)) or getattr(batch_size, "ndim", 0):
-            raise value_error("TW104", "rebatch takes one size", "a scalar batch_size")
-        return self.unbatch().batch(batch_size, drop_remainder)
+        """The rows of the elements in batches of another size, or of several sizes in turn.
+
+        >>> import talweg as tf
+        >>> batches = tf.data.Dataset.range(6).batch(4).rebatch([1, 2])
+        >>> [x.tolist() for x in batches.as_numpy_iterator()]
+        [[0], [1, 2], [3], [4, 5]]
+        """
+        sizes = np.asarray(batch_size) if not isinstance(batch_size, Symbol) else np.zeros(())
+        if not sizes.ndim:
+            return self.unbatch().batch(batch_size, drop_remainder)
+        if sizes.ndim > 1 or not sizes.size:
+            raise value_error(
+                "TW104", f"rebatch: batch_size {batch_size!r} is neither a scalar nor a vector",
+                "one size, or a list of sizes",
+            )  # fmt: skip
+        stage = BatchesInTurn(self.unbatch().stage, sizes.tolist(), bool(drop_remainder))
+        return self.of(stage, self)
 
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
         """Tensors of different shapes, `batch_size` at a time, as sparse tensors.

@@ -47,7 +47,7 @@ class Map(Stage):
         take, one, call = rows.take, rows.one, self.function.run_with(run)
         return Rows(
             lambda numbers: many(take(numbers)), lambda number: call(one(number)), rows.order,
-            rows.length, computed=True,
+            rows.length, True, rows.begin,
         )  # fmt: skip
 
     def start(self, run: Run) -> Next:

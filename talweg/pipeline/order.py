@@ -9,6 +9,7 @@ given seeds themselves.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from talweg.pipeline.stage import (
     Rows,
     Stage,
     as_numbers,
+    nothing_to_begin,
     start_rows,
     times,
     total,
@@ -58,6 +60,8 @@ class Take(PassOn):
         left = run.number(self.count)
         if rows is None or left < 0:
             return rows
+        if not left:
+            return rows.ordered(_nothing, nothing_to_begin)
         order = rows.order
 
         def first(count: int) -> Any:
@@ -75,7 +79,10 @@ class Take(PassOn):
         rows = self.rows(run)
         if rows is not None:
             return start_rows(rows)
-        step, left = self.inputs[0].start(run), run.number(self.count)
+        left = run.number(self.count)
+        if not left:
+            return _ended
+        step = self.inputs[0].start(run)
         if left < 0:
             return step
 
@@ -116,7 +123,7 @@ class Skip(PassOn):
             return None
         order, left = rows.order, run.number(self.count)
         if left < 0:
-            return rows.ordered(lambda count: NOTHING)
+            return rows.ordered(_nothing, nothing_to_begin)
 
         def last(count: int) -> Any:
             nonlocal left
@@ -132,9 +139,10 @@ class Skip(PassOn):
         rows = self.rows(run)
         if rows is not None:
             return start_rows(rows)
-        step, left = self.inputs[0].start(run), run.number(self.count)
+        left = run.number(self.count)
         if left < 0:
             return _ended
+        step = self.inputs[0].start(run)
 
         def last() -> tuple:
             nonlocal left
@@ -148,6 +156,10 @@ class Skip(PassOn):
 
 def _ended() -> tuple:
     raise End
+
+
+def _nothing(count: int) -> range:
+    return NOTHING
 
 
 class Shard(PassOn):
@@ -229,6 +241,14 @@ class Repeat(PassOn):
         count = run.number(self.count)
         return times(self.inputs[0].size(run), INFINITE if count < 0 else count)
 
+    def _begins_once_more(self, count: int) -> bool:
+        """Whether the source begins again, for nothing, after the last time.
+
+        TensorFlow's does, so that seeds are drawn; it has shuffle and repeat in one, and no
+        repeat at all for once.
+        """
+        return count > 1 and not isinstance(self.inputs[0], Shuffle)
+
     def rows(self, run: Run) -> Rows | None:
         """All of them, begun anew each time."""
         source = self.inputs[0]
@@ -236,41 +256,30 @@ class Repeat(PassOn):
         if first is None:
             return None
         left, order = run.number(self.count), first.order
+
+        def begun() -> Any:
+            rows = source.rows(run)
+            rows.begin()
+            return rows.order
+
         if not left:
-            return first.ordered(lambda count: NOTHING)
-        found_any = False
+            return first.ordered(_nothing, nothing_to_begin)
+        found_any, once_more = False, self._begins_once_more(left)
 
         def again(count: int) -> Any:
-            nonlocal left, order, found_any
+            nonlocal left, order, found_any, once_more
             while True:
                 found = order(count)
                 if len(found):
                     found_any = True
-                    return _filled(found, count)
+                    return found
                 if left == 1 or not found_any:
+                    if once_more:
+                        once_more = begun() is None
                     return NOTHING
                 left -= 1
                 found_any = False
-                order = source.rows(run).order
-
-        def _filled(found: Any, count: int) -> Any:
-            """Go on with the next repetition, so that batches are whole."""
-            nonlocal left, order
-            parts = [found]
-            missing = count - len(found)
-            while missing:
-                more = order(missing)
-                if not len(more):
-                    if left == 1:
-                        break
-                    left -= 1
-                    order = source.rows(run).order
-                    more = order(missing)
-                    if not len(more):
-                        break
-                parts.append(more)
-                missing -= len(more)
-            return found if len(parts) == 1 else np.concatenate([as_numbers(p) for p in parts])
+                order = begun()
 
         return first.ordered(again)
 
@@ -282,15 +291,17 @@ class Repeat(PassOn):
         source, left = self.inputs[0], run.number(self.count)
         if not left:
             return _ended
-        step, found_any = source.start(run), False
+        step, found_any, once_more = source.start(run), False, self._begins_once_more(left)
 
         def again() -> tuple:
-            nonlocal step, left, found_any
+            nonlocal step, left, found_any, once_more
             while True:
                 try:
                     found = step()
                 except End:
                     if left == 1 or (not found_any and left < 0):
+                        if once_more:
+                            step, once_more = _ended, source.start(run) is None
                         raise
                     left -= 1
                     found_any = False
@@ -343,15 +354,23 @@ def draws(first: int, second: int) -> Iterator[int]:
         place, count = place + count, min(2 * count, 4096)
 
 
-def next_seeds(numbers: Iterator[int]) -> tuple[int, int]:
-    """Two seeds from a stream."""
-    return next(numbers), next(numbers)
+class Seeds:
+    """The seeds of one pass after the other: pairs from the stream of two seeds, for any thread."""
+
+    def __init__(self, first: int, second: int):
+        self._numbers, self._lock = draws(first, second), threading.Lock()
+
+    def next(self) -> tuple[int, int]:
+        """The seeds of the next pass."""
+        with self._lock:
+            return next(self._numbers), next(self._numbers)
 
 
 class Shuffle(PassOn):
     """The elements in random order, drawn from a buffer."""
 
     name = "_ShuffleDataset"
+    remembers = True
 
     def __init__(self, source: Any, buffer_size: Any, seeds: tuple, reshuffle: bool):
         super().__init__(source)
@@ -362,32 +381,40 @@ class Shuffle(PassOn):
         return [self.buffer_size]
 
     def _draws(self, run: Run) -> Iterator[int]:
-        """The random numbers of one pass."""
+        """The random numbers of one pass, whose seeds are drawn when its iterator is made."""
         first, second = self.seeds
-        if not self.reshuffle:
-            if (first, second) == (0, 0):
-                first, second = run.keep(self, lambda: next_seeds(draws(0, 0)))
-            return draws(first, second)
-        return draws(*next_seeds(run.keep(self, lambda: draws(first, second))))
+        if self.reshuffle:
+            return draws(*run.keep(self, lambda: Seeds(first, second)).next())
+        if (first, second) == (0, 0):
+            first, second = run.keep(self, lambda: Seeds(0, 0).next())
+        return draws(first, second)
 
     def rows(self, run: Run) -> Rows | None:
         """The numbers of rows, shuffled."""
         rows = self.inputs[0].rows(run)
         if rows is None:
             return None
-        order, waiting = rows.order, iter(())
+        numbered, step = rows, _ended
 
-        def pull() -> int:
-            nonlocal waiting
-            for number in waiting:
-                return number
-            found = as_numbers(order(4096))
-            if not len(found):
-                raise End
-            waiting = iter(found.tolist())
-            return next(waiting)
+        def numbers() -> Callable[[], int]:
+            numbered.begin()
+            order, waiting = numbered.order, iter(())
 
-        step = shuffled(pull, run.number(self.buffer_size), lambda: self._draws(run))
+            def pull() -> int:
+                nonlocal waiting
+                for number in waiting:
+                    return number
+                found = as_numbers(order(4096))
+                if not len(found):
+                    raise End
+                waiting = iter(found.tolist())
+                return next(waiting)
+
+            return pull
+
+        def begin() -> None:
+            nonlocal step
+            step = shuffled(numbers, run.number(self.buffer_size), self._draws(run))
 
         def shuffled_order(count: int) -> np.ndarray:
             found = []
@@ -398,30 +425,33 @@ class Shuffle(PassOn):
                 pass
             return np.array(found, np.int64)
 
-        return rows.ordered(shuffled_order)
+        return rows.ordered(shuffled_order, begin)
 
     def start(self, run: Run) -> Next:
         """From the buffer."""
         rows = self.rows(run)
         if rows is not None:
             return start_rows(rows)
-        source = self.inputs[0].start(run)
-        return shuffled(source, run.number(self.buffer_size), lambda: self._draws(run))
+        source = self.inputs[0]
+        return shuffled(lambda: source.start(run), run.number(self.buffer_size), self._draws(run))
 
 
 def shuffled(
-    pull: Callable[[], Any], size: int, begin: Callable[[], Iterator[int]]
+    begin: Callable[[], Callable[[], Any]], size: int, numbers: Iterator[int]
 ) -> Callable[[], Any]:
-    """What `pull` gives, drawn from a buffer of `size` places (any number, if negative)."""
+    """What a source gives, drawn from a buffer of `size` places (any number, if negative).
+
+    The source begins with the first element that is asked for, as TensorFlow's does.
+    """
     buffer: list = []
-    numbers: Any = None
+    pull: Any = None
     start = end = 0  # the occupied places, modulo the size of the buffer
     ended = False
 
     def step() -> Any:
-        nonlocal numbers, start, end, ended
-        if numbers is None:
-            numbers = begin()
+        nonlocal pull, start, end, ended
+        if pull is None:
+            pull = begin()
         while not ended and (size < 0 or end - start < size):
             try:
                 item = pull()

@@ -19,7 +19,7 @@ from talweg.pipeline.batching import batches, check_count
 from talweg.pipeline.element import Layout
 from talweg.pipeline.function import DataFunction
 from talweg.pipeline.nesting import Listed, merged
-from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.run import End, Next, Run, bound_of
 from talweg.pipeline.stage import Stage
 
 KEY = Layout(TensorSpec((), int64))
@@ -219,6 +219,13 @@ class PadTo(Stage):
                 "TW104", "`tf.data.experimental.pad_to_cardinality` requires its input dataset to "
                 "be a dictionary.",
             )  # fmt: skip
+        if bound_of(source).size() < 0:
+            raise value_error(
+                "TW104", "`tf.data.experimental.pad_to_cardinality` requires its input dataset to "
+                "have a known, finite number of elements",
+            )  # fmt: skip
+        for leaf in source.layout.flat:
+            _check_fillable(leaf)
         super().__init__(Layout({**spec, mask_key: TensorSpec((), bool_)}), source)
         self.count = count
         self.place = len(element.flatten({k: spec[k] for k in spec if k < mask_key}))
@@ -248,6 +255,14 @@ class PadTo(Stage):
             return (*filled[:place], np.bool_(flat is not None), *filled[place:])
 
         return step
+
+
+def _check_fillable(leaf: Any) -> None:
+    """Zeros can be made of what has a known shape."""
+    if isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined():
+        return
+    make = type_error if isinstance(leaf, SparseTensorSpec) else value_error
+    raise make("TW104", f"`tf.data.experimental.pad_to_cardinality` cannot make zeros like {leaf}")
 
 
 def _zeros(spec: Any) -> Any:

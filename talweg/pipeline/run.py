@@ -77,7 +77,7 @@ class Run:
         store = owner.kept if self.kept is None else self.kept
         key = 0 if self.kept is None else id(owner)
         if key not in store:
-            store[key] = make()
+            store.setdefault(key, make())  # another thread may have been faster
         return store[key]
 
 
@@ -110,20 +110,29 @@ def bound_of(stage: Any) -> Bound:
 def unknowns(stage: Any) -> list:
     """The graph tensors, and variables of graphs, that a pipeline uses."""
     found: dict[int, Any] = {}
-    seen: set[int] = set()
+    for here in stages_of(stage):
+        for leaf in here.leaves():
+            if type(leaf) is Symbol or (type(leaf) is Handle and _of_graph(leaf)):
+                found.setdefault(id(leaf), leaf)
+    return list(found.values())
+
+
+def made_anew(stage: Any) -> bool:
+    """Whether a pipeline has a state that begins whenever the graph it was made in runs."""
+    return any([here.remembers and here.in_graph for here in stages_of(stage)])
+
+
+def stages_of(stage: Any) -> list:
+    """A stage and all that its elements come from, each once."""
+    seen: dict[int, Any] = {}
     waiting = [stage]
     while waiting:
         here = waiting.pop()
-        if id(here) in seen:
-            continue
-        seen.add(id(here))
-        waiting += here.inputs
-        for leaf in here.leaves():
-            if hasattr(leaf, "stage"):
-                waiting.append(leaf.stage)
-            elif type(leaf) is Symbol or (type(leaf) is Handle and _of_graph(leaf)):
-                found.setdefault(id(leaf), leaf)
-    return list(found.values())
+        if id(here) not in seen:
+            seen[id(here)] = here
+            waiting += here.inputs
+            waiting += [leaf.stage for leaf in here.leaves() if hasattr(leaf, "stage")]
+    return list(seen.values())
 
 
 def _of_graph(handle: Handle) -> bool:

@@ -15,7 +15,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.pipeline import element
 from talweg.pipeline.element import Layout
-from talweg.pipeline.order import draws, next_seeds
+from talweg.pipeline.order import Seeds, draws
 from talweg.pipeline.run import End, Next, Run
 from talweg.pipeline.slices import count_rows, row_of, row_spec, static_count
 from talweg.pipeline.stage import (
@@ -79,7 +79,7 @@ def resolved(run: Run, leaf: Any) -> Any:
         return leaf.bound_in(run)
     if hasattr(leaf, "_flat_components"):
         parts = leaf._flat_components()
-        if all([hasattr(part, "_array") for part in parts]):
+        if all([type(part) is EagerTensor for part in parts]):
             return leaf
         return leaf._with_components([element.wrap(run.array(part)) for part in parts])
     return run.array(leaf)
@@ -234,6 +234,7 @@ class RandomNumbers(Stage):
     """32-bit random numbers, as int64, for ever."""
 
     name = "_RandomDataset"
+    remembers = True
 
     def __init__(self, seeds: tuple, rerandomize: bool):
         super().__init__(Layout(TensorSpec((), as_dtype("int64"))))
@@ -247,9 +248,9 @@ class RandomNumbers(Stage):
         """From the stream of the seeds; with `rerandomize`, of the next two seeds of that."""
         seeds = self.seeds
         if self.rerandomize:
-            seeds = next_seeds(run.keep(self, lambda: draws(*seeds)))
+            seeds = run.keep(self, lambda: Seeds(*seeds)).next()
         elif seeds == (0, 0):
-            seeds = run.keep(self, lambda: next_seeds(draws(0, 0)))
+            seeds = run.keep(self, lambda: Seeds(0, 0).next())
         numbers = draws(*seeds)
         return lambda: (np.int64(next(numbers)),)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core import dispatch
 from talweg.pipeline.element import Layout
 from talweg.pipeline.run import End, Next, Run
 
@@ -23,7 +24,9 @@ INFINITE, UNKNOWN = -1, -2
 CHUNK = 512  # rows whose numbers are asked for at once
 LARGE = 1 << 20  # bytes of rows that are computed at once
 
-Order = Callable[[int], Any]  # the numbers of up to n next rows, a range or array; empty: the end
+# The numbers of up to n next rows, a range or array; fewer, where what follows has to begin; none
+# at the end.
+Order = Callable[[int], Any]
 
 
 class Stage:
@@ -32,11 +35,13 @@ class Stage:
     name = "Dataset"
     moves_rows = False  # whether `rows` may give something
     waits = False  # whether it calls Python functions or the like, which may wait for the world
+    remembers = False  # whether an iterator may find what an earlier one has left
 
     def __init__(self, layout: Layout, *inputs: Any):
         self.layout = layout
         self.inputs: tuple = inputs
         self.kept: dict = {}
+        self.in_graph = dispatch.context.base is not None  # made anew whenever that runs
 
     def leaves(self) -> list:
         """Tensors, variables and datasets that it uses beside its inputs."""
@@ -62,10 +67,14 @@ class Stage:
         return None
 
 
+def nothing_to_begin() -> None:
+    """What most rows do when an iterator is made."""
+
+
 class Rows:
     """Elements that are rows of something, in some order."""
 
-    __slots__ = ("computed", "length", "one", "order", "take")
+    __slots__ = ("begin", "computed", "length", "one", "order", "take")
 
     def __init__(
         self,
@@ -74,19 +83,23 @@ class Rows:
         order: Order,
         length: int | None = None,
         computed: bool = False,
+        begin: Callable[[], None] = nothing_to_begin,
     ):
         self.take, self.one = take, one  # arrays of many rows, the element of one
         self.order = order
         self.length = length  # that of all rows in their own order; None for another order
         self.computed = computed  # whether it pays to take many
+        self.begin = begin  # called when an iterator is made, before the first `order`
 
-    def ordered(self, order: Order) -> Rows:
+    def ordered(self, order: Order, begin: Callable[[], None] | None = None) -> Rows:
         """The same rows in another order."""
-        return Rows(self.take, self.one, order, None, self.computed)
+        begin = self.begin if begin is None else begin
+        return Rows(self.take, self.one, order, None, self.computed, begin)
 
 
 def start_rows(rows: Rows) -> Next:
     """Element after element of some rows."""
+    rows.begin()
     one, order = rows.one, rows.order
     if rows.computed:
         return _start_computed(rows)
@@ -186,6 +199,17 @@ def as_numbers(numbers: Any) -> np.ndarray:
     return (
         np.arange(numbers.start, numbers.stop, numbers.step) if type(numbers) is range else numbers
     )
+
+
+def whole(order: Order, count: int) -> Any:
+    """The numbers of the next `count` rows, fewer only at the end."""
+    found = order(count)
+    while 0 < len(found) < count:
+        more = order(count - len(found))
+        if not len(more):
+            break
+        found = np.concatenate([as_numbers(found), as_numbers(more)])
+    return found
 
 
 def times(size: int, count: int) -> int:

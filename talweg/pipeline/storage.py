@@ -46,6 +46,7 @@ class Cache(PassOn):
     """
 
     name = "CacheDataset"
+    remembers = True
     moves_rows = False
 
     def rows(self, run: Run) -> Rows | None:

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.spec import TensorSpec
 from talweg.pipeline.making import integer, seeds_of
 from talweg.pipeline.mapping import Enumerate, Filter, IgnoreErrors, Map, Scan, TakeWhile, Unique
 from talweg.pipeline.order import Repeat, Shard, Shuffle, Skip, Take
 from talweg.pipeline.stage import Stage
 from talweg.pipeline.storage import Cache, Prefetch
+
+UNIQUE = ("int32", "int64", "string")  # the dtypes whose elements can be told apart
 
 
 class Transforming:
@@ -85,16 +88,16 @@ class Transforming:
         return self._then(Enumerate(self.stage, integer(start, "start")))
 
     def unique(self, name: str | None = None) -> Any:
-        """Each element once; TypeError unless it is one tensor of integers or strings."""
+        """Each element once; an error unless it is one tensor of integers or strings."""
         flat = self.stage.layout.flat
-        names = ("int32", "int64", "string")
-        if len(flat) != 1 or getattr(flat[0], "dtype", None) is None:
-            raise type_error("TW104", "`tf.data.Dataset.unique` only supports single components")
-        if flat[0].dtype.name not in names:  # type: ignore[attr-defined]
-            raise type_error(
-                "TW102", "`tf.data.Dataset.unique` only supports `tf.int32`, `tf.int64`, and "
-                f"`tf.string` dtypes but got {flat[0]!r}",
-            )  # fmt: skip
+        for leaf in flat:
+            if getattr(getattr(leaf, "dtype", None), "name", "") not in UNIQUE:
+                raise type_error(
+                    "TW102", "`tf.data.Dataset.unique` only supports `tf.int32`, `tf.int64`, and "
+                    f"`tf.string` dtypes but got {leaf!r}",
+                )  # fmt: skip
+        if len(flat) != 1 or not isinstance(flat[0], TensorSpec):
+            raise invalid("TW104", "`tf.data.Dataset.unique` only supports single components")
         return self._then(Unique(self.stage))
 
     def take(self, count: Any, name: str | None = None) -> Any:

@@ -171,3 +171,20 @@ def test_loops_that_are_not_converted_say_so():
         total(Dataset.range(3))
     first = tf.function(lambda dataset: next(iter(dataset)), autograph=False)
     assert int(first(Dataset.range(3))) == 0
+
+
+def test_a_step_that_runs_out_writes_nothing_after_it():
+    before, after = tf.Variable(0), tf.Variable(0)
+
+    @tf.function
+    def step(iterator):
+        before.assign_add(1)
+        found = iterator.get_next()
+        after.assign_add(1)
+        return found
+
+    iterator = iter(Dataset.range(1))
+    step(iterator)
+    with pytest.raises(tf.errors.OutOfRangeError):
+        step(iterator)
+    assert (int(before), int(after)) == (2, 1)  # TensorFlow: (2, 2)

@@ -1,6 +1,7 @@
 """Background work: prefetching is real, errors arrive at their places, no thread is left behind."""
 
 import gc
+import sys
 import threading
 import time
 
@@ -152,3 +153,48 @@ def test_a_generator_is_closed_when_the_iterator_goes():
     assert wait_until_gone()
     gc.collect()
     assert closed == [True]
+
+
+def orders_of_eight_threads(ds, passes):
+    """The orders that eight threads get of one dataset, each with iterators of its own."""
+    found, errors, start = [], [], threading.Barrier(8)
+
+    def read():
+        start.wait()
+        try:
+            for _ in range(passes):
+                found.append([int(x) for x in ds.as_numpy_iterator()])
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not errors, errors
+    return sorted(found)
+
+
+@pytest.mark.parametrize("parallel_map", [False, True])
+def test_threads_share_a_shuffled_dataset(parallel_map):
+    def make():
+        ds = Dataset.range(7).shuffle(5, seed=3)
+        return ds.map(lambda x: x, num_parallel_calls=2) if parallel_map else ds
+
+    alone = make()
+    wanted = sorted([int(x) for x in alone] for _ in range(8 * 30))
+    assert orders_of_eight_threads(make(), 30) == wanted
+
+
+def test_threads_share_what_a_dataset_remembers():
+    assert orders_of_eight_threads(Dataset.range(7).cache(), 10) == [list(range(7))] * 80
+    numbers = Dataset.random(seed=3, rerandomize_each_iteration=True).take(2)
+    wanted = sorted([int(x) for x in numbers] for _ in range(80))
+    again = Dataset.random(seed=3, rerandomize_each_iteration=True).take(2)
+    assert orders_of_eight_threads(again, 10) == wanted

@@ -322,3 +322,21 @@ def inputs_of_all_kinds(tf, keras):
     model = small(keras)
     model.compile("sgd", "mse")
     return result + losses(model.fit(*tensors, batch_size=8, epochs=2, verbose=0, shuffle=False))
+
+
+@program
+def shuffled_datasets(tf, keras):
+    x, y = regression((6,), rows=32)
+    dataset = tf.data.Dataset.from_tensor_slices((x, y))
+    tf.random.set_seed(5)
+    result = []
+    for data in (
+        dataset.shuffle(32, seed=1).batch(8),
+        dataset.shuffle(32).batch(8),
+        dataset.shuffle(9, seed=1, reshuffle_each_iteration=False).batch(8),
+        dataset.repeat(2).shuffle(9, seed=1).batch(8),
+    ):
+        model = small(keras)
+        model.compile("sgd", "mse")
+        result += losses(model.fit(data, epochs=3, verbose=0, validation_data=data))
+    return result
