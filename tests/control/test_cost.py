@@ -42,9 +42,9 @@ class Recurrence:
         return self.session.run(fetches, {self.x: 0.5, self.n: n})
 
     def seconds(self, fetches, n):
-        start = time.perf_counter()
+        start = time.thread_time()  # others may use the machine, too
         self.run(fetches, n)
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
 
 @pytest.fixture
@@ -159,9 +159,9 @@ def test_arrays_are_linear():
         graph = tf.Graph()
         x, _, slope = written_and_read(graph, length)
         with tf.compat.v1.Session(graph=graph) as session:
-            start = time.perf_counter()
+            start = time.thread_time()
             assert session.run(slope, {x: 2.0}) == 1.0  # the first element is 0 x
-            seconds.append(time.perf_counter() - start)
+            seconds.append(time.thread_time() - start)
     assert seconds[1] < 40 * seconds[0]
 
 

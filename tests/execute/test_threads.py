@@ -132,7 +132,7 @@ def test_workers_that_have_nothing_to_do_sleep():
     executable = Executable(shifting(3), threads=3)
     x = np.arange(64, dtype=np.int32)
     executable([x])
-    time.sleep(0.02)
+    all_sleep()
     start = time.process_time()
     time.sleep(0.2)
     assert time.process_time() - start < 0.05
@@ -152,6 +152,18 @@ def test_workers_end_and_start_again():
     assert len(found.threads) == 2
 
 
+def all_sleep() -> None:
+    """Wait until no worker is awake."""
+    found = threads.the_team()
+    slots = found.memory[team.SLOTS :].reshape(-1, team.CACHE_LINE)
+    place = team.SLOT["asleep"]
+    asleep = slots[1 : 1 + len(found.threads), place : place + 4].view(np.int32)
+    end = time.monotonic() + 60
+    while not asleep.all() and time.monotonic() < end:
+        time.sleep(0.001)
+    assert asleep.all()
+
+
 def test_short_programs_do_not_wait_for_sleepers():
     """They run alone, and rouse the workers now and then: one that follows soon is shared."""
     executable = Executable(shifting(2), threads=2)
@@ -161,18 +173,18 @@ def test_short_programs_do_not_wait_for_sleepers():
     found = threads.the_team()
     jobs = found.field("sequence")
     frame.set("waits", 0)
-    time.sleep(0.02)
+    all_sleep()
     before = int(jobs[0])
     for _ in range(3):
         np.testing.assert_array_equal(executable([x])[0], shifted(x, 2))
-        time.sleep(0.02)
+        all_sleep()
     assert jobs[0] == before  # everybody slept each time
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while jobs[0] == before and time.monotonic() < end:
         np.testing.assert_array_equal(executable([x])[0], shifted(x, 2))
     assert jobs[0] > before
     frame.set("waits", 1)
-    time.sleep(0.02)
+    all_sleep()
     before = int(jobs[0])
     executable([x])
     assert jobs[0] == before + 1
@@ -222,14 +234,15 @@ def test_the_caller_keeps_to_its_core_while_it_works_and_no_longer():
     watcher.start()
     try:
         slot[place : place + 3] = 1, 0, 1
-        for _ in range(5):
+        end = time.monotonic() + 60
+        while not any(len(each) == 1 for each in set(seen)) and time.monotonic() < end:
             executable([np.arange(64, dtype=np.int32)])
             assert os.sched_getaffinity(0) == cores
     finally:
         done.set()
         watcher.join()
         slot[place : place + 3] = learned
-    assert within == [cores] * 5
+    assert within and all(each == cores for each in within)
     assert any(len(each) == 1 for each in seen)
 
 
@@ -422,7 +435,7 @@ def test_the_interpreter_ends(way):
     {EXITS[way]}
     """
     found = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, timeout=600
     )
     assert found.returncode == 0 and not found.stderr, found.stderr.decode()
 

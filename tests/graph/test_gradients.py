@@ -115,7 +115,7 @@ def test_gradients_of_targets_are_one_node_of_ones():
 
 
 def test_a_long_chain_takes_linear_time():
-    """Ten times the nodes, ten times the time, and no recursion."""
+    """Ten times the nodes, ten times the time of the processor, and no recursion."""
     times = []
     for count in (3_000, 30_000):
         with T.Graph().as_default():
@@ -123,9 +123,9 @@ def test_a_long_chain_takes_linear_time():
             y = x.value()
             for _ in range(count):
                 y = y * 1.0001
-            started = time.perf_counter()
+            started = time.thread_time()
             gradient = v1.gradients(y, x)[0]
-            times.append(time.perf_counter() - started)
+            times.append(time.thread_time() - started)
     assert times[1] < 40 * times[0]
     assert gradient is not None
 

@@ -350,25 +350,27 @@ def test_complex_and_half_precision():
 
 
 def test_large_tapes_are_quick(clock):
-    """100,000 records in about a second, on a machine that others use, too."""
-    x = tf.Variable(1.0)
-    with tf.GradientTape() as tape:
-        y = x * 1.0
-        for _ in range(20_000):
-            y = y * 1.0001
-        y = tf.math.log(y - y)
-    seconds = clock(lambda: tf.explain_numerics(y, x, tape))
-    assert seconds < 4.0  # for 20,000
+    """Ten times the records take ten times as long: 100,000 about a second."""
+    seconds = []
+    for records in (2000, 20_000):
+        x = tf.Variable(1.0)
+        with tf.GradientTape() as tape:
+            y = x * 1.0
+            for _ in range(records):
+                y = y * 1.0001
+            y = tf.math.log(y - y)
+        seconds.append(clock(lambda: tf.explain_numerics(y, x, tape)))  # noqa: B023
+    assert seconds[1] < 40 * seconds[0]
 
 
 @pytest.fixture
 def clock():
-    """How long a call takes."""
+    """How much of the processor's time a call takes."""
     import time
 
     def measure(call):
-        start = time.perf_counter()
+        start = time.thread_time()
         call()
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     return measure
