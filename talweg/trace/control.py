@@ -235,8 +235,7 @@ def while_loop(
 
     def run_body(variables: list) -> list:
         found = _as_structure(body(*packed(variables)), loop_vars)
-        results = [convert_to_tensor(leaf, dtype_hint=x.dtype)
-                   for leaf, x in zip(leaves_of(found), flat[extra:])]  # fmt: skip
+        results = [convert_to_tensor(leaf) for leaf in leaves_of(found)]
         count = [arithmetic.add(variables[0], 1)] if extra else []
         return [*count, *results]
 

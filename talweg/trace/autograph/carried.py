@@ -2,7 +2,8 @@
 
 Of each name the loop assigns: tensors and numbers are carried, in nests too; Python objects are
 not, and must stay what they are; names without a value before the loop get zeros of what the
-first iteration makes of them, which nobody sees unless the loop does not run at all.
+first iteration makes of them, which nobody sees: a loop that gives names their first values must
+run at least once, which is checked where one of them is used (`must_have_run`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from talweg.core.shapes import as_shape
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
+from talweg.prims.control import require
 from talweg.trace import control
 from talweg.trace.autograph.forms import FixedForm, LeafForm, NestForm
 from talweg.trace.autograph.merging import aval_of, zeros_like
 from talweg.trace.autograph.outlined import called_with
-from talweg.trace.autograph.values import can_be_tensor, condition_of, is_missing
+from talweg.trace.autograph.values import Undefined, can_be_tensor, condition_of, is_missing
 from talweg.trace.bodies import BodyGraph, apply_loop
 
 
@@ -60,9 +62,19 @@ class Carried:
         ]
         if None in self.forms:
             self._guess(body)
+        self.ran: int | None = None  # which leaf says whether the loop ran
+        if any([form.places for form in self._first_given()]):
+            self.ran = len(self.leaves)
+            flag = convert_to_tensor(False)
+            self.leaves.append(Leaf("whether the loop ran", flag, aval_of(flag)))
         self._give_shapes(loop.options.get("shape_invariants"))
 
     # -- before the loop
+
+    def _first_given(self) -> list:
+        """The forms of names that get their first value in the loop."""
+        return [form for form, before in zip(self.forms, self.initial)
+                if isinstance(before, Undefined)]  # fmt: skip
 
     def _guess(self, body: Callable[..., Any]) -> None:
         """The forms of names that have no value yet: what one iteration makes of them."""
@@ -148,6 +160,8 @@ class Carried:
             for name, value, form in zip(self.loop.names, values, self.forms):
                 for place, tensor in zip(form.places, form.taken_apart(name, value)):
                     found[place] = tensor
+            if self.ran is not None:
+                found[self.ran] = True
             return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, found)]
 
         take = self.loop.take
@@ -170,6 +184,10 @@ class Carried:
 
     def _finish(self, results: list, finals: list) -> None:
         """Give the names their values; lists and dictionaries stay the objects they were."""
+        if self.ran is not None:
+            for name, before, form in zip(self.loop.names, self.initial, self.forms):
+                for place in form.places if isinstance(before, Undefined) else ():
+                    results[place] = must_have_run(name, results[place], results[self.ran])
         values = []
         for place, form in enumerate(self.forms):
             value, before = form.made_of(results), self.initial[place]
@@ -201,6 +219,15 @@ class Carried:
                 )
 
 
+def must_have_run(name: str, value: Any, ran: Any) -> Any:
+    """`value`, which a loop gave a name; InvalidArgumentError where that is used if it never ran.
+
+    Python raises UnboundLocalError there.
+    """
+    text = f"loop must iterate at least once to initialize {name}"
+    return require(convert_to_tensor(value), ran, message=text)
+
+
 def _has_none(value: Any) -> bool:
     """Whether a name has no value, or None."""
     return value is None or is_missing(value)
@@ -228,21 +255,13 @@ def _negated_place(found: Any, tensors: list) -> int | None:
 
 def _carried_on(leaf: Leaf, value: Any) -> Tensor:
     """A tensor of the dtype that is carried; TypeError if it has another."""
-    dtype = leaf.aval.dtype
-    if isinstance(value, Tensor) or hasattr(value, "dtype"):
-        value = convert_to_tensor(value)
-        if value.dtype is dtype:
-            return value
-        other = value.dtype.name
-    else:
-        try:
-            return convert_to_tensor(value, dtype)
-        except (TypeError, ValueError):
-            other = convert_to_tensor(value).dtype.name
+    dtype, value = leaf.aval.dtype, convert_to_tensor(value)
+    if value.dtype is dtype:
+        return value
     raise type_error(
         "TW102",
-        f"'{leaf.name}' has dtype {dtype.name} before the loop, but dtype {other} after one "
-        "iteration",
+        f"'{leaf.name}' has dtype {dtype.name} before the loop, but dtype {value.dtype.name} "
+        "after one iteration",
         "the same dtype in every iteration",
         f"tf.cast(..., tf.{dtype.name})",
     )

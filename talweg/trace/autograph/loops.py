@@ -7,14 +7,15 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.errors import value_error
+from talweg.graph import structure
 from talweg.prims import arithmetic
 from talweg.trace.autograph.branches import staged_if, trace
-from talweg.trace.autograph.carried import Carried, Loop
+from talweg.trace.autograph.carried import Carried, Loop, must_have_run
 from talweg.trace.autograph.forms import GrownError
 from talweg.trace.autograph.items import Appended
 from talweg.trace.autograph.logic import and_
 from talweg.trace.autograph.steps import Steps, as_count, steps_of
-from talweg.trace.autograph.values import condition_of, is_symbolic
+from talweg.trace.autograph.values import Undefined, condition_of, is_symbolic
 
 Thunk = Callable[[], Any]
 UNROLLED = 10_000  # how often a Python loop may go on after a tensor decides about its end
@@ -150,12 +151,26 @@ def _run(loop: Loop, test: Thunk, body: Callable[..., Any], peeled: bool) -> Non
             body(*([] if loop.take is None else [loop.take()]))
             run(loop, test, body, peeled=True)
 
+        runs = condition_of(test())
         staged_if(
-            condition_of(test()), (first_and_rest, lambda: None), loop.get_state, loop.set_state,
+            runs, (first_and_rest, lambda: None), loop.get_state, loop.set_state,
             loop.names, len(loop.names), fill=True,
         )  # fmt: skip
+        loop.set_state(tuple([
+            _given_first(name, after, runs) if isinstance(before, Undefined) else after
+            for name, before, after in zip(loop.names, carried.initial, loop.get_state())
+        ]))  # fmt: skip
         return
     carried.trace(test, body)
+
+
+def _given_first(name: str, value: Any, runs: Any) -> Any:
+    """A value that a loop gave first, checked where it is used."""
+
+    def checked(leaf: Any) -> Any:
+        return must_have_run(name, leaf, runs) if is_symbolic(leaf) else leaf
+
+    return structure.map_leaves(checked, value, composites=True)
 
 
 def _python_for(

@@ -13,7 +13,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.dims import Dim
-from talweg.core.dtypes import DType, as_dtype, bool_, complex128, float32, int32, string, variant
+from talweg.core.dtypes import DType, as_dtype, string, variant
 from talweg.core.errors import type_error, value_error
 from talweg.core.primitive import later
 from talweg.core.value import Tensor
@@ -21,7 +21,6 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.graph.operation import Operation
 from talweg.trace.autograph.values import (
-    NUMBERS,
     PLAIN,
     HalfDefined,
     Undefined,
@@ -127,31 +126,22 @@ def _difference(first: Any, other: Any) -> str:
 
 
 def common_dtype(name: str, values: list, statement: str) -> DType:
-    """The dtype of all values; TypeError if there is none."""
-    dtypes = {value.dtype for value in values if hasattr(value, "dtype")}
-    dtypes = {as_dtype(dtype) for dtype in dtypes}
+    """The dtype that all values have; TypeError if they differ, as Python's 1 and 2.0 do."""
+    dtypes = dict.fromkeys([natural_dtype(value) for value in values])
     if len(dtypes) > 1:
-        names = sorted([dtype.name for dtype in dtypes])
+        names = [dtype.name for dtype in dtypes]
         raise type_error(
             "TW102",
-            f"'{name}' must have the same dtype in the branches of the {statement}: "
-            f"{' and '.join(names)}",
+            f"'{name}' must have the same dtype in the branches of the {statement}: it has dtype "
+            f"{names[0]} in one and {names[1]} in another",
             hint=f"tf.cast({name}, tf.{names[0]})" if name.isidentifier() else "",
         )
-    if dtypes:
-        return dtypes.pop()
-    kinds = {type(value) for value in values}
-    numbers = kinds & set(NUMBERS)
-    if len(kinds) > len(numbers) or (bool in kinds and len(kinds) > 1):
-        if kinds <= {str, bytes}:
-            return string
-        raise type_error(
-            "TW102",
-            f"'{name}' must have the same dtype in the branches of the {statement}: "
-            f"{' and '.join(sorted([kind.__name__ for kind in kinds]))}",
-        )
-    order = ((complex, complex128), (float, float32), (int, int32), (bool, bool_))
-    return next(dtype for kind, dtype in order if kind in kinds)
+    return next(iter(dtypes))
+
+
+def natural_dtype(value: Any) -> DType:
+    """The dtype of a value as a tensor, whatever stands beside it."""
+    return as_dtype(value.dtype) if hasattr(value, "dtype") else convert_to_tensor(value).dtype
 
 
 def _as_result(name: str, values: list, branch: int, statement: str) -> Tensor:
@@ -160,16 +150,7 @@ def _as_result(name: str, values: list, branch: int, statement: str) -> Tensor:
     value = values[branch]
     if value is ABSENT:
         return zeros_like(present[0], dtype)
-    if hasattr(value, "dtype"):
-        return convert_to_tensor(value)
-    try:
-        return convert_to_tensor(value, dtype)
-    except (TypeError, ValueError):
-        raise type_error(
-            "TW102",
-            f"'{name}' must have the same dtype in the branches of the {statement}: "
-            f"{dtype.name} in one, {value!r} in the other",
-        ) from None
+    return convert_to_tensor(value)
 
 
 def zeros_like(value: Any, dtype: DType) -> Tensor:

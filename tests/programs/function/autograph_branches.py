@@ -414,7 +414,95 @@ def dtype_of_python_numbers_in_branches(tf, np):
     return [run(tf.constant(x)).numpy() for x in (2.0, -2.0)]
 
 
+def dtypes_of_branches(tf, np):
+    """Each branch decides its own dtype; those that differ are refused, Python numbers, too."""
+
+    def integer_and_float(x):
+        if x > 0:
+            y = 1
+        else:
+            y = 2.0
+        return y
+
+    def tensor_and_integer(x):
+        if x > 0:
+            y = x
+        else:
+            y = 2
+        return y
+
+    def changed_in_one(x):
+        y = 0
+        if x > 0:
+            y = 1.0
+        return y
+
+    def returned(x):
+        if x > 0:
+            return 1
+        return 2.0
+
+    def returned_inside(x):
+        if x > 0:
+            if x > 1:
+                return x
+            return 3
+        return x + 1.0
+
+    def third(x):
+        if x > 2:
+            y = 1
+        elif x > 1:
+            y = 2
+        else:
+            y = 3.0
+        return y
+
+    def double_array(x):
+        if x > 0:
+            y = np.float64(1.0)
+        else:
+            y = 1.0
+        return y
+
+    def truth_and_number(x):
+        if x > 0:
+            y = True
+        else:
+            y = 1
+        return y
+
+    def in_a_dictionary(x):
+        if x > 0:
+            y = {"a": 1}
+        else:
+            y = {"a": 2.0}
+        return y["a"]
+
+    def alike(x):
+        if x > 0:
+            y, z = 1, 2.0
+        else:
+            y, z = 3, 4.0
+        return y, z
+
+    refused = [
+        integer_and_float, tensor_and_integer, changed_in_one, returned, returned_inside, third,
+        double_array, truth_and_number, in_a_dictionary,
+        lambda x: 1 if x > 0 else 2.0,
+        lambda x: x if x > 0 else 2,
+        lambda x: tf.cond(x > 0, lambda: 1, lambda: 2.0),
+        lambda x: tf.cond(x > 0, lambda: x, lambda: 2),
+        lambda x: tf.case([(x > 0, lambda: 1)], default=lambda: 2.0),
+        lambda x: tf.switch_case(tf.cast(x, tf.int32), [lambda: 1, lambda: 2.0]),
+    ]  # fmt: skip
+    one = tf.constant(1.0)
+    found = [raised(lambda f=f: tf.function(f)(one)) for f in refused]
+    return [found, [t.dtype.name for t in tf.function(alike)(one)]]
+
+
 PROGRAMS = [
+    dtypes_of_branches,
     if_and_else,
     elif_chain,
     if_without_else,

@@ -1,6 +1,7 @@
 """AutoGraph: `while` and `for`, `break`, `continue`, `return` in loops, and what loops carry."""
 
 from programs.function import truth
+from programs.support import raised
 
 
 def while_loop(tf, np):
@@ -308,7 +309,113 @@ def bubble_sort(tf, np):
     return sort(tf.constant([5, 2, 9, 1, 3])).numpy()
 
 
+def dtypes_of_loop_variables(tf, np):
+    def python_number(n):
+        s = 0.0
+        for _ in tf.range(n):
+            s = 1
+        return s
+
+    def element(n):
+        s = 0.0
+        for i in tf.range(n):
+            s = i
+        return s
+
+    def truth_value(n):
+        done = False
+        for _ in tf.range(n):
+            done = 1
+        return done
+
+    def alike(n):
+        s, t, done = 0, 0.0, False
+        for i in tf.range(n):
+            s, t, done = 5, 2.5, i > 1
+        return s, t, done
+
+    def loop(first, then):
+        return lambda n: tf.while_loop(
+            lambda i, s: i < n, lambda i, s: (i + 1, then), [0, first]
+        )  # fmt: skip
+
+    refused = [
+        python_number, element, truth_value, loop(0.0, 1), loop(0, 1.5), loop(0.0, tf.constant(1)),
+    ]  # fmt: skip
+    n = tf.constant(3)
+    found = [raised(lambda f=f: tf.function(f)(n)) for f in refused]
+    return [found, [t.numpy() for t in tf.function(alike)(n)]]
+
+
+def names_that_loops_give_first(tf, np):
+    """A loop that gives a name its first value must run at least once."""
+
+    def while_loop(n):
+        while n > 0:
+            a = n
+            n -= 1
+        return a
+
+    def for_loop(n):
+        for i in tf.range(n):
+            a = tf.cast(i, tf.float32) * 2.0
+        return a + 1.0
+
+    def over_rows(n):
+        for row in tf.zeros([n, 2]):
+            a = row
+        return a
+
+    def a_list(n):
+        for i in tf.range(n):
+            a = [i, i + 1]
+        return a[1]
+
+    def nested(n):
+        for i in tf.range(n):
+            for j in tf.range(3):
+                a = i * j
+        return a
+
+    def not_used(n):
+        for i in tf.range(n):
+            a = i
+            n += a
+        return n
+
+    found = []
+    for f in (while_loop, for_loop, over_rows, a_list, nested, not_used):
+        f, found_here = tf.function(f), []
+        for n in (3, 0, 3, 2, 1, 4, 5, 6, 0, 2):  # often enough for it to be compiled
+            error = raised(lambda f=f, n=n: f(tf.constant(n)))
+            found_here.append(error or f(tf.constant(n)).numpy())
+        found.append(found_here)
+    return found
+
+
+def gradients_of_names_that_loops_give_first(tf, np):
+    @tf.function
+    def f(n, x):
+        while n > 0:
+            a = x * x
+            n -= 1
+        return a
+
+    @tf.function
+    def gradient(n, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(n, x)
+        return tape.gradient(y, x)
+
+    x = tf.constant(3.0)
+    return [raised(lambda: gradient(tf.constant(0), x)), gradient(tf.constant(2), x).numpy()]
+
+
 PROGRAMS = [
+    dtypes_of_loop_variables,
+    names_that_loops_give_first,
+    gradients_of_names_that_loops_give_first,
     while_loop,
     for_over_range,
     for_over_range_with_steps,
