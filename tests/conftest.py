@@ -1,8 +1,9 @@
 """Shared set-up: hypothesis without deadlines, a cache of its own, settings that stay.
 
 Machines are slow sometimes, so examples have no deadline.  Compiled code goes to a folder that runs
-share, not to the user's.  A test that leaves a setting changed fails, since later ones would run
-under it, in whatever order they come.
+share, not to the user's.  Faults of the compiler are errors, in processes that tests start, too.
+A test that leaves a setting changed fails, since later ones would run under it, in whatever order
+they come.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from talweg.core.settings import SETTINGS
 
 _folder = os.path.join(tempfile.gettempdir(), f"talweg-tests-{getpass.getuser()}")
 os.environ.setdefault("TALWEG_CACHE", _folder)
+os.environ.setdefault("TALWEG_STRICT", "1")
 
 hypothesis.settings.register_profile("talweg", deadline=None, max_examples=30, derandomize=True)
 hypothesis.settings.load_profile("talweg")

@@ -1642,6 +1642,7 @@ TABLE: dict[str, str] = {
     "operation:operation_attribute": "talweg.api.v1.attributes",
     "operation:print_in_graph": "talweg.api.autograph",
     "operation:ragged_appears": "talweg.api.ragged.dispatched",
+    "operation:reshape": "talweg.api.array.shapes",
     "operation:shape_in_tensor": "talweg.api.array.shapes",
     "operation:stack": "talweg.api.array.joining",
     "operation:tensor_scatter_nd_add": "talweg.api.array.scattering",

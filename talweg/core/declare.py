@@ -1,6 +1,7 @@
 """`@elementwise` and `@primitive`: from a function or a class body to a `Primitive` record.
 
-A declaration that lacks a rule fails here, at import, with the name of what is missing.
+A declaration that lacks a rule fails here, at import, with the name of what is missing; so does one
+with a field that there is not.
 
 `@elementwise(numpy=..., accepts=...)` decorates either a function `def tanh(y, x)` whose body is
 the derivative by its one operand, or a class whose methods `dx`, `dy`, ... are the partial
@@ -31,7 +32,9 @@ as that number.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 from talweg.core.aval import Aval
@@ -61,13 +64,18 @@ LOWERINGS = ("call", "xla", "loops", "cost", "fold", "scalar", "expand", "requir
 
 _PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "avoid", "kinks", "accepts",
                  "effect", "tf_type", "tf_name")  # fmt: skip
+_NEEDED = ("infer", "numpy", "batch", "memory")
+_FLAGS = ("multiple", "wants_sparse")
+_DERIVATIVE = ("no_gradient", "vjp", "jvp", "linear")
 
 
 class DeclarationError(TypeError):
     """A primitive was declared without a rule it needs."""
 
 
-def _new(name: str, doc: str | None) -> Primitive:
+@contextmanager
+def _new(name: str, doc: str | None) -> Iterator[Primitive]:
+    """A primitive that is being declared; it is in the registry when nothing was refused."""
     if name in REGISTRY:
         raise DeclarationError(f"primitive {name!r} is declared twice")
     if not doc:
@@ -82,8 +90,8 @@ def _new(name: str, doc: str | None) -> Primitive:
     prim.no_gradient, prim.variadic, prim.multiple, prim.wants_sparse = {}, False, False, False
     prim.keeps_dtype, prim.guarded, prim.known = False, False, set()
     prim.tf_type, prim.tf_name = _type_by_name(name), ""
+    yield prim
     REGISTRY[name] = prim
-    return prim
 
 
 def _type_by_name(name: str) -> str:
@@ -117,39 +125,71 @@ def elementwise(
 
     def declare(declaration: Any) -> Primitive:
         name = declaration.__name__.rstrip("_")
-        prim = _new(name, declaration.__doc__)
-        prim.elementwise, prim.checked, prim.batch, prim.memory = True, False, ELEMENTWISE, "map"
-        prim.numpy, prim.accepts, prim.keeps_dtype = numpy, frozenset(accepts), result is None
-        prim.domain, prim.singular, prim.kinks = domain or {}, singular, kinks or {}
-        prim.samples, prim.rejects, prim.guarded = samples, rejects, guarded
-        prim.avoid = avoid
-        prim.lowering = {"scalar": scalar or name}
-        if requires is not None:
-            prim.lowering["requires"] = requires
-        if inspect.isclass(declaration):
-            _read_partials(prim, declaration.__dict__)
-        else:
-            prim.operands = tuple(inspect.signature(declaration).parameters)[1:]
-            prim.partials = {prim.operands[0]: declaration}
-        _check_partials(prim)
-        prim.infer = _elementwise_infer(prim, result, (same or " ".join(prim.operands)).split())
+        with _new(name, declaration.__doc__) as prim:
+            prim.elementwise, prim.checked, prim.batch = True, False, ELEMENTWISE
+            prim.numpy, prim.accepts, prim.keeps_dtype = numpy, frozenset(accepts), result is None
+            prim.domain, prim.singular, prim.kinks = domain or {}, singular, kinks or {}
+            prim.samples, prim.rejects, prim.guarded = samples, rejects, guarded
+            prim.memory, prim.avoid = "map", avoid
+            prim.lowering = {"scalar": scalar or name}
+            if requires is not None:
+                prim.lowering["requires"] = requires
+            if inspect.isclass(declaration):
+                _read_partials(prim, declaration.__dict__)
+            else:
+                prim.operands = tuple(inspect.signature(declaration).parameters)[1:]
+                prim.partials = {prim.operands[0]: declaration}
+            _check_partials(prim)
+            equal = (same or " ".join(prim.operands)).split()
+            for field, named in (("same", equal), ("domain", prim.domain)):
+                _refuse_strangers(prim, field, named)
+            prim.infer = _elementwise_infer(prim, result, equal)
         return prim
 
     return declare
 
 
 def _read_partials(prim: Primitive, body: Any) -> None:
-    prim.operands = tuple(body["operands"].split())
-    prim.tf_type = body.get("tf_type", prim.tf_type)
-    prim.tf_name = body.get("tf_name", prim.tf_name)
-    prim.lowering = {**prim.lowering, **{key: body[key] for key in LOWERINGS if key in body}}
-    prim.partials = {x: body[f"d{x}"] for x in prim.operands if f"d{x}" in body}
-    given = body.get("no_gradient")
+    fields = dict(body)
+    prim.operands = tuple(fields.pop("operands").split())
+    partials = {f"d{x}": x for x in prim.operands}
+    known = ("operands", "tf_type", "tf_name", *LOWERINGS, *partials, "no_gradient")
+    prim.tf_type = fields.pop("tf_type", prim.tf_type)
+    prim.tf_name = fields.pop("tf_name", prim.tf_name)
+    prim.lowering.update({key: fields.pop(key) for key in LOWERINGS if key in fields})
+    prim.partials = {x: fields.pop(key) for key, x in partials.items() if key in fields}
+    _read_no_gradient(prim, fields)
+    refuse_unknown(prim.name, fields, known)
+
+
+def _read_no_gradient(prim: Primitive, fields: dict) -> None:
+    given = fields.pop("no_gradient", None)
     if isinstance(given, NoGradient):
         prim.derivative = given
         prim.no_gradient = dict.fromkeys(prim.operands, given)
     else:
         prim.no_gradient = given or {}
+    _refuse_strangers(prim, "no_gradient", prim.no_gradient)
+
+
+def _refuse_strangers(prim: Primitive, field: str, named: Any) -> None:
+    """DeclarationError where a field tells of operands that there are not."""
+    for name in named:
+        if name not in prim.operands:
+            raise DeclarationError(
+                f"{prim.name}: {field} speaks of {name!r}, which is no operand; "
+                f"those are {', '.join(prim.operands)}"
+            )
+
+
+def refuse_unknown(declared: str, fields: Iterable[str], known: Iterable[str]) -> None:
+    """DeclarationError where a class body has a name that means nothing: it would do nothing."""
+    for name in fields:
+        if name.startswith("__"):
+            continue
+        near = get_close_matches(name.lower(), list(known), 1, 0.4)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise DeclarationError(f"{declared}: {name!r} is no field of a declaration{hint}")
 
 
 def _check_partials(prim: Primitive) -> None:
@@ -196,7 +236,12 @@ def check_dtype(name: str, operand: str, dtype: DType, accepts: Any) -> None:
 def primitive(body: Any) -> Primitive:
     """Declare a primitive by a class body; see this module's docstring."""
     fields = dict(vars(body))
-    prim = _new(body.__name__.rstrip("_"), body.__doc__)
+    with _new(body.__name__.rstrip("_"), body.__doc__) as prim:
+        _read_primitive(prim, fields)
+    return prim
+
+
+def _read_primitive(prim: Primitive, fields: dict) -> None:
     prim.elementwise, prim.checked = False, True
     names = fields.pop("operands").split()
     prim.variadic = bool(names) and names[-1].startswith("*")
@@ -204,33 +249,28 @@ def primitive(body: Any) -> Primitive:
     for field in _PLAIN_FIELDS:
         if field in fields:
             setattr(prim, field, fields.pop(field))
-    for field in ("infer", "numpy", "batch", "memory"):
+    for field in _NEEDED:
         if field not in fields:
             raise DeclarationError(f"{prim.name}: no {field!r} in the declaration")
         setattr(prim, field, fields.pop(field))
     if prim.memory not in MEMORY:
         raise DeclarationError(f"{prim.name}: memory={prim.memory!r} is not one of {MEMORY}")
-    prim.multiple = fields.pop("multiple", False)
-    prim.wants_sparse = fields.pop("wants_sparse", False)
+    for field in _FLAGS:
+        setattr(prim, field, fields.pop(field, False))
     prim.lowering = {key: fields.pop(key) for key in LOWERINGS if key in fields}
     _read_derivative(prim, fields)
     if not prim.samples and prim.effect is None:
         raise DeclarationError(f"{prim.name}: no samples to test it on")
-    left = [key for key in fields if not key.startswith("__")]
-    if left:
-        raise DeclarationError(f"{prim.name}: unknown fields {left}")
-    return prim
+    transposes = ["transpose", *[f"transpose_{x}" for x in prim.operands]]
+    known = ["operands", *_PLAIN_FIELDS, *_NEEDED, *_FLAGS, *LOWERINGS, *_DERIVATIVE, *transposes]
+    refuse_unknown(prim.name, fields, known)
 
 
 def _read_derivative(prim: Primitive, fields: dict) -> None:
-    given = fields.pop("no_gradient", None)
-    if isinstance(given, NoGradient):
-        prim.derivative = given
-        prim.no_gradient = dict.fromkeys(prim.operands, given)
-    else:
-        prim.no_gradient = given or {}
+    _read_no_gradient(prim, fields)
     prim.vjp_rule, prim.jvp_rule = fields.pop("vjp", None), fields.pop("jvp", None)
     prim.linear = tuple(fields.pop("linear", "").split())
+    _refuse_strangers(prim, "linear", prim.linear)
     prim.transposes = {
         name: fields.pop(f"transpose_{name}")
         for name in prim.operands
@@ -255,4 +295,4 @@ def _read_derivative(prim: Primitive, fields: dict) -> None:
 
 
 __all__ = ["ELEMENTWISE", "LEADING", "LOOP", "DeclarationError", "bool_", "check_dtype",
-           "elementwise", "primitive"]  # fmt: skip
+           "elementwise", "primitive", "refuse_unknown"]  # fmt: skip

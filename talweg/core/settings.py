@@ -104,5 +104,11 @@ winograd = Setting(
     True,
     "whether 3x3 convolutions may take Winograd's way, with fewer products",
 )
+strict = Setting(
+    "strict",
+    boolean,
+    False,
+    "whether a fault of the compiler is an error, where the interpreter would go on",
+)
 dump = Setting("dump", str, "", "folder into which every stage of what is compiled is written")
 profile = Setting("profile", boolean, False, "remember how compiled programs were called last")

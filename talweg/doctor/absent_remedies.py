@@ -36,7 +36,6 @@ SCORE = (
 
 BY_NAME = {
     "round": STRAIGHT.format(op="tf.round"),
-    "rint": STRAIGHT.format(op="tf.math.rint"),
     "floor": STRAIGHT.format(op="tf.floor"),
     "ceil": STRAIGHT.format(op="tf.math.ceil"),
     "sign": "a smooth sign instead: tf.tanh(k * x)",

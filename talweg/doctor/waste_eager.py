@@ -19,7 +19,7 @@ SMALL_STEPS, SMALL_OPERATIONS = 500, 20_000
 SHARE = 0.04  # of the processor's time from which calls from Python matter
 SMALL = 1 << 16  # bytes of a small result
 DOUBLES = 10  # operations in float64
-TAKING = frozenset(("strided_slice", "gather", "reshape", "dynamic_slice", "slice"))
+TAKING = frozenset(("strided_slice", "gather", "reshape"))
 HOST = frozenset(("host_call", "taped_call"))  # Python called from a graph
 QUIET = frozenset(("cast", "identity", "constant"))
 # Modules whose functions give a result and do nothing else.

@@ -24,6 +24,7 @@ from talweg.kernels import random_streams
 from talweg.kernels.random_bits import state_of_stream
 from talweg.kernels.variable_updates import Update
 from talweg.kernels.variants import kind_of
+from talweg.passes.faults import part, side_part
 from talweg.passes.functionalize import Program
 from talweg.passes.handed import Form, passed
 from talweg.passes.straight import DeclinedError
@@ -78,15 +79,19 @@ class Compiled:
         key = None
         looked_at = stages.wanted or settings.profile.get() or settings.check.get()
         if not looked_at:
-            key = outline.key_of(program, avals, state, self._same)
-        made = outline.found(key, program, avals, self._same)
+            with part("name of the program"):
+                key = outline.key_of(program, avals, state, self._same)
+        made = None
+        with side_part("loading from disk", program.name):
+            made = outline.found(key, program, avals, self._same)
         if made is None and not anew:
             raise MissingError(program.name)
         heap.give_back()
         if made is None:
             lowering = import_module("talweg.execute.lowering")
             made = lowering.made(program, avals, state, self._same, stages)
-            outline.keep(key, program, made)
+            with side_part("keeping on disk", program.name):
+                outline.keep(key, program, made)
         return made
 
     def __call__(self, program: Program, arguments: list, state: Any) -> list | None:

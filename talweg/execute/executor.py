@@ -19,10 +19,11 @@ from typing import Any
 
 from talweg.core import settings
 from talweg.core.dropping import drop_oldest
-from talweg.core.errors import invalid
+from talweg.core.errors import ResourceExhaustedError, invalid
 from talweg.execute import interpret, stages
 from talweg.execute.interpret import onlooker
 from talweg.kernels.variants import kind_of
+from talweg.passes import faults
 from talweg.passes.functionalize import Program
 from talweg.passes.straight import NotStraightError, demands
 
@@ -141,15 +142,18 @@ class Tier:
             self.compiling.release()
 
     def _version(self, program: Program, arguments: list, state: Any, anew: bool) -> Any:
-        """The compiled program; where the compiler fails by a fault of its own, the interpreter."""
-        if settings.executor.get() == "llvm":
-            return compiled(program, arguments, state)
+        """The compiled program, or REFUSED: what cannot be compiled, and faults of the compiler."""
         try:
-            return compiled(program, arguments, state, anew)
-        except Exception as error:  # noqa: BLE001 -- the program is right, and can be run
-            program.notes.append(f"interpreted: the compiler failed: {error!r}")
-            stages.refused(program.name, f"the compiler failed: {error!r}")
-            return REFUSED
+            return compiled(program, arguments, state, anew or settings.executor.get() == "llvm")
+        except (MemoryError, ResourceExhaustedError) as error:
+            if settings.executor.get() == "llvm":
+                raise
+            return _refused(program, error)
+        except faults.CompilerFaultError as error:
+            if faults.is_raised():
+                raise
+            faults.report(program.name, error)
+            return _refused(program, error)
 
 
 def run_by(version: Any, program: Program, arguments: list, state: Any) -> list:
@@ -169,17 +173,25 @@ def compiled(program: Program, arguments: list, state: Any, anew: bool = True) -
     """
     if not program.steps:
         return REFUSED
-    compiler = import_module("talweg.execute.compiled")  # 0.02 s: only now
     try:
-        return compiler.Compiled(program, arguments, state, anew=anew)
+        compiler = import_module("talweg.execute.compiled")  # 0.02 s: only now
+        with faults.part("the compiled program", compiler.MissingError, NotStraightError):
+            return compiler.Compiled(program, arguments, state, anew=anew)
+    except ImportError as error:
+        if not faults.is_missing_llvm(error):
+            raise
+        return _refused(program, error)
     except compiler.MissingError:
         return None
-    except ImportError:  # no llvmlite for this platform
-        return REFUSED
     except NotStraightError as error:
-        program.notes.append(f"interpreted: {error}")
-        stages.refused(program.name, error)
-        return REFUSED
+        return _refused(program, error)
+
+
+def _refused(program: Program, why: Exception) -> Any:
+    """Note why the interpreter runs a program."""
+    program.notes.append(f"interpreted: {why}")
+    stages.refused(program.name, why)
+    return REFUSED
 
 
 def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:

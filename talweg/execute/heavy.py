@@ -13,6 +13,8 @@ from typing import Any
 
 from talweg.core import settings
 from talweg.kernels.numpy_blas import neighbours
+from talweg.passes.faults import CompilerFaultError, is_missing_llvm, is_raised, report
+from talweg.passes.reasons import NotStraightError
 
 SECONDS = 0.08  # what compiling one takes
 KEPT = 256  # operations of given shapes that are remembered
@@ -53,7 +55,14 @@ class HeavyKernels:
         try:
             compiler = import_module("talweg.execute.lowering")
             made = compiler.alone(prim, arrays, params)
-        except Exception:  # noqa: BLE001 -- the NumPy kernel does it
+        except (NotStraightError, MemoryError, ImportError) as error:
+            if isinstance(error, ImportError) and not is_missing_llvm(error):
+                raise
+            made = False
+        except CompilerFaultError as error:
+            if is_raised():
+                raise
+            report(prim.name, error)
             made = False
         self.compiled[key] = made
         if made and made.threads > 1:

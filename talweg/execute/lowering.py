@@ -27,8 +27,10 @@ from talweg.lower.loops import Host, LoopProgram
 from talweg.lower.lowered import Lowered
 from talweg.lower.text import to_text
 from talweg.passes import straight_text
+from talweg.passes.faults import part
 from talweg.passes.functionalize import Program
 from talweg.passes.pipeline import optimize
+from talweg.passes.reasons import Reason
 from talweg.passes.regions import Interpreter
 from talweg.passes.specialize import specialize
 from talweg.passes.straight import NotStraightError, Straight, Value
@@ -37,14 +39,17 @@ from talweg.passes.worth import is_worth_it
 
 def made(program: Program, avals: list, state: Any, same: dict, stages: Stages) -> Made:
     """What a program becomes for arguments of these kinds; `same` of them are variables' values."""
-    with collector_at_rest():
+    with collector_at_rest(), stages.to_be_sent():
         clock = [time.perf_counter()]
         straight = straightened(program, avals, state, same, stages)
         clock.append(time.perf_counter())
-        lowered = build(straight, threads=wanted())
-        straight.forget()
+        with part("lower"):
+            lowered = build(straight, threads=wanted())
+            straight.forget()
         clock.append(time.perf_counter())
-        executable = executable_of(lowered, name_of(lowered.program))
+        show_loops(stages, lowered)
+        with part("machine code"):
+            executable = executable_of(lowered, name_of(lowered.program))
         clock.append(time.perf_counter())
     if stages.wanted:
         show(stages, lowered, clock)
@@ -76,27 +81,36 @@ def name_of(program: LoopProgram) -> str:
 def alone(prim: Any, arrays: list, params: dict, threads: int | None = None) -> Any:
     """One operation as machine code; False if its NumPy kernel would be called from it.
 
+    NotStraightError where it has no compiled form.
+
     threads: on how many it runs; as many as usual where it is not given.
     """
     straight = Straight()
-    for array in arrays:
-        straight.inputs.append(Value(array.shape, of_numpy(array.dtype)))
-    result = straight.apply(prim, straight.inputs, params)
-    straight.outputs = list(result) if prim.multiple else [result]
+    with part("specialize", NotStraightError):
+        for array in arrays:
+            straight.inputs.append(Value(array.shape, of_numpy(array.dtype)))
+        result = straight.apply(prim, straight.inputs, params)
+        straight.outputs = list(result) if prim.multiple else [result]
     optimize(straight)
-    lowered = build(straight, prim.name, threads or wanted())
-    straight.forget()
+    with part("lower"):
+        lowered = build(straight, prim.name, threads or wanted())
+        straight.forget()
     if lowered.guard or any(isinstance(block, Host) for block in lowered.program.blocks):
         return False
-    key = name_of(lowered.program)
-    return Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
+    with part("machine code"):
+        key = name_of(lowered.program)
+        return Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
 
 
-def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
-    """Tell those who look what a program has become."""
+def show_loops(stages: Stages, lowered: Lowered) -> None:
+    """Tell those who look what is computed together, and in which loops."""
     reasons = [f"{value}: {text}\n" for value, text in lowered.reasons]
     stages.add("nests.txt", lambda: "".join(reasons), 3)
     stages.add("loops.txt", lambda: to_text(lowered.program), 4)
+
+
+def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
+    """Tell those who look what machine code a program has become."""
     if stages.kept or stages.level >= 5:
         generate = import_module("talweg.execute.llvm.generate")
         llvm = generate.module_text(lowered.program)
@@ -115,15 +129,16 @@ def straightened(program: Program, avals: list, state: Any, same: dict, stages: 
             continue
         array = state.get(variable, interpret.MISSING)
         if array is interpret.MISSING:
-            raise NotStraightError(f"the variable {variable.name} has no value")
+            raise NotStraightError(Reason.VARIABLE_UNSET, variable.name)
         states[variable] = Aval(array.shape, of_numpy(array.dtype))
-    straight = specialize(program, avals, states, same)
+    with part("specialize", NotStraightError):
+        straight = specialize(program, avals, states, same)
     if straight.hosts is not None:
         said = [f"{name}: {why}" for name, why in straight.hosts.reasons.items()]
         reasons = "; ".join(said) or "results that are no arrays"
         if not is_worth_it(straight, at_all=settings.executor.get() == "llvm"):
             straight.forget()
-            raise NotStraightError(f"what could be compiled is too little ({reasons})")
+            raise NotStraightError(Reason.TOO_LITTLE, reasons)
         note = f"called from inside the compiled program: {reasons}"
         program.notes = [each for each in program.notes if each != note] + [note]
         stages.say(f"{program.name} is compiled but for {reasons}")

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from talweg.core import settings
+from talweg.passes.faults import CompilerFaultError
 
 _numbers = itertools.count()
 
@@ -38,6 +41,17 @@ class Stages:
             self.texts[stage] = made = text()
             if self.level >= level:
                 print(f"-- {self.name}: {stage}\n{made}", file=sys.stderr)
+
+    @contextmanager
+    def to_be_sent(self) -> Iterator[None]:
+        """Where the compiler fails, write what was reached, and how it failed."""
+        try:
+            yield
+        except CompilerFaultError:
+            if self.folder:
+                self.texts["fault.txt"] = traceback.format_exc()
+                write(Path(self.folder) / f"{next(_numbers):03d}-{self.name}", self.texts)
+            raise
 
     def say(self, text: str) -> None:
         """What those want to know who look at all."""

@@ -12,16 +12,18 @@ from typing import Any
 
 from talweg.core.dtypes import int32
 from talweg.core.primitive import later
-from talweg.lower.blocks_stacks import Growth, is_appended, is_blank, kind_of, started, written_last
+from talweg.lower.blocks_stacks import Growth, is_blank, kind_of, started, written_last
 from talweg.lower.handler import s
 from talweg.lower.index import Axis, Index, flat
 from talweg.lower.loops import Buffer, If, Kernel, Repeat, Store, load
 from talweg.lower.nests import plain_loops
 from talweg.lower.pull import Pull, UnloweredError, can_pull, is_plain
+from talweg.lower.statements import refuse
 from talweg.lower.views import base_of
 from talweg.lower.windows import Window, copied, resolved
 from talweg.passes.rows import is_endless, row, with_row
-from talweg.passes.straight import Equation, NotStraightError, Straight, Value
+from talweg.passes.stacks import is_appended, passed_on
+from talweg.passes.straight import Equation, Straight, Value
 
 
 def repeat(builder: Any, equation: Equation, name: str) -> list:
@@ -114,7 +116,7 @@ class _Rounds:
                 outputs.append((after, self.inner_buffers[before]))
             elif is_endless(before) and self._is_passed_on(before, after, used):
                 straight.states.append((carried, before, before))
-                outputs += [(x, self.inner_buffers[before]) for x in _passed_on(before, after)]
+                outputs += [(x, self.inner_buffers[before]) for x in passed_on(before, after)]
             elif is_endless(before) and writes is None:
                 straight.states.append((carried, before, before))
                 self._write_last(before, after, used, outputs)
@@ -157,7 +159,7 @@ class _Rounds:
         while after is not stack:
             maker = after.maker
             if maker is None or maker.prim is not with_row or used.get(after, 0) != 1:
-                raise NotStraightError("a list of unknown length is changed as a whole")
+                raise refuse(self.name, "a list of unknown length is changed as a whole")
             after, *parts = maker.inputs
             kept = [new("last", x.dtype, x.dims, "temporary") for x in parts]
             outputs += [(self._own(x), buffer) for x, buffer in zip(parts, kept)]
@@ -167,7 +169,7 @@ class _Rounds:
 
     def _is_passed_on(self, before: Value, after: Value, used: dict) -> bool:
         """Whether a stack is changed by loops inside, and nothing else is done with it."""
-        found = _passed_on(before, after)
+        found = passed_on(before, after)
         if not found or any(stack is before for stack, _ in self.rows.values()):
             return False
         return all(used.get(x, 0) == 1 for x in (before, *found))
@@ -263,19 +265,6 @@ class _Rounds:
         if used.get(before, 0) > 1:
             self._read_whole.add(before)
         return found[::-1] if len(found) < 2 or _all_apart(found) else None
-
-
-def _passed_on(before: Value, after: Value) -> list | None:
-    """A stack after each of the loops that it goes through; None where there is anything else."""
-    found = []
-    while after is not before:
-        maker = after.maker
-        if maker is None or maker.prim.name != "repeat":
-            return None
-        found.append(after)
-        body = maker.params["body"]
-        after = maker.inputs[len(body.straight.inputs) + maker.outputs.index(after)]
-    return found
 
 
 def _apart(i: Index, j: Index) -> bool:

@@ -16,9 +16,10 @@ from talweg.lower.index import Axis, Index, flat
 from talweg.lower.loops import Buffer, Fill, Grow, Host, Kernel, Store, load, number
 from talweg.lower.nests import plain_loops
 from talweg.lower.pull import Pull
+from talweg.lower.statements import refuse
 from talweg.lower.windows import Window
-from talweg.passes.rows import append, is_endless, is_zero
-from talweg.passes.straight import Equation, NotStraightError, Value
+from talweg.passes.rows import is_endless, is_zero
+from talweg.passes.straight import Equation, Value
 
 
 def kind_of(value: Value) -> str:
@@ -61,13 +62,6 @@ def is_blank(value: Value) -> bool:
     return maker.params["body"].carried[maker.outputs.index(value)].blank
 
 
-def is_appended(before: Value, after: Value, used: dict) -> bool:
-    """Whether rows are put behind those of a carried stack, and nothing else is done with it."""
-    maker = after.maker
-    alone = maker is not None and maker.prim is append and maker.inputs[0] is before
-    return alone and used.get(before, 0) == 1 and used.get(after, 0) == 1
-
-
 def appended(builder: Any, equation: Equation, name: str) -> list:
     """The blocks that put rows into a stack: the first ones of another one, from a place on."""
     _, start, rows, count = equation.inputs
@@ -91,7 +85,7 @@ def stack_put(builder: Any, equation: Equation, name: str) -> list:
     index = s.cast(Pull(builder.stored_at).at(place, ()), int64)
     row = builder.buffer_of(value) if value.content is None else builder.constant(value)
     if isinstance(target, Window):
-        raise NotStraightError("a stack within a stack")
+        raise refuse(name, "a stack within a stack")
     before = [*started(builder, stack, target), Kernel(name, [Store(held, 0, index)], ("place",))]
     return [*before, *written_last(builder, target, held, row)]
 
@@ -167,7 +161,7 @@ def stack_row(builder: Any, equation: Equation, name: str) -> list:
     stack, place = equation.inputs
     buffer = builder.buffer_of(stack)
     if isinstance(buffer, Window) or not is_endless(stack):
-        raise NotStraightError("a row of a stack within a stack")
+        raise refuse(name, "a row of a stack within a stack")
     index = s.element(Pull(builder.stored_at).at(place, ()))
     held = builder.new("row", int64, (), "temporary")
     before = [Kernel(name, [Store(held, 0, number(index))], ("place",))]

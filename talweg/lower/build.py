@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dtypes import DType, int32
+from talweg.core.dtypes import DType, bool_, int32
 from talweg.core.primitive import later
 from talweg.lower.blocks import BLOCKS
 from talweg.lower.blocks_stacks import kind_of
@@ -28,7 +28,7 @@ from talweg.lower.nests import NestBuilder, general_loops, guarded, plain_loops
 from talweg.lower.pull import Pull, is_plain
 from talweg.lower.stored import Storage
 from talweg.lower.views import base_of
-from talweg.passes.straight import Equation, NotStraightError, Straight, Value
+from talweg.passes.straight import Equation, Straight, Value
 from talweg.prims.state import ROW_RULES
 
 
@@ -127,6 +127,9 @@ class _Builder:
 
     def blocks(self) -> list:
         """The blocks of all units."""
+        if self.guard is not None and self.guard.content is not None:  # false, always
+            failed = Store(self.lowered.outputs[-1], 0, const(False, bool_))
+            return [Kernel("fails", [failed], ("guard",))]
         self._copy_before_scatters()
         if self.outer is not None:
             write_early(self)
@@ -350,7 +353,10 @@ def _reshaped(function: Any, shapes: list, *arrays: Any) -> Any:
 
 
 def combined_guards(straight: Straight) -> Value | None:
-    """One truth value of all guards, None if there are none."""
+    """One truth value of all guards, None if there are none.
+
+    A constant where the program always fails, which is known only after the passes.
+    """
     found = None
     for guard in straight.guards:
         if guard.content is not None and bool(np.all(guard.content)):
@@ -361,8 +367,6 @@ def combined_guards(straight: Straight) -> Value | None:
         if found is not None:
             total = straight.apply(later("logical_and"), [found, total], {})
         found = total
-    if found is not None and found.content is not None:
-        if not found.content.all():
-            raise NotStraightError("it fails, whatever its arguments are")
+    if found is not None and found.content is not None and found.content.all():
         return None
     return found

@@ -179,10 +179,10 @@ def scalar_cost(equation: Equation) -> float | None:
         _costs[key] = None
         try:
             tree = scalar_of(prim, parts, equation.params, equation.output.dtype)
-            exprs = walk([tree])
-            if tree.dtype is equation.output.dtype and all(map(_is_sound, exprs)):
+            exprs = [] if tree is NotImplemented else walk([tree])
+            if exprs and tree.dtype is equation.output.dtype and all(map(_is_sound, exprs)):
                 _costs[key] = sum([_cost(expr.op) for expr in exprs])
-        except (UnloweredError, AttributeError, TypeError):
+        except UnloweredError:
             pass
     return _costs[key]
 

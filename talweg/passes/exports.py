@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.passes.reasons import Reason
 from talweg.passes.rows import Construct, is_endless
 from talweg.passes.straight import Equation, NotStraightError, Straight
 
@@ -102,7 +103,7 @@ def hand_over(straight: Straight, places: list[int]) -> None:
             continue
         length = straight.lengths.get(value)
         if length is None:
-            raise NotStraightError("a list of unknown length is used as a whole")
+            raise NotStraightError(Reason.STACK_USED)
         exports = exports_of(straight)
         exports.places.append((place, place))
         equation = Equation(export, [value, length], {"exports": exports, "place": place})

@@ -16,6 +16,7 @@ import numpy as np
 
 from talweg.kernels.variants import Handed, History, List
 from talweg.passes.exports import Exports, export, exports_of, numbers_of
+from talweg.passes.reasons import Reason
 from talweg.passes.rows import Construct, is_endless
 from talweg.passes.straight import Equation, NotStraightError, Straight, Value, constant
 from talweg.passes.straight_trees import Range, Run, Runs, Same, Stack, form, leaves, mapped
@@ -168,7 +169,7 @@ def _source(straight: Straight, exports: Exports, value: Value, lengths: dict, f
         straight.outputs.append(value)
         return found[value]
     if value not in lengths or not value.size:
-        raise NotStraightError("a list of unknown length is used as a whole")
+        raise NotStraightError(Reason.STACK_USED)
     key = found[value] = ("rows", len(found))
     equation = Equation(export, [value, lengths[value]], {"exports": exports, "place": key})
     straight.equations.append(equation)
@@ -179,7 +180,7 @@ def _note_lengths(tree: Any, length: Any, found: dict) -> None:
     """Find how many rows the arrays of a tree have; `length`: that of the list they are rows of."""
     if type(tree) is Stack:
         if tree.growing:
-            raise NotStraightError("a list is used while a loop makes it longer")
+            raise NotStraightError(Reason.STACK_GROWING)
         own = tree.length
         if length is not None and type(own) is Value:
             found[own] = length
@@ -195,7 +196,7 @@ def _note_lengths(tree: Any, length: Any, found: dict) -> None:
     elif type(tree) is Runs:
         _note_rows(tree, length, found)
     elif type(tree) is Run:
-        raise NotStraightError("a part of a list of unknown length")
+        raise NotStraightError(Reason.STACK_PART)
     elif type(tree) is Value and length is not None:
         found[tree] = length
 

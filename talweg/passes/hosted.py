@@ -24,6 +24,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import Step, bodies_of, program_of
+from talweg.passes.reasons import Reason
 from talweg.passes.rows import Construct
 from talweg.passes.straight import KINDS, Equation, NotStraightError, Straight, Value
 from talweg.passes.straight_trees import Range, Same, Sparse, Stack, leaves
@@ -215,7 +216,7 @@ class Hosts:
         """The value that stands for what a region gives."""
         if hosted.value is None:
             if not hosted.plain or hosted.region not in self.drafts:
-                raise NotStraightError("a size depends on a value")
+                raise NotStraightError(Reason.SIZE_OF_VALUE)
             draft = self.drafts[hosted.region]
             value = hosted.value = Value(hosted.aval.dims, hosted.aval.dtype)
             value.maker = draft.equation
@@ -249,7 +250,7 @@ class Hosts:
             return
         _, step = self.makers.get(id(tree), (None, None))
         if step is None or step in self.forced:
-            raise NotStraightError("a list or a history that the interpreter has otherwise")
+            raise NotStraightError(Reason.HOSTED_LIST)
         raise NeedsHostError(step)
 
     # -- taking back

@@ -27,6 +27,7 @@ from talweg.passes.hosted import (
     is_small,
     parts_of,
 )
+from talweg.passes.reasons import Reason
 from talweg.passes.rows import is_endless
 from talweg.passes.straight import NotStraightError, Value
 from talweg.passes.straight_trees import mapped
@@ -154,7 +155,7 @@ def host(maker: Any, step: Step, reason: str = "") -> None:
     """Let a region run a step."""
     hosts: Hosts = maker.straight.hosts
     if step.kind == "stream":
-        raise NotStraightError("random numbers are drawn by what is not compiled")
+        raise NotStraightError(Reason.HOSTED_RANDOM)
     operands, params, streams = {}, step.params, {}
     for slot in _slots_read(maker, step):
         operands[slot] = maker.values.get(slot)

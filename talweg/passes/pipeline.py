@@ -1,4 +1,7 @@
-"""The passes over straight programs, in order, each by name."""
+"""The passes over straight programs, in order, each by name.
+
+A pass may leave a program as it is, never refuse it: an error in one is a fault of the compiler.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 
 from talweg.core import settings
 from talweg.passes.check import check
+from talweg.passes.faults import part
 from talweg.passes.product_chains import order_products
 from talweg.passes.product_sums import find_products
 from talweg.passes.repeats import improve_loops
@@ -29,10 +33,12 @@ def optimize(straight: Straight, after: Callable[[str], None] | None = None) -> 
     """
     checked = settings.check.get()
     if checked:
-        check(straight)
+        with part("specialize"):
+            check(straight)
     for name, run in PASSES.items():
-        run(straight)
-        if checked:
-            check(straight, name)
+        with part(name):
+            run(straight)
+            if checked:
+                check(straight, name)
         if after is not None:
             after(name)

@@ -7,6 +7,12 @@ from talweg.passes.straight import Equation, Straight, Value
 from talweg.passes.straight_loop_parts import Repeat
 
 
+def prune_all(straight: Straight) -> None:
+    """Leave out what a whole program does not need for its results, checks and new values."""
+    after = [value for _, _, value in straight.states]
+    prune(straight, {*straight.outputs, *straight.guards, *after})
+
+
 def prune(straight: Straight, needed: set[Value]) -> None:
     """Leave out what nobody needs, in a program and in all bodies within; `needed` grows."""
     kept = []

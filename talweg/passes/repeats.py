@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from talweg.core.dtypes import int32
 from talweg.core.primitive import later
 from talweg.passes.inside import MOST, Inner
-from talweg.passes.prune import prune
+from talweg.passes.prune import prune, prune_all
 from talweg.passes.repeat_products import Rows, Total, turned, unshaped, views_of
 from talweg.passes.rows import is_endless, is_zero, round_number, row, with_row
 from talweg.passes.simplify import simplify
@@ -29,8 +29,7 @@ from talweg.passes.straight_loop_parts import Carried, Repeat
 def improve_loops(straight: Straight) -> None:
     """Rewrite all loops of a program in place."""
     _improve(straight)
-    needed = {*straight.outputs, *straight.guards, *[after for _, _, after in straight.states]}
-    prune(straight, needed)
+    prune_all(straight)
 
 
 def _improve(straight: Straight) -> None:

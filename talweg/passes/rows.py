@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.aval import Aval
+from talweg.core.declare import LOWERINGS, refuse_unknown
 from talweg.core.dtypes import DType
 from talweg.prims.random_loops import further_on
 
@@ -53,6 +54,7 @@ class Construct:
     )
 
     def __init__(self, name: str, lowering: dict, multiple: bool = False, effect: Any = None):
+        refuse_unknown(name, lowering.keys() - LOWERINGS, LOWERINGS)
         self.name, self.lowering, self.multiple, self.effect = name, lowering, multiple, effect
         self.memory, self.elementwise = "none", False
         self.infer: Callable[..., Any] | None = None

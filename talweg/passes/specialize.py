@@ -25,8 +25,11 @@ from talweg.passes.functionalize import Program, Step, program_of
 from talweg.passes.handed import Form, hand_out, taken
 from talweg.passes.hosted import Hosted, Hosts, NeedsHostError, is_plain
 from talweg.passes.hosted_steps import is_kept_as_state, places_kept_aside, run_step, settled
+from talweg.passes.prune import prune_all
+from talweg.passes.reasons import Reason
 from talweg.passes.regions import add_regions
 from talweg.passes.rows import advanced, is_endless
+from talweg.passes.stacks import are_carried_by_rows
 from talweg.passes.straight import (
     KINDS,
     Equation,
@@ -59,16 +62,33 @@ def specialize(
     Where what is known beforehand of the lengths of loops is enough, only that is used.  What has
     no straight form is left to the interpreter, step by step (`hosted.py`).
     """
+    straight = _of_any_kind(program, arguments, states, same)
+    prune_all(straight)
+    reason = None
+    if any(guard.content is not None and not guard.content.all() for guard in straight.guards):
+        reason = Reason.ALWAYS_FAILS
+    elif not are_carried_by_rows(straight):
+        reason = Reason.STACK_CHANGED
+    if reason is not None:
+        straight.forget()
+        raise NotStraightError(reason)
+    return straight
+
+
+def _of_any_kind(
+    program: Program, arguments: Sequence[Any], states: dict, same: dict | None
+) -> Straight:
+    """The program: without steps left to the interpreter if it can be, the best one otherwise."""
     for endless in (False, True):
         straight = Straight()
         straight.endless = endless
         try:
             return _specialized(straight, program, arguments, states, same)
         except NotStraightError as error:
-            reason = str(error)  # the error itself would be in a circle with this frame
+            reason = (error.reason, *error.details)  # without the error: it knows this frame
             straight.forget()
     if demands.finite:  # the interpreter looks at all results
-        raise NotStraightError(reason)
+        raise NotStraightError(*reason)
     found = []
     for endless in (False, True):
         straight = _with_hosts(endless, program, arguments, states, same)
@@ -77,7 +97,7 @@ def specialize(
             if not straight.hosts.has_bodies():
                 break
     if not found:
-        raise NotStraightError(reason)
+        raise NotStraightError(*reason)
     best = max(found, key=saved)
     for straight in found:
         if straight is not best:
@@ -114,7 +134,7 @@ def _specialized(
         aval = states.get(variable)
         if aval is None:
             name = getattr(variable, "name", variable)
-            raise NotStraightError(f"the variable {name} has no value")
+            raise NotStraightError(Reason.VARIABLE_UNSET, name)
         if hosts is not None and not (is_plain(aval) and variable.shape.is_fully_defined()):
             hosts.starts[variable] = maker.values[slot] = Hosted(None, slot, Aval(None, aval.dtype))
             continue
@@ -149,7 +169,7 @@ def _specialized(
             straight.states.append((variable, value, value))
             continue
         if maker.plain(after).dims != value.dims:
-            raise NotStraightError("a variable gets another shape")
+            raise NotStraightError(Reason.VARIABLE_SHAPE)
         straight.states.append((variable, value, maker.plain(after)))
     if hosts is not None:
         hosts.writes += [(variable, maker.values[program.writes[variable]])
@@ -191,7 +211,7 @@ class _Specializer:
         if type(value) is Hosted:
             return self.straight.hosts.value_of(value)
         if type(value) is not Value:
-            raise NotStraightError("a result is a list or a history")
+            raise NotStraightError(Reason.RESULT_IS_LIST)
         return value
 
     def tree(self, slot: int) -> Any:
@@ -200,7 +220,7 @@ class _Specializer:
         if type(value) is Sparse:
             return Lists(self.straight, None).settled(value)
         if type(value) not in (List, Stack, History, Range) and value is not None:
-            raise NotStraightError("a result is neither an array nor a list or history")
+            raise NotStraightError(Reason.RESULT_KIND)
         return settled(self.straight.hosts, value)
 
     def run(self) -> None:
@@ -248,11 +268,11 @@ class _Specializer:
         slot, kind, place = self.program.places[atom]
         value = self.plain(slot)
         if kind == "size" and place == 0 and is_endless(value):
-            raise NotStraightError("a list of unknown length is used as a whole")
+            raise NotStraightError(Reason.STACK_USED)
         if kind == "size":
             return value.dims[place]
         if value.content is None:
-            raise NotStraightError("a size depends on a value")
+            raise NotStraightError(Reason.SIZE_OF_VALUE)
         array = np.broadcast_to(value.content, value.dims)
         return int(array.reshape(-1)[place])
 
@@ -267,7 +287,7 @@ class _Specializer:
             if found is not NotImplemented:
                 return found
         if not all(type(x) is Value for x in inputs) or any(x.dtype is variant for x in inputs):
-            raise NotStraightError(f"{prim.name} works on lists or histories")
+            raise NotStraightError(Reason.LIST_OPERAND, prim.name)
         return self.straight.apply(prim, inputs, params, step.node)
 
     def _state(self, step: Step, params: dict) -> Any:
@@ -289,7 +309,7 @@ class _Specializer:
             return self.straight.apply(later("skip_state"), [first], moved, step.node)
         dims = None if first is None else first.dims
         if dims is None:
-            raise NotStraightError("the shape of a variable's new value is not known")
+            raise NotStraightError(Reason.VARIABLE_SHAPE_UNKNOWN)
         requires = step.prim.lowering.get("requires")
         if requires is not None:
             requires(Expansion(self.straight, step.node), first, *rest, **params)
@@ -341,7 +361,7 @@ class _Specializer:
 def _checked_assignment(value: Value, params: dict) -> Value:
     shape = params["variable"].shape
     if params.get("strict", True) and not shape.is_compatible_with(value.dims):
-        raise NotStraightError("a value of another shape is assigned to a variable")
+        raise NotStraightError(Reason.ASSIGNED_SHAPE)
     return value
 
 
@@ -355,7 +375,7 @@ def _with_rule(inputs: list, params: dict) -> Any:
 
 def _inner_value(inputs: list, params: dict) -> Any:
     if inputs[0] is None:
-        raise NotStraightError("a value of a loop of which nothing was kept")
+        raise NotStraightError(Reason.LOOP_NOT_KEPT)
     return inputs[0].values.get(params["inner"])
 
 

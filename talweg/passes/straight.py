@@ -19,6 +19,8 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import DType, of_numpy, uint64
 from talweg.core.errors import OpError
 from talweg.core.primitive import Primitive, later
+from talweg.passes.faults import fault
+from talweg.passes.reasons import NotStraightError, Reason
 from talweg.passes.rows import is_endless
 from talweg.prims.sequences import counting
 
@@ -35,10 +37,6 @@ class Demands:
 
 
 demands = Demands()
-
-
-class NotStraightError(Exception):
-    """Why a program cannot be made straight: sizes that depend on values, say."""
 
 
 class DeclinedError(Exception):
@@ -58,7 +56,7 @@ class Value:
 
     def __init__(self, dims: tuple, dtype: DType, content: Any = None):
         if dtype.name not in KINDS:
-            raise NotStraightError(f"values of dtype {dtype.name} are not compiled")
+            raise NotStraightError(Reason.DTYPE, dtype.name)
         self.dims, self.dtype, self.content = dims, dtype, content
         self.maker: Equation | None = None
 
@@ -200,13 +198,9 @@ class Straight:
             found = _folded(prim, inputs, params)
             if found is not None:
                 return found
-        requires = prim.lowering.get("requires")
-        if requires is not None:
-            requires(Expansion(self, node), *inputs, **params)
-        expand = prim.lowering.get("expand")
-        if expand is not None:
+        if "requires" in prim.lowering or "expand" in prim.lowering:
             inferred(prim, inputs, params)  # which refuses what it would refuse by itself
-            found = expand(Expansion(self, node), *inputs, **params)
+            found = self._expanded(prim, inputs, params, node)
             if found is not NotImplemented:
                 return found
         if params.get("keepdims") and "fold" in prim.lowering:  # equal to the one without
@@ -226,18 +220,35 @@ class Straight:
                     Expansion(self, node).require_finite(value)
         return result
 
+    def _expanded(self, prim: Primitive, inputs: Sequence, params: dict, node: Any) -> Any:
+        """What the `requires` and `expand` rules of an operation say, which accepts its operands.
+
+        They may not apply another one that does not: that is their fault.
+        """
+        requires, expand = prim.lowering.get("requires"), prim.lowering.get("expand")
+        try:
+            if requires is not None:
+                requires(Expansion(self, node), *inputs, **params)
+            if expand is not None:
+                return expand(Expansion(self, node), *inputs, **params)
+        except NotStraightError as error:
+            if error.reason is Reason.OPERANDS:
+                raise fault(f"the recipe of {prim.name}", error) from error
+            raise
+        return NotImplemented
+
     def _new(self, prim: Primitive, inputs: Sequence, params: dict, node: Any) -> Any:
         if prim.name not in ROWS and any(map(is_endless, inputs)):
-            raise NotStraightError("a list of unknown length is used as a whole")
+            raise NotStraightError(Reason.STACK_USED)
         equation = Equation(prim, inputs, params, node)
         known = inferred(prim, inputs, params)
         avals = known if prim.multiple else (known,)
         for aval in avals:
             if aval.dims is None or not all(type(size) is int for size in aval.dims):
-                raise NotStraightError(f"the shape of the result of {prim.name} depends on values")
+                raise NotStraightError(Reason.SHAPE_OF_RESULT, prim.name)
         equation.outputs = tuple([Value(aval.dims, aval.dtype) for aval in avals])
         if prim.name not in ROWS and any(map(is_endless, equation.outputs)):
-            raise NotStraightError("a list of unknown length is made as a whole")
+            raise NotStraightError(Reason.STACK_MADE)
         for value in equation.outputs:
             value.maker = equation
         self.made += equation.outputs
@@ -250,7 +261,7 @@ def inferred(prim: Primitive, inputs: Sequence, params: dict) -> Any:
     try:
         return prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
     except OpError as error:
-        raise NotStraightError(f"{prim.name} refuses its operands: {error}") from error
+        raise NotStraightError(Reason.OPERANDS, prim.name, str(error)) from error
 
 
 def makes_values(prim: Primitive) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from talweg.core.dtypes import int32, variant
 from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
+from talweg.passes.reasons import Reason
 from talweg.passes.rows import ENDLESS, head, is_endless
 from talweg.passes.straight import Expansion, NotStraightError, Value, constant
 from talweg.passes.straight_lists import Lists, as_stack
@@ -33,7 +34,7 @@ def _list_new(t: Lists, inputs: list, params: dict) -> Any:
     if size is not None and size >= 0:
         return List.absent(size)
     if size is not None or not t.straight.endless:
-        raise NotStraightError("the length of a list depends on values, or is below zero")
+        raise NotStraightError(Reason.LIST_LENGTH_OF_VALUE)
     own = Expansion(t.straight, t.node)
     own.require(own.greater_equal(inputs[0], 0))
     return Stack(ENDLESS, None, length=own.cast(inputs[0], dtype=int32))
@@ -44,7 +45,7 @@ def _list_size(t: Lists, inputs: list, params: dict) -> Value:
     if type(values) is Stack and values.length is not None:
         return values.length
     if type(values) not in (List, Stack) or getattr(values, "growing", False):
-        raise NotStraightError("the length of a list is not known")
+        raise NotStraightError(Reason.LIST_LENGTH)
     return constant(np.int32(len(values) if type(values) is List else values.size))
 
 
@@ -65,7 +66,7 @@ def _list_set(t: Lists, inputs: list, params: dict) -> Any:
         index = t.within(values, index)
     number = t.number(index)
     if number is not None and number < 0:
-        raise NotStraightError("an element outside of a list")
+        raise NotStraightError(Reason.LIST_OUTSIDE)
     return t.put(values, index, x, params["limited"])
 
 
@@ -80,7 +81,7 @@ def _list_clear(t: Lists, inputs: list, params: dict) -> Any:
 
 def _known_places(indices: Value) -> list:
     if indices.content is None:
-        raise NotStraightError("places in a list depend on values")
+        raise NotStraightError(Reason.LIST_PLACES)
     return np.broadcast_to(indices.content, indices.dims).reshape(-1).tolist()
 
 
@@ -145,7 +146,7 @@ def _parts_of(t: Lists, values: Any, dims: Any, dtype: Any) -> list:
     """The elements of a list, each an array."""
     if type(values) is Stack:
         if values.growing or values.rows is None:
-            raise NotStraightError("the elements of a list are not known")
+            raise NotStraightError(Reason.LIST_ELEMENTS)
         return [t.row(values.rows, constant(np.int32(i))) for i in range(values.size)]
     return [t.zero(dims, dtype) if x is None else x for x in values.values()]
 
@@ -155,7 +156,7 @@ def _list_lengths(t: Lists, inputs: list, params: dict) -> Value:
     if type(values) is Stack and type(values.rows) is Value:
         return constant(np.full(values.size, values.rows.dims[1], np.int64))
     if type(values) is not List:
-        raise NotStraightError("the elements of a list are not known")
+        raise NotStraightError(Reason.LIST_ELEMENTS)
     return constant(np.array([0 if x is None else x.dims[0] for x in values.values()], np.int64))
 
 
@@ -164,12 +165,12 @@ def _list_concat(t: Lists, inputs: list, params: dict) -> Value:
     if type(values) is Stack and type(values.rows) is Value and not values.growing:
         rows = values.rows
         if len(rows.dims) < 2:
-            raise NotStraightError("scalars are no parts")
+            raise NotStraightError(Reason.LIST_SCALARS)
         shape = (rows.dims[0] * rows.dims[1], *rows.dims[2:])
         return t.apply(later("reshape"), rows, shape=shape)
     parts = _parts_of(t, values, params["dims"], params["dtype"])
     if not parts or len({x.dims[1:] for x in parts}) > 1 or not all(x.dims for x in parts):
-        raise NotStraightError("the elements of a list differ")
+        raise NotStraightError(Reason.LIST_DIFFERS)
     return t.apply(later("concat"), *parts, axis=0)
 
 
@@ -177,7 +178,7 @@ def _list_split(t: Lists, inputs: list, params: dict) -> List:
     x, lengths = inputs
     sizes = _known_places(lengths)
     if sum(sizes) != x.dims[0]:
-        raise NotStraightError("the lengths do not fill the array")
+        raise NotStraightError(Reason.LIST_LENGTHS)
     ends = np.cumsum(sizes).tolist()
     return List.of([_slice(t, x, end - size, end) for end, size in zip(ends, sizes)])
 
@@ -226,7 +227,7 @@ def _history_unmap(t: Lists, inputs: list, params: dict) -> Any:
 
 def _trips(t: Lists, inputs: list, params: dict) -> Value:
     if inputs[0] is None:
-        raise NotStraightError("how often a loop ran of which nothing was kept")
+        raise NotStraightError(Reason.LOOP_COUNT_NOT_KEPT)
     trips = inputs[0].trips
     return trips if type(trips) is Value else constant(int32.numpy_dtype.type(trips))
 

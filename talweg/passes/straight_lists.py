@@ -13,6 +13,7 @@ import numpy as np
 from talweg.core.dtypes import int32, int64
 from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
+from talweg.passes.reasons import Reason
 from talweg.passes.rows import ENDLESS, is_endless, is_zero, row, widen, with_row
 from talweg.passes.straight import Expansion, NotStraightError, Straight, Value, constant
 from talweg.passes.straight_trees import (
@@ -36,7 +37,7 @@ def as_stack(t: Lists, values: Any) -> Stack:
     if not present:
         return Stack(len(parts), None)
     if len({form(part) for part in present}) > 1:
-        raise NotStraightError("the elements of a list differ")
+        raise NotStraightError(Reason.LIST_DIFFERS)
     zero = mapped(t.zero_like, present[0])
     columns = [leaves(zero if part is None else part) for part in parts]
     joined = iter([t.stacked(list(column)) for column in zip(*columns)])
@@ -58,7 +59,7 @@ class Lists:
     def zero(self, dims: Any, dtype: Any) -> Value:
         """Zeros."""
         if dims is None or not all(type(size) is int for size in dims):
-            raise NotStraightError("the shape of an absent element is not known")
+            raise NotStraightError(Reason.LIST_ABSENT_SHAPE)
         return Value(tuple(dims), dtype, np.zeros((), dtype.numpy_dtype))
 
     def zero_like(self, x: Any) -> Any:
@@ -71,7 +72,7 @@ class Lists:
         if all(x is plain[0] for x in plain):
             return Same(plain[0])
         if any(type(x) is Same for x in values):
-            raise NotStraightError("lists of rows that are all the same")
+            raise NotStraightError(Reason.LIST_ROWS_SAME)
         if all(x.content is not None for x in values):
             return constant(np.stack([np.broadcast_to(x.content, x.dims) for x in values]))
         return self.apply(later("stack"), *values, axis=0)
@@ -79,7 +80,7 @@ class Lists:
     def whole(self, rows: Any, size: int) -> Value:
         """The array of all rows."""
         if type(rows) in (Run, Runs) or (type(rows) is Same and size >= ENDLESS):
-            raise NotStraightError("a list of unknown length is used as a whole")
+            raise NotStraightError(Reason.STACK_USED)
         if type(rows) is not Same:
             return rows
         value = rows.value
@@ -108,7 +109,7 @@ class Lists:
                 place = self.apply(later("add"), place, self._wide(index))
             return self.row(rows.rows, place)
         if type(rows) is not Value:
-            raise NotStraightError("the rows of a list are not in an array")
+            raise NotStraightError(Reason.LIST_ROWS_APART)
         if rows.content is not None and rows.content.size == 1:
             return self.zero(rows.dims[1:], rows.dtype) if not rows.content else self._part(rows)
         while rows.maker is not None and rows.maker.prim is with_row:
@@ -178,7 +179,7 @@ class Lists:
         if limits is None or (limits[0] < size and limits[1] >= 0):
             return self.safe(index, size)
         if not (self.straight.endless and self.straight.within("inexact")):
-            raise NotStraightError("an element outside of a list")
+            raise NotStraightError(Reason.LIST_OUTSIDE)
         self.straight.guards.append(constant(np.False_))  # unless the list becomes longer
         return constant(np.zeros((), index.dtype.numpy_dtype))
 
@@ -237,7 +238,7 @@ class Lists:
             if self.equal(place, index):
                 found = self.total(found, part)
             elif not self.apart(place, index):
-                raise NotStraightError("an element of a sum of single elements")
+                raise NotStraightError(Reason.LIST_SUM_ELEMENT)
         return zero() if found is None else found
 
     def put(self, values: Any, index: Value, x: Any, limited: bool) -> Any:
@@ -259,12 +260,12 @@ class Lists:
         if not limited:
             limits = self.limits(index)
             if limits is None and not values.loose and self.straight.within("early"):
-                raise NotStraightError("the place of an element is not known yet")
+                raise NotStraightError(Reason.LIST_PLACE_UNKNOWN)
             endless = length is not None or limits is None or limits[1] >= ENDLESS - 1
             if not endless and limits[1] >= size:
                 endless = self.straight.within("inexact")
             if endless and not values.loose and not self.straight.endless:
-                raise NotStraightError("a list grows to a length that depends on values")
+                raise NotStraightError(Reason.LIST_GROWS_BY_VALUE)
             if endless and not values.loose:
                 size, growing, length = ENDLESS, False, self.longer(values, index)
                 if limits is None or limits[0] < 0:
@@ -285,7 +286,7 @@ class Lists:
         if values.rows is None:
             return mapped(lambda part: self._zero_rows(part, size), x)
         if form(mapped(lambda rows: self._zero_row(rows), values.rows, True)) != form(x):
-            raise NotStraightError("the elements of a list differ")
+            raise NotStraightError(Reason.LIST_DIFFERS)
         return values.rows if size == values.size else self.resized(values, size).rows
 
     def _zero_rows(self, part: Any, size: int) -> Value:
@@ -296,7 +297,7 @@ class Lists:
         if type(rows) is Same:
             return rows.value
         if type(rows) in (Run, Runs):
-            raise NotStraightError("stacks of unknown length in a list that changes")
+            raise NotStraightError(Reason.STACK_IN_LIST)
         return self.zero(rows.dims[1:], rows.dtype)
 
     def resized(self, values: Stack, size: int) -> Stack:
@@ -325,7 +326,7 @@ class Lists:
         if type(values) is Sparse:
             kept = [(place, x) for place, x in values.entries if not self.equal(place, index)]
             if not all(self.apart(place, index) for place, _ in kept):
-                raise NotStraightError("an element of a sum of single elements")
+                raise NotStraightError(Reason.LIST_SUM_ELEMENT)
             return Sparse(kept)
         values = as_stack(self, values)
         if values.rows is None:
@@ -383,7 +384,7 @@ class Lists:
         if type(a) is Stack and type(b) is Stack and a.size == b.size:
             return a.having(self._total_rows(a.rows, b.rows))
         if type(a) not in (Value, Same) or type(b) not in (Value, Same):
-            raise NotStraightError("the elements of two lists that are added differ")
+            raise NotStraightError(Reason.LIST_SUM_DIFFERS)
         return self.add(a, b)
 
     def _add_entries(self, values: Any, more: Sparse) -> Any:
@@ -409,7 +410,7 @@ class Lists:
         if size is None:
             limits = [self.limits(index) for index, _ in values.entries]
             if None in limits and (self.straight.within("early") or not self.straight.endless):
-                raise NotStraightError("a list grows to a length that depends on values")
+                raise NotStraightError(Reason.LIST_GROWS_BY_VALUE)
             limits = [(0, ENDLESS - 1) if found is None else found for found in limits]
             most: Any = max([found[1] for found in limits], default=-1)
             size = min(most + 1, ENDLESS)
@@ -420,23 +421,23 @@ class Lists:
         if type(values) is List:
             values = as_stack(self, values)
         if values.growing:
-            raise NotStraightError("a list is used while a loop makes it longer")
+            raise NotStraightError(Reason.STACK_GROWING)
         if values.length is not None:
             return self._all_of(values)
         if values.rows is None:
             if dims is None or not all(type(size) is int for size in dims):
                 if values.size:
-                    raise NotStraightError("a list without written elements")
+                    raise NotStraightError(Reason.LIST_UNWRITTEN)
                 dims = [size if type(size) is int else 0 for size in dims or ()]
             return self.zero((values.size, *dims), dtype)
         if len(leaves(values.rows)) != 1 or type(values.rows) not in (Value, Same):
-            raise NotStraightError("a list of lists as an array")
+            raise NotStraightError(Reason.LIST_OF_LISTS)
         return self.whole(values.rows, values.size)
 
     def _all_of(self, values: Stack) -> Value:
         """All elements of a list of unknown length: a result of the program, and nothing else."""
         rows = values.rows
         if type(rows) is not Value:
-            raise NotStraightError("a list of unknown length is used as a whole")
+            raise NotStraightError(Reason.STACK_USED)
         self.straight.lengths[rows] = values.length
         return rows

@@ -9,6 +9,7 @@ import numpy as np
 from talweg.core.dtypes import bool_, int32, int64
 from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
+from talweg.passes.reasons import Reason
 from talweg.passes.rows import ENDLESS, append, is_endless, with_row
 from talweg.passes.straight import NotStraightError, Value, constant
 from talweg.passes.straight_lists import Lists
@@ -206,9 +207,9 @@ class Finish:
         if numbers is not None and numbers.ndim == 1:
             return constant(np.asarray(numbers, value.dtype.numpy_dtype))
         if is_endless(value):
-            raise NotStraightError("the history of a loop of unknown length in such a loop")
+            raise NotStraightError(Reason.HISTORY_ENDLESS_WITHIN)
         if trips == ENDLESS and not inner.endless:
-            raise NotStraightError("the history of a loop of unknown length")
+            raise NotStraightError(Reason.HISTORY_ENDLESS)
         before = Value((trips, *value.dims), value.dtype)
         after = inner.apply(with_row, [before, inner.round(0, 1, int32), value], {})
         place = self.carry(before, after, None)
@@ -253,7 +254,7 @@ class _Place:
 
 def _whole(leaf: Any) -> Value:
     if type(leaf) is Same:
-        raise NotStraightError("the rows of a loop variable are all the same")
+        raise NotStraightError(Reason.LOOP_ROWS_SAME)
     return leaf
 
 
@@ -261,6 +262,6 @@ def _grown(tree: Any, exact: bool) -> Any:
     """A list after the loop that has made it longer."""
     if type(tree) is Stack and tree.growing:
         if not exact:
-            raise NotStraightError("a list grows to a length that depends on values")
+            raise NotStraightError(Reason.LIST_GROWS_BY_VALUE)
         return Stack(tree.size, tree.rows, tree.loose)
     return tree

@@ -10,6 +10,7 @@ from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import Program
 from talweg.passes.hosted_steps import leaving
 from talweg.passes.inside import Inner, acts
+from talweg.passes.reasons import Reason
 from talweg.passes.regions import add_regions
 from talweg.passes.rows import Construct, Loop
 from talweg.passes.straight import Equation, NotStraightError, Straight, Value, constant
@@ -148,9 +149,9 @@ def join(t: Lists, known: Any, after: Any) -> Any:
         parts = {n: join(t, known.values.get(n), after.values.get(n)) for n in nodes}
         return History(trips, parts)
     if type(known) is not Value or type(after) is not Value:
-        raise NotStraightError("a loop variable that is now this, now that")
+        raise NotStraightError(Reason.LOOP_KIND)
     if known.dims != after.dims or known.dtype is not after.dtype:
-        raise NotStraightError("the shape of a loop variable changes")
+        raise NotStraightError(Reason.LOOP_SHAPE)
     return known
 
 
@@ -158,7 +159,7 @@ def _joined_rows(t: Lists, known: Any, after: Any, size: int) -> Any:
     """The rows of two stacks as one form, of `size` rows."""
     first, second = [template(Stack(size, rows)).rows for rows in (known, after)]
     if form(first) != form(second):
-        raise NotStraightError("the elements of a list differ")
+        raise NotStraightError(Reason.LIST_DIFFERS)
     return first
 
 
@@ -166,7 +167,7 @@ def coerced(t: Lists, tree: Any, wanted: Any) -> Any:
     """A tree in the form that is wanted, its arrays in that order: what is absent is zero."""
     found = arranged(_coerced(t, tree, wanted), wanted)
     if wanted is not None and _kinds(found) != _kinds(wanted):
-        raise NotStraightError("a loop variable that is now this, now that")
+        raise NotStraightError(Reason.LOOP_KIND)
     return found
 
 
@@ -196,7 +197,7 @@ def _coerced(t: Lists, tree: Any, wanted: Any) -> Any:
     if type(wanted) is History:
         parts = {n: coerced(t, tree.values.get(n), part) for n, part in wanted.values.items()}
         return History(wanted.trips, parts)
-    raise NotStraightError("a loop variable that is now this, now that")
+    raise NotStraightError(Reason.LOOP_KIND)
 
 
 def _endless(t: Lists, tree: Any, wanted: Stack) -> Stack:

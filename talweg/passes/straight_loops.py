@@ -22,6 +22,7 @@ from talweg.kernels.variants import History, List
 from talweg.passes.counted import MOST, Count, counted, followed
 from talweg.passes.functionalize import program_of
 from talweg.passes.inside import Inner
+from talweg.passes.reasons import Reason
 from talweg.passes.rows import ENDLESS, Loop
 from talweg.passes.straight import NotStraightError, Value, constant
 from talweg.passes.straight_lists import Lists, as_stack
@@ -119,7 +120,7 @@ class LoopMaker:
                 return results
             if settled:
                 return Finish(self, trial).results()
-        raise NotStraightError("what is known of a loop's variables does not settle")
+        raise NotStraightError(Reason.LOOP_UNSETTLED)
 
     def _learn(self, trial: Trial) -> bool:
         """Take what a trial has shown; whether it was as expected."""
@@ -168,7 +169,7 @@ class LoopMaker:
         found = counted(going, afters, starts)
         if found is not None and not found.exact and self._bytes_kept(trial) * found.trips > LARGE:
             if not self.outer.endless:
-                raise NotStraightError("memory for all trips there may be is too much")
+                raise NotStraightError(Reason.LOOP_MEMORY)
             return None
         if found is None:
             found = self._bounded(trial, going, afters, starts, place)
@@ -275,7 +276,7 @@ class LoopMaker:
             if going.content is None or len(outer.equations) > limit:
                 if not rows:
                     return None
-                raise NotStraightError("a loop that ends depending on values")
+                raise NotStraightError(Reason.LOOP_END)
             if not going.content.reshape(-1)[0]:
                 break
             found, written = body_values(self.maker, outer, self.program, operands, known)

@@ -19,6 +19,7 @@ from talweg.core.dims import Atom, Dim, of_atom
 from talweg.core.dtypes import int64
 from talweg.core.errors import NeedsStaticError
 from talweg.core.primitive import later
+from talweg.passes.reasons import Reason
 from talweg.passes.rows import Construct, is_one, is_zero
 from talweg.passes.straight import NotStraightError, Value, constant
 from talweg.passes.straight_lists import Lists
@@ -106,7 +107,7 @@ class Sizes:
         if atom.arguments:
             name = FUNCTIONS.get(atom.kind)
             if name is None:
-                raise NotStraightError("a size depends on a value")
+                raise NotStraightError(Reason.SIZE_OF_VALUE)
             operands = [self.value(self.known(argument)) for argument in atom.arguments]
             return self.lists.apply(later(name), *operands)
         slot, _, place = self.maker.program.places[atom]
@@ -122,7 +123,7 @@ class Sizes:
             key = self.known(key)
             if type(key) is int:
                 if not -size <= key < size:
-                    raise NotStraightError("an index is out of range")
+                    raise NotStraightError(Reason.INDEX_OUTSIDE)
                 key = key % size
                 return Part((key, key + 1, 1), None, 1, True)
             return Part(None, self._inside(self.value(key), size), 1, True)
@@ -130,17 +131,17 @@ class Sizes:
         if type(start) is not Dim and type(stop) is not Dim and type(step) is not Dim:
             return Part(slice(start, stop, step).indices(size), None, 0, False)
         if step not in (None, 1):
-            raise NotStraightError("a slice with steps that depend on values")
+            raise NotStraightError(Reason.SLICE_STEPS)
         start, stop = 0 if start is None else start, size if stop is None else stop
         return self.run(start, stop - start, size)
 
     def run(self, start: Any, count: Any, size: int) -> Part:
         """`count` elements of an axis, from `start` on."""
         if type(count) is not int or not 0 <= count <= size:
-            raise NotStraightError("a size depends on a value")
+            raise NotStraightError(Reason.SIZE_OF_VALUE)
         if type(start) is int:
             if not 0 <= start <= size - count:
-                raise NotStraightError("a slice that is clipped")
+                raise NotStraightError(Reason.SLICE_CLIPPED)
             return Part((start, start + count, 1), None, count, False)
         first = self.lists.require(self.value(start), size - count + 1)
         return Part(None, first, count, False)
@@ -232,7 +233,7 @@ def _unslice_by(maker: Any, step: Any) -> Value:
     g, sizes = maker.plain(step.inputs[0]), Sizes(maker, step)
     dims = tuple([sizes.known(size) for size in step.params["shape"]])
     if not all(type(size) is int for size in dims):
-        raise NotStraightError("a size depends on a value")
+        raise NotStraightError(Reason.SIZE_OF_VALUE)
     return _unsliced(sizes.lists, g, _parts(sizes, step.params["key"], dims), dims)
 
 
@@ -250,13 +251,13 @@ def _pad(maker: Any, step: Any) -> Value:
     x, v = [maker.plain(slot) for slot in step.inputs]
     sizes = Sizes(maker, step)
     if not is_zero(v):
-        raise NotStraightError("a size depends on a value")
+        raise NotStraightError(Reason.SIZE_OF_VALUE)
     parts, dims = [], []
     for low, high, size in zip(step.params["low"], step.params["high"], x.dims):
         low, high = sizes.known(low), sizes.known(high)
         whole = low + size + high
         if type(whole) is not int:
-            raise NotStraightError("a size depends on a value")
+            raise NotStraightError(Reason.SIZE_OF_VALUE)
         parts.append(sizes.run(low, size, whole))
         dims.append(whole)
     return _unsliced(sizes.lists, x, parts, tuple(dims))
@@ -271,7 +272,7 @@ def _sequence(maker: Any, step: Any, params: Any = None) -> Any:
         return NotImplemented
     by = 0 if delta.content is None else delta.content.reshape(-1)[0]
     if by == 0 or not start.dtype.is_integer:
-        raise NotStraightError("a size depends on a value")
+        raise NotStraightError(Reason.SIZE_OF_VALUE)
     t = Lists(maker.straight, step.node)
     span = t.apply(later("sub"), limit, start)
     if by != 1:
@@ -323,7 +324,7 @@ def _decided(way: Callable[[Any, Any], Value], maker: Any, step: Any) -> Value:
     try:
         return way(maker, step)
     except NeedsStaticError as error:
-        raise NotStraightError(f"a size depends on a value: {error}") from error
+        raise NotStraightError(Reason.SIZE_OF_VALUE) from error
 
 
 SLICES = {name: partial(_decided, way) for name, way in WAYS.items()}

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.kernels.variants import History, List
+from talweg.passes.reasons import Reason
 from talweg.passes.straight import NotStraightError, Value
 
 
@@ -137,7 +138,7 @@ def mapped(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> An
     if type(tree) is Range:
         return Range(function(tree.start), function(tree.step), function(tree.count))
     if type(tree) is Sparse:
-        raise NotStraightError("a sum of single elements of a list")
+        raise NotStraightError(Reason.LIST_SUM)
     return function(tree)
 
 
@@ -182,7 +183,7 @@ def template(tree: Any) -> Any:
 
     def whole(rows: Any) -> Value:
         if type(rows) in (Run, Runs):
-            raise NotStraightError("stacks of unknown length in a list that changes")
+            raise NotStraightError(Reason.STACK_IN_LIST)
         value = rows.value if type(rows) is Same else rows
         dims = value.dims if type(rows) is Same else value.dims[1:]
         return Value((size, *dims), value.dtype)
@@ -194,7 +195,7 @@ def arranged(tree: Any, like: Any) -> Any:
     """A tree with the parts of histories in the order they have in `like`."""
     if type(tree) is History and type(like) is History:
         if set(tree.values) != set(like.values):
-            raise NotStraightError("histories of other values")
+            raise NotStraightError(Reason.HISTORY_OTHERS)
         values = {node: arranged(tree.values[node], part) for node, part in like.values.items()}
         return History(tree.trips, values)
     if type(tree) is Stack and type(like) is Stack:

@@ -25,8 +25,8 @@ from talweg.trace.host_calls import Outside
 from talweg.transform.batch import apply_rule
 
 MOVING = frozenset((
-    "broadcast_to", "concat", "expand_dims", "gather", "gather_rows", "one_hot", "pad", "reshape",
-    "reverse", "squeeze", "strided_slice", "transpose",
+    "broadcast_to", "concat", "gather", "gather_rows", "one_hot", "pad", "reshape",
+    "reverse", "strided_slice", "transpose",
 ))  # fmt: skip
 MANY = 64  # operations, beyond which nobody is sure that it pays
 

@@ -310,3 +310,10 @@ def test_a_tensor_that_leaks_out_of_a_branch():
 
     with pytest.raises((TypeError, ValueError), match="cond_0"):
         function(leak)(tf.constant(1.0))
+
+
+def test_a_condition_of_one_element_in_a_function():
+    either = tf.function(lambda p: tf.cond(p, lambda: 1, lambda: 2))
+    assert int(either(tf.constant([True]))) == 1 and int(either(tf.constant([[False]]))) == 2
+    shaped = tf.function(lambda x: tf.constant(x, shape=[2, 2]))
+    assert shaped(tf.range(4)).shape == (2, 2)

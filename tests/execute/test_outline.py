@@ -13,6 +13,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
+from talweg.core.errors import InternalError
 from talweg.execute import cache, executor, heap, lowering, outline
 
 
@@ -356,7 +357,7 @@ def test_the_collector_rests_while_something_is_made(enabled, fails, monkeypatch
     before = gc.isenabled()
     try:
         (gc.enable if enabled else gc.disable)()
-        with pytest.raises(KeyError) if fails else nullcontext():
+        with pytest.raises(InternalError, match="TW404") if fails else nullcontext():
             tf.function(lambda x: x * 2)(tf.ones([2]))
         assert seen == [False] and gc.isenabled() == enabled
     finally:

@@ -38,6 +38,7 @@ from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, complex, dynamic, layout, reduce, state
 
 
+@operation("reshape")
 @export("reshape")
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
     """The elements of `tensor`, in row-major order, in another shape.

@@ -158,11 +158,13 @@ class Steps:
 def compilations(clock: Clock, plain: Any) -> Any:
     """Programs that are compiled."""
 
-    def compiled(program: Any, arguments: list, state: Any) -> Any:
+    def compiled(program: Any, arguments: list, state: Any, anew: bool = True) -> Any:
         clock.enter()
         origin = user_origin(2)
         try:
-            found = plain(program, arguments, state)
+            found = plain(program, arguments, state, anew)
+            if found is None:  # asked for, and not on disk
+                return None
             clock.labels[id(found)] = label(program.name, origin, clock)
             return found
         finally:

@@ -26,7 +26,11 @@ DAMAGED = (RuntimeError, ValueError, LookupError, OverflowError, struct.error)  
 
 
 def compiler() -> Any:
-    """`jit.py`; ImportError where there is no llvmlite."""
+    """`jit.py`; ImportError that names llvmlite where there is none, or it cannot be loaded."""
+    try:
+        import_module("llvmlite.binding")
+    except (ImportError, OSError) as error:
+        raise ImportError(str(error), name="llvmlite") from error
     return import_module("talweg.execute.llvm.jit")
 
 

@@ -1,0 +1,98 @@
+"""Faults of the compiler: what goes wrong in a pass, in lowering, in code generation.
+
+A fault is no refusal (`reasons.py`): it is an InternalError that names the part of the compiler it
+happened in.  With `TALWEG_EXECUTOR=llvm`, or the setting `strict`, it is raised; otherwise the
+program goes on with the interpreter, and the fault is reported once, through the logger `talweg`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from talweg.core import settings
+from talweg.core.errors import InternalError, ResourceExhaustedError, compose
+
+SENT_IN = (
+    "run it again with TALWEG_EXECUTOR=llvm and TALWEG_DUMP=a_folder, and report it with this "
+    "text and the folder; meanwhile, TALWEG_EXECUTOR=interpret does without the compiler"
+)
+REPORTED = 64  # faults of which it is remembered that they were reported
+
+_reported: set[str] = set()
+
+
+class CompilerFaultError(InternalError):
+    """A part of the compiler broke one of its promises."""
+
+
+class part:  # noqa: N801 -- a context manager, without contextlib's frames in the traceback
+    """A part of the compiler: errors in it, but for the `honest` ones, are faults that say so.
+
+    No memory, and no LLVM for this platform, are nobody's fault.
+    """
+
+    __slots__ = ("honest", "name")
+
+    def __init__(self, name: str, *honest: type[Exception]):
+        self.name = name
+        self.honest = (CompilerFaultError, MemoryError, ResourceExhaustedError, *honest)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if not isinstance(error, Exception) or isinstance(error, self.honest):
+            return
+        if not is_missing_llvm(error):
+            raise fault(self.name, error) from error
+
+
+class side_part(part):  # noqa: N801
+    """A part of the compiler that a program can do without: a fault is raised, or reported."""
+
+    __slots__ = ("program",)
+
+    def __init__(self, name: str, program: str):
+        super().__init__(name)
+        self.program = program
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> Any:
+        try:
+            super().__exit__(kind, error, traceback)
+        except CompilerFaultError as found:
+            if is_raised():
+                raise
+            report(self.program, found, "compiled without that")
+            return True
+
+
+def is_missing_llvm(error: Exception) -> bool:
+    """Whether llvmlite is not there, or cannot be loaded."""
+    return isinstance(error, ImportError) and (error.name or "").split(".")[0] == "llvmlite"
+
+
+def fault(name: str, error: Exception) -> CompilerFaultError:
+    """The fault that an error in a part of the compiler is."""
+    kind = type(error).__name__
+    text = compose("TW404", f"the compiler failed in {name!r}: {kind}: {error}", hint=SENT_IN)
+    return CompilerFaultError(None, None, text)
+
+
+def is_raised() -> bool:
+    """Whether a fault ends the call: nothing takes the compiler's place."""
+    return settings.executor.get() == "llvm" or settings.strict.get()
+
+
+def report(program: str, error: Exception, instead: str = "interpreted") -> None:
+    """Tell of a fault that something else makes up for, once."""
+    text = str(error)
+    if text in _reported:
+        return
+    if len(_reported) >= REPORTED:
+        _reported.clear()
+    _reported.add(text)
+    logging.getLogger("talweg").error(
+        "%s is %s, with right results, by a fault of talweg's compiler: %s",
+        program, instead, text, exc_info=error,
+    )  # fmt: skip
