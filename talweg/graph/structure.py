@@ -8,6 +8,7 @@ Anything else is a leaf, `None` too.  A *composite* (a sparse or ragged tensor) 
 
 from __future__ import annotations
 
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
@@ -109,11 +110,19 @@ def rebuild(container: Any, items: list) -> Any:
 
 def _rebuild_mapping(container: Any, items: list) -> Any:
     pairs = dict(zip(sorted_keys(container), items))
-    ordered = [(key, pairs[key]) for key in container]
-    if hasattr(container, "default_factory"):
-        return type(container)(container.default_factory, ordered)
+    return mapping_like(container, [(key, pairs[key]) for key in container])
+
+
+def mapping_like(container: Any, pairs: list) -> Any:
+    """A mapping of the type of `container`, with its default, of (key, value) pairs in order."""
+    kind = type(container)
+    if kind is dict:
+        return dict(pairs)
     try:
-        return type(container)(ordered)
+        if hasattr(container, "default_factory"):
+            return kind(container.default_factory, pairs)
+        # a Counter would count pairs, a ChainMap takes mappings
+        return kind(dict(pairs) if issubclass(kind, (Counter, ChainMap)) else pairs)
     except TypeError as error:
         raise type_error(
             "TW208",

@@ -34,6 +34,7 @@ from talweg.prims.calls import call
 from talweg.trace import call_rules
 from talweg.trace.paths import Paths
 from talweg.trace.signature import put_together
+from talweg.trace.unchanged import Contents
 
 
 class TraceGraph(FunctionGraph):
@@ -106,7 +107,10 @@ class ConcreteFunction:
 
         def run() -> Any:
             args, kwargs = put_together(self._tree, list(symbols))
-            return function(*args, **kwargs)
+            contents = Contents((args, kwargs))
+            found = function(*args, **kwargs)
+            contents.check(self.name)
+            return found
 
         paths = graph.paths = Paths(graph, run, self._flatten)
         with dispatch.only(()), graph.as_default():

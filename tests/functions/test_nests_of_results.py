@@ -47,3 +47,17 @@ def test_functions_return_their_nests(nest):
 
 def test_absent_results_stay_absent():
     assert tf.function(lambda x: {"a": None, "b": (x, None)})(tf.constant(1))["b"][1] is None
+
+
+def test_counters_and_chain_maps_keep_their_keys():
+    """They are not made from a list of pairs: a Counter would count these."""
+    from collections import ChainMap, Counter
+
+    one = tf.constant(1.0)
+    for made in (Counter(b=one, a=one), ChainMap({"b": one}, {"a": one})):
+        for found in (
+            tf.nest.map_structure(lambda x: x + 1.0, made),
+            tf.function(lambda x, made=made: type(made)({"b": x, "a": x * 2.0}))(one),
+        ):
+            assert type(found) is type(made) and sorted(found) == ["a", "b"]
+            assert float(found["a"]) == 2.0

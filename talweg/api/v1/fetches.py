@@ -54,16 +54,14 @@ def _part(graph: Graph, item: Any, nodes: list) -> Build:
         return lambda values: kind([part(values) for part in parts])
     if isinstance(item, Mapping):
         pairs = [(key, _part(graph, child, nodes)) for key, child in item.items()]
-        return lambda values: _mapping(kind, [(key, part(values)) for key, part in pairs])
+        return lambda values: structure.mapping_like(
+            item, [(key, part(values)) for key, part in pairs]
+        )
     if hasattr(kind, "__attrs_attrs__"):
         fields = [field.name for field in kind.__attrs_attrs__]
         parts = [_part(graph, getattr(item, field), nodes) for field in fields]
         return lambda values: kind(*[part(values) for part in parts])
     return _leaf(graph, item, nodes)
-
-
-def _mapping(kind: type, pairs: list) -> Any:
-    return dict(pairs) if kind is dict or hasattr(kind, "default_factory") else kind(pairs)
 
 
 def _leaf(graph: Graph, item: Any, nodes: list) -> Build:

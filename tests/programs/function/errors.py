@@ -378,7 +378,57 @@ def tensors_of_a_graph_outside(tf, np):
     return [[raised(use) for use in uses], value, tf.convert_to_tensor(x) is x]
 
 
+def arguments_that_are_changed(tf, np):
+    """Lists and dictionaries among the arguments stay as they are; copies may be changed."""
+    one = tf.constant(1.0)
+
+    def append(x):
+        x.append(one)
+        return x[0]
+
+    def exchange(x):
+        x[0] = x[0] + 1.0
+        return x[0]
+
+    def reverse(x):
+        x.reverse()
+        return x[0]
+
+    def add_key(x):
+        x["z"] = one
+        return x["a"]
+
+    def set_key(x):
+        x["a"] = x["a"] + 1.0
+        return x["a"]
+
+    def inside(x):
+        x["a"].append(3)
+        return x["b"]
+
+    def restore(x):
+        x.append(one)
+        return x.pop()
+
+    def copy(x):
+        x = list(x)
+        x.append(one)
+        return x[0]
+
+    uses = [
+        (append, [one]), (exchange, [one]), (reverse, [one, one + 1.0]),
+        (add_key, {"a": one}), (set_key, {"a": one}), (lambda x: x.pop("a"), {"a": one}),
+        (inside, {"a": [1], "b": one}), (lambda x: [x.append(1), one][1], [1, 2]),
+        (restore, [one]), (copy, [one]), (lambda x: x[0], [one]),
+    ]  # fmt: skip
+    found = [raised(lambda f=f, x=x: tf.function(f)(x)) for f, x in uses]
+    given = [one]
+    again = [raised(lambda: tf.function(append)(given)), len(given)]
+    return [found, again, raised(lambda: tf.function(append, autograph=False)([one]))]
+
+
 PROGRAMS = [
+    arguments_that_are_changed,
     tensors_of_a_graph_outside,
     branches_of_different_dtype,
     branches_of_different_structure,

@@ -425,7 +425,27 @@ def other_threads_have_their_own_default(tf, np):
     return seen
 
 
+def containers_keep_their_type(tf, np):
+    from collections import OrderedDict, UserDict, defaultdict, namedtuple
+
+    class Own(dict):
+        pass
+
+    pair = namedtuple("pair", "a b")
+    c, d = tf.constant(1.0), tf.constant(2.0)
+    fetches = [
+        defaultdict(list, {"b": c, "a": d}), OrderedDict(b=c, a=d), Own(b=c, a=d), pair(c, d),
+        UserDict(b=c, a=d), {"k": defaultdict(int, z=[c, (d,)])},
+    ]  # fmt: skip
+    with tf.Session() as session:
+        found = session.run(fetches)
+    kinds = [type(x).__name__ for x in (*found, found[-1]["k"])]
+    keys = [list(x) for x in found if not isinstance(x, tuple)]
+    return [kinds, keys, [found[0].default_factory is list, found[-1]["k"]["absent"]]]
+
+
 PROGRAMS = [
+    containers_keep_their_type,
     fetch_one,
     fetch_nests,
     fetch_a_namedtuple,

@@ -1,0 +1,48 @@
+"""What a traced function may not do to its arguments: change the lists and dictionaries in them.
+
+They are made for the trace alone, so that a change would be lost, and happen once only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from talweg.core.errors import value_error
+from talweg.graph import structure
+
+
+class Contents:
+    """What the containers among arguments held before a function ran."""
+
+    def __init__(self, arguments: Any):
+        self._held: list[tuple[Any, list]] = []
+        self._note(arguments)
+
+    def _note(self, value: Any) -> None:
+        if structure.kind_of(value) in (structure.LEAF, structure.COMPOSITE, structure.CUSTOM):
+            return
+        self._held.append((value, _held_by(value)))
+        for child in structure.children(value):
+            self._note(child)
+
+    def check(self, function: str) -> None:
+        """ValueError if one of them holds something else now."""
+        for container, before in self._held:
+            after = _held_by(container)
+            if len(after) == len(before) and all([a is b for a, b in zip(after, before)]):
+                continue
+            raise value_error(
+                "TW208",
+                f"{function} should not modify its Python input arguments: it has changed a "
+                f"{type(container).__name__} among them",
+                "arguments as they were given; modifying a copy is allowed",
+                "a copy: list(x) or dict(x)",
+            )
+
+
+def _held_by(container: Any) -> list:
+    """The keys and values of a mapping, the items of what else there is, as they are."""
+    if isinstance(container, Mapping):
+        return [*container, *container.values()]
+    return structure.children(container)
