@@ -10,10 +10,11 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up, operation
 from talweg.api.mapping import map_fn
+from talweg.api.mapping_batches import batched_gradients, interpreter_of, together
 from talweg.api.mapping_extensions import has_extensions, mapped_apart
 from talweg.core import dispatch
-from talweg.core.dims import is_symbolic
-from talweg.core.dtypes import string
+from talweg.core.dims import dims_differ, is_symbolic
+from talweg.core.dtypes import int32, string
 from talweg.core.errors import InvalidArgumentError, type_error, value_error
 from talweg.core.provenance import user_frame
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
@@ -24,8 +25,10 @@ from talweg.eager.tape import UnconnectedGradients
 from talweg.eager.tensor import wrap
 from talweg.graph import structure
 from talweg.graph.handle import Handle
+from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, layout
+from talweg.prims.state import as_factor
 from talweg.trace import gradients as graph_gradients
 from talweg.trace.autograph.convert import handed_over
 from talweg.trace.gradients import place_in
@@ -40,8 +43,16 @@ export("recompute_grad")(custom.recompute_grad)
 export("grad_pass_through")(custom.grad_pass_through)
 
 
-def _unit_rows(dtype: Any) -> Callable[[int], Any]:
-    return lambda size: wrap(np.eye(size, dtype=dtype.numpy_dtype))
+def _unit_rows(dtype: Any) -> Callable[[Any], Any]:
+    def rows(size: Any) -> Any:
+        if type(size) is int:
+            return wrap(np.eye(size, dtype=dtype.numpy_dtype))
+        numbers = look_up("range")(as_factor(size, int32))
+        columns = layout.reshape(numbers, shape=(1, size))
+        same = arithmetic.equal(layout.reshape(numbers, shape=(size, 1)), columns)
+        return arithmetic.cast(same, dtype=dtype)
+
+    return rows
 
 
 @operation("jacobian_rows")
@@ -54,6 +65,18 @@ def jacobian_rows(sweep: Any, y: Any, at_once: bool) -> list:
 def batch_jacobian_rows(sweep: Any, y: Any, x: Any, at_once: bool) -> Any:
     """The rows of a batch Jacobian, for `GradientTape.batch_jacobian`."""
     return batch.batch_jacobian_rows(sweep, y, _unit_rows(y.dtype), at_once)
+
+
+def _number_of_slices(leaves: list) -> Any:
+    """How many slices there are along the first axis; ValueError if the leaves do not agree."""
+    sizes = [leaf.dims[0] if leaf.dims else None for leaf in leaves]
+    several = [n for n in sizes if n is not None and not (type(n) is int and n == 1)]
+    if None in sizes or any(dims_differ((n,), several[:1]) for n in several):
+        raise value_error(
+            "TW204",
+            f"vectorized_map: first dimensions of elems differ: {sorted(set(map(str, sizes)))}",
+        )
+    return several[0] if several else 1 if sizes else 0
 
 
 @export("vectorized_map")
@@ -74,21 +97,26 @@ def vectorized_map(
         return mapped_apart(lambda fn, elems, _: vectorized_map(fn, elems), fn, elems, None)
     fn = handed_over(fn)
     leaves = [tensor(leaf) for leaf in structure.flatten(elems)]
-    sizes = {leaf.dims[0] if leaf.dims else None for leaf in leaves}
-    if None in sizes or len(sizes - {1}) > 1:
-        raise value_error(
-            "TW204", f"vectorized_map: first dimensions of elems differ: {sorted(map(str, sizes))}"
-        )
-    size = max((n for n in sizes if n is not None), default=0)
+    size = _number_of_slices(leaves)
 
     def run(slices: list) -> tuple[list, Any]:
         result = fn(structure.pack(elems, slices))
-        return [tensor(leaf) for leaf in structure.flatten(result)], result
+        parts = structure.flatten(result, composites=True)
+        return [None if _is_nothing(leaf) else tensor(leaf) for leaf in parts], result
 
-    spread = [batch.broadcast_to(x, shape=(size, *x.dims[1:])) if x.dims[0] != size else x
+    spread = [batch.broadcast_to(x, shape=(size, *x.dims[1:])) if _is_one(x.dims[0], size) else x
               for x in leaves]  # fmt: skip
     parts, result = batch.vectorize(run, spread, size)
-    return structure.pack(result, parts)
+    return together(result, parts, size)
+
+
+def _is_nothing(leaf: Any) -> bool:
+    return leaf is None or isinstance(leaf, Operation)
+
+
+def _is_one(size: Any, all_together: Any) -> bool:
+    """Whether a leaf has one slice, which goes with every slice of the others."""
+    return type(size) is int and size == 1 and size is not all_together
 
 
 # -- gradients in graphs
@@ -127,6 +155,15 @@ def gradients(
     """
     mode = UnconnectedGradients.of(unconnected_gradients)
     sources = _as_list(xs)
+    batching = interpreter_of(_as_list(ys))
+    if batching is not None:
+
+        def pull(ys: list, xs: list, seeds: list) -> list:
+            return gradients(ys, xs, seeds, name, stop_gradients=stop_gradients,
+                             unconnected_gradients=mode)  # fmt: skip
+
+        given = None if grad_ys is None else _as_list(grad_ys)
+        return batched_gradients(pull, _as_list(ys), sources, given, batching)
     graph = _graph_of(_as_list(ys), "gradients")
     with graph.as_default():
         sweep = _sweep(graph, _as_list(ys), sources, _as_list(stop_gradients))

@@ -20,6 +20,7 @@ from talweg.eager.convert import is_tensor_like
 from talweg.graph import structure
 from talweg.trace import control, paths
 from talweg.trace.autograph.convert import handed_over
+from talweg.transform.batch import BatchTensor
 
 state = dispatch.state
 IN_FORCE = paths  # imported for what it registers
@@ -248,17 +249,30 @@ def while_loop(
         raise value_error(
             "TW207", f"while_loop: loop_vars={loop_vars!r}", "a list or tuple, not empty"
         )
-    if state.in_graph is not None and control.in_graph(*structure.flatten(loop_vars)):
+    if state.in_graph is not None and control.builds_graph(*structure.flatten(loop_vars)):
         return control.while_loop(
             cond, body, loop_vars, shape_invariants, maximum_iterations, back_prop, swap_memory
         )
     limit = _limit(maximum_iterations)
     first, steps = list(loop_vars), 0
-    while (limit is None or steps < limit) and _truth(cond(*loop_vars), "while_loop", "cond(...)"):
+    while limit is None or steps < limit:
+        holds = cond(*loop_vars)
+        if type(holds) is BatchTensor:  # from here on slices differ in how often it runs
+            left = None if limit is None else limit - steps
+            return control.while_loop(cond, body, _for_graphs(loop_vars), shape_invariants, left)
+        if not _truth(holds, "while_loop", "cond(...)"):
+            break
         loop_vars = _as_variables(body(*loop_vars))
         structure.assert_same(first, list(loop_vars))
         steps += 1
     return structure.pack(loop_vars, [_kept(leaf) for leaf in structure.flatten(loop_vars)])
+
+
+def _for_graphs(loop_vars: Any) -> Any:
+    """Loop variables whose arrays of tensors are lists that a traced loop can carry."""
+    return structure.map_leaves(
+        lambda leaf: leaf._in_graphs() if hasattr(leaf, "_in_graphs") else leaf, loop_vars
+    )
 
 
 def _limit(maximum: Any) -> Any:

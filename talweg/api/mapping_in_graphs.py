@@ -25,6 +25,7 @@ from talweg.graph import structure
 from talweg.prims import arithmetic, list_parts, lists, state
 from talweg.prims.control import fixed
 from talweg.trace import control
+from talweg.transform.batch import BatchTensor
 
 
 def is_symbolic(*nests: Any) -> bool:
@@ -32,7 +33,7 @@ def is_symbolic(*nests: Any) -> bool:
     if dispatch.state.in_graph is None:
         return False
     leaves = [x for nest in nests for x in structure.flatten(nest, composites=True)]
-    return control.in_graph(*leaves)
+    return control.builds_graph(*leaves)
 
 
 def _is_composite(value: Any) -> bool:
@@ -93,6 +94,8 @@ def _part(leaf: Any, values: Any, index: Any) -> Any:
     if leaf.shape.rank is not None:
         aval = Aval(tuple([_inside(base, size) for size in leaf.dims[1:]]), leaf.dtype)
     params = {"dims": fixed(aval), "dtype": leaf.dtype}
+    if base is None or type(values) is BatchTensor or type(index) is BatchTensor:
+        return lists.list_get(values, index, **params)
     nodes = base.nodes_of((values, index))
     found = base.apply(lists.list_get, tuple(params.items()), nodes, aval)
     for recorder in dispatch.context.recorders:

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from talweg.api.export import export
-from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.variable import Variable
 from talweg.graph import structure
-from talweg.trace.host import later
+from talweg.trace.host import acts_later, later
 
 _DIGITS = {2: ("%.6g", "%.9g"), 4: ("%.6g", "%.9g"), 8: ("%.15g", "%.17g")}
 
@@ -149,7 +148,7 @@ def print_(*inputs: Any, **kwargs: Any) -> Any:
         raise value_error("TW104", f"Unrecognized keyword arguments for tf.print: {kwargs}")
     write = _writer(stream)
     summarize = 3 if summarize is None else int(summarize)
-    if dispatch.context.base is not None:
+    if acts_later(inputs):
         return later(_print_now, (write, summarize, sep, end, *inputs), {}, "PrintV2")
     return _print_now(write, summarize, sep, end, *inputs)
 

@@ -124,6 +124,15 @@ class TensorArray:
         copy.values = [None if value is None else next(remaining) for value in values.values]
         return self._with(self._elements, copy)
 
+    def _in_graphs(self) -> TensorArray:
+        """The array as a value, which it is in graphs."""
+        values = self._list
+        return (
+            self
+            if isinstance(values, GraphList)
+            else self._with(self._elements, GraphList.of(values))
+        )
+
     def _here(self) -> Any:
         """The elements as the mode in force has them."""
         if isinstance(self._list, EagerList) and dispatch.context.base is not None:

@@ -18,7 +18,7 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tape import GradientTape
 from talweg.graph import structure
-from talweg.prims.arithmetic import stop_gradient, zeros_of
+from talweg.prims.arithmetic import identity, stop_gradient, zeros_of
 from talweg.prims.calls import with_rule
 
 
@@ -43,7 +43,7 @@ class CustomRule:
 
     def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
         """Tangents of the results, by differentiating the pullback by its cotangent."""
-        seeds = [zeros_of(z) if z.dtype.is_differentiable else z for z in results]
+        seeds = [_zero_by_itself(z) if z.dtype.is_differentiable else z for z in results]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([s for s in seeds if s.dtype.is_differentiable])
             back = self._pullback(seeds)
@@ -52,6 +52,14 @@ class CustomRule:
             return tuple(None for _ in results)
         targets, directions = [b for b, _ in pairs], [t for _, t in pairs]
         return tuple(tape.gradient(targets, seeds, output_gradients=directions))
+
+
+def _zero_by_itself(x: Any) -> Any:
+    """Zeros like `x` that no graph takes for other zeros, for derivatives by them."""
+    graph = dispatch.context.base
+    if graph is None:
+        return zeros_of(x)
+    return zeros_of(x) + graph.constant(x.dtype.numpy_dtype.type(0), given=True)
 
 
 class VariableWatcher(dispatch.Recorder):
@@ -99,6 +107,9 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     arguments = [convert_to_tensor(a) if is_tensor_like(a) or _is_number(a) else a
                  for a in structure.flatten(args)]  # fmt: skip
+    base = dispatch.context.base
+    if hasattr(base, "captured"):  # the rule is to know them as the body does
+        arguments = [base.bring_in(a) if _is_outside(base, a) else a for a in arguments]
     inside = VariableWatcher()
     outer = dispatch.context.recorders
     # What happens inside is shown to the tapes, since the user's rule may use tensors computed
@@ -118,7 +129,7 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     variables = [v for v in inside.variables.values() if not any(v is a for a in arguments)]
     with dispatch.only(()):
         flat = [stop_gradient(convert_to_tensor(leaf)) for leaf in structure.flatten(result)]
-    if dispatch.context.base is not None:
+    if dispatch.context.base is not None or any([getattr(a, "level", 0) for a in arguments]):
         reads = [variable.value() for variable in variables]
         rule = CustomRule(_name(function), _pullback(function, grad_fn, arguments, variables, flat))
         operands = tuple(a for a in arguments if isinstance(a, Tensor)) + tuple(reads)
@@ -134,6 +145,14 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         if observer is not None:
             observer.applied(rule, operands, tuple(flat), {})
     return structure.pack(result, flat)
+
+
+def _is_outside(graph: Any, value: Any) -> bool:
+    """Whether an argument is a tensor of a graph or batch around `graph`."""
+    if not 0 < getattr(value, "level", 0) < graph.level:
+        return False
+    node = getattr(value, "node", None)
+    return node is None or node.table is not graph.table
 
 
 def _is_number(value: Any) -> bool:
@@ -197,11 +216,12 @@ def _recomputing(f: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple:
         result = f(*args, **kwargs)
 
     def grad_fn(*upstream: Any, variables: Any = None) -> Any:
-        arguments = structure.flatten(args)
+        # Each argument by itself, though one tensor may be given for several of them.
+        arguments = [identity(a) if isinstance(a, Tensor) else a for a in structure.flatten(args)]
         tensors = [a for a in arguments if isinstance(a, Tensor)]
         with GradientTape() as tape:
             tape.watch([a for a in tensors if a.dtype.is_differentiable])
-            again = f(*args, **kwargs)
+            again = f(*structure.pack(args, arguments), **kwargs)
         sources = tensors + list(variables or [])
         found = tape.gradient(structure.flatten(again), sources, output_gradients=list(upstream))
         by_arguments = found[: len(tensors)]

@@ -13,8 +13,9 @@ from talweg.core.errors import InternalError, NotEagerError
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
 from talweg.execute.heavy import heavy
 from talweg.graph.node import BODY, GRAPH
+from talweg.prims.host import HOST
 
-STRUCTURED = frozenset((BODY, GRAPH))
+STRUCTURED = frozenset((BODY, GRAPH, HOST))
 verifying = settings.check
 verifying.get()
 

@@ -104,7 +104,7 @@ class FunctionGraph(Graph):
                     return self.constant(content.array)
             aval = value.aval
         elif isinstance(value, Tensor):
-            aval = Aval(value.dims, value.dtype)
+            aval = getattr(value, "aval", None) or Aval(value.dims, value.dtype)
         else:
             raise type_error("TW104", f"{value!r} is not a tensor")
         symbol = self._input(aval)
@@ -145,6 +145,13 @@ class FunctionGraph(Graph):
         """The error of using a tensor of this graph after it was traced."""
         text = f"a tensor of {self.function_name!r} was used after that had been traced"
         return self.leaks_are(compose("TW502", text, hint="return it from the function"))
+
+    def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
+        """The node(s) of `prim`; those of a body derived from this one are made there."""
+        base = dispatch.context.base
+        if self.closed and base is not None and base is not self:
+            return base.bind(prim, operands, params)
+        return super().bind(prim, operands, params)
 
     def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Any = None) -> Any:
         if self.closed:

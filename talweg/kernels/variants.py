@@ -168,12 +168,27 @@ class History:
         return f"History({self.trips}, {self.values!r})"
 
 
+class Rows:
+    """One value for each slice of a batch, where these differ in structure (`kernels/rows.py`)."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: list):
+        self.rows = rows
+
+    def __repr__(self) -> str:
+        return f"Rows({self.rows!r})"
+
+
 def total(a: Any, b: Any) -> Any:
     """The sum of two values, arrays or variants; None is zero."""
     if a is None or b is None:
         return b if a is None else a
     if type(a) is List:
         return _total_lists(a, b)
+    if type(a) is Rows or type(b) is Rows:
+        rows = [[*(x.rows if type(x) is Rows else x)] for x in (a, b)]
+        return Rows([total(x, y) for x, y in zip(*rows)])
     if type(a) is History:
         values = dict(a.values)
         for key, value in b.values.items():

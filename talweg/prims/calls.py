@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from talweg.core.aval import Aval
-from talweg.core.declare import LOOP, primitive
+from talweg.core.declare import primitive
 from talweg.core.dtypes import variant
 from talweg.core.value import OPERATIONS
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.control import avals_outside
+from talweg.prims.rows import in_front
 
 
 @primitive
@@ -20,7 +21,6 @@ class call:
     operands = "*operands"
     multiple = True
     effect = BODY
-    batch = LOOP
     memory = "none"
 
     def tf_type(*operands, body):
@@ -31,6 +31,9 @@ class call:
 
     def numpy(run, operands, *, body):
         return run.call(body, operands)
+
+    def batch(size, kinds, *operands, body):
+        return OPERATIONS["call_batch"](call, size, kinds, operands, body)
 
     def vjp(g, z, *operands, body):
         return OPERATIONS["call_vjp"](g, z, operands, body)
@@ -49,7 +52,6 @@ class with_rule:
     operands = "*operands"
     multiple = True
     effect = GRAPH
-    batch = LOOP
     memory = "view"
 
     def infer(*operands, rule, count):
@@ -57,6 +59,10 @@ class with_rule:
 
     def numpy(*operands, rule, count):
         return tuple(operands[:count])
+
+    def batch(size, kinds, *operands, rule, count):
+        found = [in_front(x, size, kind) for x, kind in zip(operands[:count], kinds)]
+        return with_rule(*found, *operands[count:], rule=rule, count=count)
 
     def vjp(g, z, *operands, rule, count):
         return [*[None] * count, *rule.vjp(g, z, operands[count:], {}, [])]

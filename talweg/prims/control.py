@@ -21,15 +21,16 @@ from typing import Any
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.declare import LOOP, primitive
+from talweg.core.declare import primitive
 from talweg.core.dim_walks import substitute
 from talweg.core.dims import Dim, same_dims
 from talweg.core.dtypes import int32, variant
 from talweg.core.errors import invalid
-from talweg.core.primitive import NoGradient
+from talweg.core.primitive import NoGradient, later
 from talweg.core.value import OPERATIONS
 from talweg.graph.node import BODY, GRAPH
 from talweg.kernels.variants import History, List, total
+from talweg.prims.rows import UNEVEN, Kinds, in_front, more_dims
 
 _LIST = Aval((), variant)
 
@@ -73,7 +74,6 @@ class branch:
     tf_name = "cond"
     multiple = True
     effect = BODY
-    batch = LOOP
     memory = "none"
 
     def infer(index, *operands, bodies):
@@ -86,6 +86,9 @@ class branch:
         number = int(operands.pop(0))
         body = bodies[number if 0 <= number < len(bodies) else -1]
         return run.call(body, operands)
+
+    def batch(size, kinds, *operands, bodies):
+        return OPERATIONS["branch_batch"](size, kinds, operands, bodies)
 
     def vjp(g, z, index, *operands, bodies):
         return OPERATIONS["branch_vjp"](g, z, index, operands, bodies)
@@ -103,7 +106,6 @@ class loop:
     tf_name = "while"
     multiple = True
     effect = BODY
-    batch = LOOP
     memory = "none"
 
     def infer(*operands, cond, body, count, avals):
@@ -128,6 +130,9 @@ class loop:
             trips += 1
         return (*variables, History(trips, {node: List.of(kept[node]) for node in inner}))
 
+    def batch(size, kinds, *operands, **params):
+        return OPERATIONS["loop_batch"](size, kinds, operands, **params)
+
     def vjp(g, z, *operands, cond, body, count, avals):
         return OPERATIONS["loop_vjp"](g, z, operands, body, count)
 
@@ -143,7 +148,6 @@ class again:
     tf_type = "PartitionedCall"
     multiple = True
     effect = BODY
-    batch = LOOP
     memory = "none"
 
     def infer(*operands, body):
@@ -151,6 +155,9 @@ class again:
 
     def numpy(run, operands, *, body):
         return (*run(body, operands), History(1, {}))
+
+    def batch(size, kinds, *operands, body):
+        return OPERATIONS["call_batch"](again, size, kinds, operands, body)
 
     def vjp(g, z, *operands, body):
         return OPERATIONS["again_vjp"](g, operands, body)
@@ -161,23 +168,33 @@ class again:
 
 @primitive
 class inner_value:
-    """y = the value of the node `inner` inside the operation that made the history."""
+    """y = the value of the node `inner` inside the operation that made the history.
+
+    `rows`: the sizes in front of it, if the history is that of a batch.
+    """
 
     operands = "history"
     effect = GRAPH
-    batch = LOOP
     memory = "view"
 
-    def infer(history, *, inner, stacked):
-        return _LIST if stacked else Aval(fixed(inner.aval), inner.aval.dtype)
+    def infer(history, *, inner, stacked, rows=()):
+        dims, dtype = fixed(inner.aval), inner.aval.dtype
+        if stacked or dtype is variant:
+            return _LIST
+        return Aval(None if dims is None else (*rows, *dims), dtype)
 
-    def numpy(history, *, inner, stacked):
+    def numpy(history, *, inner, stacked, rows=()):
         return history.values.get(inner)
 
-    def vjp(g, z, history, *, inner, stacked):
+    def batch(size, kinds, history, *, inner, stacked, rows=()):
+        if UNEVEN in kinds:
+            return NotImplemented
+        return inner_value(history, inner=inner, stacked=stacked, rows=(size, *rows))
+
+    def vjp(g, z, history, *, inner, stacked, rows=()):
         return [history_of(g, inner=inner)]
 
-    def jvp(t, z, history, *, inner, stacked):
+    def jvp(t, z, history, *, inner, stacked, rows=()):
         return None if t is None else history_part(t, *like(z), inner=inner, **zero(z))
 
 
@@ -217,7 +234,6 @@ class history_of:
 
     operands = "x"
     effect = GRAPH
-    batch = LOOP
     memory = "view"
 
     def infer(x, *, inner):
@@ -225,6 +241,9 @@ class history_of:
 
     def numpy(x, *, inner):
         return History(0, {inner: x})
+
+    def batch(size, kinds, x, *, inner):
+        return NotImplemented if UNEVEN in kinds else history_of(x, inner=inner)
 
     def vjp(g, z, x, *, inner):
         return [history_part(g, *like(x), inner=inner, **zero(x))]
@@ -242,7 +261,6 @@ class history_part:
 
     operands = "history *like"
     effect = GRAPH
-    batch = LOOP
     memory = "view"
 
     def infer(history, *like, inner, dims, dtype):
@@ -251,6 +269,13 @@ class history_part:
     def numpy(history, *like, inner, dims, dtype):
         found = None if history is None else history.values.get(inner)
         return zeros_if_absent(found, like, dims, dtype)
+
+    def batch(size, kinds, history, *like, inner, dims, dtype):
+        if UNEVEN in kinds:
+            return NotImplemented
+        history = in_front(history, size, kinds[0])
+        like = [in_front(x, size, kind) for x, kind in zip(like, kinds[1:])]
+        return history_part(history, *like, inner=inner, dims=more_dims(size, dims), dtype=dtype)
 
     def vjp(g, z, history, *like, inner, dims, dtype):
         return [history_of(g, inner=inner), *[None] * len(like)]
@@ -272,7 +297,6 @@ class history_map:
 
     operands = "history"
     effect = GRAPH
-    batch = LOOP
     memory = "view"
 
     def infer(history, *, tangents):
@@ -284,6 +308,9 @@ class history_map:
         own = history.values
         values = {node: own[part] for node, part in tangents.pairs if part in own}
         return History(history.trips, values)
+
+    def batch(size, kinds, history, *, tangents):
+        return NotImplemented if UNEVEN in kinds else history_map(history, tangents=tangents)
 
     def vjp(g, z, history, *, tangents):
         return [history_unmap(g, tangents=tangents)]
@@ -298,7 +325,6 @@ class history_unmap:
 
     operands = "history"
     effect = GRAPH
-    batch = LOOP
     memory = "view"
 
     def infer(history, *, tangents):
@@ -312,6 +338,9 @@ class history_unmap:
             if node in history.values:
                 values[part] = total(values.get(part), history.values[node])
         return History(history.trips, values)
+
+    def batch(size, kinds, history, *, tangents):
+        return NotImplemented if UNEVEN in kinds else history_unmap(history, tangents=tangents)
 
     def vjp(g, z, history, *, tangents):
         return [history_map(g, tangents=tangents)]
@@ -327,7 +356,6 @@ class trips:
     operands = "history"
     effect = GRAPH
     no_gradient = NoGradient("a number of iterations is an integer")
-    batch = LOOP
     memory = "none"
 
     def infer(history):
@@ -335,6 +363,9 @@ class trips:
 
     def numpy(history):
         return np.int32(history.trips)
+
+    def batch(size, kinds, history):
+        return NotImplemented if UNEVEN in kinds else Kinds(trips(history), (0,))
 
 
 @primitive
@@ -344,7 +375,6 @@ class require:
     operands = "x holds"
     tf_type = "Assert"
     effect = GRAPH
-    batch = LOOP
     memory = "view"
 
     def infer(x, holds, *, message):
@@ -354,6 +384,11 @@ class require:
         if not holds:
             raise invalid("TW207", message)
         return x
+
+    def batch(size, kinds, x, holds, *, message):
+        if kinds[1]:
+            holds = later("reduce_all")(holds, axes=(0,), keepdims=False)
+        return Kinds(require(x, holds, message=message), kinds[:1])
 
     def vjp(g, z, x, holds, *, message):
         return [g, None]

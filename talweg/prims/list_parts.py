@@ -12,6 +12,7 @@ from talweg.core.primitive import NoGradient
 from talweg.graph.node import GRAPH
 from talweg.kernels.variants import List
 from talweg.prims.lists import check_place, list_clear, variant_zero
+from talweg.prims.rows import UNEVEN, in_front, turned
 
 _LIST = Aval((), variant)
 
@@ -23,7 +24,6 @@ class list_scatter:
     operands = "values indices x"
     tf_type = "TensorListScatterIntoExistingList"
     effect = GRAPH
-    batch = LOOP
     memory = "scatter"
 
     def infer(values, indices, x, *, limited):
@@ -39,6 +39,12 @@ class list_scatter:
             check_place(place, len(values), limited)
             values = values.put(place, part)
         return values
+
+    def batch(size, kinds, values, indices, x, *, limited):
+        if UNEVEN in kinds or kinds[1]:
+            return NotImplemented
+        values, x = in_front(values, size, kinds[0]), in_front(x, size, kinds[2])
+        return list_scatter(values, indices, turned(x), limited=limited)
 
     def vjp(g, z, values, indices, x, *, limited):
         return [list_clear(g, indices), None, list_gather_like(g, indices, x)]
@@ -61,7 +67,6 @@ class list_gather_like:
     operands = "values indices x"
     tf_type = "TensorListGather"
     effect = GRAPH
-    batch = LOOP
     memory = "gather"
 
     def infer(values, indices, x):
@@ -76,6 +81,12 @@ class list_gather_like:
                 if found is not None:
                     result[row] = found
         return result
+
+    def batch(size, kinds, values, indices, x):
+        if UNEVEN in kinds or kinds[1]:
+            return NotImplemented
+        values, x = in_front(values, size, kinds[0]), in_front(x, size, kinds[2])
+        return turned(list_gather_like(values, indices, turned(x)))
 
     def vjp(g, z, values, indices, x):
         return [list_scatter(variant_zero(), indices, g, limited=False), None, None]

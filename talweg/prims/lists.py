@@ -18,6 +18,7 @@ from talweg.core.primitive import NoGradient
 from talweg.graph.node import GRAPH
 from talweg.kernels.variants import List, total
 from talweg.prims.control import like, zero, zeros_if_absent
+from talweg.prims.rows import EVEN, UNEVEN, Kinds, in_front, more_dims, turned
 
 _LIST = Aval((), variant)
 INDEX = NoGradient("an index is an integer")
@@ -48,7 +49,6 @@ class variant_sum:
     operands = "x y"
     tf_type = "AddV2"
     effect = GRAPH
-    batch = LOOP
     memory = "map"
 
     def infer(x, y):
@@ -56,6 +56,11 @@ class variant_sum:
 
     def numpy(x, y):
         return total(x, y)
+
+    def batch(size, kinds, x, y):
+        if UNEVEN in kinds:
+            return NotImplemented
+        return variant_sum(in_front(x, size, kinds[0]), in_front(y, size, kinds[1]))
 
     def vjp(g, z, x, y):
         return [g, g]
@@ -93,7 +98,6 @@ class list_size:
     tf_type = "TensorListLength"
     effect = GRAPH
     no_gradient = INDEX
-    batch = LOOP
     memory = "none"
 
     def infer(values):
@@ -101,6 +105,9 @@ class list_size:
 
     def numpy(values):
         return np.int32(len(values))
+
+    def batch(size, kinds, values):
+        return NotImplemented if UNEVEN in kinds else Kinds(list_size(values), (0,))
 
 
 @primitive
@@ -110,7 +117,6 @@ class list_get:
     operands = "values index"
     tf_type = "TensorListGetItem"
     effect = GRAPH
-    batch = LOOP
     memory = "view"
 
     def infer(values, index, *, dims, dtype):
@@ -120,6 +126,11 @@ class list_get:
         place = _checked("read", values, index)
         found = values.get(place)
         return _unwritten(place, dims, dtype) if found is None and dtype is not variant else found
+
+    def batch(size, kinds, values, index, *, dims, dtype):
+        if kinds != (EVEN, 0):
+            return NotImplemented
+        return list_get(values, index, dims=more_dims(size, dims), dtype=dtype)
 
     def vjp(g, z, values, index, *, dims, dtype):
         return [list_set(variant_zero(), index, g, limited=False), None]
@@ -151,7 +162,6 @@ class list_set:
     operands = "values index x"
     tf_type = "TensorListSetItem"
     effect = GRAPH
-    batch = LOOP
     memory = "scatter"
 
     def infer(values, index, x, *, limited):
@@ -162,6 +172,12 @@ class list_set:
         place = int(index)
         check_place(place, len(values), limited)
         return values.put(place, x)
+
+    def batch(size, kinds, values, index, x, *, limited):
+        if UNEVEN in kinds or kinds[1]:
+            return NotImplemented
+        values, x = in_front(values, size, kinds[0]), in_front(x, size, kinds[2])
+        return list_set(values, index, x, limited=limited)
 
     def vjp(g, z, values, index, x, *, limited):
         return [
@@ -196,7 +212,6 @@ class list_clear:
     operands = "values index"
     tf_type = "TensorListSetItem"
     effect = GRAPH
-    batch = LOOP
     memory = "scatter"
 
     def infer(values, index):
@@ -209,6 +224,9 @@ class list_clear:
             if values.get(place) is not None:
                 values = values.put(place, None)
         return values
+
+    def batch(size, kinds, values, index):
+        return list_clear(values, index) if kinds == (EVEN, 0) else NotImplemented
 
     def vjp(g, z, values, index):
         return [list_clear(g, index), None]
@@ -227,7 +245,6 @@ class list_take:
     operands = "values index *like"
     tf_type = "TensorListGetItem"
     effect = GRAPH
-    batch = LOOP
     memory = "view"
 
     def infer(values, index, *like, dims, dtype):
@@ -236,6 +253,13 @@ class list_take:
     def numpy(values, index, *like, dims, dtype):
         found = None if values is None else values.get(int(index))
         return zeros_if_absent(found, like, dims, dtype)
+
+    def batch(size, kinds, values, index, *like, dims, dtype):
+        if UNEVEN in kinds or kinds[1]:
+            return NotImplemented
+        values = in_front(values, size, kinds[0])
+        like = [in_front(x, size, kind) for x, kind in zip(like, kinds[2:])]
+        return list_take(values, index, *like, dims=more_dims(size, dims), dtype=dtype)
 
     def vjp(g, z, values, index, *like, dims, dtype):
         zeros = [None] * len(like)
@@ -255,7 +279,6 @@ class list_stack:
     operands = "values"
     tf_type = "TensorListStack"
     effect = GRAPH
-    batch = LOOP
     memory = "map"
 
     def infer(values, *, dims, dtype, size=None):
@@ -263,6 +286,11 @@ class list_stack:
 
     def numpy(values, *, dims, dtype, size=None):
         return stacked(values.values(), dims, dtype)
+
+    def batch(count, kinds, values, *, dims, dtype, size=None):
+        if UNEVEN in kinds:
+            return NotImplemented
+        return turned(list_stack(values, dims=more_dims(count, dims), dtype=dtype, size=size))
 
     def vjp(g, z, values, *, dims, dtype, size=None):
         return [list_from(g)]
@@ -296,7 +324,6 @@ class list_stack_like:
     operands = "values x"
     tf_type = "TensorListStack"
     effect = GRAPH
-    batch = LOOP
     memory = "map"
 
     def infer(values, x):
@@ -307,6 +334,12 @@ class list_stack_like:
         for place, value in () if values is None else values.present():
             result[place] = value
         return result
+
+    def batch(size, kinds, values, x):
+        if UNEVEN in kinds:
+            return NotImplemented
+        values, x = in_front(values, size, kinds[0]), in_front(x, size, kinds[1])
+        return turned(list_stack_like(values, turned(x)))
 
     def vjp(g, z, values, x):
         return [list_from(g), None]
@@ -322,7 +355,6 @@ class list_from:
     operands = "x"
     tf_type = "TensorListFromTensor"
     effect = GRAPH
-    batch = LOOP
     memory = "view"
 
     def infer(x):
@@ -330,6 +362,9 @@ class list_from:
 
     def numpy(x):
         return List.of(list(x))
+
+    def batch(size, kinds, x):
+        return list_from(turned(x))
 
     def vjp(g, z, x):
         return [list_stack_like(g, x)]

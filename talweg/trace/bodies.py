@@ -81,6 +81,8 @@ class BodyGraph(FunctionGraph):
             outer = dispatch.context.base
             if outer is None:
                 return self.bring_in(prim(operand, **params))
+            if type(operand) is not Symbol:  # of a batch: its interpreter takes it
+                return self.own(prim(operand, **params))
             nodes = outer.nodes_of((operand,))
             value = outer.apply(prim, tuple(params.items()), nodes, aval)
             for recorder in self.recorders:
@@ -154,7 +156,8 @@ class BodyGraph(FunctionGraph):
 
 
 def aval_of(value: Any) -> Aval:
-    return value.aval if type(value) is Symbol else Aval(value.dims, value.dtype)
+    aval: Any = getattr(value, "aval", None)  # of a tensor with a value its own is enough
+    return Aval(value.dims, value.dtype) if aval is None else aval
 
 
 def captures_of(graphs: list) -> list:

@@ -19,12 +19,14 @@ from talweg.graph.node import Node
 from talweg.graph.subgraph import Body, Tangents
 from talweg.graph.symbol import Symbol
 from talweg.graph.walk import postorder
+from talweg.kernels.rows import nodes_of_values
 from talweg.prims import control
 from talweg.prims.calls import call
 from talweg.prims.control import avals_outside
 from talweg.trace.bodies import BodyGraph, aval_of
-from talweg.trace.control_rules import seeded
+from talweg.trace.control_rules import nodes_in, seeded, zeros_like
 from talweg.trace.derived import Inner, View
+from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import densify
 
 _turn = Turn()  # whoever derives a body from another has it
@@ -196,15 +198,35 @@ def _parts(body: Body, g_history: Any, history: Any, operands: tuple) -> dict:
     """The cotangents of inner values, by node."""
     if g_history is None:
         return {}
-    if type(g_history) is not Symbol:
-        return {n: control.history_part(g_history, inner=n, dims=None, dtype=n.aval.dtype)
-                for n in content(g_history).values if n.table is body.table}  # fmt: skip
+    known = nodes_in(g_history)
+    if known is not None:
+        if type(g_history) is BatchTensor:  # slices may lack it
+
+            def like(node: Node) -> tuple:
+                return (inner_of(history, node, operands, body),)
+        else:
+
+            def like(node: Node) -> tuple:
+                return ()
+
+        return {n: control.history_part(g_history, *like(n), inner=n, dims=None, dtype=n.aval.dtype)
+                for n in known if n.table is body.table}  # fmt: skip
     nodes, parts = seeded(body, g_history)
     if parts is not None:
         return {node: parts[node] for node in nodes}
     return {node: control.history_part(g_history, inner_of(history, node, operands, body),
                                        inner=node, dims=None, dtype=node.aval.dtype)
             for node in nodes}  # fmt: skip
+
+
+def _all_is_kept(history: Any, body: Body) -> bool:
+    """Whether a call has kept everything inside, or will keep what is asked for when it runs."""
+    while type(history) is BatchTensor:
+        history = history.inner
+    if type(history) is Symbol:
+        return True
+    known = nodes_of_values(content(history))
+    return all([node in known for node in body.everything()])
 
 
 def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body) -> list:
@@ -214,6 +236,13 @@ def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body) -> list:
     given = tuple([i for i, part in enumerate(seeds) if part is not None])
     wanted = tuple([i for i, x in enumerate(operands) if x.dtype.is_differentiable])
     reverse = reverse_of(body, given, wanted, tuple(parts))
+    usual = tuple([i for i, x in enumerate(z[:-1]) if x.dtype.is_differentiable])
+    if given != usual and not parts and not _all_is_kept(z[-1], body):
+        # Only what the usual reverse needs was kept; it takes zeros for results that nobody used.
+        given = usual
+        seeds = [zeros_like(z[i]) if i in given and seed is None else seed
+                 for i, seed in enumerate(seeds)]  # fmt: skip
+        reverse = reverse_of(body, given, wanted)
     values = {("g", i): densify(seeds[i]) for i in given}
     values.update({("part", node): densify(part) for node, part in parts.items()})
     return reverse.apply(values, operands, z[-1], body)[:-1]

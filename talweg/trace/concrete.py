@@ -31,10 +31,13 @@ from talweg.graph.text import to_text
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import program_of
 from talweg.prims.calls import call
-from talweg.trace import call_rules
+from talweg.trace import batch_rules, call_rules
+from talweg.trace.bodies import canonical
 from talweg.trace.paths import Paths
 from talweg.trace.signature import put_together
 from talweg.trace.unchanged import Contents
+
+RULES = batch_rules, call_rules  # they register batch rules and derivatives
 
 
 class TraceGraph(FunctionGraph):
@@ -286,7 +289,8 @@ class ConcreteFunction:
         base = dispatch.context.base
         if isinstance(base, FunctionGraph):
             base.pending_writes.update(dict.fromkeys(self.writes))
-        return list(call(*operands, body=self.body)[:-1])
+        # Equal bodies make equal nodes, whose history knows the nodes of one of them.
+        return list(call(*operands, body=canonical(self.body))[:-1])
 
     def _pack(self, results: Any) -> Any:
         if self._single:

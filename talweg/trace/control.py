@@ -20,7 +20,7 @@ from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 from talweg.prims.control import again, require
-from talweg.trace import control_rules
+from talweg.trace import batch_rules, control_rules
 from talweg.trace.bodies import (
     BodyGraph,
     apply_branch,
@@ -29,13 +29,22 @@ from talweg.trace.bodies import (
     captures_of,
     trace_loop,
 )
+from talweg.transform.batch import BatchTensor
 
-RULES = control_rules.OPERATIONS  # the derivatives of branches and loops are registered there
+RULES = control_rules, batch_rules  # they register derivatives and batch rules
+
+
+_TRACED = (Symbol, BatchTensor)
+
+
+def builds_graph(*values: Any) -> bool:
+    """Whether there is a graph to trace into."""
+    return dispatch.context.base is not None or any(type(x) is Symbol for x in values)
 
 
 def in_graph(*values: Any) -> bool:
-    """Whether control flow over `values` is to be traced."""
-    return dispatch.context.base is not None or any(type(value) is Symbol for value in values)
+    """Whether control flow that depends on `values` is to be traced."""
+    return dispatch.context.base is not None or any(type(x) in _TRACED for x in values)
 
 
 def leaves_of(value: Any) -> list:
@@ -47,7 +56,7 @@ def as_leaf(value: Any) -> Any:
     """A result of a branch or body as a tensor; None for None and operations."""
     if value is None or isinstance(value, Operation):
         return None
-    if type(value) is Symbol:
+    if type(value) in _TRACED:
         return value
     return convert_to_tensor(value)
 

@@ -17,14 +17,18 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import int32, variant
 from talweg.core.value import OPERATIONS
+from talweg.eager.structured import content
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body, Tangents
 from talweg.graph.symbol import Symbol
+from talweg.kernels.rows import nodes_of_values
 from talweg.prims import control, lists
 from talweg.prims.arithmetic import add, greater, sub, zeros_of
 from talweg.prims.control import avals_outside, fixed
+from talweg.prims.rows import EVEN
 from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of, captures_of
 from talweg.trace.derived import Inner, View
+from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import accumulate, densify
 
 
@@ -36,6 +40,13 @@ def zeros_like(x: Any) -> Any:
 def parts_of(g: Any) -> dict | None:
     """The cotangents of inner values that a history's cotangent holds; None if only a run tells."""
     found: dict = {}
+    if type(g) is BatchTensor:
+        inner = parts_of(g.inner) if g.kind == EVEN else None
+        return (
+            None
+            if inner is None
+            else {node: BatchTensor(part, g.interpreter) for node, part in inner.items()}
+        )
     pending = [] if g is None else [g]
     while pending:
         symbol = pending.pop()
@@ -53,15 +64,21 @@ def parts_of(g: Any) -> dict | None:
     return found
 
 
+def nodes_in(g_history: Any) -> dict | None:
+    """The nodes that the cotangent of a history has values of; None if only a run tells."""
+    while type(g_history) is BatchTensor:
+        g_history = g_history.inner
+    return None if type(g_history) is Symbol else nodes_of_values(content(g_history))
+
+
 def seeded(body: Body, g_history: Any) -> tuple[list[Node], dict | None]:
     """The inner nodes that get cotangents from outside, and these cotangents if they are known."""
     parts = parts_of(g_history)
     if parts is not None:
         nodes: Any = parts
-    elif type(g_history) is Symbol:
-        nodes = body.requested()
     else:
-        nodes = g_history._array.value.values  # run eagerly: the cotangents are there
+        nodes = nodes_in(g_history)
+        nodes = body.requested() if nodes is None else nodes
     own = [n for n in nodes if n.table is body.table and n.aval.dtype.is_differentiable]
     return own, parts
 

@@ -15,7 +15,7 @@ from talweg.graph.node import Node
 from talweg.graph.subgraph import items_of
 from talweg.graph.symbol import Symbol
 from talweg.graph.walk import postorder
-from talweg.prims.arithmetic import zeros_of
+from talweg.prims.arithmetic import identity, zeros_of
 from talweg.prims.layout import broadcast_to
 from talweg.transform.absent import Evidence, Notes, Scene, Source
 from talweg.transform.reverse import pullback
@@ -32,10 +32,22 @@ class Sweep:
     def __init__(self, graph: Any, targets: list[Symbol], sources: list, stops: list[Symbol]):
         self.graph, self.targets = graph, targets
         stopped = {symbol.node for symbol in stops}
-        operands = _operands if graph.table.extra else _inputs
-        before = (lambda node: () if node in stopped else operands(node)) if stopped else operands
         order: dict[Node, None] = {}
-        postorder([target.node for target in targets], order, before)
+        links = self._visit(graph, [target.node for target in targets], order, stopped)
+        outside = [x for x in sources if type(x) is Symbol and x.node.table is not graph.table]
+        outer: dict[Node, None] = {}
+        captures: dict[Node, Node] = {}  # inner nodes -> the outer ones they stand for
+        while links and outside:
+            captures.update(links)
+            nodes: dict[Any, list] = {}
+            for node in links.values():
+                nodes.setdefault(node.table, []).append(node)
+            links = {}
+            for table, own in nodes.items():
+                found: dict[Node, None] = {}
+                links.update(self._visit(table.owner(), own, found, stopped))
+                outer = {**found, **outer}
+        order = {**outer, **order}
         groups = [self._nodes_of(source, order) for source in sources]
         self._kept: dict[Node, Symbol] = {}
         reached = {node for nodes in groups for node in nodes}
@@ -43,13 +55,30 @@ class Sweep:
         for node in order:
             if node in stopped:
                 continue
-            own = operands(node)
-            if reached.isdisjoint(own):
+            own_operands = (captures[node],) if node in captures else node.operands
+            if reached.isdisjoint(own_operands):
                 continue
             reached.add(node)
-            if node.prim.name != "item":
-                self.records.append(self._record(node, own))
+            if node in captures:
+                operands = (self._symbol(captures[node]),)
+                record = identity, operands, self._symbol(node), {}, node.origin
+                self.records.append(record)
+            elif node.prim.name != "item":
+                self.records.append(self._record(node, own_operands))
         self.parts = [[self._symbol(node) for node in nodes] for nodes in groups]
+
+    @staticmethod
+    def _visit(graph: Any, targets: list, order: dict, stopped: set) -> dict[Node, Node]:
+        """Put what targets depend on into `order`; what the graph captured of outer ones."""
+        operands = _operands if graph.table.extra else _inputs
+        before = (lambda node: () if node in stopped else operands(node)) if stopped else operands
+        postorder(targets, order, before)
+        captured = getattr(graph, "captured", {}).values()
+        return {
+            inside: outside.node
+            for outside, inside in captured
+            if type(outside) is Symbol and inside in order and inside not in stopped
+        }
 
     def _nodes_of(self, source: Any, order: dict[Node, None]) -> list[Node]:
         if source is None:
@@ -63,7 +92,9 @@ class Sweep:
         """The handle of a node, kept as long as the sweep, so that its id stays its own."""
         found = self._kept.get(node)
         if found is None:
-            found = self._kept[node] = self.graph.symbol(node)
+            own = node.table is self.graph.table
+            graph = self.graph if own else node.table.owner()
+            found = self._kept[node] = graph.symbol(node)
         return found
 
     def _record(self, node: Node, operands: tuple) -> tuple:
@@ -158,9 +189,12 @@ def captured_reads(graph: Any, handle: Handle) -> list[Node]:
 
 
 def place_in(graph: Any, tensor: Any) -> Symbol | None:
-    """A tensor as the graph knows it; None if the graph does not use it."""
-    if type(tensor) is Symbol and tensor.node.table is graph.table:
-        return tensor
+    """A tensor as the graph, or one around it, knows it; None if the graph does not use it."""
+    outer = graph
+    while type(tensor) is Symbol and outer is not None:
+        if tensor.node.table is outer.table:
+            return tensor
+        outer = getattr(outer, "outer", None)
     found = getattr(graph, "captured", {}).get(id(tensor))
     return None if found is None else graph.symbol(found[1])
 

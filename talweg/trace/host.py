@@ -21,6 +21,7 @@ from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims.host import act
 from talweg.prims.state import group
 from talweg.trace.whole import Hole
+from talweg.transform.batch import BatchTensor
 
 
 class Later:
@@ -68,10 +69,26 @@ class Later:
         return f"<{self.tf_type}>"
 
 
+def acts_later(*given: Any) -> bool:
+    """Whether what is given has no values yet, or those of many slices."""
+    context = dispatch.context
+    if context.base is not None or not context.batch_level:
+        return context.base is not None
+    leaves = structure.flatten(given, composites=True)
+    return any([type(leaf) is BatchTensor for leaf in leaves])
+
+
 def later(function: Callable[..., Any], args: tuple, kwargs: dict, tf_type: str) -> Any:
     """An operation that calls `function` with the values of these arguments when it runs."""
     call = Later(function, args, kwargs, tf_type)
-    return act(*call.take_operands(), call=call).op
+    return _operation_of(act(*call.take_operands(), call=call))
+
+
+def _operation_of(done: Any) -> Any:
+    """What a function gives that acted: the operation, if it is one of a graph."""
+    while type(done) is BatchTensor:
+        done = done.inner
+    return done.op if type(done) is Symbol else None
 
 
 def nothing() -> Any:
@@ -88,7 +105,7 @@ def asserting(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def check(*args: Any, **kwargs: Any) -> Any:
-        if dispatch.context.base is None:
+        if not acts_later(args, kwargs):
             return function(*args, **kwargs)
         name = kwargs.pop("name", None)
         call = Later(function, args, kwargs, "Assert")
@@ -106,7 +123,7 @@ def asserting(function: Callable[..., Any]) -> Callable[..., Any]:
         except OpError as error:
             error.talweg_by_value = True  # type: ignore[attr-defined]
             raise
-        return _named(act(*operands, call=call).op, name)
+        return _named(_operation_of(act(*operands, call=call)), name)
 
     return check
 
@@ -136,7 +153,7 @@ def _known(operand: Any) -> Any:
 
 
 def _named(operation: Any, name: str | None) -> Any:
-    if name:
+    if name and operation is not None:
         operation.graph.label(operation.node, name)
     return operation
 

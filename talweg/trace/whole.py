@@ -29,6 +29,7 @@ from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.whole import whole
+from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import densify
 
 RANKS = (2, 1, 0, 3, 4, 5)  # tried for an operand of unknown rank
@@ -212,7 +213,7 @@ class Push:
 
 def known_dims(value: Any) -> tuple | None:
     """The dimensions of a tensor, None if its rank is unknown."""
-    return value.node.aval.dims if type(value) is Symbol else value.dims
+    return value.dims if type(value) is EagerTensor else value.aval.dims
 
 
 def whole_vjp(g: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> list:
@@ -339,7 +340,7 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticErro
     options = {key: value for key, value in kwargs.items() if key != "name"}
     args = structure.map_leaves(leave_out, tuple(args))
     options = structure.map_leaves(leave_out, options)
-    if not any(type(x) is Symbol for x in operands):
+    if not any(type(x) in (Symbol, BatchTensor) for x in operands):
         raise error
     call = Call(function, args, options)
     avals = _probe(call, operands, composites, error)

@@ -4,6 +4,11 @@ A `BatchTensor` looks like one slice and holds all of them.  A primitive applied
 `BatchInterpreter`, which applies the primitive's batch rule to the values inside, one level lower;
 so batchings nest, and tapes see the operations inside.  Jacobians batch the reverse sweep over all
 unit cotangents at once.
+
+Rules are told the *kind* of each operand: 0 if all slices share it, EVEN if it has the batch axis
+in front, UNEVEN for variants whose slices may differ in structure (`kernels/rows.py`).  What has no
+rule for its operands is done for one slice after the other, in a loop (`trace/batch_rules.py`) or,
+where the slices are few or have values, one by one.
 """
 
 from __future__ import annotations
@@ -14,36 +19,62 @@ from contextlib import contextmanager
 from typing import Any
 
 from talweg.core import dispatch
+from talweg.core.aval import Aval
 from talweg.core.declare import ELEMENTWISE, LEADING, LOOP
 from talweg.core.dtypes import DType, variant
-from talweg.core.errors import type_error
-from talweg.core.primitive import later
-from talweg.core.value import Tensor
+from talweg.core.errors import NeedsStaticError, compose, type_error
+from talweg.core.shapes import TensorShape, static
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.graph.node import BODY
 from talweg.prims.layout import (
-    batch_to_front,
     broadcast_to,
     concat,
     reshape,
     strided_slice,
     transpose,
 )
+from talweg.prims.rows import EVEN, Kinds, known_dims, repeated, rows_sum
+from talweg.transform.rules import densify
+
+FEW = 8  # slices that a graph takes one by one
 
 
 class BatchTensor(Tensor):
     """One slice of many: `inner` has the batch axis in front of the dimensions seen here."""
 
-    __slots__ = ("inner", "interpreter", "level")
+    __slots__ = ("inner", "interpreter", "kind")
 
-    def __init__(self, inner: Tensor, interpreter: BatchInterpreter):
-        self.inner, self.interpreter, self.level = inner, interpreter, interpreter.level
+    def __init__(self, inner: Tensor, interpreter: BatchInterpreter, kind: int = EVEN):
+        self.inner, self.interpreter, self.kind = inner, interpreter, kind
+
+    @property
+    def level(self) -> int:  # type: ignore[override]
+        """How many traces and batches it is inside."""
+        return self.interpreter.level
+
+    @property
+    def aval(self) -> Aval:
+        """Dimensions, as far as they are known, and dtype."""
+        dims = known_dims(self.inner)
+        return Aval(None if dims is None else dims[1:], self.inner.dtype)
 
     @property
     def dims(self) -> tuple:
         return self.inner.dims[1:]
 
     @property
+    def shape(self) -> TensorShape:
+        return static(self.aval.dims)
+
+    @property
     def dtype(self) -> DType:
         return self.inner.dtype
+
+    @property
+    def _array(self) -> Any:
+        """NeedsStaticError: who asks is called for each slice."""
+        text = "A tensor inside a batched function has no single NumPy value."
+        raise NeedsStaticError(compose("TW104", text))
 
     def __repr__(self) -> str:
         size, dtype = self.interpreter.size, self.dtype.name
@@ -64,36 +95,113 @@ class BatchTensor(Tensor):
 class BatchInterpreter:
     """Applies batch rules for the batch tensors of one level."""
 
-    def __init__(self, level: int, size: int):
+    def __init__(self, level: int, size: Any):
         self.level, self.size = level, size
 
     def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
         """Apply `prim` to all slices at once."""
-        batched = tuple(self.owns(operand) for operand in operands)
-        inner = [x.inner if own else x for x, own in zip(operands, batched)]
-        results = apply_rule(prim, self.size, batched, inner, params)
+        kinds = tuple([x.kind if self.owns(x) else 0 for x in operands])
+        inner = [x.inner if kind else x for x, kind in zip(operands, kinds)]
+        if prim.name == "with_rule":
+            params = {**params, "rule": BatchedRule(params["rule"], self, kinds, params["count"])}
+        results, found = with_kinds(prim, self.size, kinds, inner, params)
         if prim.multiple:
-            return tuple(BatchTensor(part, self) for part in results)
-        return BatchTensor(results, self)
+            return tuple([self._wrapped(part, kind) for part, kind in zip(results, found)])
+        return self._wrapped(results, found[0])
 
     def owns(self, value: Any) -> bool:
         """Whether `value` is a batch tensor of this level."""
-        return type(value) is BatchTensor and value.level == self.level
+        return type(value) is BatchTensor and value.interpreter is self
+
+    def _wrapped(self, value: Any, kind: int) -> Any:
+        if kind:
+            return BatchTensor(value, self, kind)
+        if not value.dtype.is_differentiable and value.dtype is not variant:
+            return value  # a number of iterations is one number
+        return BatchTensor(repeated(value, self.size), self)
 
 
-def apply_rule(prim: Any, size: int, batched: tuple, operands: list, params: dict) -> Any:
+class BatchedRule:
+    """The rule of a user's function, for all slices: its tensors are batch tensors."""
+
+    def __init__(self, rule: Any, interpreter: BatchInterpreter, kinds: tuple, count: int):
+        self.rule, self.interpreter, self.kinds = rule, interpreter, kinds[count:]
+        self.name = rule.name
+
+    @property
+    def returned_none(self) -> frozenset[int]:
+        """The places for which the user's rule gave None."""
+        found: frozenset[int] = self.rule.returned_none
+        return found
+
+    def _seen(self, values: Any, kinds: Any = None) -> tuple:
+        kinds = (EVEN,) * len(values) if kinds is None else kinds
+        return tuple([BatchTensor(x, self.interpreter) if kind and x is not None else x
+                      for x, kind in zip(values, kinds)])  # fmt: skip
+
+    def vjp(self, g: Any, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
+        """The user's cotangents of all arguments; of shared ones the sum over the slices."""
+        with in_force(self.interpreter):
+            seen = self._seen(operands, self.kinds)
+            found = self.rule.vjp(self._seen(g), self._seen(results), seen, params, wanted)
+            found = [None if part is None else unwrap(densify(part), self.interpreter)
+                     for part in found]  # fmt: skip
+        size = self.interpreter.size
+        return [rows_sum(part, size=size) if part is not None and not kind else part
+                for part, kind in zip(found, self.kinds)]  # fmt: skip
+
+    def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
+        """Tangents of the results."""
+        with in_force(self.interpreter):
+            given = list(self._seen(tangents, self.kinds))
+            seen = self._seen(operands, self.kinds)
+            found = self.rule.jvp(given, self._seen(results), seen, params)
+            return tuple([None if t is None else unwrap(t, self.interpreter) for t in found])
+
+
+def apply_rule(prim: Any, size: Any, batched: tuple, operands: list, params: dict) -> Any:
     """The result of `prim` for `size` slices; operands with a true flag have the axis in front."""
+    results, kinds = with_kinds(prim, size, batched, operands, params)
+    if not prim.multiple:
+        return results if kinds[0] else repeated(results, size)
+    return tuple([z if kind else repeated(z, size) for z, kind in zip(results, kinds)])
+
+
+def with_kinds(prim: Any, size: Any, kinds: tuple, operands: list, params: dict) -> tuple:
+    """The result(s) of `prim` for `size` slices of operands of these kinds; the results' kinds."""
+    try:
+        found = _by_rule(prim, size, kinds, operands, params)
+    except NeedsStaticError:  # the rule, or what it applies, needs to know more of the shapes
+        found = NotImplemented
+    if found is NotImplemented:
+        found = _for_each_slice(prim, size, kinds, operands, params)
+    if type(found) is Kinds:
+        return found
+    return found, (EVEN,) * (len(found) if prim.multiple else 1)
+
+
+def _by_rule(prim: Any, size: Any, kinds: tuple, operands: list, params: dict) -> Any:
     rule = prim.batch
     if rule == ELEMENTWISE:
-        return prim(*_aligned(batched, operands, size), **params)
+        return prim(*_aligned(kinds, operands, size), **params)
     if rule == LEADING:
-        fronted = [batch_to_front(size, x, own) for x, own in zip(operands, batched)]
+        fronted = [x if kind else repeated(x, size) for x, kind in zip(operands, kinds)]
         return prim(*fronted, **params)
-    if rule != LOOP:
-        result = rule(size, batched, *operands, **params)
-        if result is not NotImplemented:
-            return result
-    return _loop(prim, size, batched, operands, params)
+    if rule == LOOP:
+        return NotImplemented
+    return rule(size, kinds, *operands, **params)
+
+
+def _for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: dict) -> Any:
+    """The result(s) of `prim`, applied to one slice after the other."""
+    plain = type(size) is int and size and prim.effect != BODY
+    if plain and not any([isinstance(x, Tensor) and x.dtype is variant for x in operands]):
+        eager = all([type(x) is dispatch.state.plain for x in operands])
+        if eager or size <= FEW:
+            runs = _loop(prim, size, kinds, operands, params)
+            if runs is not None:
+                return runs
+    return OPERATIONS["for_each_slice"](prim, size, kinds, operands, params)
 
 
 def _aligned(batched: tuple, operands: list, size: int) -> list:
@@ -124,47 +232,51 @@ def stack(parts: list) -> Any:
 
 
 def _loop(prim: Any, size: int, batched: tuple, operands: list, params: dict) -> Any:
-    if size == 0:
-        raise type_error("TW402", f"{prim.name} cannot act on a batch of no elements.")
+    """The results for all slices, one by one; None if they are variants."""
     runs = [
         prim(*(slice_of(x, i) if own else x for x, own in zip(operands, batched)), **params)
         for i in range(size)
     ]
-    if prim.multiple:
-        return tuple(_joined(list(parts)) for parts in zip(*runs))
-    return _joined(runs)
-
-
-def _joined(parts: list) -> Any:
-    """The results of all slices; nothing for what an operation kept for its derivatives."""
-    return later("variant_zero")() if parts[0].dtype is variant else stack(parts)
+    first = runs[0] if prim.multiple else (runs[0],)
+    if any([z.dtype is variant for z in first]):
+        return None
+    return tuple([stack(list(parts)) for parts in zip(*runs)]) if prim.multiple else stack(runs)
 
 
 @contextmanager
-def batching(size: int) -> Iterator[BatchInterpreter]:
+def batching(size: Any) -> Iterator[BatchInterpreter]:
     """A new level of batching for the block."""
+    with in_force(BatchInterpreter(0, size)) as interpreter:
+        yield interpreter
+
+
+@contextmanager
+def in_force(interpreter: BatchInterpreter) -> Iterator[BatchInterpreter]:
+    """Let batch tensors of `interpreter` be on the highest level inside the block."""
     context = dispatch.context
-    before = context.batch_level
+    before, level = context.batch_level, interpreter.level
     context.batch_level = 1 + max(before, 0 if context.base is None else context.base.level)
+    interpreter.level = context.batch_level
     dispatch.enter()
     try:
-        yield BatchInterpreter(context.batch_level, size)
+        yield interpreter
     finally:
         dispatch.leave()
         context.batch_level = before
+        interpreter.level = level or context.batch_level + 1
 
 
 def unwrap(value: Any, interpreter: BatchInterpreter) -> Any:
     """What a batched function gave, with the batch axis in front."""
     if interpreter.owns(value):
         return value.inner
-    return broadcast_to(value, shape=(interpreter.size, *value.dims))
+    return repeated(value, interpreter.size)
 
 
 def over_rows(function: Callable[[Any], list], rows: Any, at_once: bool) -> list:
     """`function` of each slice of `rows`: a list of results (or None), with the axis in front."""
     size = rows.dims[0]
-    if not at_once and size:
+    if not at_once and type(size) is int and size:
         runs = [function(slice_of(rows, i)) for i in range(size)]
         return [None if parts[0] is None else stack(list(parts)) for parts in zip(*runs)]
     with batching(size) as interpreter:
@@ -173,7 +285,7 @@ def over_rows(function: Callable[[Any], list], rows: Any, at_once: bool) -> list
 
 
 def jacobian_rows(
-    sweep: Callable[[Any], list], y: Any, unit_rows: Callable[[int], Any], at_once: bool
+    sweep: Callable[[Any], list], y: Any, unit_rows: Callable[[Any], Any], at_once: bool
 ) -> list:
     """d y / d x for each x of `sweep`, of shape y.dims + x.dims.
 
@@ -186,7 +298,7 @@ def jacobian_rows(
 
 
 def batch_jacobian_rows(
-    sweep: Callable[[Any], list], y: Any, unit_rows: Callable[[int], Any], at_once: bool
+    sweep: Callable[[Any], list], y: Any, unit_rows: Callable[[Any], Any], at_once: bool
 ) -> Any:
     """d y[b] / d x[b], of shape [b, ...y, ...x], for the one x of `sweep`; None if unconnected."""
     batch, inner = y.dims[0], y.dims[1:]
@@ -201,7 +313,7 @@ def batch_jacobian_rows(
     return reshape(transpose(row, perm=perm), shape=(batch, *inner, *rest))
 
 
-def vectorize(function: Callable[..., Any], slices: list, size: int) -> tuple[list, Any]:
+def vectorize(function: Callable[..., Any], slices: list, size: Any) -> tuple[list, Any]:
     """Run `function` once on batch tensors around `slices`; leaves, and how to put them together.
 
     `function` takes the list of slices and returns (leaves, rebuild).
@@ -214,7 +326,8 @@ def vectorize(function: Callable[..., Any], slices: list, size: int) -> tuple[li
             leaves, rebuild = function([BatchTensor(part, interpreter) for part in slices])
         finally:
             context.mapped = before
-        return [unwrap(leaf, interpreter) for leaf in leaves], rebuild
+        parts = [None if leaf is None else unwrap(leaf, interpreter) for leaf in leaves]
+        return parts, rebuild
 
 
 def for_each_slice(make: Callable[[], Any]) -> Any:

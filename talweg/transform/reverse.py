@@ -28,7 +28,7 @@ def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
     for record in records:
         prim, operands, results = record[:3]
         wanted = [id(operand) in reached for operand in operands]
-        if True not in wanted:
+        if True not in wanted or (prim.no_gradient and _blocked(prim, wanted)):
             continue
         if type(results) is tuple:
             reached.update([id(z) for z in results if z.dtype.is_differentiable])
@@ -38,6 +38,13 @@ def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
             continue
         kept.append((record, wanted))
     return kept, reached
+
+
+def _blocked(prim: Any, wanted: list) -> bool:
+    """Whether no cotangent goes on to any of the operands wanted, by the declaration."""
+    names, blocked = prim.operands, prim.no_gradient
+    last = len(names) - 1
+    return all([names[min(i, last)] in blocked for i, want in enumerate(wanted) if want])
 
 
 def pullback(

@@ -27,6 +27,7 @@ from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
 from talweg.eager.ragged import RaggedTensor
+from talweg.eager.tensor import EagerTensor
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, indexing, layout, reduce, search, segment, sequences
 
@@ -288,7 +289,7 @@ def dense(slices: IndexedSlices) -> Any:
     rows = integer_vector(whole, "dense", "dense_shape")[0]
     if type(indices) is Symbol and values.dtype.is_numeric:
         return segment.segment_sum(values, _as_ids(indices), count=rows)
-    array = None if type(indices) is Symbol else getattr(indices, "_array", None)
+    array = indices._array if type(indices) is EagerTensor else None
     if array is not None and array.size and array.min() < 0:
         kept = constant(np.flatnonzero(array >= 0))
         values = indexing.gather(values, kept, axis=0, batch_dims=0)

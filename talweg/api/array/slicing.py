@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
+from talweg.api.array.batched_keys import as_vectors, has_batched_bound
 from talweg.api.array.operands import (
     constant,
     dims_or_none,
@@ -306,6 +307,8 @@ def getitem(x: Any, key: Any) -> Any:
                 "TW203", "getitem: mask cannot be scalar.", "a mask of rank at least 1"
             )
         return OPERATIONS["boolean_mask"](x, key)
+    if state.busy and has_batched_bound(key):
+        return strided_slice(x, **as_vectors(key))
     return apply(plan(key, x.dims), x)
 
 

@@ -1,0 +1,262 @@
+"""Batches of variants and of tensors of unknown rank: what the batch rules of lists, branches and
+loops are made of (`trace/batch_rules.py`).  What they stand for is told in `kernels/rows.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from talweg.core.aval import Aval
+from talweg.core.declare import LOOP, primitive
+from talweg.core.dtypes import variant
+from talweg.graph.node import GRAPH
+from talweg.kernels.rows import Rows, added, joined, row_of
+from talweg.kernels.rows import repeated as repeated_values
+from talweg.kernels.variants import History, List, total
+from talweg.prims.layout import broadcast_to, transpose
+
+EVEN, UNEVEN = 1, 2  # kinds of operands and results, see `transform/batch.py`
+
+_LIST = Aval((), variant)
+
+
+class Kinds(NamedTuple):
+    """What a batch rule gives that also says of what kind its results are."""
+
+    results: Any
+    kinds: tuple
+
+
+def more_dims(size, dims):
+    """Dimensions with the batch axis in front; None stays None."""
+    return None if dims is None else (size, *dims)
+
+
+def known_dims(x):
+    """The dimensions of a tensor; None if its rank is not known."""
+    aval = getattr(x, "aval", None)
+    return x.dims if aval is None else aval.dims
+
+
+def repeated(x, size):
+    """`size` times x, along a new first axis."""
+    if x.dtype is variant or known_dims(x) is None:
+        return rows_repeat(x, size=size)
+    return broadcast_to(x, shape=(size, *x.dims))
+
+
+def in_front(x, size, kind):
+    """x with the batch axis in front: its own, or `size` times x."""
+    return x if kind else repeated(x, size)
+
+
+def turned(x):
+    """x with its first two axes exchanged."""
+    dims = known_dims(x)
+    if dims is None:
+        return rows_turn(x)
+    return transpose(x, perm=(1, 0, *range(2, len(dims))))
+
+
+def _dims_of_slice(aval: Aval) -> tuple | None:
+    return None if aval.dims is None else aval.dims[1:]
+
+
+@primitive
+class rows_repeat:
+    """y = `size` times x, along a new first axis."""
+
+    operands = "x"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(x, *, size):
+        if x.dtype is variant:
+            return x
+        return Aval(None if x.dims is None else (size, *x.dims), x.dtype)
+
+    def numpy(x, *, size):
+        return repeated_values(x, size)
+
+    def vjp(g, z, x, *, size):
+        return [rows_sum(g, size=size)]
+
+    def jvp(t, z, x, *, size):
+        return None if t is None else rows_repeat(t, size=size)
+
+
+@primitive
+class rows_sum:
+    """y = the sum of the `size` slices of x."""
+
+    operands = "x"
+    effect = GRAPH
+    batch = LOOP
+    memory = "none"
+
+    def infer(x, *, size):
+        return x if x.dtype is variant else Aval(_dims_of_slice(x), x.dtype)
+
+    def numpy(x, *, size):
+        return added(x)
+
+    def vjp(g, z, x, *, size):
+        return [rows_repeat(g, size=size)]
+
+    def jvp(t, z, x, *, size):
+        return None if t is None else rows_sum(t, size=size)
+
+
+@primitive
+class rows_list:
+    """y = the list of the `size` slices of a batch of variants."""
+
+    operands = "x"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(x, *, size):
+        return _LIST
+
+    def numpy(x, *, size):
+        return List.of([row_of(x, place) for place in range(int(size))])
+
+    def vjp(g, z, x, *, size):
+        return [rows_joined(g, size=size)]
+
+    def jvp(t, z, x, *, size):
+        return None if t is None else rows_list(t, size=size)
+
+
+@primitive
+class rows_joined:
+    """y = the batch of cotangents whose slices are the first `size` elements of a list."""
+
+    operands = "values"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(values, *, size):
+        return _LIST
+
+    def numpy(values, *, size):
+        if values is None:
+            return None
+        return joined([values.get(place) for place in range(int(size))])
+
+    def vjp(g, z, values, *, size):
+        return [rows_list(g, size=size)]
+
+    def jvp(t, z, values, *, size):
+        return None if t is None else rows_joined(t, size=size)
+
+
+@primitive
+class rows_of:
+    """y = the batch of variants whose slices are the first `size` elements of a list."""
+
+    operands = "values"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(values, *, size):
+        return _LIST
+
+    def numpy(values, *, size):
+        if values is None:
+            return None
+        return Rows([values.get(place) for place in range(int(size))])
+
+    def vjp(g, z, values, *, size):
+        return [rows_list(g, size=size)]
+
+    def jvp(t, z, values, *, size):
+        return None if t is None else rows_of(t, size=size)
+
+
+@primitive
+class rows_turn:
+    """y = x with its first two axes exchanged."""
+
+    operands = "x"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(x):
+        dims = x.dims
+        return Aval(None if dims is None else (dims[1], dims[0], *dims[2:]), x.dtype)
+
+    def numpy(x):
+        return np.swapaxes(x, 0, 1)
+
+    def vjp(g, z, x):
+        return [rows_turn(g)]
+
+    def jvp(t, z, x):
+        return None if t is None else rows_turn(t)
+
+
+@primitive
+class history_rows:
+    """h = the history of a batch of what ran, by the nodes of the body that runs for one slice.
+
+    `nodes` (a `BatchedNodes`) says which node of the operand's body has the values of which.
+    """
+
+    operands = "history"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(history, *, nodes, size):
+        return _LIST
+
+    def numpy(history, *, nodes, size):
+        if history is None:
+            return None
+        own = history.values
+        values = {node: own[part] if kind else repeated_values(own[part], size)
+                  for node, part, kind in nodes.rows if part in own}  # fmt: skip
+        return History(history.trips, values)
+
+    def vjp(g, z, history, *, nodes, size):
+        return [history_unrows(g, nodes=nodes, size=size)]
+
+    def jvp(t, z, history, *, nodes, size):
+        return None if t is None else history_rows(t, nodes=nodes, size=size)
+
+
+@primitive
+class history_unrows:
+    """h = the transpose of `history_rows`."""
+
+    operands = "history"
+    effect = GRAPH
+    batch = LOOP
+    memory = "view"
+
+    def infer(history, *, nodes, size):
+        return _LIST
+
+    def numpy(history, *, nodes, size):
+        if history is None:
+            return None
+        values: dict = {}
+        for node, part, kind in nodes.rows:
+            if node in history.values:
+                value = history.values[node]
+                values[part] = total(values.get(part), value if kind else added(value))
+        return History(history.trips, values)
+
+    def vjp(g, z, history, *, nodes, size):
+        return [history_rows(g, nodes=nodes, size=size)]
+
+    def jvp(t, z, history, *, nodes, size):
+        return None if t is None else history_unrows(t, nodes=nodes, size=size)

@@ -1,0 +1,424 @@
+"""Branches, loops and calls of functions for a batch of slices at once.
+
+A body is traced again with the batch axis in front of what differs from slice to slice; equal
+nodes, the history of what runs and derivatives follow, since it is a body like any other.  Where
+slices take different branches, or make different numbers of iterations, and where a body has
+effects, everything is done for one slice after the other: in a loop, so derivatives go through, and
+nothing is computed for a slice that the slice alone would not compute.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.dim_walks import substitute
+from talweg.core.dims import Atom, Dim, of_atom, same_dims
+from talweg.core.dtypes import int32, variant
+from talweg.core.errors import NeedsStaticError
+from talweg.core.value import OPERATIONS
+from talweg.graph.contents import element
+from talweg.graph.node import Node
+from talweg.graph.subgraph import Body, Tangents
+from talweg.prims import control, lists
+from talweg.prims.arithmetic import add, less
+from talweg.prims.control import fixed
+from talweg.prims.rows import (
+    EVEN,
+    UNEVEN,
+    Kinds,
+    history_rows,
+    in_front,
+    known_dims,
+    more_dims,
+    rows_list,
+    rows_of,
+)
+from talweg.prims.state import ensure_dims, size_value
+from talweg.trace.bodies import BodyGraph, apply_loop, captures_of
+from talweg.transform.batch import with_kinds
+
+
+class NoBatchedBodyError(Exception):
+    """A body cannot run for all slices at once."""
+
+
+class BatchedNodes(Tangents):
+    """Which node of batched bodies has the values of which node of the bodies for one slice.
+
+    rows: (node, its batched node, kind).
+    """
+
+    __slots__ = ("rows",)
+
+    def __init__(self, bodies: list, rows: tuple):
+        super().__init__(bodies, tuple([(node, part) for node, part, _ in rows]))
+        self.rows = rows
+
+
+class Batching:
+    """The trace of a body for `size` slices whose inputs are of these kinds.
+
+    `carried`: how many inputs change from iteration to iteration, so that the history has them.
+    """
+
+    def __init__(self, body: Body, kinds: tuple, size: Any, carried: int = 0):
+        self.body, self.carried = body, carried
+        self.values: dict[Node, tuple[Any, int]] = {}
+        self.graph = BodyGraph(f"{body.name}_batched")
+        self.outputs: list[tuple[Any, int]] = []
+        self.rows: list[tuple[Node, Any, int]] = []
+        self.size = size
+        if body.has_effects:
+            raise NoBatchedBodyError
+        for node, kind in zip(body.inputs, kinds):
+            self._add_input(node, kind)
+        self._trace()
+
+    @property
+    def kinds(self) -> tuple:
+        """The kinds of the results."""
+        return tuple([kind for _, kind in self.outputs])
+
+    def _add_input(self, node: Node, kind: int) -> None:
+        graph, dims, size = self.graph, node.aval.dims, self.size
+        if dims is not None:
+            dims = tuple([self._size(d) for d in dims])
+            if kind and node.aval.dtype is not variant:
+                dims = (graph.sizes.get(size) if type(size) is Dim else size, *dims)
+        symbol = graph.placeholder(dims, node.aval.dtype)
+        graph.inputs.append(symbol.node)
+        if type(size) is Dim and kind and dims:
+            graph.sizes.setdefault(size, symbol.dims[0])
+            graph.table.symbolic = True
+        self.values[node] = symbol, kind
+
+    def _trace(self) -> None:
+        """Make every node of the body."""
+        graph, body = self.graph, self.body
+        with dispatch.only(()), graph.as_default():
+            if type(self.size) is Dim:
+                self.size = graph.size_inside(self.size)
+            for node in body.nodes_with(body.asked):
+                if node not in self.values:
+                    self._make(node)
+            self.outputs = [self.values[node] for node in body.outputs]
+            self._note_rows()
+
+    def _make(self, node: Node) -> None:
+        prim, graph = node.prim, self.graph
+        if prim.name == "constant":
+            self.values[node] = graph.constant(node.params["value"].array), 0
+            return
+        if prim.name == "item":
+            found, kinds = self.values[node.inputs[0]]
+            place = node.params["index"]
+            self.values[node] = found[place], kinds[place]  # type: ignore[index]
+            self._claim(node)
+            return
+        pairs = [self.values[source] for source in node.operands]
+        operands, kinds = [x for x, _ in pairs], tuple([kind for _, kind in pairs])
+        params = {key: self._inside(value) for key, value in node.params.items()}
+        if not any(kinds):
+            found = prim(*operands, **params)
+            own = (0,) * len(found) if prim.multiple else 0
+        else:
+            if prim.name == "with_rule":  # the rule knows the tensors of one slice
+                raise NoBatchedBodyError
+            found, own = with_kinds(prim, self.size, kinds, operands, params)
+            own = own if prim.multiple else own[0]
+        self.values[node] = found, own  # type: ignore[assignment]
+        if not prim.multiple:
+            self._claim(node)
+
+    def _claim(self, node: Node) -> None:
+        """Let the value have the dimensions that are known of the node."""
+        value, kind = self.values[node]
+        if node.aval.dims is None or value.dtype is variant:
+            return
+        dims = tuple([self._size(d) for d in node.aval.dims])
+        dims = more_dims(self.size, dims) if kind else dims
+        own = known_dims(value)
+        try:
+            if own is not None and same_dims(own, dims):
+                return
+        except NeedsStaticError:
+            pass
+        if own is not None:  # what is known here may be more
+            pairs = zip(own, dims)
+            dims = tuple([a if b is None or type(a) is int else b for a, b in pairs])
+            if all([a is b for a, b in zip(own, dims)]):
+                return
+        shape = tuple([size if type(size) is int else None for size in dims])
+        graph = self.graph
+        found = graph.apply(
+            ensure_dims, (("shape", shape),), graph.nodes_of((value,)), Aval(dims, value.dtype)
+        )
+        self.values[node] = found, kind
+
+    def _inside(self, value: Any) -> Any:
+        """A parameter, its sizes being those of the batched body."""
+        if type(value) is tuple:
+            return tuple([self._inside(part) for part in value])
+        if type(value) is not Dim:
+            return value
+        found = self._size(value)
+        if found is None:
+            raise NoBatchedBodyError
+        return found
+
+    def _size(self, size: Any) -> Any:
+        """A size of the body as one of the batched body; None if it is not known yet."""
+        return substitute(size, self._atom) if type(size) is Dim else size
+
+    def _atom(self, atom: Atom) -> Any:
+        source = atom.source
+        if source is None or source not in self.values:
+            table = self.body.table
+            return None if source is None or source.table is table else of_atom(atom)
+        value, kind = self.values[source]
+        if atom.kind == "size":
+            dims = known_dims(value)
+            return None if dims is None else dims[atom.place + (1 if kind else 0)]
+        if kind:  # a size that differs from slice to slice
+            raise NoBatchedBodyError
+        return element(value.node, atom.place)
+
+    def _note_rows(self) -> None:
+        """What the history has for each inner node."""
+        body = self.body
+        outside = set(body.inputs[self.carried :])
+        for node in body.nodes_with(body.asked):
+            if node in outside or node.prim.name in ("constant", "item"):
+                continue
+            value, kind = self.values[node]
+            parts = [(node, value, kind)]
+            if node.prim.multiple:
+                parts = list(zip(body.results_of(node), value, kind))  # type: ignore[call-overload]
+            self.rows.extend(parts)
+
+    def finish(self, least: tuple) -> None:
+        """Let the results be of these kinds at least."""
+        graph = self.graph
+        pairs = zip(self.outputs, least)
+        with dispatch.only(()), graph.as_default():
+            graph.results = [graph.own(in_front(value, self.size, kind or not wanted))
+                             for (value, kind), wanted in pairs]  # fmt: skip
+        self.outputs = [(value, max(kind, wanted)) for value, (_, kind), wanted in
+                        zip(graph.results, self.outputs, least)]  # fmt: skip
+        graph.asked = [graph.own(value).node for _, value, _ in self.rows]
+
+    def close(self, captures: list) -> Body:
+        """The body; `rows` are of its nodes then."""
+        graph = self.graph
+        rows = [(node, graph.own(value).node, kind) for node, value, kind in self.rows]
+        body = graph.body(captures)
+        if body is not graph.made:
+            place = {node: i for i, node in enumerate(graph.made.nodes)}  # type: ignore
+            rows = [(node, body.nodes[place[part]], kind) for node, part, kind in rows]
+        self.rows = rows
+        self.outputs = [(None, kind) for _, kind in self.outputs]
+        self.values = {}
+        return body
+
+
+class Batched:
+    """Bodies that do for all slices what bodies do for one, and what they capture."""
+
+    def __init__(self, bodies: list, traces: list[Batching]):
+        captures = captures_of([trace.graph for trace in traces])
+        self.bodies = tuple([trace.close(captures) for trace in traces])
+        self.captures = captures
+        self.kinds = traces[0].kinds
+        rows = tuple([row for trace in traces for row in trace.rows])
+        self.kind = max([kind for _, _, kind in rows], default=EVEN) or EVEN
+        self.nodes = BatchedNodes(bodies, rows)
+
+    def history(self, history: Any, size: Any) -> tuple[Any, int]:
+        """The history by the nodes of the bodies for one slice, and its kind."""
+        context = dispatch.context
+        if context.base is None and not context.recorders and not context.keep_inside:
+            return lists.variant_zero(), 0
+        return history_rows(history, nodes=self.nodes, size=size), self.kind
+
+
+def _apart(size: Any) -> bool:
+    """Whether what is made for this size serves everywhere."""
+    return type(size) is int
+
+
+def _traced(size: Any, make: Any) -> Any:
+    """`make()`, traced apart from the graph in force if the size is known."""
+    context = dispatch.context
+    before = context.base
+    if _apart(size):
+        context.base = None
+    try:
+        return make()
+    except (NoBatchedBodyError, NeedsStaticError):
+        return None
+    finally:
+        context.base = before
+
+
+def call_batch(prim: Any, size: Any, kinds: tuple, operands: tuple, body: Body) -> Any:
+    """The batch rule of `call` and `again`."""
+    key = ("batched", prim.name, size, kinds)
+    made = body.programs.get(key) if _apart(size) else None
+    if made is None:
+
+        def make() -> Batched:
+            trace = Batching(body, kinds, size)
+            trace.finish((0,) * len(body.outputs))
+            return Batched([body], [trace])
+
+        made = _traced(size, make)
+        if made is None:
+            return NotImplemented
+        if _apart(size):
+            body.programs[key] = made
+    *found, history = prim(*operands, *made.captures, body=made.bodies[0])
+    if prim is control.again:
+        return Kinds((*found, history), (*made.kinds, 0))
+    history, kind = made.history(history, size)
+    return Kinds((*found, history), (*made.kinds, kind))
+
+
+def branch_batch(size: Any, kinds: tuple, operands: tuple, bodies: tuple) -> Any:
+    """The batch rule of `branch`; where slices differ in their branch, there is none."""
+    if kinds[0]:
+        return NotImplemented
+
+    def make() -> Batched:
+        traces = [Batching(body, kinds[1:], size) for body in bodies]
+        least = tuple([max(own) for own in zip(*[trace.kinds for trace in traces])])
+        for trace in traces:
+            trace.finish(least)
+        return Batched(list(bodies), traces)
+
+    made = _traced(size, make)
+    if made is None:
+        return NotImplemented
+    *found, history = control.branch(*operands, *made.captures, bodies=made.bodies)
+    history, kind = made.history(history, size)
+    return Kinds((*found, history), (*made.kinds, kind))
+
+
+def loop_batch(
+    size: Any, kinds: tuple, operands: tuple, cond: Body, body: Body, count: int, avals: tuple
+) -> Any:
+    """The batch rule of `loop`; where slices differ in how often they run, there is none."""
+    own: list = []
+
+    def make() -> Batched:
+        carried = kinds[:count]
+        while True:
+            inside = (*carried, *kinds[count:])
+            traces = [Batching(cond, inside, size), Batching(body, inside, size, count)]
+            if traces[0].kinds[0]:
+                raise NoBatchedBodyError
+            found = tuple(map(max, carried, traces[1].kinds))
+            if found == carried:
+                break
+            carried = found
+        own.append(carried)
+        traces[0].finish((0,))
+        traces[1].finish(carried)
+        traces[0].rows = []
+        made = Batched([body], traces)
+        made.kinds = carried
+        return made
+
+    made = _traced(size, make)
+    if made is None:
+        return NotImplemented
+    carried = own[0]
+    first = [in_front(x, size, kind or not wanted)
+             for x, kind, wanted in zip(operands, kinds, carried)]  # fmt: skip
+    known = tuple([(more_dims(size, dims) if kind and dtype is not variant else dims, dtype)
+                   for (dims, dtype), kind in zip(avals, carried)])  # fmt: skip
+    *found, history = control.loop(
+        *first, *operands[count:], *made.captures,
+        cond=made.bodies[0], body=made.bodies[1], count=count, avals=known,
+    )  # fmt: skip
+    history, kind = made.history(history, size)
+    return Kinds((*found, history), (*carried, kind))
+
+
+# -- one slice after the other
+
+
+def for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: dict) -> Any:
+    """`prim` of each slice, in a loop over the slices."""
+    sources = [_slices(x, size, kind) if kind else x for x, kind in zip(operands, kinds)]
+    made: list = []
+
+    def step(variables: list) -> list:
+        index, *own = variables
+        slices = [_slice(x, source, index) if kind else source
+                  for x, source, kind in zip(operands, sources, kinds)]  # fmt: skip
+        found = prim(*slices, **params)
+        found = found if prim.multiple else (found,)
+        made[:] = [z.aval for z in found]
+        rows = [lists.list_set(row, index, z, limited=False)
+                for row, z in zip(own or [None] * len(found), found)]  # fmt: skip
+        return [add(index, 1), *rows]
+
+    convert = OPERATIONS["convert_to_tensor"]
+    number = convert(size, int32) if _apart(size) else size_value(size=size, dtype=int32)
+    results = _count_of_results(prim, operands, kinds, params)
+    start = [convert(0, int32), *[lists.list_new(number) for _ in range(results)]]
+    avals = [Aval((), int32), *[Aval((), variant)] * results]
+    *found, _ = apply_loop(lambda own: less(own[0], number), step, start, avals)
+    return _joined(found[1:], made, size, prim.multiple)
+
+
+def _count_of_results(prim: Any, operands: list, kinds: tuple, params: dict) -> int:
+    """How many results `prim` has."""
+    if not prim.multiple:
+        return 1
+    avals = []
+    for x, kind in zip(operands, kinds):
+        aval = x.aval if hasattr(x, "aval") else Aval(x.dims, x.dtype)
+        less_one = kind and aval.dims is not None and aval.dtype is not variant
+        avals.append(Aval(aval.dims[1:], aval.dtype) if less_one else aval)  # type: ignore
+    return len(prim.infer(*avals, **params))
+
+
+def _slices(x: Any, size: Any, kind: int) -> Any:
+    """The slices of an operand, as a list."""
+    return rows_list(x, size=size) if x.dtype is variant else lists.list_from(x)
+
+
+def _slice(x: Any, source: Any, index: Any) -> Any:
+    """One of them, of which is known what is known of all of them."""
+    graph = dispatch.context.base
+    if x.dtype is variant:
+        return lists.list_get(source, index, dims=(), dtype=variant)
+    dims = known_dims(x)
+    if dims is not None:
+        dims = tuple([graph.size_inside(size) for size in dims[1:]])
+    aval = Aval(dims, x.dtype)
+    params = (("dims", fixed(aval)), ("dtype", x.dtype))
+    return graph.apply(lists.list_get, params, graph.nodes_of((source, index)), aval)
+
+
+def _joined(found: list, made: list, size: Any, multiple: bool) -> Any:
+    """The results of all slices together."""
+    results = []
+    for values, aval in zip(found, made):
+        if aval.dtype is variant:
+            results.append(rows_of(values, size=size))
+        else:
+            results.append(lists.list_stack(values, dims=fixed(aval), dtype=aval.dtype, size=size))
+    kinds = tuple([UNEVEN if aval.dtype is variant else EVEN for aval in made])
+    return Kinds(tuple(results) if multiple else results[0], kinds)
+
+
+OPERATIONS.update(
+    call_batch=call_batch,
+    branch_batch=branch_batch,
+    loop_batch=loop_batch,
+    for_each_slice=for_each_slice,
+)

@@ -1,0 +1,51 @@
+"""Derivatives of random programs, in every mode, order and place, against plain Python's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from talweg.core import settings
+
+from .derived import MODES, REGISTERS, STATEMENTS, WAYS, draw_program, expected
+
+
+def check(program, way, modes, x):
+    found = WAYS[way](program, modes, x)
+    np.testing.assert_allclose(found, expected(program, len(modes), x), 1e-7, 1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+def test_each_statement(name):
+    """Every statement, in a mode and a place that change from statement to statement."""
+    rng = np.random.default_rng(sorted(STATEMENTS).index(name))
+    program = draw_program(rng, 1, [name])
+    for mode in sorted(MODES):
+        check(program, str(rng.choice(sorted(WAYS))), [mode], rng.normal(size=REGISTERS))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_first_derivatives(seed):
+    rng = np.random.default_rng([1, seed])
+    program = draw_program(rng, 2)
+    way = sorted(WAYS)[seed % len(WAYS)]
+    check(program, way, [str(rng.choice(sorted(MODES)))], rng.normal(size=REGISTERS))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_second_derivatives(seed):
+    rng = np.random.default_rng([2, seed])
+    program = draw_program(rng, 1)
+    way = sorted(WAYS)[seed % len(WAYS)]
+    modes = [str(mode) for mode in rng.choice(sorted(MODES), 2)]
+    check(program, way, modes, rng.normal(size=REGISTERS))
+
+
+@pytest.mark.parametrize("way", ["of_function", "in_function"])
+def test_compiled_programs_agree(way):
+    rng = np.random.default_rng(3)
+    program = draw_program(rng, 1, ["loop", "branch", "call", "array"])
+    x = rng.normal(size=REGISTERS)
+    with settings.executor("llvm"):
+        check(program, way, ["reverse"], x)
+        check(program, way, ["each"], x)
