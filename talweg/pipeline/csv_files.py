@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from talweg.core.dtypes import DType, as_dtype, string
-from talweg.core.errors import value_error
+from talweg.core.errors import invalid
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
@@ -24,25 +22,44 @@ KINDS = ("int32", "int64", "float32", "float64", "string")
 
 
 class Field:
-    """A column: its dtype, and what stands for an empty field (None: it must not be empty)."""
+    """A column: its dtype, and what stands for an empty field (None: it must not be empty).
 
-    def __init__(self, default: Any):
-        if isinstance(default, (DType, type, str)) and not isinstance(default, Tensor):
-            self.dtype, self.default = as_dtype(default), None
+    With `dtypes`, what names a dtype means it, as in TensorFlow: "int32", and 1, which is float32.
+    """
+
+    def __init__(self, default: Any, dtypes: bool):
+        named = None if not dtypes or isinstance(default, Tensor) else _named(default)
+        if named is not None:
+            self.dtype, self.default = named, None
         else:
             found = convert_to_tensor(default)
-            array = np.asarray(found._array).reshape(-1)
+            array = np.asarray(found._array)
             self.dtype = found.dtype
-            self.default = array[0] if array.size else None
+            if array.ndim > 1 or array.size > 1:
+                raise invalid(
+                    "TW203", f"record_defaults: {default!r}", "a scalar, or a vector of at most one"
+                )
+            self.default = array.reshape(-1)[0] if array.size else None
         if self.dtype.name not in KINDS:
-            raise value_error(
+            raise invalid(
                 "TW102", f"record_defaults: dtype {self.dtype.name}", f"one of {', '.join(KINDS)}"
             )
 
-    def parse(self, data: str, number: int, missing: str) -> Any:
+    def parse(self, data: bytes, number: int, missing: bytes) -> Any:
         """The value of a field; InvalidArgumentError for what is none."""
         found = delimited.value(data, self.dtype, self.default, number, missing)
         return text(found) if self.dtype is string else found
+
+
+def _named(default: Any) -> DType | None:
+    """The dtype that something names; None if it is a value."""
+    if not isinstance(default, (DType, np.dtype, type, str, int)):
+        return None
+    try:
+        found = as_dtype(default)
+    except TypeError:
+        return None
+    return found if found.name in KINDS else None
 
 
 class Csv(Stage):
@@ -56,32 +73,30 @@ class Csv(Stage):
     ):  # fmt: skip
         super().__init__(Layout(tuple([TensorSpec((), f.dtype) for f in fields])), paths)
         self.fields, self.compression, self.header = fields, compression, header
-        self.delimiter, self.quotes, self.missing = delimiter, quotes, missing
+        self.delimiter, self.quotes, self.missing = delimiter, quotes, missing.encode()
         self.columns, self.excluded = columns, excluded
 
     def start(self, run: Run) -> Next:
         """File after file."""
         paths = self.inputs[0].start(run)
-        rows: Any = iter(())
+        records: Any = iter(())
+        file: Any = None
 
         def step() -> tuple:
-            nonlocal rows
+            nonlocal records, file
             while True:
-                for row in rows:
+                for row in records:
                     return self._record(row)
-                rows = self._rows(paths()[0][()].decode())
+                if file is not None:
+                    file.close()
+                file = opened(paths()[0][()].decode(), self.compression)
+                records = delimited.Records(file, self.delimiter, self.quotes)
+                if self.header:
+                    next(records, None)
 
         return step
 
-    def _rows(self, path: str) -> Iterator[list[str]]:
-        with opened(path, self.compression) as file:
-            source = io.TextIOWrapper(file, "utf-8", newline="")
-            rows = delimited.rows_of(source, self.delimiter, self.quotes)
-            if self.header:
-                next(rows, None)
-            yield from rows
-
-    def _record(self, row: list[str]) -> tuple:
+    def _record(self, row: list[bytes]) -> tuple:
         places = self.columns
         if places is None:
             left_out = self.excluded or ()
@@ -99,7 +114,7 @@ class Csv(Stage):
 def inferred(values: list[str], missing: str) -> DType:
     """The narrowest of int32, int64, float32, float64 and string that all values fit."""
     given = [value for value in values if value not in ("", missing)]
-    return as_dtype(KINDS[max([_kind(value) for value in given], default=0)])
+    return as_dtype(KINDS[max([_kind(value) for value in given], default=4)])
 
 
 def _kind(value: str) -> int:

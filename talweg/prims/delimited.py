@@ -32,12 +32,13 @@ class decode_csv:
 
     def numpy(records, *defaults, form):
         delimiter, quotes, missing, columns = form
+        delimiter, missing = delimiter.encode(), missing.encode()
         data = np.asarray(records, object).reshape(-1).tolist()
         own = [default[0] if default.size else None for default in defaults]
         found = [np.empty(len(data), default.dtype) for default in defaults]
         kinds = [of_numpy(default.dtype) for default in defaults]
         for place, record in enumerate(data):
-            row = next(delimited.rows_of([record.decode()], delimiter, quotes), [])
+            row = delimited.fields_of(record, delimiter, quotes)
             if columns is not None and columns and columns[-1] < len(row):
                 row = [row[column] for column in columns]
             if len(row) != len(defaults):

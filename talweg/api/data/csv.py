@@ -9,7 +9,7 @@ import numpy as np
 
 from talweg.api.export import export
 from talweg.core.errors import value_error
-from talweg.kernels.delimited import rows_of
+from talweg.kernels.delimited import Records
 from talweg.pipeline.csv_files import Csv, Field, inferred
 from talweg.pipeline.dataset import Dataset
 from talweg.pipeline.file_datasets import paths_stage
@@ -50,7 +50,7 @@ class CsvDataset(Dataset):
     ):
         if select_cols is not None and exclude_cols is not None:
             raise value_error("TW104", "Either select_cols or exclude_cols should be empty")
-        fields = [Field(default) for default in record_defaults]
+        fields = [Field(default, True) for default in record_defaults]
         stage = Csv(
             paths_stage(filenames), fields, compression_type or "", header, field_delim,
             use_quote_delim, na_value, None if select_cols is None else list(select_cols),
@@ -90,7 +90,10 @@ def make_csv_dataset(
     """
     paths = [path.decode() for path in matching(paths_of(file_pattern))]
     kind = compression_type or ""
-    rows = _first_rows(paths, kind, header, field_delim, use_quote_delim, num_rows_for_inference)
+    form = (kind, header, field_delim, use_quote_delim)
+    wanted = 1 if column_defaults is not None else num_rows_for_inference
+    told = column_names is not None and column_defaults is not None
+    rows = [] if told else _first_rows(paths, *form, wanted)
     names = list(column_names) if column_names is not None else rows[0] if header else None
     if names is None:
         raise value_error("TW104", "Expected `column_names` or `header` arg.")
@@ -100,7 +103,10 @@ def make_csv_dataset(
     body = rows[1:] if header else rows
     defaults = column_defaults
     if defaults is None:
-        kinds = [inferred([row[n] for row in body if n < len(row)], na_value) for n in columns]
+        if any([len(row) != len(names) for row in body]):
+            raise value_error("TW204", "Problem inferring types: CSV row has different number of "
+                              "fields than expected.")  # fmt: skip
+        kinds = [inferred([row[n] for row in body], na_value) for n in columns]
         defaults = [_default(dtype) for dtype in kinds]
     elif len(defaults) == len(names) != len(columns):
         defaults = [defaults[n] for n in columns]
@@ -110,8 +116,9 @@ def make_csv_dataset(
 
     def records(path: Any) -> Any:
         found = CsvDataset(
-            path, defaults, kind, None, header, field_delim, use_quote_delim, na_value, columns
-        )
+            path, defaults, kind, None, header, field_delim, use_quote_delim, na_value,
+            None if select_columns is None else columns,
+        )  # fmt: skip
         return found.ignore_errors() if ignore_errors else found
 
     dataset = Dataset.from_tensor_slices(paths)
@@ -164,12 +171,11 @@ def _first_rows(
     found: list[list[str]] = []
     for number, path in enumerate(paths):
         with opened(path, kind) as file:
-            source = (line.decode() for line in file)
-            rows = rows_of(source, delimiter, quotes)
+            rows = Records(file, delimiter, quotes)
             if header and number:
                 next(rows, None)
             for row in rows:
-                found.append(row)
+                found.append([field.decode() for field in row])
                 if count is not None and len(found) > count:
                     return found
     return found

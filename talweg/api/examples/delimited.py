@@ -38,7 +38,7 @@ def decode_csv(
     """
     if len(field_delim) != 1:
         raise invalid("TW207", f"field_delim {field_delim!r}", "one character")
-    fields = [Field(default) for default in record_defaults]
+    fields = [Field(default, False) for default in record_defaults]
     columns = None if select_cols is None else tuple([int(n) for n in select_cols])
     if columns is not None and (len(columns) != len(fields) or columns != (*sorted({*columns}),)):
         raise value_error(
