@@ -103,11 +103,7 @@ def make_csv_dataset(
     body = rows[1:] if header else rows
     defaults = column_defaults
     if defaults is None:
-        if any([len(row) != len(names) for row in body]):
-            raise value_error("TW204", "Problem inferring types: CSV row has different number of "
-                              "fields than expected.")  # fmt: skip
-        kinds = [inferred([row[n] for row in body], na_value) for n in columns]
-        defaults = [_default(dtype) for dtype in kinds]
+        defaults = _inferred_defaults(body, names, columns, na_value)
     elif len(defaults) == len(names) != len(columns):
         defaults = [defaults[n] for n in columns]
     chosen = [names[n] for n in columns]
@@ -157,6 +153,15 @@ def _selected(names: list[str], wanted: Any) -> list[int]:
     if any(not isinstance(n, int) or not 0 <= n < len(names) for n in numbers):
         raise value_error("TW207", f"select_columns {wanted!r}", f"some of {names}")
     return [int(n) for n in numbers]
+
+
+def _inferred_defaults(rows: list, names: list, columns: list[int], missing: str) -> list:
+    """What stands for empty fields of the dtypes that the first records have."""
+    if any([len(row) != len(names) for row in rows]):
+        raise value_error(
+            "TW204", "Problem inferring types: CSV row has different number of fields than expected"
+        )
+    return [_default(inferred([row[n] for row in rows], missing)) for n in columns]
 
 
 def _default(dtype: Any) -> np.ndarray:
