@@ -7,11 +7,15 @@ from typing import Any
 
 from talweg.api.export import export, operation
 from talweg.core.errors import value_error
+from talweg.core.spec import TensorSpec
 from talweg.eager import graph_operators, graph_variable
+from talweg.eager.structured import content
 from talweg.eager.tensor import wrap
 from talweg.execute import executor
 from talweg.graph import structure
+from talweg.graph.handle import Handle
 from talweg.graph.symbol import Symbol
+from talweg.graph.walk import postorder
 from talweg.passes.functionalize import UnfedError, functionalize
 from talweg.trace import call_rules, control_rules, whole
 from talweg.trace.autograph import convert
@@ -83,23 +87,39 @@ def autograph_unconverted(python_function: Callable[..., Any]) -> Callable[..., 
 @operation("lifted")
 def lifted(value: Any) -> Any:
     """The initial value of a variable made in a trace, as a tensor that has a value."""
-    leaves = structure.flatten(value)
-    if not any(type(leaf) is Symbol for leaf in leaves):
+    if not any(type(leaf) is Symbol for leaf in structure.flatten(value)):
         return value
+    return structure.map_leaves(value_now, value)
 
-    def compute(leaf: Any) -> Any:
-        if type(leaf) is not Symbol:
-            return leaf
-        try:
-            program = functionalize((leaf.node,))
-        except UnfedError:
-            raise value_error(
-                "TW401",
-                "the initial value of a variable depends on an argument of the function that "
-                "makes it",
-                "a value that is known when the function is traced",
-                "make the variable outside of the function",
-            ) from None
-        return wrap(executor.run(program, [], {})[0])
 
-    return structure.map_leaves(compute, value)
+def value_now(value: Any) -> Any:
+    """The value of a tensor of a trace, as it is in the call that is traced.
+
+    ValueError where there is none: a trace that is not made for a call knows only specs.
+    """
+    if type(value) is not Symbol:
+        return value
+    graph = value.graph
+    known = [(node, outside) for outside, node in getattr(graph, "captured", {}).values()]
+    known += zip(getattr(graph, "inputs", ()), getattr(graph, "given", None) or ())
+    needed: dict = {}
+    postorder([value.node], needed)
+    known = [(node, x) for node, x in known if node in needed and not isinstance(x, TensorSpec)]
+    try:
+        program = functionalize((value.node,), tuple([node for node, _ in known]))
+    except UnfedError:
+        raise value_error(
+            "TW401",
+            "the initial value of a variable depends on an argument of the function that "
+            "makes it, and that is traced without arguments, or on a variable of a loop",
+            "a value that is known when the function is traced",
+            "make the variable outside of the function, or call the function first",
+        ) from None
+    arrays = [_array_now(x) for _, x in known]
+    return wrap(executor.run(program, arrays, {})[0])
+
+
+def _array_now(value: Any) -> Any:
+    if isinstance(value, Handle):
+        return value.variable.handle_read()._array
+    return content(value_now(value))

@@ -1,4 +1,4 @@
-"""Modules below `tensorflow` that are not its public namespaces, as far as Keras imports them.
+"""Modules below `tensorflow` that are not its public namespaces, as far as libraries import them.
 
 Nothing here is exported under `tf.`: the modules exist only for `import tensorflow.python...` after
 `as_tensorflow()`.  Each is a table of names: talweg's public ones, or what is defined here.
@@ -7,6 +7,7 @@ Nothing here is exported under `tf.`: the modules exist only for `import tensorf
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from talweg.api.export import look_up
+from talweg.eager import randomness
 
 
 def async_wait() -> None:
@@ -32,6 +34,11 @@ class Context:
 
 
 CONTEXT = Context()
+
+
+def global_seed() -> int | None:
+    """The seed that `tf.random.set_seed` set; None without one."""
+    return randomness.global_seed()
 
 
 def reset_context() -> None:
@@ -67,7 +74,10 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "async_wait": async_wait,
         "context": context,
         "_reset_context": reset_context,
+        "executing_eagerly": "executing_eagerly",
+        "global_seed": global_seed,
     },
+    "python.framework.ops": {"get_default_graph": "compat.v1.get_default_graph"},
     "python.util.deprecation": {"silence": silence},  # TensorBoard, where it reads files
     "python.ops.math_ops": {"is_nan": "math.is_nan"},
     "python.ops.linalg.sparse.sparse_csr_matrix_ops": {
@@ -128,6 +138,7 @@ MESSAGES = {
     }.items()
     for name in names.split()
 }
+PRIVATE = frozenset(("python", "core", "compiler"))  # below `tensorflow`: not for its users
 NAMES = frozenset(
     name.rsplit(".", count)[0]
     for name in (*CONTENTS, *MESSAGES)
@@ -136,6 +147,28 @@ NAMES = frozenset(
 
 
 recognised: list[bool] = []
+_noted: set[str] = set()  # private names that were not there, and of which that has been said
+
+
+def absent(name: str) -> str:
+    """What is said of a private name that talweg has not."""
+    return (
+        f"{name} is not there: talweg has only those private names of TensorFlow that Keras and a "
+        "few other libraries use.  [TW402]"
+    )
+
+
+def note_absent(name: str) -> None:
+    """Warn, once, of a private name that is not there.
+
+    Many libraries catch the ImportError, and go on without a part of what they do.
+    """
+    parts = name.split(".")
+    if name in _noted or parts[1] not in PRIVATE or parts[-1].startswith("__"):
+        return
+    _noted.add(name)
+    text = "%s  A library that catches this error leaves something out."
+    logging.getLogger("talweg").warning(text, absent(name))
 
 
 class PrivateModule(ModuleType):
@@ -145,10 +178,9 @@ class PrivateModule(ModuleType):
         own = self.__name__.partition(".")[2]
         value = CONTENTS.get(own, {}).get(name)
         if value is None:
-            raise AttributeError(
-                f"{self.__name__}.{name} is not there: talweg has only those private names of "
-                "TensorFlow that Keras uses.  [TW402]"
-            )
+            if f"{own}.{name}" not in NAMES:
+                note_absent(f"{self.__name__}.{name}")
+            raise AttributeError(absent(f"{self.__name__}.{name}"))
         value = found_at(value) if isinstance(value, str) else value
         setattr(self, name, value)
         return value

@@ -45,6 +45,7 @@ class Finder:
         if fullname != self.alias and not fullname.startswith(self.alias + "."):
             return None
         if not exists(self.name(fullname)):
+            private_modules.note_absent(f"tensorflow.{self.name(fullname)}")
             raise ModuleNotFoundError(
                 compose(
                     "TW402",

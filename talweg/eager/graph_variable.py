@@ -76,7 +76,10 @@ class GraphVariable(Variable):
                 "TW401", f"collections argument to Variable constructor must be a list, tuple, or "
                 f"set. Got {collections!r} of type {type(collections)}",
             )  # fmt: skip
-        graph = outermost(dispatch.context.base)
+        base = dispatch.context.base
+        graph = outermost(base)
+        if base.building_function:
+            base.note_variable(name or "Variable")
         graph.check_mutable()
         self._synchronization, self._aggregation = synchronization, aggregation
         self._constraint = constraint
@@ -107,6 +110,9 @@ class GraphVariable(Variable):
                 graph.scope = before
         tensor = convert_to_tensor(initial_value, dtype=dtype)
         own = getattr(tensor, "node", None)
+        if own is not None and own.table is not graph.table and hasattr(tensor.graph, "outer"):
+            tensor = OPERATIONS["lifted"](tensor)  # of a function that is traced in the graph
+            own = getattr(tensor, "node", None)
         return tensor if own is not None and own.table is graph.table else graph.bring_in(tensor)
 
     def _shape_for(self, tensor: Any, shape: Any, validate: bool) -> TensorShape:
@@ -414,7 +420,7 @@ def _guarded_node(graph: Any, node: Node, found: dict[Node, Any]) -> Any:
 
 def variable_class(graph: Any) -> type:
     """What `tf.Variable(...)` makes while `graph` is in force."""
-    return Variable if graph.building_function else GraphVariable
+    return Variable if outermost(graph).building_function else GraphVariable
 
 
 OPERATIONS["variable_class"] = variable_class

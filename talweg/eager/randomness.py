@@ -108,6 +108,11 @@ def set_seed(seed: Any) -> None:
     STATE.streams.clear()
 
 
+def global_seed() -> Any:
+    """The global seed; None without one."""
+    return _global.seed
+
+
 def get_seed(own: Any) -> tuple[int, int]:
     """The two seeds of a call, whose own seed is given or None; (0, 0) if nothing was seeded."""
     if own is not None:

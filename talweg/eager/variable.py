@@ -114,6 +114,8 @@ class Variable(Taken, ScatterUpdates, Trackable):
             if callable(initial_value) and not isinstance(initial_value, (Tensor, Variable)):
                 initial_value = initial_value()
             if base is not None:
+                if shape is None and getattr(initial_value, "level", 0):
+                    shape = initial_value.shape  # what holds for every call
                 initial_value = OPERATIONS["lifted"](initial_value)
             dtype = None if dtype is None else as_dtype(dtype)
             tensor: Any = convert_to_tensor(initial_value, dtype=dtype)

@@ -38,6 +38,7 @@ class FunctionGraph(Graph):
     may_make_variables = False
     made_variables = False
     leaks_are: type = InaccessibleTensorError  # what using its tensors elsewhere raises
+    given: Any = None  # the values of the inputs, while it is traced for a call that has them
     paths: Any = None  # what traces it along every path of Python `if`s, see trace/paths.py
 
     def __init__(self, name: str = "function", as_v1: bool = False):

@@ -344,7 +344,7 @@ class Function:
         types = [TensorSpec(dims, dtype, own) for (dtype, dims), own in
                    zip(_tensor_keys(key), given)]  # fmt: skip
         specs = [TensorSpec(spec.shape, spec.dtype, name) for spec, name in zip(types, names)]
-        concrete = self._trace(tree, specs, names)
+        concrete = self._trace(tree, specs, names, taken.tensors)
         concrete.structured_input_signature = tuple(specs_together(tree, specs))
         concrete.flat_inputs = types
         concrete.parameters = self._shown_parameters(specs_together(tree, types))
@@ -438,24 +438,27 @@ class Function:
                  for name, value in zip(names, args)]  # fmt: skip
         return found + [(key, inspect.Parameter.KEYWORD_ONLY, kwargs[key]) for key in kwargs]
 
-    def _trace(self, tree: Any, specs: list, names: list[str]) -> ConcreteFunction:
+    def _trace(self, tree: Any, specs: list, names: list[str], given: list) -> ConcreteFunction:
         function = self._python_function
         if isinstance(function, Method):
             function = function.bound  # so that AutoGraph sees a method
         convert = "autograph_converted" if self._autograph else "autograph_unconverted"
         function = OPERATIONS[convert](function)
-        concrete, made = self._trace_once(function, tree, specs, names, not self._settled)
+        first = None if self._settled else given
+        concrete, made = self._trace_once(function, tree, specs, names, first)
         self._settled = True
         if made:  # what they were made for must not happen in every call
-            concrete, _ = self._trace_once(function, tree, specs, names, False)
+            concrete, _ = self._trace_once(function, tree, specs, names, None)
         return concrete
 
     def _trace_once(
-        self, function: Any, tree: Any, specs: list, names: list[str], allowed: bool
+        self, function: Any, tree: Any, specs: list, names: list[str], given: list | None
     ) -> tuple[ConcreteFunction, bool]:
+        """A trace, and whether variables were made in it: those of the first take their values
+        from the arguments `given`."""
         outer = dispatch.context.base
         graph = TraceGraph(self._name)
-        graph.may_make_variables = allowed
+        graph.may_make_variables, graph.given = given is not None, given
         concrete = ConcreteFunction(self._name, graph, tree, specs)
         self._count += 1
         try:
@@ -463,6 +466,8 @@ class Function:
         except BaseException:
             dispatch.context.base = outer
             raise
+        finally:
+            graph.given = None
         return concrete, graph.made_variables
 
 

@@ -61,3 +61,38 @@ def test_determinism_is_remembered():
     assert config.is_op_determinism_enabled()
     config.disable_op_determinism()
     assert not config.is_op_determinism_enabled()
+
+
+def test_the_seed_and_what_is_in_force():
+    """What scikeras imports to make `random_state` hold."""
+    from tensorflow.python.eager import context
+    from tensorflow.python.framework import config, ops
+
+    assert config.is_op_determinism_enabled() is False
+    tf.random.set_seed(5)
+    assert context.executing_eagerly() and context.global_seed() == 5
+    tf.random.set_seed(None)
+    assert context.global_seed() is None
+    with tf.Graph().as_default() as graph:
+        tf.compat.v1.set_random_seed(7)
+        assert not context.executing_eagerly()
+        assert ops.get_default_graph() is graph and graph.seed == 7
+
+
+def test_private_names_that_are_not_there_are_told_once(caplog):
+    """A library that catches the ImportError goes on without: the log says so."""
+    for _ in range(2):
+        with pytest.raises(ImportError, match="smart_module"):
+            from tensorflow.python.framework import smart_module  # noqa: F401
+        with pytest.raises(ImportError, match="smart_name"):
+            from tensorflow.python.framework.ops import smart_name  # noqa: F401
+        with pytest.raises(ImportError, match="smart_folder"):
+            import tensorflow.python.smart_folder.inner  # noqa: F401
+    from tensorflow.python.framework import config  # noqa: F401
+
+    told = [record.getMessage() for record in caplog.records if record.name == "talweg"]
+    assert [text.split()[0] for text in told] == [
+        "tensorflow.python.framework.smart_module",
+        "tensorflow.python.framework.ops.smart_name",
+        "tensorflow.python.smart_folder",
+    ]

@@ -24,7 +24,7 @@ from talweg.core.provenance import describe
 from talweg.core.shapes import as_shape
 from talweg.core.value import OPERATIONS
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.graph_variable import lifted, outermost
+from talweg.eager.graph_variable import lifted, outermost, variable_class
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.graph.collections import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
 
@@ -120,7 +120,8 @@ class Store:
             )
         value, kind = first_value(name, shape, dtype, initializer)
         options: dict[str, Any] = {"collections": collections, "use_resource": use_resource}
-        eager = dispatch.context.base is None
+        base = dispatch.context.base
+        eager = base is None or variable_class(base) is Variable
         made = Variable(
             value, trainable=trainable, validate_shape=validate_shape, name=name, dtype=kind,
             constraint=constraint, synchronization=synchronization, aggregation=aggregation,

@@ -14,7 +14,7 @@ from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.core.value import OPERATIONS
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.graph_variable import GraphVariable
+from talweg.eager.graph_variable import GraphVariable, variable_class
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.graph.collections import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
 from talweg.prims.arithmetic import logical_not
@@ -22,6 +22,12 @@ from talweg.prims.state import group
 
 LOCAL_VARIABLES, MODEL_VARIABLES = "local_variables", "model_variables"
 MOVING_AVERAGE_VARIABLES, TABLE_INITIALIZERS = "moving_average_variables", "table_initializer"
+
+
+def in_a_graph() -> bool:
+    """Whether a variable made now is one of a graph: also inside of a function of that graph."""
+    base = dispatch.context.base
+    return base is not None and variable_class(base) is GraphVariable
 
 
 class _Maker(type):
@@ -53,7 +59,7 @@ class _Maker(type):
         return Variable(
             initial_value, trainable, validate_shape, caching_device, name, None, dtype,
             import_scope, constraint, synchronization, aggregation, shape,
-            **({} if dispatch.context.base is None else in_graph),
+            **(in_graph if in_a_graph() else {}),
         )  # fmt: skip
 
     def __instancecheck__(cls, instance: Any) -> bool:

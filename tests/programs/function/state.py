@@ -437,7 +437,83 @@ def random_generator_moves_on(tf, np):
     return [len(set(values.tolist())), bool(np.all((values >= 0) & (values < 1)))]
 
 
+def initial_values_from_arguments(tf, np):
+    """A variable that a function makes in its first call starts with what that call gives."""
+
+    class Centred(tf.Module):
+        mean = None
+
+        @tf.function
+        def __call__(self, x):
+            if self.mean is None:
+                self.mean = tf.Variable(tf.reduce_mean(x))
+                self.double = tf.Variable(lambda: 2.0 * tf.reduce_mean(x) + self.mean)
+            self.double.assign_add(1.0)
+            return x - self.mean
+
+    made, x = Centred(), tf.constant([1.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(made(x) ** 2 * [1.0, 2.0])
+    gradients = tape.gradient(y, [x, made.mean])
+    found = [made(x * 5.0), made(tf.constant([1.0, 2.0, 9.0])), made.mean, made.double, *gradients]
+    return [t.numpy() for t in found]
+
+
+def initial_values_from_arguments_of_callers(tf, np):
+    made = []
+
+    @tf.function
+    def inner(x, n):
+        if not made:
+            made.append(tf.Variable(x))
+            made.append(tf.Variable(made[0] * n))
+        made[0].assign_add(1.0)
+        return made[0] + made[1]
+
+    scale = tf.Variable(10.0)
+
+    @tf.function
+    def outer(x):
+        return inner(x * scale, 2.0)
+
+    return [outer(tf.constant(value)).numpy() for value in (1.0, 5.0)] + [v.numpy() for v in made]
+
+
+def initial_values_of_unknown_size(tf, np):
+    made = []
+
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def f(x):
+        if not made:
+            made.append(tf.Variable(x))
+        return made[0]
+
+    first = f(tf.constant([1.0, 2.0])).numpy()
+    made[0].assign([1.0, 2.0, 3.0])
+    return [first, f(tf.constant([4.0])).numpy(), made[0].shape.as_list()]
+
+
+def initial_values_that_nobody_gives(tf, np):
+    made = []
+
+    @tf.function
+    def f(x):
+        if not made:
+            made.append(tf.Variable(x + 1.0))
+        return made[0]
+
+    try:
+        f.get_concrete_function(tf.TensorSpec([]))
+    except Exception:
+        return "refused"
+
+
 PROGRAMS = [
+    initial_values_from_arguments,
+    initial_values_from_arguments_of_callers,
+    initial_values_of_unknown_size,
+    initial_values_that_nobody_gives,
     reads_and_writes_keep_their_order,
     two_variables_swap,
     every_call_counts,

@@ -149,7 +149,42 @@ def dimensions(tf, np):
     ]  # fmt: skip
 
 
+def variables_that_functions_make(tf, np):
+    """They belong to the graph, which initializes them."""
+    made = []
+
+    @tf.function
+    def f(x):
+        if not made:
+            made.append(tf.Variable([2.0, 3.0], name="w"))
+            made.append(tf.Variable(lambda: tf.zeros([]), name="b", trainable=False))
+        count = made[1].assign_add(1.0)
+        return made[0] * x + count
+
+    y, z = f(tf.constant(3.0)), f(tf.constant([1.0, 2.0]))
+    gradient = tf.gradients(z, made[0])[0]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = [session.run(y), session.run([z, gradient]), session.run(made)]
+    return [found, sorted(v.name for v in tf.global_variables())]
+
+
+def shared_variables_in_functions(tf, np):
+    @tf.function
+    def f(x):
+        with tf.variable_scope("layer", reuse=tf.AUTO_REUSE):
+            w = tf.get_variable("w", [2], initializer=tf.ones_initializer())
+        return w * x
+
+    y, z = f(tf.constant(3.0)), f(tf.constant([1.0, 2.0]))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return [session.run([y, z]), [v.name for v in tf.global_variables()]]
+
+
 PROGRAMS = [
+    variables_that_functions_make,
+    shared_variables_in_functions,
     reductions,
     shapes,
     casts,
