@@ -4,6 +4,8 @@ Machines are slow sometimes, so examples have no deadline.  Compiled code goes t
 share, not to the user's.  Faults of the compiler are errors, in processes that tests start, too.
 A test that leaves a setting changed fails, since later ones would run under it, in whatever order
 they come.
+
+`--quick` runs what `quick.txt` names, of each file one test of so many.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import getpass
 import os
 import tempfile
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -23,6 +26,38 @@ os.environ.setdefault("TALWEG_STRICT", "1")
 
 hypothesis.settings.register_profile("talweg", deadline=None, max_examples=30, derandomize=True)
 hypothesis.settings.load_profile("talweg")
+
+
+def quick() -> dict[Path, int]:
+    """The files of the quick tier, and of how many tests one is run."""
+    root = Path(__file__).resolve().parent
+    lines = [line.split() for line in (root / "quick.txt").read_text().splitlines()]
+    return {root.parent / line[0]: int(line[1]) for line in lines if line[0] != "#"}
+
+
+def pytest_addoption(parser):
+    """`--quick`."""
+    parser.addoption("--quick", action="store_true", help="a sample of each part, for every save")
+
+
+def pytest_configure(config):
+    """Name the files of the quick tier, if that is asked for and no others are."""
+    if config.option.quick and config.args_source.name != "ARGS":
+        config.args = [str(path) for path in quick()]
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keep a sample of the tests of each file."""
+    if not config.option.quick:
+        return
+    every, seen, kept = quick(), {}, []
+    for item in items:
+        number = seen[item.path] = seen.get(item.path, -1) + 1
+        if number % every.get(item.path, 1) == 0:
+            kept.append(item)
+    dropped = [item for item in items if item not in set(kept)]
+    config.hook.pytest_deselected(items=dropped)
+    items[:] = kept
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""The runner for other machines: what it makes of a machine, a report, an interrupted matrix."""
+"""The quick tier, and the runner for other machines: an interrupted matrix goes on."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ def test_the_command_line():
 CASES = {
     "right": "def test():\n    pass\n",
     "wrong": "def test():\n    assert False\n",
-    "broken": "import nothing_of_this_name\n",
     "killed": "import os\nos._exit(3)\n",
 }
 
@@ -74,6 +73,8 @@ def test_failures_are_seen_and_run_again(kind, tmp_path, monkeypatch, capfd):
     assert failed == (kind != "right") and re.search(
         r"native +this one, as it is +[01] +[01] ", said
     )
+    if kind == "killed":
+        return
     assert machines.main(["native", str(part)]) == failed
     again = "..." in capfd.readouterr().out
     assert again == (kind != "right")
@@ -81,6 +82,15 @@ def test_failures_are_seen_and_run_again(kind, tmp_path, monkeypatch, capfd):
     assert machines.main(["native", str(part)]) == 0
     (kept,) = (tmp_path / "kept" / "state").glob("*.json")
     assert json.loads(kept.read_text())[:2] == [1, 0]
+
+
+def test_the_quick_tier_names_files_that_are_there():
+    lines = (ROOT / "tests" / "quick.txt").read_text().splitlines()
+    rows = [line.split(maxsplit=2) for line in lines]
+    rows = [row for row in rows if row[0] != "#"]
+    assert len(rows) > 30 and len({path for path, *_ in rows}) == len(rows)
+    for path, every, about in rows:
+        assert (ROOT / path).is_file() and int(every) > 0 and about
 
 
 def test_the_state_of_the_tree_is_a_name():
