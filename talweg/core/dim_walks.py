@@ -6,22 +6,41 @@ each once, so the work is linear in the number of different atoms.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from talweg.core.dims import FAR, Atom, Dim, Size, broadcast, largest, resolved, smallest
+from talweg.core.errors import invalid
 
 
-def _resolve(n: int, total: int, others: int) -> int:
-    if n != -1 or not others:
+def _resolve(n: int, total: int, others: int, *sizes: int) -> int:
+    """What `dims.resolved` stands for; InvalidArgumentError if there is no such size."""
+    if n >= 0:
         return n
+    if not others and not total:  # what the dimensions other than 0 leave
+        rank = sizes[0] if sizes else 0
+        total = math.prod([size for size in sizes[1 : rank + 1] if size])
+        others = math.prod([size for size in sizes[rank + 1 :] if size])
+    if n < -1 or others <= 0 or total % others:
+        text = f"reshape: {total} values cannot be given a size of {n} beside others of {others}"
+        raise invalid("TW205", text, "sizes >= 0, and at most one -1, for what is left")
     return total // others
 
 
+def _divide(apply: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    def divided(a: int, b: int) -> int:
+        if not b:
+            raise invalid("TW205", f"a size is {a} divided by 0: Integer division by zero")
+        return apply(a, b)
+
+    return divided
+
+
 NUMBERS: dict[str, Callable[..., int]] = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
+    "floordiv": _divide(operator.floordiv),
+    "mod": _divide(operator.mod),
     "add": operator.add,
     "mul": operator.mul,
     "max": max,
@@ -87,7 +106,8 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size | Non
         parts = [_replaced(argument, made, replace) for argument in atom.arguments]
         if any(part is None for part in parts):
             return None
-        made[atom] = APPLIED[atom.kind](*parts)
+        known = all([type(part) is not Dim for part in parts])
+        made[atom] = (NUMBERS if known else APPLIED)[atom.kind](*parts)
     return _replaced(size, made, replace)
 
 
@@ -115,7 +135,9 @@ APPLIED: dict[str, Callable[..., Size]] = {
     "max": largest,
     "min": smallest,
     "broadcast": broadcast,
-    "resolved": resolved,
+    "resolved": lambda n, total, others, rank=0, *sizes: resolved(
+        n, total, others, sizes[:rank], sizes[rank:]
+    ),
 }
 
 

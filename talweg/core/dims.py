@@ -449,7 +449,21 @@ def broadcast(a: Size, b: Size) -> Size:
     return function("broadcast", first, second)
 
 
-def resolved(n: Size, total: Size, others: Size) -> Size:
-    """n, a size asked for in a reshape to others * n == total elements; -1 stands for the rest."""
-    low, _ = _bounds(n)
-    return n if low is not None and low >= 0 else function("resolved", n, total, others)
+def resolved(n: Size, total: Size, others: Size, dims: tuple = (), around: tuple = ()) -> Size:
+    """n, a size asked for in a reshape to others * n == total elements; -1 stands for the rest.
+
+    `dims` is the shape before, `around` the other sizes asked for: if there are no elements, n is
+    what the sizes other than 0 leave.
+    """
+    low, high = _bounds(n)
+    if low is not None and low >= 0:
+        return n
+    least, _ = _bounds(others)
+    if high == low == -1:
+        if least is not None and least > 0:
+            return total // others
+        if type(others) is Dim and type(total) is Dim:
+            quotient = _exact(total, others)
+            if quotient is not None:
+                return quotient
+    return function("resolved", n, total, others, len(dims), *dims, *around)

@@ -14,7 +14,8 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy, variant
-from talweg.core.errors import InternalError, OpError, ResourceExhaustedError, compose
+from talweg.core.errors import InternalError, OpError, ResourceExhaustedError, compose, invalid
+from talweg.kernels.progression import refused_size
 
 _quiet = contextvars.Context()
 _quiet.run(np.seterr, all="ignore")
@@ -82,12 +83,23 @@ def check(prim: Any, arrays: list, params: dict) -> None:
         if key in prim.known:
             return
     except (TypeError, AttributeError):  # an unhashable parameter, a Python number
-        prim.infer(*avals_of(arrays), **params)
+        _infer(prim, arrays, params)
         return
-    prim.infer(*avals_of(arrays), **params)
+    _infer(prim, arrays, params)
     if len(prim.known) >= KNOWN_LIMIT:
         prim.known.clear()
     prim.known.add(key)
+
+
+def _infer(prim: Any, arrays: list, params: dict) -> Any:
+    """What `infer` says; InvalidArgumentError for results of a negative size."""
+    found = prim.infer(*avals_of(arrays), **params)
+    for aval in found if prim.multiple else (found,):
+        for size in aval.dims or ():
+            if type(size) is int and size < 0:
+                text = f"{prim.name}: the result would have the shape {aval.dims}"
+                raise invalid("TW205", text, "sizes of at least 0")
+    return found
 
 
 KNOWN_LIMIT = 1024  # operand signatures remembered for a primitive
@@ -103,7 +115,10 @@ def sort_out(prim: Any, arrays: list, params: dict, error: Exception) -> Any:
         if isinstance(error, MemoryError):
             text = compose("TW209", f"{prim.name}: not enough memory: {error}")
             raise ResourceExhaustedError(None, None, text) from None
-        prim.infer(*avals_of(arrays), **params)
+        found = _infer(prim, arrays, params)
+        refused = refused_size(prim.name, error, () if prim.multiple else (found.dims or ()))
+        if refused is not None:
+            raise refused from None
         described = ", ".join(repr(aval) for aval in avals_of(arrays))
         text = compose("TW209", f"{prim.name}({described}) failed: {type(error).__name__}: {error}")
         raise InternalError(None, None, text) from error

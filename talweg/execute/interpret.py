@@ -138,7 +138,10 @@ def _run_step(
     """
     params, kind = step.params, step.kind
     if step.dynamic:
-        params = fill_in(params, program, values)
+        try:
+            params = fill_in(params, program, values)
+        except OpError as error:
+            raise located(error, step.node) from None
     if kind == "body":
         _run_body(step, values, params, state)
         return

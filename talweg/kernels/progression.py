@@ -3,21 +3,55 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from talweg.core.errors import ResourceExhaustedError, compose, invalid
+from talweg.core.errors import OpError, ResourceExhaustedError, compose, invalid
 
 
 def allocated(function: str, make: Callable[..., Any], *arguments: Any) -> Any:
-    """make(*arguments), an array; ResourceExhaustedError if there is no room for it."""
+    """make(*arguments), an array; ResourceExhaustedError if there is no room for it.
+
+    InvalidArgumentError if the first of the arguments is a shape that no array has.
+    """
     try:
         return make(*arguments)
     except (MemoryError, ValueError) as error:
-        text = compose("TW209", f"{function}: not enough memory: {error}")
-        raise ResourceExhaustedError(None, None, text) from None
+        dims = arguments[0] if type(arguments[0]) is tuple else ()
+        found = refused_size(function, error, dims)
+        if found is None:
+            text = compose("TW209", f"{function}: not enough memory: {error}")
+            found = ResourceExhaustedError(None, None, text)
+        raise found from None
+
+
+def refused_size(function: str, error: Exception, dims: tuple) -> OpError | None:
+    """What an error of NumPy's is, if it says that no array has this shape; else None.
+
+    A negative size, more than 64 axes, and more elements than can be counted are invalid; what
+    can be counted, and has no room in the address space, is too large.
+    """
+    if not isinstance(error, (ValueError, IndexError)):
+        return None
+    text = str(error)
+    if not _NO_SHAPE.search(text):
+        return _too_large(function, text, dims) if _NO_ROOM.search(text) else None
+    return invalid("TW205", f"{function}: no array has this shape: {text}", "at most 64 axes")
+
+
+def _too_large(function: str, text: str, dims: tuple) -> OpError:
+    if all(type(size) is int for size in dims) and math.prod(dims) >= 2**63:
+        return invalid("TW205", f"{function}: there are too many elements in the shape {dims}")
+    return ResourceExhaustedError(None, None, compose("TW209", f"{function}: {text}"))
+
+
+_NO_SHAPE = re.compile(
+    "negative dimensions|maximum supported dimension|number of dimensions must be|Maximum allowed"
+)
+_NO_ROOM = re.compile("array is too big|iterator is too large")
 
 
 def progression(start: Any, limit: Any, delta: Any, dtype: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.kernels.progression import allocated
 from talweg.passes.reasons import Reason
 from talweg.passes.rows import Construct, is_endless
 from talweg.passes.straight import Equation, NotStraightError, Straight
@@ -83,7 +84,8 @@ def rows_of(rows: Any, length: Any) -> Any:
 
 def numbers_of(start: Any, step: Any, count: Any) -> Any:
     """So many integers, counted from `start` on, as an array."""
-    numbers = np.arange(int(count), dtype=np.asarray(start).dtype)
+    kind = np.asarray(start).dtype
+    numbers = allocated("range", np.arange, 0, int(count), 1, kind)
     return np.asarray(start) + np.asarray(step) * numbers
 
 

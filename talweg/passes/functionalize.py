@@ -240,6 +240,8 @@ class _Builder:
             for atom in atoms_of(value):
                 step.dynamic = True
                 self._place(atom, node)
+        if step.dynamic and kind == "plain" and node.prim.checked and node.prim.effect is None:
+            step.kind = "checked"  # sizes that were not known are checked when they are
         self.program.steps.append(step)
         return step
 

@@ -16,6 +16,7 @@ from talweg.core.aval import Aval
 from talweg.core.dim_walks import evaluate
 from talweg.core.dims import Atom, Dim
 from talweg.core.dtypes import of_numpy, variant
+from talweg.core.errors import OpError
 from talweg.core.primitive import later
 from talweg.graph.node import Node
 from talweg.kernels.random_bits import PHILOX, RESERVED, THREEFRY
@@ -258,7 +259,10 @@ class _Specializer:
 
     def _filled(self, value: Any) -> Any:
         if type(value) is Dim:
-            return evaluate(value, self.size)
+            try:
+                return evaluate(value, self.size)
+            except OpError as error:  # for the interpreter to raise, if it comes to this step
+                raise NotStraightError(f"there is no such size: {error}") from error
         if type(value) is tuple:
             return tuple([self._filled(item) for item in value])
         return value

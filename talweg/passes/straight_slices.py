@@ -50,7 +50,8 @@ unslice_at = Construct("unslice_at", {"loops": _unsliced_at})  # zeros with g fr
 unslice_at.infer = lambda g, *starts, axes, dims, shape: Aval(shape, g.dtype)
 
 
-FUNCTIONS = {"floordiv": "floor_div", "mod": "mod", "max": "maximum", "min": "minimum"}
+FUNCTIONS = {"floordiv": "floor_div", "mod": "mod", "max": "maximum", "min": "minimum",
+             "add": "add", "mul": "mul"}  # fmt: skip
 
 
 class Part:

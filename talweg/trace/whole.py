@@ -34,6 +34,8 @@ from talweg.transform.rules import densify
 
 RANKS = (2, 1, 0, 3, 4, 5)  # tried for an operand of unknown rank
 FILLS = (1, 0, None)  # what made-up operands hold; None: 0, 1, 2, ...
+LARGEST = 16  # of sizes that are tried because they were given
+COMBINED = 3  # operands of which every combination of ranks is tried
 SIZES = (2, 1, 4)  # what stands for an unknown dimension in a trial
 
 
@@ -77,11 +79,16 @@ class Parts:
             if rank:
                 indices[:, -1] = np.arange(rows)
             parts[0], parts[2] = indices, np.full(rank, max(rows, SIZES[0]), np.int64)
-        elif not issubclass(self.kind, IndexedSlices):  # values, then splits, the outermost first
-            count = parts[0].shape[0]
+        elif issubclass(self.kind, IndexedSlices):
+            parts[0] = values = np.atleast_1d(parts[0])
+            parts[1] = np.zeros(len(values), parts[1].dtype)
+            parts[2:] = [np.array(values.shape, shape.dtype) for shape in parts[2:]]
+        else:  # values, then splits, the outermost first
+            parts[0] = np.atleast_1d(parts[0])
+            count = len(parts[0])
             for level in range(len(parts) - 1, 0, -1):
-                splits = np.full_like(parts[level], count)
-                splits[0] = 0
+                splits = np.full(np.size(parts[level]), count, parts[level].dtype)
+                splits[:1] = 0
                 parts[level], count = splits, len(splits) - 1
         for place, array in zip(places, parts):
             tensors[place] = wrap(array)
@@ -343,11 +350,20 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticErro
     if not any(type(x) in (Symbol, BatchTensor) for x in operands):
         raise error
     call = Call(function, args, options)
-    avals = _probe(call, operands, composites, error)
+    trial = _lenient(call)
+    avals = _probe(trial, operands, composites, error)
+    call.template = trial.template
     if error.rank_varies:
         avals = [Aval(None, aval.dtype) for aval in avals]
     results = whole(*operands, call=call, avals=tuple([(a.dims, a.dtype) for a in avals]))
     return structure.pack(call.template, list(results), composites=True)
+
+
+def _lenient(call: Call) -> Call:
+    """A call that does not validate its arguments, if it may be told not to."""
+    if "validate" not in getattr(getattr(call.function, "__code__", None), "co_varnames", ()):
+        return call
+    return Call(call.function, call.args, {**call.kwargs, "validate": False})
 
 
 def _own(array: np.ndarray) -> np.ndarray:
@@ -361,36 +377,83 @@ def _probe(
     call: Call, operands: list, composites: list[Parts], error: NeedsStaticError
 ) -> list[Aval]:
     """What is known of the results, from calls with made-up values."""
-    found: list | None = None
-    fitting = 0  # the size that fits
-    unknown = any(known_dims(x) is None for x in operands)
+    unknown = [i for i, x in enumerate(operands) if known_dims(x) is None]
     context = dispatch.context
     before = context.base, context.recorders
     context.base, context.recorders = None, ()
     try:
-        ranks = RANKS if unknown else (0,)
-        for size, rank, fill in itertools.product(SIZES, ranks, FILLS):
-            if found is not None and size != fitting:
-                break  # the other sizes are for what the first does not fit, such as squeeze
-            trial = [_made_up(x, rank, fill, size) for x in operands]
-            for parts in composites:
-                parts.make_fit(trial)
-            try:
-                results = call.eager(trial)
-            except NeedsStaticError:
-                raise
-            except Exception:  # noqa: BLE001, S112 -- these made-up values do not fit
-                continue
-            avals = [Aval((None,) * len(x.dims), x.dtype) for x in results]
-            if found is None:
-                found, fitting = avals, size
-            elif len(found) == len(avals):
-                found = [a if a == b else Aval(None, a.dtype) for a, b in zip(found, avals)]
+        equal = [[rank] * len(operands) for rank in (RANKS if unknown else (0,))]
+        found, fit = _tried(call, operands, composites, equal)
+        if fit < 2 and len(unknown) > 1:  # they have to be of different ranks, or may be
+            found, _ = _tried(call, operands, composites, _mixed_ranks(unknown, len(operands)))
+        if found is None and len(operands) <= COMBINED:
+            ranks = [trial for trial in _mixed_ranks(unknown, len(operands)) if max(trial) < 3]
+            fills = list(itertools.product(FILLS, repeat=len(operands)))
+            found, _ = _tried(call, operands, composites, ranks, fills)
     finally:
         context.base, context.recorders = before
     if found is None:
         raise error
+    varied = len(unknown) > COMBINED or any(map(_counts_axes, operands))
+    return [Aval(None, aval.dtype) for aval in found] if unknown and varied else found
+
+
+def _counts_axes(x: Any) -> bool:
+    """Whether an operand may have one element for each axis of another: trials had one number."""
+    dims = known_dims(x)
+    return x.dtype.is_integer and (dims is None or any(type(size) is not int for size in dims))
+
+
+def _mixed_ranks(unknown: list[int], count: int) -> list[list[int]]:
+    """Ranks for all operands, those in `unknown` in every combination: of many, in some."""
+    found = []
+    ways = itertools.product(RANKS if len(unknown) <= COMBINED else RANKS[:4], repeat=len(unknown))
+    for ranks in itertools.islice(ways, len(RANKS) ** COMBINED):
+        trial = [0] * count
+        for place, rank in zip(unknown, ranks):
+            trial[place] = rank
+        found.append(trial)
     return found
+
+
+def _sizes(call: Call) -> tuple:
+    """What stands for unknown dimensions: numbers that were given may be some, as that of parts."""
+    given = [*structure.flatten(call.args), *structure.flatten(call.kwargs)]
+    some = sorted({n for n in given if type(n) is int and 0 < n <= LARGEST})
+    return SIZES + tuple([n for n in some if n not in SIZES])
+
+
+def _tried(
+    call: Call, operands: list, composites: list, ranks: list, fills: list | None = None
+) -> tuple:
+    """What the results of calls with made-up values of these ranks have in common, where they fit.
+
+    None if none fits; and how many of the ranks do.
+    """
+    found: list | None = None
+    fit = set()
+    fitting = 0  # the size that fits
+    fills = [(fill,) * len(operands) for fill in FILLS] if fills is None else fills
+    for size, trial_ranks, filled in itertools.product(_sizes(call), ranks, fills):
+        if found is not None and size != fitting:
+            break  # the other sizes are for what the first does not fit, such as squeeze
+        kinds = zip(operands, trial_ranks, filled)
+        trial = [_made_up(x, rank, fill, size) for x, rank, fill in kinds]
+        for parts in composites:
+            parts.make_fit(trial)
+        try:
+            results = call.eager(trial)
+        except NeedsStaticError:
+            raise
+        except Exception:  # noqa: BLE001, S112 -- these made-up values do not fit
+            continue
+        avals = [Aval((None,) * len(x.dims), x.dtype) for x in results]
+        fit.add(tuple(trial_ranks))
+        if found is None:
+            found, fitting = avals, size
+        elif len(found) == len(avals):
+            found = [a if a == b else Aval(None, a.dtype) for a, b in zip(found, avals)]
+    return found, len(fit)
 
 
 def _made_up(x: Any, rank: int, fill: int | None, unknown: int) -> Any:

@@ -22,7 +22,7 @@ from talweg.api.array.operands import (
 )
 from talweg.api.export import export, operation
 from talweg.core.dims import Dim, Size, below, differ, is_symbolic, same
-from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
 from talweg.core.shapes import normalize_axis
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
@@ -141,6 +141,8 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, name: str = "unstack") -
     """
     x = tensor(value)
     if dims_or_none(x) is None:
+        if num is not None:
+            raise NeedsStaticError(f"unstack: the rank of {x!r} is not known in the graph")
         raise value_error("TW205", "unstack: the rank of value is unknown", "a known rank")
     place = axis_in_range(axis, len(x.dims))
     size = x.dims[place]
@@ -175,6 +177,9 @@ def split(
     x = tensor(value)
     if isinstance(num_or_size_splits, (int, np.integer)):
         return list(_split_evenly(x, int(num_or_size_splits), axis))
+    if num is not None and not isinstance(num_or_size_splits, (list, tuple)):
+        count = integer_scalar(num, "split", "num")
+        num_or_size_splits = sized(tensor(num_or_size_splits), (count,))
     if not isinstance(num_or_size_splits, (list, tuple)) and not tensor(num_or_size_splits).dims:
         raise value_error(
             "TW203",

@@ -105,9 +105,9 @@ def resolved(shape: Any, dims: tuple) -> tuple:
         if not shape or min(shape) >= 0:
             return tuple(shape)
     except NeedsStaticError:  # the sign of one of the sizes
-        return _resolved_sizes(tuple(shape), math.prod(dims))
+        return _resolved_sizes(tuple(shape), dims)
     if is_symbolic(shape):
-        return _resolved_sizes(tuple(shape), math.prod(dims))
+        return _resolved_sizes(tuple(shape), dims)
     if shape.count(-1) > 1:
         raise invalid("TW205", f"reshape: shape={tuple(shape)}: only one size may be -1")
     if min(shape) < -1:
@@ -126,18 +126,23 @@ def resolved(shape: Any, dims: tuple) -> tuple:
     return tuple(size // rest if wanted == -1 else wanted for wanted in shape)
 
 
-def _resolved_sizes(shape: tuple, total: Any) -> tuple:
-    """`shape`, which holds symbolic sizes of any sign, for `total` elements."""
+def _resolved_sizes(shape: tuple, dims: tuple) -> tuple:
+    """`shape`, which holds symbolic sizes of any sign, for a tensor of shape `dims`."""
     numbers = [n for n in shape if type(n) is int]
     if numbers.count(-1) > 1 or any(n < -1 for n in numbers):
         raise invalid("TW205", f"reshape: shape={shape}", "sizes >= 0, and at most one -1")
     if -1 in numbers:
-        rest = math.prod([n for n in shape if type(n) is Dim or n != -1])
-        if same(rest, 0):
+        place = [type(n) is int and n == -1 for n in shape].index(True)
+        rest = shape[:place] + shape[place + 1 :]
+        if same(math.prod(rest), 0) and not is_symbolic(dims) and math.prod(dims):
             raise invalid("TW205", f"reshape: shape={shape} has a -1 beside a 0")
-        return tuple([total // rest if type(n) is int and n == -1 else n for n in shape])
-    others = [math.prod(shape[:i] + shape[i + 1 :]) for i in range(len(shape))]
-    return tuple([resolved_size(n, total, other) for n, other in zip(shape, others)])
+        return shape[:place] + (_resolved_one(shape, place, dims),) + shape[place + 1 :]
+    return tuple([_resolved_one(shape, place, dims) for place in range(len(shape))])
+
+
+def _resolved_one(shape: tuple, place: int, dims: tuple) -> Any:
+    around = shape[:place] + shape[place + 1 :]
+    return resolved_size(shape[place], math.prod(dims), math.prod(around), dims, around)
 
 
 @export("transpose")

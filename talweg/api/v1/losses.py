@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from talweg.api.array.creating import ones_like
+from talweg.api.array.sequences import range_ as range_of
+from talweg.api.array.shapes import rank as rank_of
+from talweg.api.array.shapes import shape as shape_of
 from talweg.api.array.shapes import squeeze
 from talweg.api.export import export
 from talweg.api.math import arithmetic
@@ -306,7 +309,8 @@ def mean_pairwise_squared_error(
         weights = cast(convert_to_tensor(weights), float32)
         gaps = predictions - labels
         _fits(gaps, weights)
-        rest = tuple(range(1, gaps.shape.rank))
+        rank = gaps.shape.rank
+        rest = range_of(1, rank_of(gaps)) if rank is None else tuple(range(1, rank))
         count = _count(ones_like(gaps), weights, rest)
         fewer = maximum(count - 1.0, 0.0)
         squares = reduce_sum(gaps * gaps, rest, keepdims=True)
@@ -372,7 +376,7 @@ def softmax_cross_entropy(
             raise value_error("TW204", f"softmax_cross_entropy: Shapes {logits.shape} and "
                               f"{labels.shape} are incompatible")  # fmt: skip
         if label_smoothing > 0:
-            classes = cast(convert_to_tensor(labels.dims[-1]), logits.dtype)
+            classes = cast(shape_of(labels)[-1], logits.dtype)
             labels = labels * (1 - label_smoothing) + label_smoothing / classes
         losses = nn.softmax_cross_entropy_with_logits(stop_gradient(labels), logits)
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)

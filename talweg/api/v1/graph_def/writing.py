@@ -235,15 +235,14 @@ class Writer:
         return Made("StridedSlice", (vector, *bounds), {"shrink_axis_mask": 1})
 
     def _function(self, kind: str, arguments: list, dtype: DType) -> Any:
-        simple = {"floordiv": "FloorDiv", "mod": "FloorMod", "max": "Maximum", "min": "Minimum"}
-        if kind in simple:
-            return Made(simple[kind], tuple(arguments), {})
+        if kind in _FUNCTIONS:
+            return Made(_FUNCTIONS[kind], tuple(arguments), {})
         one, zero = (Literal(dtype.numpy_dtype.type(n)) for n in (1, 0))
         if kind == "broadcast":
             a, b = arguments
             return Made("SelectV2", (Made("Equal", (a, one), {}), b, a), {})
         if kind == "resolved":
-            n, total, others = arguments
+            n, total, others, *_ = arguments
             count = Made("Maximum", (Made("Abs", (others,), {}), one), {})
             rest = Made("FloorDiv", (total, count), {})
             return Made("SelectV2", (Made("GreaterEqual", (n, zero), {}), n, rest), {})
@@ -253,6 +252,10 @@ class Writer:
         """The (first) output of a node."""
         raise NotImplementedError
 
+
+# Functions of sizes that an operation of two operands computes.
+_FUNCTIONS = {"floordiv": "FloorDiv", "mod": "FloorMod", "max": "Maximum", "min": "Minimum",
+              "add": "AddV2", "mul": "Mul"}  # fmt: skip
 
 # Shapes of what is written for an operation beside it: its numbers, resources.
 _KNOWN_SHAPES: dict[str, Any] = {

@@ -15,6 +15,7 @@ import numpy as np
 
 from talweg.api import autodiff
 from talweg.api.arguments import tensor
+from talweg.api.array.operands import dims_or_none
 from talweg.api.export import export, look_up
 from talweg.api.v1.train.slots import beside, variable_beside
 from talweg.core import dispatch
@@ -28,7 +29,7 @@ from talweg.graph import structure
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims import indexing, search
-from talweg.prims.state import group
+from talweg.prims.state import ensure_dims, group
 
 TRAIN_OP = "train_op"
 
@@ -185,9 +186,8 @@ class Optimizer:
                 raise RuntimeError(
                     "Cannot use a constraint function on a sparse variable.  [TW401]"
                 )
-            return self._resource_apply_sparse_duplicate_indices(
-                gradient.values, variable, gradient.indices
-            )
+            values, indices = _ranked_rows(gradient, variable)
+            return self._resource_apply_sparse_duplicate_indices(values, variable, indices)
         update = self._resource_apply_dense(gradient, variable)
         if variable.constraint is None:
             return update
@@ -317,6 +317,15 @@ def filled_like(variable: Any, value: float) -> Any:
         return zeros + value if value else zeros
     dims = variable.shape.as_tuple()
     return np.full(dims, value, variable.dtype.numpy_dtype)
+
+
+def _ranked_rows(gradient: IndexedSlices, variable: Any) -> tuple:
+    """Values and indices of a sparse gradient, whose ranks the variable tells if no one else."""
+    values, indices = gradient.values, gradient.indices
+    if dims_or_none(indices) is None or dims_or_none(values) is None:
+        rest = variable.shape.as_list()[1:] if variable.shape.rank else []
+        return ensure_dims(values, shape=(None, *rest)), ensure_dims(indices, shape=(None,))
+    return values, indices
 
 
 def summed_rows(values: Any, indices: Any) -> Any:
