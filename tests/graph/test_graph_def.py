@@ -296,8 +296,8 @@ def function(message, name, nodes, result):
     made.ret["r"] = result
 
 
-def test_functions_that_call_themselves(monkeypatch):
-    """Recursion, depth and growth of functions have limits, and missing ones are named."""
+def test_functions_that_call_themselves():
+    """Recursion and depth of functions have limits, and missing ones are named."""
     message = graph_of(X, call("y", "f", ["x"]))
     refused(message, "'f'", (talweg.errors.NotFoundError,))
     function(message, "f", [call("again", "f", ["a"])], "again:output:0")
@@ -308,16 +308,50 @@ def test_functions_that_call_themselves(monkeypatch):
         function(deep, f"f{number}", inner, "next:output:0")
     function(deep, "f1000", [], "a")
     refused(deep, "deep")
-    wide = graph_of(X, call("y", "f0", ["x"]))
-    for number in range(30):
+
+
+def twice_deep(depth):
+    """`depth` functions: each of x is the next of x plus the next of -x; the last doubles x + 1."""
+    message = graph_of(X, call("y", "f0", ["x"]))
+    for number in range(depth):
         add = node("sum", "AddV2", ["p:output:0", "q:output:0"], T=talweg.float32)
         neg = node("neg", "Neg", ["a"], T=talweg.float32)
         inner = [neg, call("p", f"f{number + 1}", ["a"]), call("q", f"f{number + 1}", ["neg:y:0"]),
                  add]  # fmt: skip
-        function(wide, f"f{number}", inner, "sum:z:0")
-    function(wide, "f30", [], "a")
-    monkeypatch.setattr(building, "INLINED", building.INLINED // 50)  # a million take a minute
-    refused(wide, "nodes", (talweg.errors.ResourceExhaustedError,))
+        function(message, f"f{number}", inner, "sum:z:0")
+    function(message, f"f{depth}", [node("e", "Exp", ["a"], T=talweg.float32)], "e:y:0")
+    return message
+
+
+def test_functions_that_use_functions_twice_are_built_once():
+    """What an import builds grows with what is written, not with how often it is used."""
+    counts = []
+    for depth in (20, 30, 40):
+        graph = talweg.Graph()
+        with graph.as_default():
+            talweg.compat.v1.import_graph_def(twice_deep(depth), name="")
+            counts.append(len(graph.get_operations()))
+    assert counts[2] - counts[1] <= counts[1] - counts[0] + 8 and counts[2] < 5000
+
+
+def test_functions_that_are_called_compute_what_they_do_in_place(monkeypatch):
+    """Values and gradients are the same."""
+    slopes = []
+    for short in (0, 10_000):
+        monkeypatch.setattr(building, "SHORT", short)
+        with talweg.Graph().as_default(), talweg.compat.v1.Session() as session:
+            talweg.compat.v1.import_graph_def(twice_deep(5), name="")
+            graph = talweg.compat.v1.get_default_graph()
+            x, y = graph.get_tensor_by_name("x:0"), graph.get_tensor_by_name("y:0")
+            slopes.append(session.run([y, *talweg.gradients(y, x)], {x: 0.5}))
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-6)
+    np.testing.assert_allclose(slopes[0][0], 32 * np.cosh(0.5), rtol=1e-5)
+
+
+def test_the_nodes_that_one_import_builds_have_a_limit(monkeypatch):
+    """A library that is longer than that is refused."""
+    monkeypatch.setattr(building, "INLINED", 50)
+    refused(twice_deep(30), "nodes", (talweg.errors.ResourceExhaustedError,))
 
 
 def test_functions_are_checked():

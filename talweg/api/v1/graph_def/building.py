@@ -42,9 +42,11 @@ from talweg.prims import arithmetic
 from talweg.prims.whole import whole
 from talweg.trace import control
 from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop
+from talweg.trace.function import Function as TracedFunction
 from talweg.trace.whole import Call, Hole
 
 INLINED = 1_000_000  # nodes of functions that one import may build
+SHORT = 500  # nodes of a function that is built wherever it is used
 RENAMED = {"squeeze_dims": "axis"}  # attributes with another name in tf.raw_ops
 NESTED = 100  # functions inside one another
 
@@ -58,6 +60,9 @@ class Builder:
         self.regions: dict[str, Regions] = {}
         self.active: list[str] = []
         self.built = 0
+        self.lengths: dict[str, int] = {}  # nodes of a function, with those of what it calls
+        self.traced: dict[str, Any] = {}  # functions that are called, not built again
+        self.tracing: set[str] = set()
         self.mapped: dict[Reference, Any] = {}  # inputs replaced by the user's tensors
         self.namer: Namer | None = None
         self.writes: dict[str, frozenset] = {}  # node -> variables written before its result
@@ -364,12 +369,47 @@ class Builder:
             raise item.error(
                 f"'{name}' takes {len(function.arguments)} arguments, not {len(arguments)}"
             )
+        if self._is_called(name, function, arguments):
+            return self._called(name, arguments, item)
+        before = self.built
         self.built += len(function.items)
         if self.built > INLINED:
             raise ResourceExhaustedError(
                 None, None,
                 compose("TW506", f"{item.described}: functions come to more than {INLINED} nodes"),
             )  # fmt: skip
+        found = self._inlined(name, function, arguments, item)
+        self.lengths[name] = self.built - before
+        return found
+
+    def _is_called(self, name: str, function: Function, arguments: list) -> bool:
+        """Whether a function is traced and called: a pure one that is long, from the second time.
+
+        So the nodes of a function that others use again and again are built twice at most.
+        """
+        if self.lengths.get(name, 0) <= SHORT or name in self.tracing:
+            return False
+        if any(part.operation.stateful for part in function.items.values()):
+            return False
+        return all(type(x) is Symbol and x.dtype is not variant for x in arguments)
+
+    def _called(self, name: str, arguments: list, item: Item) -> list:
+        """The results of a function, traced once for all arguments of these dtypes and shapes."""
+        traced = self.traced.get(name)
+        if traced is None:
+
+            def build(*symbols: Symbol) -> list:
+                self.tracing.add(name)
+                try:
+                    return self.apply(name, list(symbols), item)
+                finally:
+                    self.tracing.discard(name)
+
+            traced = self.traced[name] = TracedFunction(build, name, autograph=False)
+        return list(traced(*arguments))
+
+    def _inlined(self, name: str, function: Function, arguments: list, item: Item) -> list:
+        """The results of a function, its operations built in the graph in force."""
         scope = Scope()
         for place, (argument, value) in enumerate(zip(function.arguments, arguments)):
             dtype = function.dtypes[place]
