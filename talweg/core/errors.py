@@ -156,6 +156,25 @@ class NeedsStaticError(ValueError):
     rank_varies = False
 
 
+class NoValueError(Exception):
+    """A tensor of a graph was used as a Python value; raised together with TensorFlow's class.
+
+    Where a function of the API did so, the call is left to the run, as for `NeedsStaticError`.
+    """
+
+
+class NoNumberError(NoValueError, TypeError):
+    """It was used as a number."""
+
+
+class NoMethodError(NoValueError, AttributeError):
+    """It was asked for `numpy()`."""
+
+
+class NoArrayError(NoValueError, NotImplementedError):
+    """It was used as an array."""
+
+
 class NotEagerError(Exception):
     """An operand has no value: the operation belongs into a graph.  Never reaches users."""
 

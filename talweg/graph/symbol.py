@@ -15,6 +15,9 @@ from talweg.core.dims import Dim
 from talweg.core.dtypes import DType
 from talweg.core.errors import (
     NeedsStaticError,
+    NoArrayError,
+    NoMethodError,
+    NoNumberError,
     OperatorNotAllowedInGraphError,
     compose,
     type_error,
@@ -159,10 +162,10 @@ class Symbol(Tensor):
     def numpy(self) -> Any:
         """AttributeError: there is no value."""
         text = f"numpy() is only available when eager execution is enabled: {self!r}"
-        raise AttributeError(compose("TW104", text))
+        raise NoMethodError(compose("TW104", text))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise NotImplementedError(
+        raise NoArrayError(
             compose(
                 "TW104",
                 f"Cannot convert a symbolic tensor ({self!r}) to a NumPy array.",
@@ -171,7 +174,8 @@ class Symbol(Tensor):
         )
 
     def _no_number(self) -> Any:
-        raise type_error("TW104", f"{self!r} is symbolic: it cannot be turned into a Python number")
+        text = f"{self!r} is symbolic: it cannot be turned into a Python number"
+        raise NoNumberError(compose("TW104", text))
 
     def __index__(self) -> int:
         content = constant_of(self.node)

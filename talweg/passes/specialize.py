@@ -414,6 +414,8 @@ _SPECIAL = {
 
 def _on_lists(way: Callable[..., Any], maker: Any, step: Step, params: dict) -> Any:
     inputs = [maker.values.get(slot) for slot in step.inputs]
+    if any([type(x) is Range for x in inputs]):
+        raise NotStraightError("numbers that are counted as far as a value says are put in a list")
     return way(Lists(maker.straight, step.node), inputs, params)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.errors import InvalidArgumentError, NeedsStaticError
+from talweg.core.errors import InvalidArgumentError, NeedsStaticError, NoValueError
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
@@ -275,7 +275,7 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
     base = dispatch.context.base
     try:
         result = function(*args, **kwargs)
-    except NeedsStaticError as error:
+    except (NeedsStaticError, NoValueError) as error:
         result = _keep_whole(function, args, kwargs, error)
     except InvalidArgumentError as error:
         if base is None:
@@ -321,7 +321,7 @@ def label(result: Any, name: str) -> None:
             graph.label(node, name)
 
 
-def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticError) -> Any:
+def _keep_whole(function: Any, args: tuple, kwargs: dict, error: Any) -> Any:
     operands: list = []
     composites: list[Parts] = []
 
@@ -353,7 +353,7 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: NeedsStaticErro
     trial = _lenient(call)
     avals = _probe(trial, operands, composites, error)
     call.template = trial.template
-    if error.rank_varies:
+    if getattr(error, "rank_varies", False):
         avals = [Aval(None, aval.dtype) for aval in avals]
     results = whole(*operands, call=call, avals=tuple([(a.dims, a.dtype) for a in avals]))
     return structure.pack(call.template, list(results), composites=True)
@@ -373,9 +373,7 @@ def _own(array: np.ndarray) -> np.ndarray:
     return copy
 
 
-def _probe(
-    call: Call, operands: list, composites: list[Parts], error: NeedsStaticError
-) -> list[Aval]:
+def _probe(call: Call, operands: list, composites: list[Parts], error: Any) -> list[Aval]:
     """What is known of the results, from calls with made-up values."""
     unknown = [i for i, x in enumerate(operands) if known_dims(x) is None]
     context = dispatch.context

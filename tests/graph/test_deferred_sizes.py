@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import talweg as tf
+from talweg.core import settings
 
 v1 = tf.compat.v1
 ONES = np.ones([3, 2], np.float32)
@@ -117,3 +118,47 @@ def test_optimizers_update_rows_of_unknown_number(name):
             found.append(session.run(table))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
     assert np.all(found[0][[1, 3]] == 1) and np.all(found[0][[0, 2]] < 1)
+
+
+BY_A_NUMBER = {
+    "resize": lambda s: tf.image.resize(IMAGE, [s, 2]),
+    "resize, a vector": lambda s: tf.image.resize(IMAGE, tf.stack([s, s + 1])),
+    "pad_to_bounding_box": lambda s: tf.image.pad_to_bounding_box(IMAGE, s - 1, 0, 6, 4),
+    "crop_to_bounding_box": lambda s: tf.image.crop_to_bounding_box(IMAGE, s - 1, 0, s, s),
+    "categorical": lambda s: tf.random.categorical([[1.0, -90.0]], s),
+    "stateless_categorical": lambda s: tf.random.stateless_categorical([[1.0, 2.0]], s, [1, 2]),
+    "substr": lambda s: tf.strings.substr(["hello"], 0, s),
+    "scan": lambda s: tf.scan(lambda a, b: a + b, tf.range(s)),
+    "frame": lambda s: tf.signal.frame(tf.range(16.0), s, s),
+    "rfft": lambda s: tf.signal.rfft(tf.range(16.0), [s * 4]),
+    "top_k": lambda s: tf.math.top_k(tf.range(4.0), s),
+    "diag": lambda s: tf.linalg.diag(tf.range(2.0), k=s),
+    "roll": lambda s: tf.roll(tf.range(12.0), s, 0),
+    "axis": lambda s: tf.reduce_sum(tf.ones([2, 3, 4]), s),
+    "ragged": lambda s: tf.ragged.range([s, 3]).to_tensor(),
+    "sparse": lambda s: tf.sparse.to_dense(tf.sparse.eye(s)),
+}
+
+
+@pytest.mark.parametrize("executor", ["interpreter", "llvm"])
+@pytest.mark.parametrize("name", BY_A_NUMBER)
+def test_functions_of_sizes_that_are_values(name, executor):
+    function = BY_A_NUMBER[name]
+    with settings.executor(executor):
+        traced = tf.function(function, input_signature=[tf.TensorSpec([], tf.int32)])
+        pairs = zip(
+            tf.nest.flatten(traced(tf.constant(2))), tf.nest.flatten(function(tf.constant(2)))
+        )
+        for found, wanted in pairs:
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_users_do_with_tensors_as_numbers_is_still_an_error():
+    for use, kind in (
+        (lambda x: tf.zeros([int(x)]), TypeError),
+        (lambda x: tf.zeros(x.numpy()), AttributeError),
+        (lambda x: tf.zeros(np.asarray(x)), NotImplementedError),
+        (lambda x: tf.map_fn(lambda y: tf.zeros([int(x)]), tf.range(3.0)), TypeError),
+    ):
+        with pytest.raises(kind):
+            tf.function(use, [tf.TensorSpec([], tf.int32)], autograph=False)(tf.constant(2))

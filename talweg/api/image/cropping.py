@@ -14,6 +14,7 @@ from talweg.api.math.comparison import minimum
 from talweg.api.tensors import cast
 from talweg.core.dtypes import float32, float64, int32
 from talweg.core.errors import value_error
+from talweg.core.value import Tensor
 
 
 @export("image.crop_to_bounding_box")
@@ -29,6 +30,9 @@ def crop_to_bounding_box(
     """
     x = tensor(image)
     height, width = x.dims[-3:-1]
+    offset_height, offset_width, target_height, target_width = _numbers(
+        offset_height, offset_width, target_height, target_width
+    )
     low, right = offset_height + target_height, offset_width + target_width
     if min(offset_height, offset_width) < 0 or target_height <= 0 or target_width <= 0:
         raise value_error("TW207", "offsets must be >= 0 and target sizes > 0")
@@ -37,6 +41,11 @@ def crop_to_bounding_box(
             "TW206", f"a box that ends at {low}, {right} in an image of {height} by {width}"
         )
     return x[..., offset_height:low, offset_width:right, :]
+
+
+def _numbers(*values: Any) -> list:
+    """Offsets and sizes as Python numbers; what a graph does not know leaves all to the run."""
+    return [int(value) if isinstance(value, Tensor) else value for value in values]
 
 
 @export("image.pad_to_bounding_box")
@@ -51,6 +60,9 @@ def pad_to_bounding_box(
     """
     x = tensor(image)
     height, width = x.dims[-3:-1]
+    offset_height, offset_width, target_height, target_width = _numbers(
+        offset_height, offset_width, target_height, target_width
+    )
     below = target_height - offset_height - height
     right = target_width - offset_width - width
     if offset_height < 0 or offset_width < 0 or below < 0 or right < 0:

@@ -93,7 +93,7 @@ def sample_shape(shape: tuple[int, ...], *parameters: Any) -> tuple[int, ...]:
 
 def scalar_integer(value: Any, function: str, argument: str) -> int:
     """An int; InvalidArgumentError for an array, TypeError for what is no integer."""
-    if not isinstance(value, int):
+    if not isinstance(value, (int, Dim)):
         value = tensor(value)
         if value.ndim:
             text = f"{function}: {argument} must be a scalar, got shape {list(value.dims)}"
