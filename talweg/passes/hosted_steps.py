@@ -221,7 +221,10 @@ class _Sizes:
     def known(self, value: Any) -> Any:
         """Something with sizes in it."""
         if type(value) is Dim:
-            return substitute(value, self._atom)
+            try:
+                return substitute(value, self._atom)
+            except OpError as error:
+                raise NotStraightError(Reason.SIZE_REFUSED, error) from error
         if type(value) is tuple:
             return tuple([self.known(item) for item in value])
         return value

@@ -16,6 +16,7 @@ class Reason(Enum):
 
     # Sizes and values
     SIZE_OF_VALUE = "a size depends on a value"
+    SIZE_REFUSED = "there is no such size: {}"
     SHAPE_OF_RESULT = "the shape of the result of {} depends on values"
     DTYPE = "values of dtype {} are not compiled"
     OPERANDS = "{} refuses its operands: {}"
@@ -54,6 +55,7 @@ class Reason(Enum):
     LIST_ELEMENTS = "the elements of a list are not known"
     LIST_LENGTH = "the length of a list is not known"
     LIST_LENGTH_OF_VALUE = "the length of a list depends on values, or is below zero"
+    LIST_OF_RANGE = "numbers that are counted as far as a value says are put in a list"
     LIST_GROWS_BY_VALUE = "a list grows to a length that depends on values"
     LIST_PLACES = "places in a list depend on values"
     LIST_PLACE_UNKNOWN = "the place of an element is not known yet"

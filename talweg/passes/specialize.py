@@ -262,7 +262,7 @@ class _Specializer:
             try:
                 return evaluate(value, self.size)
             except OpError as error:  # for the interpreter to raise, if it comes to this step
-                raise NotStraightError(f"there is no such size: {error}") from error
+                raise NotStraightError(Reason.SIZE_REFUSED, error) from error
         if type(value) is tuple:
             return tuple([self._filled(item) for item in value])
         return value
@@ -415,7 +415,7 @@ _SPECIAL = {
 def _on_lists(way: Callable[..., Any], maker: Any, step: Step, params: dict) -> Any:
     inputs = [maker.values.get(slot) for slot in step.inputs]
     if any([type(x) is Range for x in inputs]):
-        raise NotStraightError("numbers that are counted as far as a value says are put in a list")
+        raise NotStraightError(Reason.LIST_OF_RANGE)
     return way(Lists(maker.straight, step.node), inputs, params)
 
 

@@ -17,7 +17,7 @@ from talweg.core.aval import Aval
 from talweg.core.dim_walks import substitute
 from talweg.core.dims import Atom, Dim, of_atom
 from talweg.core.dtypes import int64
-from talweg.core.errors import NeedsStaticError
+from talweg.core.errors import NeedsStaticError, OpError
 from talweg.core.primitive import later
 from talweg.passes.reasons import Reason
 from talweg.passes.rows import Construct, is_one, is_zero
@@ -75,7 +75,10 @@ class Sizes:
 
     def known(self, size: Any) -> Any:
         """A size with what is known put in."""
-        return substitute(size, self._atom)
+        try:
+            return substitute(size, self._atom)
+        except OpError as error:
+            raise NotStraightError(Reason.SIZE_REFUSED, error) from error
 
     def _atom(self, atom: Atom) -> Any:
         slot, kind, place = self.maker.program.places[atom]
