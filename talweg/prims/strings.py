@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.declare import ELEMENTWISE, primitive
+from talweg.core.declare import ELEMENTWISE, LOOP, primitive
 from talweg.core.dtypes import DType, int32, string
+from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Sample
+from talweg.core.shapes import broadcast_dims
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +40,65 @@ class Rule:
         found = np.empty(len(flat), object)
         found[:] = flat
         return found.reshape(array.shape)
+
+
+UNITS = ("BYTE", "UTF8_CHAR")
+
+
+def check_unit(function: str, unit: str) -> None:
+    """InvalidArgumentError for what strings cannot be measured in."""
+    if unit not in UNITS:
+        raise invalid("TW207", f"{function}: unit {unit!r}", "'BYTE' or 'UTF8_CHAR'")
+
+
+def characters(text: bytes) -> list[int]:
+    """Where characters begin: at every byte that does not continue one of UTF-8."""
+    return [place for place, byte in enumerate(text) if byte & 0xC0 != 0x80]
+
+
+def part(text: bytes, start: int, size: int, unit: str) -> bytes:
+    """`size` bytes or characters from `start` on; bytes of a negative size are all that follow."""
+    places = range(len(text)) if unit == "BYTE" else characters(text)
+    first = start + len(places) if start < 0 else start
+    if not 0 <= first <= len(places):
+        raise invalid("TW206", f"pos {start} out of range for string {text!r}")
+    last = first + size if size >= 0 else len(places) if unit == "BYTE" else first
+    ends = [*places, len(text)]
+    return text[ends[first] : ends[min(last, len(places))]]
+
+
+@primitive
+class substring:
+    """z[i] = the part of x[i] from start[i] on, of size[i]; all are broadcast."""
+
+    operands = "x start size"
+    tf_type = "Substr"
+    no_gradient = NoGradient("strings have no derivative")
+    batch = LOOP
+    memory = "host"
+
+    def infer(x, start, size, *, unit):
+        if None not in (start.dims, size.dims) and len(start.dims) != len(size.dims):
+            raise invalid("TW204", "pos and len should have the same shape", "equal shapes")
+        return Aval(broadcast_dims("substr", x.dims, start.dims, size.dims), string)
+
+    def numpy(x, start, size, *, unit):
+        if np.shape(start) != np.shape(size):
+            raise invalid("TW204", "pos and len should have the same shape", "equal shapes")
+        texts, starts, sizes = np.broadcast_arrays(np.asarray(x, object), start, size)
+        found = np.empty(texts.shape, object)
+        found.reshape(-1)[:] = [
+            part(*row, unit)
+            for row in zip(*[a.reshape(-1).tolist() for a in (texts, starts, sizes)])
+        ]
+        return found
+
+    samples = (
+        Sample(
+            np.array([b"abc", b"de"], object), np.array([1, -1], np.int32),
+            np.array([2, 1], np.int32), unit="BYTE", skip=("batch",),
+        ),
+    )  # fmt: skip
 
 
 @primitive

@@ -12,10 +12,11 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.dtypes import DType, int32, int64, string
 from talweg.core.errors import invalid
+from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.kernels import fingerprints
-from talweg.prims.strings import Rule, text_map
+from talweg.prims.strings import Rule, characters, check_unit, part, substring, text_map
 
 
 def mapped(x: Any, rule: Rule) -> Any:
@@ -35,18 +36,23 @@ def _rule(
 
 
 def _texts(x: Any, function: str) -> Any:
-    x = x if isinstance(x, (RaggedTensor, SparseTensor)) else tensor(x)
+    x = x if isinstance(x, (Tensor, RaggedTensor, SparseTensor)) else tensor(x, string)
     if x.dtype is not string:
         raise invalid("TW102", f"{function}: input has dtype {x.dtype.name}", "string")
     return x
 
 
 def _lower(s: bytes, encoding: str) -> bytes:
-    return s.decode().lower().encode() if encoding else s.lower()
+    return s.decode(errors="replace").lower().encode() if encoding else s.lower()
 
 
 def _upper(s: bytes, encoding: str) -> bytes:
-    return s.decode().upper().encode() if encoding else s.upper()
+    return s.decode(errors="replace").upper().encode() if encoding else s.upper()
+
+
+def _check_encoding(encoding: str) -> None:
+    if encoding not in ("", "utf-8"):
+        raise invalid("TW207", f"encoding {encoding!r}", "'' or 'utf-8'")
 
 
 @export("strings.lower")
@@ -57,6 +63,7 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     >>> tf.strings.lower(["Ab"]).numpy()
     array([b'ab'], dtype=object)
     """
+    _check_encoding(encoding)
     rule = _rule(_lower, (encoding,), "StringLower", encoding=encoding)
     return mapped(_texts(input, "lower"), rule)
 
@@ -69,6 +76,7 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     >>> tf.strings.upper("ab").numpy()
     b'AB'
     """
+    _check_encoding(encoding)
     rule = _rule(_upper, (encoding,), "StringUpper", encoding=encoding)
     return mapped(_texts(input, "upper"), rule)
 
@@ -116,36 +124,37 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     >>> int(tf.strings.length("abc"))
     3
     """
+    check_unit("length", unit)
     measure = len if unit == "BYTE" else _characters
     return mapped(_texts(input, "length"), _rule(measure, (), "StringLength", int32, unit=unit))
 
 
 def _characters(s: bytes) -> int:
-    return len(s.decode(errors="replace"))
-
-
-def _part(s: bytes, start: int, size: int, unit: str) -> bytes:
-    whole: Any = s if unit == "BYTE" else s.decode(errors="replace")
-    first = start + len(whole) if start < 0 else start
-    if not 0 <= first <= len(whole):
-        raise invalid("TW206", f"pos {start} out of range for string {s!r}")
-    found = whole[first : first + size]
-    return found if unit == "BYTE" else found.encode()
+    return len(characters(s))
 
 
 @export("strings.substr")
-def substr(input: Any, pos: int, len: int, unit: str = "BYTE", name: str | None = None) -> Any:
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """`len` bytes (or characters with unit "UTF8_CHAR") from `pos` on, which may be negative.
 
-    InvalidArgumentError for a `pos` outside the string.
+    pos, len: integers of one shape, broadcast with the strings.  InvalidArgumentError for a `pos`
+    outside the string.
 
     >>> import talweg as tf
     >>> tf.strings.substr("hello", 1, 3).numpy()
     b'ell'
     """
-    form = ("Substr", (np.int32(pos), np.int32(len)), {"unit": unit})
-    rule = Rule(_part, string, (int(pos), int(len), unit), form)
-    return mapped(_texts(input, "substr"), rule)
+    check_unit("substr", unit)
+    if isinstance(pos, int) and isinstance(len, int):
+        form = ("Substr", (np.int32(pos), np.int32(len)), {"unit": unit})
+        rule = Rule(part, string, (int(pos), int(len), unit), form)
+        return mapped(_texts(input, "substr"), rule)
+    start, size = tensor(pos), tensor(len)
+    for number in (start, size):
+        if number.dtype not in (int32, int64) or number.dtype is not start.dtype:
+            raise invalid("TW102", f"substr: pos {start.dtype.name}, len {size.dtype.name}",
+                          "both int32 or both int64")  # fmt: skip
+    return substring(_texts(input, "substr"), start, size, unit=unit)
 
 
 def _bucket(s: bytes, count: int) -> int:

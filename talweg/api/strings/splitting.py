@@ -9,6 +9,7 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.host import numpy_function
+from talweg.api.printing import array_text, element
 from talweg.core.dtypes import string
 from talweg.core.errors import invalid, value_error
 from talweg.eager.ragged import RaggedTensor
@@ -149,7 +150,14 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
     array([b'a-c', b'b-c'], dtype=object)
     """
     mark = separator.encode()
-    arrays = np.broadcast_arrays(*[np.asarray(array_of(tensor(x))) for x in inputs])
+    parts = [tensor(x, string) for x in inputs]
+    if not parts:
+        return wrap(np.array(b"", object))
+    arrays = [np.asarray(array_of(part), object) for part in parts]
+    if len({array.shape for array in arrays if array.ndim}) > 1:
+        shapes = [array.shape for array in arrays]
+        raise invalid("TW204", f"strings.join: shapes {shapes}", "equal shapes, or scalars")
+    arrays = np.broadcast_arrays(*arrays)
     rows = zip(*[array.reshape(-1).tolist() for array in arrays])
     found = np.empty(arrays[0].size, object)
     found[:] = [mark.join(row) for row in rows]
@@ -189,10 +197,4 @@ def format_(
 
 def _shown(array: Any, count: int) -> str:
     array = np.asarray(array)
-    if array.ndim == 0:
-        value = array.item()
-        return f'"{value.decode(errors="replace")}"' if isinstance(value, bytes) else f"{value}"
-    rows = [_shown(row, count) for row in array]
-    if count >= 0 and len(rows) > 2 * count:
-        rows = [*rows[:count], "...", *rows[len(rows) - count :]]
-    return "[" + (" " if array.ndim == 1 else "\n ").join(rows) + "]"
+    return element(array[()], quoted=True) if array.ndim == 0 else array_text(array, count)

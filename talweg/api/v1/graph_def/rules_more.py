@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.api.arguments import tensor
 from talweg.api.export import look_up
 from talweg.api.v1.graph_def.rules_basic import kept_whole
 from talweg.api.v1.graph_def.values import constant, rule
@@ -22,6 +23,7 @@ from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import constant_of
 from talweg.prims import arithmetic, rounding
 from talweg.prims.control import fixed
+from talweg.prims.strings import substring
 
 # -- strings: functions of arrays, carried out when the graph runs
 
@@ -41,19 +43,7 @@ def _length(x: Any, unit: str) -> Any:
 
 
 def _substring(x: Any, place: Any, length: Any, unit: str) -> Any:
-    texts, starts, counts = np.broadcast_arrays(
-        np.asarray(array_of(x), object), array_of(place), array_of(length)
-    )
-    found = np.empty(texts.shape, object)
-    for at in np.ndindex(texts.shape):
-        text = texts[at].decode("utf-8", "replace") if unit == "UTF8_CHAR" else texts[at]
-        start, count = int(starts[at]), int(counts[at])
-        if not -len(text) <= start <= len(text):
-            raise invalid("TW206", f"pos {start} out of range for string {texts[at]!r}")
-        start = start + len(text) if start < 0 else start
-        part = text[start : start + max(count, 0)]
-        found[at] = part.encode() if unit == "UTF8_CHAR" else part
-    return wrap(found)
+    return substring(tensor(x), tensor(place), tensor(length), unit=unit)
 
 
 def _upper(x: Any, encoding: str) -> Any:
