@@ -27,7 +27,7 @@ from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager.absence import evidence_of, remember
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import NO_PARAMS, EagerTensor, wrap
-from talweg.eager.unconnected import UnconnectedGradients
+from talweg.eager.unconnected import UnconnectedGradients, zeros_of_shape
 from talweg.eager.variable import Variable, variable_of
 from talweg.graph import structure
 from talweg.prims.arithmetic import zeros_of
@@ -420,8 +420,7 @@ class GradientTape(dispatch.Recorder):
         absent = self._absent(source, targets, mode)
         if absent is None:
             return None
-        shape = (*targets[0].dims, *absent.dims)
-        return wrap(np.zeros(shape, absent.dtype.numpy_dtype))
+        return zeros_of_shape((*targets[0].dims, *absent.dims), absent.dtype)
 
     def batch_jacobian(
         self,
@@ -452,8 +451,7 @@ class GradientTape(dispatch.Recorder):
         if row is None:  # zeros even in mode NONE, as in TensorFlow
             if mode is UnconnectedGradients.ERROR:
                 self._absent(source, [y], mode)
-            shape = (*y.dims, *source.shape[1:])
-            row = wrap(np.zeros(shape, y.dtype.numpy_dtype))
+            row = zeros_of_shape((*y.dims, *self._target(source).dims[1:]), y.dtype)
         self._end_use()
         return row
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+import numpy as np
+
 from talweg.core.errors import value_error
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import wrap
+from talweg.prims.layout import broadcast_to
 
 
 class UnconnectedGradients(enum.Enum):
@@ -28,3 +33,10 @@ class UnconnectedGradients(enum.Enum):
                 f"Unknown value for unconnected_gradients: {value!r}",
                 "tf.UnconnectedGradients.NONE, ZERO or ERROR",
             ) from None
+
+
+def zeros_of_shape(shape: tuple, dtype: Any) -> Any:
+    """Zeros of a shape whose sizes may be symbolic: an absent Jacobian."""
+    if all([type(size) is int for size in shape]):
+        return wrap(np.zeros(shape, dtype.numpy_dtype))
+    return broadcast_to(convert_to_tensor(0, dtype), shape=shape)

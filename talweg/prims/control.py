@@ -222,9 +222,11 @@ def zero(x: Any) -> dict:
 
 
 def zeros_if_absent(found: Any, like: tuple, dims: tuple | None, dtype: Any) -> Any:
-    """`found`, or zeros like the operand given or of these dimensions; variants stay absent."""
+    """`found`, or zeros like the operand given or of these dimensions; else absent."""
     if found is not None or dtype is variant:
         return found
+    if not like and (dims is None or None in dims):
+        return None
     return np.zeros_like(like[0]) if like else np.zeros(dims, dtype.numpy_dtype)
 
 

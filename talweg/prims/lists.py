@@ -361,7 +361,7 @@ class list_from:
         return _LIST
 
     def numpy(x):
-        return List.of(list(x))
+        return None if x is None else List.of(list(x))
 
     def batch(size, kinds, x):
         return list_from(turned(x))

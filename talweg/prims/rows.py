@@ -11,6 +11,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
 from talweg.core.dtypes import variant
+from talweg.core.primitive import later
 from talweg.graph.node import GRAPH
 from talweg.kernels.rows import Rows, added, joined, row_of
 from talweg.kernels.rows import repeated as repeated_values
@@ -178,6 +179,29 @@ class rows_of:
 
     def jvp(t, z, values, *, size):
         return None if t is None else rows_of(t, size=size)
+
+
+@primitive
+class rows_stack:
+    """y = the first `size` elements of a list along a new first axis; absent if all of them are."""
+
+    operands = "values"
+    effect = GRAPH
+    batch = LOOP
+    memory = "map"
+
+    def infer(values, *, size, dims, dtype):
+        return Aval(more_dims(size, dims), dtype)
+
+    def numpy(values, *, size, dims, dtype):
+        rows = [None if values is None else values.get(place) for place in range(int(size))]
+        return joined(rows)
+
+    def vjp(g, z, values, *, size, dims, dtype):
+        return [later("list_from")(g)]
+
+    def jvp(t, z, values, *, size, dims, dtype):
+        return None if t is None else rows_stack(t, size=size, dims=dims, dtype=dtype)
 
 
 @primitive

@@ -34,6 +34,7 @@ from talweg.prims.rows import (
     more_dims,
     rows_list,
     rows_of,
+    rows_stack,
 )
 from talweg.prims.state import ensure_dims, size_value
 from talweg.trace.bodies import BodyGraph, apply_loop, captures_of
@@ -371,7 +372,7 @@ def for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: d
     start = [convert(0, int32), *[lists.list_new(number) for _ in range(results)]]
     avals = [Aval((), int32), *[Aval((), variant)] * results]
     *found, _ = apply_loop(lambda own: less(own[0], number), step, start, avals)
-    return _joined(found[1:], made, size, prim.multiple)
+    return _joined(found[1:], made, size, prim)
 
 
 def _count_of_results(prim: Any, operands: list, kinds: tuple, params: dict) -> int:
@@ -401,19 +402,22 @@ def _slice(x: Any, source: Any, index: Any) -> Any:
         dims = tuple([graph.size_inside(size) for size in dims[1:]])
     aval = Aval(dims, x.dtype)
     params = (("dims", fixed(aval)), ("dtype", x.dtype))
-    return graph.apply(lists.list_get, params, graph.nodes_of((source, index)), aval)
+    # Not `list_get`: what nobody has computed, since no slice needs it, may be absent.
+    return graph.apply(lists.list_take, params, graph.nodes_of((source, index)), aval)
 
 
-def _joined(found: list, made: list, size: Any, multiple: bool) -> Any:
+def _joined(found: list, made: list, size: Any, prim: Any) -> Any:
     """The results of all slices together."""
+    lenient = prim is control.inner_value
+    stack = rows_stack if lenient else lists.list_stack
     results = []
     for values, aval in zip(found, made):
         if aval.dtype is variant:
             results.append(rows_of(values, size=size))
         else:
-            results.append(lists.list_stack(values, dims=fixed(aval), dtype=aval.dtype, size=size))
+            results.append(stack(values, dims=fixed(aval), dtype=aval.dtype, size=size))
     kinds = tuple([UNEVEN if aval.dtype is variant else EVEN for aval in made])
-    return Kinds(tuple(results) if multiple else results[0], kinds)
+    return Kinds(tuple(results) if prim.multiple else results[0], kinds)
 
 
 OPERATIONS.update(
