@@ -44,6 +44,7 @@ def test_second_derivatives(seed):
 FOUND = {  # by campaigns with fresh seeds
     "a branch that no slice takes": (1009, "of_function", ["each"]),
     "what no slice computes": (1131, "of_function", ["forward_together", "forward"]),
+    "a branch that no slice takes, eagerly": (3153, "eager", ["each"]),
     "no path, of unknown shape": (1054, "of_unknown_shape", ["across", "reverse"]),
 }
 
