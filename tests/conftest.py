@@ -50,12 +50,10 @@ def pytest_collection_modifyitems(config, items):
     """Keep a sample of the tests of each file."""
     if not config.option.quick:
         return
-    every, seen, kept = quick(), {}, []
+    every, seen, kept, dropped = quick(), {}, [], []
     for item in items:
         number = seen[item.path] = seen.get(item.path, -1) + 1
-        if number % every.get(item.path, 1) == 0:
-            kept.append(item)
-    dropped = [item for item in items if item not in set(kept)]
+        (dropped if number % every.get(item.path, 1) else kept).append(item)
     config.hook.pytest_deselected(items=dropped)
     items[:] = kept
 
