@@ -12,8 +12,10 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
+from talweg.core.dim_walks import substitute
+from talweg.core.dims import is_symbolic
 from talweg.core.dtypes import resource, variant
-from talweg.core.errors import invalid, type_error
+from talweg.core.errors import NeedsStaticError, OpError, invalid, type_error
 from talweg.core.locking import Held
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
@@ -22,6 +24,7 @@ from talweg.eager.structured import STATE, as_tensor, content
 from talweg.eager.tensor import EagerTensor
 from talweg.execute import executor
 from talweg.graph import structure
+from talweg.graph.contents import element
 from talweg.graph.function_graph import FunctionGraph
 from talweg.graph.handle import Handle
 from talweg.graph.operation import Operation
@@ -290,7 +293,28 @@ class ConcreteFunction:
         if isinstance(base, FunctionGraph):
             base.pending_writes.update(dict.fromkeys(self.writes))
         # Equal bodies make equal nodes, whose history knows the nodes of one of them.
-        return list(call(*operands, body=canonical(self.body))[:-1])
+        results = list(call(*operands, body=canonical(self.body))[:-1])
+        for node, result in zip(self.body.outputs, results):
+            self._tell_sizes(node, result, operands)
+        return results
+
+    def _tell_sizes(self, node: Any, result: Any, operands: list) -> None:
+        """Add sizes of a result that are values of arguments, where the caller knows these."""
+        dims = node.aval.dims
+        if type(result) is not Symbol or dims is None or not is_symbolic(dims):
+            return
+        given = {x: operand for x, operand in zip(self.body.inputs, operands)}
+
+        def known(atom: Any) -> Any:
+            operand = given.get(atom.source) if atom.kind == "value" else None
+            return element(operand.node, atom.place) if type(operand) is Symbol else None
+
+        try:
+            sizes = [substitute(size, known) for size in dims]
+        except (NeedsStaticError, OpError):  # a size there is not: the run will say so
+            return
+        if sum(type(n) is int for n in sizes) > sum(type(n) is int for n in dims):
+            result.set_shape([n if type(n) is int and n >= 0 else None for n in sizes])
 
     def _pack(self, results: Any) -> Any:
         if self._single:

@@ -162,3 +162,20 @@ def test_what_users_do_with_tensors_as_numbers_is_still_an_error():
     ):
         with pytest.raises(kind):
             tf.function(use, [tf.TensorSpec([], tf.int32)], autograph=False)(tf.constant(2))
+
+
+def test_sizes_of_results_that_are_values_of_arguments():
+    @tf.function
+    def filled(n):
+        return tf.fill(tf.stack([5, n]), 1.0)
+
+    for outer, given, shape in (
+        (lambda: filled(4), (), (5, 4)),
+        (lambda: filled(tf.constant(4)), (), (5, 4)),
+        (lambda x: filled(tf.shape(x)[0]), (tf.TensorSpec([7]),), (5, 7)),
+        (lambda x: filled(tf.shape(x)[0]), (tf.TensorSpec([None]),), (5, None)),
+    ):
+        found = tf.function(outer).get_concrete_function(*given).output_shapes
+        assert found.as_list() == list(shape)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.function(lambda: filled(tf.constant(-1)))()
