@@ -107,7 +107,7 @@ def main() -> int:
         for kind in kinds:
             try:
                 kind.run(seed)
-            except Over:
+            except (Over, KeyboardInterrupt):
                 over = True
                 break
             except Exception:  # noqa: BLE001 -- every disagreement is told

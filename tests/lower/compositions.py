@@ -20,7 +20,7 @@ from talweg.core.primitive import REGISTRY
 from talweg.passes.straight import Straight, Value, constant
 from tests.declared import harness  # noqa: F401  (it loads all primitives)
 
-SIZES = (1, 2, 3, 4, 6, 17, 67, 131)
+SIZES = (0, 1, 2, 3, 4, 6, 17, 67, 131)
 BOUNDED = ("tanh", "sigmoid", "sin", "softsign", "relu6", "erf")
 UNARY = ("neg", "abs", "relu", "square", "sign", *BOUNDED)
 BINARY = ("add", "sub", "mul", "maximum", "minimum", "squared_difference", "div_no_nan")
