@@ -48,6 +48,12 @@ def graph_aware(function: Any) -> Any:
     return call
 
 
+def runs_graphs(function: T) -> T:
+    """Mark a function that runs a graph, adds nothing to one, and raises errors of running."""
+    function.in_eager_mode = function  # type: ignore[attr-defined]
+    return function
+
+
 def _on_device(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """The result of a call inside of `tf.device`, put there if it is a new tensor."""
     in_graph = state.in_graph

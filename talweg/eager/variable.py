@@ -255,6 +255,11 @@ class Variable(Taken, ScatterUpdates, Trackable):
         """The value as an array (eager variables need no session)."""
         return self.numpy()
 
+    @property
+    def initializer(self) -> None:
+        """None: eager variables have their values from the beginning."""
+        return
+
     def initialized_value(self) -> Any:
         """The present value; eager variables are always initialized."""
         return self.value()

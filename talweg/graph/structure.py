@@ -103,7 +103,7 @@ def rebuild(container: Any, items: list) -> Any:
         return type(container).__tf_unflatten__(container.__tf_flatten__()[0], tuple(items))
     if kind == COMPOSITE:
         return container._with_components(items)
-    if kind == VIEW:
+    if kind == VIEW or type(container) is range:
         return list(items)
     return type(container)(items)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from talweg.api.export import ORIGINS, export, look_up
@@ -22,6 +22,7 @@ def adapted(names: str, target: str, parameters: str, renamed: str = "") -> Call
     """
     signature = inspect.signature(eval(f"lambda {parameters}: 0", dict(vars(dtypes))))  # noqa: S307
     new_names = dict(pair.split("=") for pair in renamed.split())
+    required = {p.name for p in signature.parameters.values() if p.default is p.empty}
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -29,7 +30,7 @@ def adapted(names: str, target: str, parameters: str, renamed: str = "") -> Call
         except TypeError as error:
             raise TypeError(f"{call.__name__}() {error}") from None
         bound.apply_defaults()
-        return look_up(target)(**translated(call.__name__, bound.arguments, new_names))
+        return look_up(target)(**translated(call.__name__, bound.arguments, new_names, required))
 
     first = names.split()[0]
     call.__name__ = call.__qualname__ = first.rpartition(".")[2]
@@ -42,13 +43,13 @@ def adapted(names: str, target: str, parameters: str, renamed: str = "") -> Call
     return found
 
 
-def translated(function: str, given: dict, new_names: dict) -> dict:
-    """Arguments under the names of v2; those that are None are left out."""
+def translated(function: str, given: dict, new_names: dict, required: Collection[str] = ()) -> dict:
+    """Arguments under the names of v2; those that are None are left out, unless `required`."""
     found: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for name, value in given.items():
         new = new_names.get(name, name)
-        if value is None or new == DROPPED:
+        if (value is None and name not in required) or new == DROPPED:
             continue
         if new in found:
             raise value_error(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from talweg.api.export import export, operation
+from talweg.api.export import export, operation, runs_graphs
 from talweg.api.v1.feeds import feeds, unfed
 from talweg.api.v1.fetches import fetched, result_of
 from talweg.api.v1.graphs import default_graph
@@ -381,6 +381,7 @@ def own_copy(value: Any, fed: list) -> Any:
 
 
 @operation("evaluate_in_session")
+@runs_graphs
 def evaluate_in_session(value: Any, feed_dict: Any, session: Any) -> Any:
     """`value` run in `session` or the default session; ValueError if there is none."""
     session = session or get_default_session()
@@ -399,6 +400,7 @@ def evaluate_in_session(value: Any, feed_dict: Any, session: Any) -> Any:
 
 
 @operation("load_in_session")
+@runs_graphs
 def load_in_session(variable: GraphVariable, value: Any, session: Any) -> None:
     """Give a variable a value in `session` or the default session."""
     session = session or get_default_session()

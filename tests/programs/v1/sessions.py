@@ -444,6 +444,30 @@ def containers_keep_their_type(tf, np):
     return [kinds, keys, [found[0].default_factory is list, found[-1]["k"]["absent"]]]
 
 
+def errors_of_running(tf, np):
+    """`eval` and `run` of operations raise what `session.run` raises."""
+    x = tf.placeholder(tf.int32)
+    y = tf.roll(x, 1, 0)
+    v = tf.Variable([1.0, 2.0])
+    failing = tf.debugging.assert_equal(x, 1)
+    with tf.Session() as session:
+        return [
+            raised(lambda: y.eval({x: 7})), raised(lambda: session.run(y, {x: 7})),
+            raised(lambda: y.op.run({x: 7})), raised(lambda: failing.run({x: 2})),
+            raised(v.eval), raised(lambda: session.run(v)), raised(lambda: y.eval()),
+        ]  # fmt: skip
+
+
+def sparse_lookups_without_weights(tf, np):
+    ids = tf.SparseTensor([[0, 0], [1, 0], [1, 1]], tf.constant([0, 1, 0], tf.int64), [2, 2])
+    table = tf.constant([[1.0], [3.0]])
+    return run(tf, [
+        tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum"),
+        tf.nn.embedding_lookup_sparse(table, ids, sp_weights=None, combiner="mean"),
+        tf.nn.safe_embedding_lookup_sparse(table, ids, None, "sqrtn"),
+    ])  # fmt: skip
+
+
 PROGRAMS = [
     containers_keep_their_type,
     fetch_one,
@@ -497,4 +521,6 @@ PROGRAMS = [
     session_lists_devices,
     threads_share_a_session,
     other_threads_have_their_own_default,
+    errors_of_running,
+    sparse_lookups_without_weights,
 ]
