@@ -178,9 +178,22 @@ def broadcast_gradient_args(s0: Any, s1: Any) -> tuple:
 def concat_offset(concat_dim: Any, shape: Any) -> list:
     """Where each of the tensors of these shapes begins in their concatenation."""
     axis = integers(concat_dim, "ConcatOffset", "concat_dim")[0]
+    parts = [np.asarray(array_of(tensor(part))) for part in shape]
+    first = parts[0]
+    if first.ndim != 1 or any(dims.shape != first.shape for dims in parts):
+        shapes_ = [list(dims.shape) for dims in parts]
+        raise invalid("TW204", f"ConcatOffset: shapes have shapes {shapes_}", "vectors of one size")
+    if not -first.size <= axis < first.size:
+        raise invalid("TW203", f"ConcatOffset: concat_dim={axis} for rank {first.size}")
+    others = [np.delete(dims, axis).tolist() for dims in parts]
+    if any(dims != others[0] for dims in others):
+        raise invalid(
+            "TW204",
+            f"ConcatOffset: shapes {[dims.tolist() for dims in parts]} differ along other axes "
+            f"than {axis}",
+        )
     offset, found = 0, []
-    for part in shape:
-        dims = np.asarray(array_of(tensor(part)))
+    for dims in parts:
         place = np.zeros_like(dims)
         place[axis] = offset
         offset += dims[axis]
@@ -199,7 +212,10 @@ def data_format_dim_map(x: Any, src_format: str, dst_format: str) -> Any:
     x = tensor(x)
     _places("DataFormatDimMap", src_format, dst_format)
     table = np.array([dst_format.index(letter) for letter in src_format], x.dtype.numpy_dtype)
-    return wrap(table[np.asarray(array_of(x))])
+    axes = np.asarray(array_of(x))
+    if ((axes < -table.size) | (axes >= table.size)).any():
+        raise invalid("TW206", f"DataFormatDimMap: x={axes.tolist()} for {table.size} axes")
+    return wrap(table[axes])
 
 
 def data_format_permute(x: Any, src_format: str, dst_format: str) -> Any:

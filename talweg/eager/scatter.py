@@ -104,12 +104,9 @@ class ScatterUpdates(Operators):
             values = convert_to_tensor(sparse_delta.values, dtype=self._dtype)
             return self._traced("batch_update", convert_to_tensor(sparse_delta.indices), values)
         indices = np.asarray(convert_to_tensor(sparse_delta.indices)._array)
-        updates = convert_to_tensor(sparse_delta.values, dtype=self._dtype)._array
-        lead = np.indices(indices.shape, sparse=True)[:-1]
+        updates = np.asarray(convert_to_tensor(sparse_delta.values, dtype=self._dtype)._array)
         with locking.holding(self):
-            array = self._tensor._array.copy()
-            array[(*lead, indices)] = updates
-            self._replace(array)
+            self._replace(UPDATES["batch_update"](self._tensor._array, indices, updates))
         return self
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:

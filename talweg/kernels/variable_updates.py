@@ -34,7 +34,7 @@ def _scattered(kind: str) -> Callable[..., Any]:
         present: np.ndarray, indices: np.ndarray, values: np.ndarray, own: bool = False
     ) -> Any:
         _check_rows(kind, present.shape, indices, values)
-        result = present if own else np.array(present)
+        result = present if own else np.array(present, order="C")  # rows are views of it
         scatter_rows(kind, result, indices, values)
         return result
 
@@ -72,7 +72,7 @@ def _scattered_nd(kind: str) -> Callable[..., Any]:
         present: np.ndarray, indices: np.ndarray, values: np.ndarray, own: bool = False
     ) -> Any:
         _check_elements(kind, present.shape, indices, values)
-        result = present if own else np.array(present)
+        result = present if own else np.array(present, order="C")  # rows are views of it
         if not indices.size:
             return result
         depth = indices.shape[-1]
@@ -105,6 +105,24 @@ def _check_elements(kind: str, dims: tuple, indices: np.ndarray, values: np.ndar
 
 def _batch_update(present: np.ndarray, indices: np.ndarray, values: np.ndarray) -> Any:
     """Rows within each batch: indices [b..., n], values [b..., n, ...]."""
+    axis = indices.ndim - 1
+    wanted = indices.shape + present.shape[axis + 1 :]
+    if axis < 0 or axis >= present.ndim or indices.shape[:-1] != present.shape[:axis]:
+        raise invalid(
+            "TW204",
+            f"batch_scatter_update: indices of shape {list(indices.shape)} for a variable of shape "
+            f"{list(present.shape)}",
+            "the variable's batch dimensions, and one more",
+        )
+    if values.shape != wanted:
+        raise invalid(
+            "TW204",
+            f"batch_scatter_update: updates of shape {list(values.shape)} and indices of shape "
+            f"{list(indices.shape)} for a variable of shape {list(present.shape)}",
+            f"updates of shape {list(wanted)}",
+        )
+    if indices.size:
+        _check_range("batch_scatter_update", indices[..., None], present.shape[axis : axis + 1])
     result = np.array(present)
     lead = np.indices(indices.shape, sparse=True)[:-1]
     result[(*lead, indices)] = values

@@ -116,3 +116,17 @@ def test_batch_norm_in_training_and_after():
         x=x, scale=[2.0], offset=[1.0], mean=[3.5], variance=[5.25], is_training=False
     )
     np.testing.assert_allclose(after.y, training.y, rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis, shapes", [
+    (4, [[1, 2], [3, 2]]), (-4, [[1, 2], [3, 2]]), (0, [[1, 2], [1, 3]]), (0, [[1, 2], [1, 3, 2]]),
+    (0, [3, 4]),
+])  # fmt: skip
+def test_concat_offset_refuses(axis, shapes):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="ConcatOffset"):
+        tf.raw_ops.ConcatOffset(concat_dim=axis, shape=shapes)
+
+
+def test_data_format_dim_map_refuses_axes_that_are_not_there():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="4 axes"):
+        tf.raw_ops.DataFormatDimMap(x=[1, 4])
