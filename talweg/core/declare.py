@@ -6,7 +6,8 @@ with a field that there is not.
 `@elementwise(numpy=..., accepts=...)` decorates either a function `def tanh(y, x)` whose body is
 the derivative by its one operand, or a class whose methods `dx`, `dy`, ... are the partial
 derivatives; each takes the result first and then all operands.  A partial of 1 or -1 may be given
-as that number.
+as that number, a product as a tuple of its factors: the cotangent is multiplied by one after the
+other, since the product alone may be out of range.
 
 `@primitive` decorates a class used as a namespace::
 

@@ -7,6 +7,7 @@ by trip, so a gradient is followed through them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -246,7 +247,9 @@ def _partial(rule: Callable[..., Any] | None, results: Any, operands: tuple) -> 
         return None
     try:
         with dispatch.eagerly(), dispatch.only(()):
-            return np.asarray(content(rule(results, *operands)))
+            found = rule(results, *operands)
+            factors = found if type(found) is tuple else (found,)
+            return np.asarray(math.prod([np.asarray(content(factor)) for factor in factors]))
     except (NeedsStaticError, TypeError, ValueError, AttributeError):
         return None
 

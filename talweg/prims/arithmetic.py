@@ -136,13 +136,14 @@ class pow_:
     tf_name = "pow"
 
     def dx(z, x, y):
-        return y * x ** (y - 1)
+        return y, x ** (y - 1)
 
     def dy(z, x, y):
         if not isinstance(x, Tensor):
             x = x + zeros_of(y)
         positive = positive_or_nonzero(x)
-        return select(positive, z * later("log")(select(positive, x, one_like(x))), zeros_of(z))
+        logarithm = later("log")(select(positive, x, one_like(x)))
+        return select(positive, z, zeros_of(z)), logarithm
 
     def expand(t, x, y):
         if y.content is None or y.content.size != 1:
@@ -244,7 +245,7 @@ def sign(y, x):
 @elementwise(numpy=np.square, accepts=NUMERIC, scalar=lambda s, x: x * x)
 def square(y, x):
     """y = x².   dy/dx = 2 x."""
-    return 2 * x
+    return x, 2
 
 
 @elementwise(
@@ -263,7 +264,7 @@ def sqrt(y, x):
 )  # fmt: skip
 def rsqrt(y, x):
     """y = 1 / √x.   dy/dx = -y / (2 x) = -y³ / 2."""
-    return -0.5 * (y * y * y)
+    return y * y, y, -0.5
 
 
 @elementwise(numpy=np.positive, accepts=NUMERIC, scalar=lambda s, x: x)

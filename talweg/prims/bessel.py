@@ -13,8 +13,9 @@ import numpy as np
 from talweg.core.declare import ELEMENTWISE, check_dtype, elementwise, primitive
 from talweg.core.dtypes import FLOATING
 from talweg.core.primitive import Sample, later
-from talweg.prims.arithmetic import sign
-from talweg.prims.special import POSITIVE, scipy_special
+from talweg.prims.arithmetic import cast, sign, zeros_of
+from talweg.prims.rounding import mod
+from talweg.prims.special import POSITIVE, in_float64, scipy_special
 from talweg.prims.transcendental import cos, exp, sin
 
 AROUND = (-3, 3)
@@ -150,13 +151,14 @@ def bessel_y1(y, x):
 @elementwise(numpy=scipy_special("dawsn"), accepts=FLOATING)
 def dawsn(y, x):
     """y = e^(-x²) ∫₀ˣ e^(t²) dt.   dy/dx = 1 - 2 x y.   DLMF 7.10.3"""
-    return 1 - 2 * x * y
+    return 1 - 2 * (x * y)
 
 
 @elementwise(numpy=scipy_special("expi"), accepts=FLOATING, domain=POSITIVE, singular="x = 0")
 def expint(y, x):
     """y = Ei(x) = ⨍ eᵗ / t dt from -∞ to x.   dy/dx = eˣ / x.   DLMF 6.2.5"""
-    return exp(x) / x
+    root = exp(0.5 * x)
+    return root, root / x
 
 
 def _fresnel(which):
@@ -169,16 +171,22 @@ def _fresnel(which):
     return kernel
 
 
+def _square_in_period(x):
+    """x² modulo 4, after which sin and cos of πx²/2 repeat, exact but for float64."""
+    x = in_float64(x)
+    return mod(x * x, zeros_of(x) + 4)
+
+
 @elementwise(numpy=_fresnel(1), accepts=FLOATING)
 def fresnel_cos(y, x):
     """y = ∫₀ˣ cos(π t² / 2) dt.   DLMF 7.2.7"""
-    return cos(math.pi / 2 * (x * x))
+    return cast(cos(math.pi / 2 * _square_in_period(x)), dtype=x.dtype)
 
 
 @elementwise(numpy=_fresnel(0), accepts=FLOATING)
 def fresnel_sin(y, x):
     """y = ∫₀ˣ sin(π t² / 2) dt.   DLMF 7.2.8"""
-    return sin(math.pi / 2 * (x * x))
+    return cast(sin(math.pi / 2 * _square_in_period(x)), dtype=x.dtype)
 
 
 @elementwise(numpy=scipy_special("spence"), accepts=FLOATING, domain=POSITIVE, singular="x = 0")

@@ -155,7 +155,7 @@ class complex_abs:
 
 @primitive
 class angle:
-    """y = arctan2(Im x, Re x).   dy = Im(dx / x), so x̄ = ȳ i x / |x|²."""
+    """y = arctan2(Im x, Re x).   dy = Im(dx / x), so x̄ = i ȳ / conj x."""
 
     operands = "x"
     infer = _real_result("angle")
@@ -164,9 +164,7 @@ class angle:
         return np.angle(x)
 
     def vjp(g, y, x):
-        a, b = real(x), imag(x)
-        g = g / (a * a + b * b)
-        return complex_(-g * b, g * a)
+        return complex_(zeros_of(g), g) / conj(x)
 
     def jvp(t, y, x):
         return imag(t / x)

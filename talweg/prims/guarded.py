@@ -88,7 +88,7 @@ class xlog1py:
     rejects=(MIXED, RAGGED),
 )
 class xdivy:
-    """z = x / y, and 0 where x = 0.   dz/dx = 1 / y,  dz/dy = -x / y², both 0 where x = 0."""
+    """z = x / y, and 0 where x = 0.   dz/dx = 1 / y,  dz/dy = -z / y, both 0 where x = 0."""
 
     operands = "x y"
 
@@ -96,7 +96,7 @@ class xdivy:
         return xdivy(is_nonzero(x), y)
 
     def dy(z, x, y):
-        return xdivy(-x, y * y)
+        return xdivy(-z, y)
 
 
 def _div_no_nan(x, y):
@@ -154,10 +154,10 @@ class squared_difference:
     operands = "x y"
 
     def dx(z, x, y):
-        return 2 * (x - y)
+        return x - y, 2
 
     def dy(z, x, y):
-        return -2 * (x - y)
+        return x - y, -2
 
 
 @elementwise(
@@ -170,4 +170,4 @@ class squared_difference:
 )
 def reciprocal(y, x):
     """y = 1 / x.   dy/dx = -y²."""
-    return -(y * y)
+    return y, -y

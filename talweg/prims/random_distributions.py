@@ -35,7 +35,7 @@ from talweg.prims.arithmetic import (
 )
 from talweg.prims.random import _STATE, BITS, check_stream
 from talweg.prims.reduce import reduce_sum
-from talweg.prims.special import digamma, erfc, gamma_density, igamma_by_a
+from talweg.prims.special import digamma, erfc, gamma_density, igamma_by_a, in_double
 from talweg.prims.transcendental import exp, log
 
 COUNT = NoGradient("a count is an integer", "a continuous relaxation, or a score-function estimate")
@@ -83,10 +83,12 @@ class gamma_derivative:
 
     operands = "a x"
 
+    @in_double
     def da(z, a, x):
         a, x = a + zeros_of(x), x + zeros_of(a)
         return -igamma_by_a(a, x, order=2) / gamma_density(a, x) - z * (log(x) - digamma(a))
 
+    @in_double
     def dx(z, a, x):
         return digamma(a) - log(x) - z * ((a - 1) / x - 1)
 

@@ -7,6 +7,7 @@ Mathematical Functions (dlmf.nist.gov), cited by equation.
 from __future__ import annotations
 
 import math
+from functools import wraps
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from talweg.core.dims import dims_differ
 from talweg.core.dtypes import FLOATING, float32, float64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Sample
+from talweg.core.value import Tensor
 from talweg.kernels.incomplete_gamma import derivatives_by_a
-from talweg.prims.arithmetic import zeros_of
+from talweg.prims.arithmetic import cast, zeros_of
 from talweg.prims.guarded import xlog1py, xlogy
 from talweg.prims.layout import batch_to_front
 from talweg.prims.transcendental import exp, log
@@ -25,6 +27,22 @@ WIDE = frozenset({float32, float64})
 POSITIVE = {"x": (0.3, 3)}
 UNIT = {"x": (0.1, 0.9)}
 ROOT_PI = math.sqrt(math.pi)
+
+
+def in_double(rule):
+    """A partial derivative computed in float64: what it is made of may be out of range."""
+
+    @wraps(rule)
+    def partial(z, *operands):
+        values = [in_float64(v) if isinstance(v, Tensor) else v for v in (z, *operands)]
+        return cast(rule(*values), dtype=z.dtype)
+
+    return partial
+
+
+def in_float64(x):
+    """x as float64."""
+    return cast(x, dtype=float64)
 
 
 def scipy_special(name, mend=None):
@@ -122,6 +140,7 @@ class zeta:
     operands = "x q"
     no_gradient = {"x": NoGradient("the derivative of zeta by its exponent has no rule")}
 
+    @in_double
     def dq(z, x, q):
         return -x * zeta(x + 1, q)
 
@@ -153,6 +172,7 @@ class igamma:
     def da(z, a, x):
         return igamma_by_a(a + zeros_of(x), x + zeros_of(a), order=1)
 
+    @in_double
     def dx(z, a, x):
         return gamma_density(a, x)
 
@@ -172,6 +192,7 @@ class igammac:
     def da(z, a, x):
         return -igamma_by_a(a + zeros_of(x), x + zeros_of(a), order=1)
 
+    @in_double
     def dx(z, a, x):
         return -gamma_density(a, x)
 
@@ -182,6 +203,7 @@ def _density_by_a(a, x, order):
     The logarithm L of the density has L′ = ln x - ψ(a), L⁽ᵏ⁾ = -ψ⁽ᵏ⁻¹⁾(a), and
     p⁽ⁿ⁾ = Σₖ C(n-1, k) p⁽ⁿ⁻¹⁻ᵏ⁾ L⁽ᵏ⁺¹⁾ (Leibniz on p′ = p L′).
     """
+    dtype, a, x = a.dtype, in_float64(a), in_float64(x)
     derivatives = [gamma_density(a, x)]
     logs = [log(x) - digamma(a)]
     for n in range(1, order + 1):
@@ -189,7 +211,7 @@ def _density_by_a(a, x, order):
             logs.append(-polygamma(zeros_of(a) + (n - 1), a))
         terms = [math.comb(n - 1, k) * derivatives[n - 1 - k] * logs[k] for k in range(n)]
         derivatives.append(sum(terms[1:], terms[0]))
-    return derivatives[order]
+    return cast(derivatives[order], dtype=dtype)
 
 
 @primitive
@@ -241,6 +263,7 @@ class betainc:
         "b": NoGradient("the derivative of betainc by b has no rule"),
     }
 
+    @in_double
     def dx(z, a, b, x):
         log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
         return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - log_beta)

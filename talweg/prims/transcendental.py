@@ -9,7 +9,7 @@ import numpy as np
 
 from talweg.core.declare import elementwise
 from talweg.core.dtypes import FLOATING, INEXACT
-from talweg.prims.arithmetic import abs_, rsqrt
+from talweg.prims.arithmetic import abs_, maximum, minimum, rsqrt, stop_gradient
 
 UNIT = {"x": (-0.9, 0.9)}
 POSITIVE = {"x": (0.2, 3)}
@@ -91,6 +91,14 @@ def atan(y, x):
     return 1 / (1 + x * x)
 
 
+def _along_circle(v, x, y):
+    """v / (x² + y²), with the squares of numbers of at most 1."""
+    size = minimum(maximum(abs(x), abs(y)), float(v.dtype.max))
+    size = stop_gradient(size)  # of which the quotient does not depend
+    x, y = x / size, y / size
+    return v / size / (size * (x * x + y * y))
+
+
 @elementwise(
     numpy=np.arctan2,
     accepts=FLOATING,
@@ -108,10 +116,10 @@ class atan2:
     operands = "x y"
 
     def dx(z, x, y):
-        return y / (x * x + y * y)
+        return _along_circle(y, x, y)
 
     def dy(z, x, y):
-        return -x / (x * x + y * y)
+        return -_along_circle(x, x, y)
 
 
 @elementwise(numpy=np.sinh, accepts=INEXACT, avoid=LARGE)

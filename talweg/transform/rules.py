@@ -4,7 +4,8 @@
 `jvp_of(prim)(tangents, results, operands, params)` the tangent(s) of the result(s).  Here, once and
 for all rules: partials are conjugated in reverse mode (the cotangent of a real function of complex
 numbers is twice its Wirtinger derivative, as in TensorFlow), masks select, ones are not multiplied,
-absent cotangents cost nothing, and broadcast operands get the sum.
+absent cotangents cost nothing, and broadcast operands get the sum.  Factors are taken one after the
+other, so that their product need not be within a dtype's range where that with `g` is.
 """
 
 from __future__ import annotations
@@ -60,8 +61,12 @@ def _build_jvp(prim: Any) -> Callable[..., Any]:
 
 
 def times(g: Any, partial: Any, conjugate: bool) -> Any:
-    """`g` times a partial derivative, which may be a number or a mask."""
+    """`g` times a partial derivative, which may be a number, a mask, or a tuple of factors."""
     if not isinstance(partial, Tensor):
+        if type(partial) is tuple:
+            for factor in partial:
+                g = times(g, factor, conjugate)
+            return g
         if partial == -1:
             return neg(g)
         return zeros_of(g) if partial == 0 else g * partial
