@@ -26,6 +26,8 @@ from talweg.kernels.variable_updates import IN_PLACE, UPDATES
 from talweg.kernels.variants import History
 from talweg.passes.functionalize import Program, Step, program_of
 
+_END = 1 << 63  # where int64 ends: what is computed of integers wraps, as in compiled programs
+
 
 class Missing:
     """What a variable holds before it has a value."""
@@ -241,7 +243,8 @@ def fill_in(params: dict, program: Program, values: list) -> dict:
 
 def _filled(value: Any, value_of: Any) -> Any:
     if type(value) is Dim:
-        return evaluate(value, value_of)
+        found = evaluate(value, value_of)
+        return found if -_END <= found < _END else (found + _END) % (2 * _END) - _END
     if type(value) is tuple:
         return tuple([_filled(item, value_of) for item in value])
     return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from talweg.core.dtypes import DType, bool_, int32, int64, uint64
+from talweg.core.dtypes import DType, bool_, float32, int64, uint64
 from talweg.lower.index import Element, Index, flat
 from talweg.lower.loops import Expr, binary, const, number, within
 from talweg.lower.scalars import SCALARS
@@ -142,23 +142,22 @@ class ScalarHandler:
         return x if x.dtype is dtype else Expr("cast", (x,), dtype)
 
     def converted(self, x: Expr, dtype: DType) -> Expr:
-        """As NumPy converts on x86: what does not fit an integer becomes the lowest int32 or int64.
-
-        To smaller integers floats go by way of int32.
-        """
-        if not x.dtype.is_floating or not dtype.is_integer:
+        """As `tf.cast` converts: see `kernels/casting.py`."""
+        if not x.dtype.is_floating or not dtype.is_integer or dtype.size < 4:
             return self.cast(x, dtype)
+        if x.dtype.size == 2:  # of which the limits are infinite
+            x = self.cast(x, float32)
         if dtype.name == "uint64":
             return self._unsigned(x)
-        wide = int64 if dtype.size == 8 or dtype.name == "uint32" else int32
-        low = -(2.0 ** (8 * wide.size - 1))
-        fits = self.logical_and(self.greater_equal(x, low), self.less(x, -low))
-        lowest = const(int(low), wide)
-        return self.cast(self.select(fits, self.cast(x, wide), lowest), dtype)
+        wide = int64 if dtype.is_unsigned else dtype
+        low = -(2.0 ** (8 * dtype.size - 1))
+        high = -2 * low if dtype.is_unsigned else -low
+        fits = self.logical_and(self.greater_equal(x, low), self.less(x, high))
+        return self.cast(self.select(fits, self.cast(x, wide), const(int(low), wide)), dtype)
 
     def _unsigned(self, x: Expr) -> Expr:
         """A float as uint64: from 2⁶³ on, what is more than that is converted."""
-        large = self.greater_equal(x, 2.0**63)
+        large = self.logical_and(self.greater_equal(x, 2.0**63), self.less(x, 2.0**64))
         rest = self.converted(self.select(large, x - 2.0**63, x), int64)
         top = self.select(large, const(1 << 63, uint64), const(0, uint64))
         return self.xor(self.cast(rest, uint64), top)

@@ -31,6 +31,7 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
+from talweg.kernels import casting
 from talweg.prims.rounding import LOGICAL
 
 COMPARED = NoGradient(
@@ -401,25 +402,9 @@ class gate:
 # -- change of dtype
 
 
-def _cast(x, *, dtype):
-    target = dtype.numpy_dtype
-    if x.dtype.kind == "c" and target.kind != "c":
-        x = x.real
-    if x.dtype.kind == "f" and target.kind in "iu":
-        return _float_to_int(x, target)
-    return x.astype(target)
-
-
-def _float_to_int(x, target):
-    """Truncation; what does not fit saturates for NaN and infinities as x86 conversions do."""
-    if target.itemsize >= 4 or target.kind == "u":
-        return x.astype(target)
-    return x.astype(np.int32).astype(target)
-
-
 @primitive
 class cast:
-    """y = x as another dtype: floats to integers truncate, complex to real drops the rest."""
+    """y = x as another dtype: what does not fit is told in `kernels/casting.py`."""
 
     operands = "x"
     tf_type = "Cast"
@@ -427,7 +412,7 @@ class cast:
     def infer(x, *, dtype):
         return Aval(x.dims, dtype)
 
-    numpy = _cast
+    numpy = casting.cast
 
     def transpose_x(g, x, *, dtype):
         return cast(g, dtype=x.dtype)

@@ -217,12 +217,9 @@ def test_casts(kind):
     with np.errstate(all="ignore"):
         values = np.array(special).astype(dtype)
     for target in (*KINDS, "float32", "uint32", "int16", "uint16"):
-        params, given = {"dtype": tf.as_dtype(target)}, values
-        if target == "uint32":  # beyond, NumPy gives one thing here, another there
-            with np.errstate(all="ignore"):
-                given = values[(values > -(2.0**31)) & (values < 2.0**32)]
-        wanted = declared.expected(REGISTRY["cast"], [given], params)
-        found, _ = declared.results(REGISTRY["cast"], [given], params)
+        params = {"dtype": tf.as_dtype(target)}
+        wanted = declared.expected(REGISTRY["cast"], [values], params)
+        found, _ = declared.results(REGISTRY["cast"], [values], params)
         declared.assert_close(found[0], wanted[0], 0, (kind, target))
 
 
