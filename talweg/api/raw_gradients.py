@@ -147,11 +147,48 @@ def dilation_filter_grad(x: Any, w: Any, g: Any, strides: Any, rates: Any, paddi
 
 
 def mirror_pad_grad(input: Any, paddings: Any, mode: str) -> Any:
-    """The pullback of a mirroring `tf.pad`, which is linear: its shape is the input's, less."""
+    """What a mirroring `tf.pad` repeats, added where it came from: its shape is the input's, less.
+
+    `tf.raw_ops` has it for integers, too, through which no gradient flows.
+    """
     g = tensor(input)
-    pairs = np.asarray(array_of(tensor(paddings)))
+    pairs = np.asarray(array_of(tensor(paddings))).astype(object)  # sums of any size
+    if pairs.shape != (g.ndim, 2):
+        raise invalid(
+            "TW204", f"MirrorPadGrad: paddings have shape {pairs.shape}, input {g.dims}",
+            f"paddings of shape {(g.ndim, 2)}",
+        )  # fmt: skip
+    once = 1 if mode == "REFLECT" else 0
     dims = [size - int(pair.sum()) for size, pair in zip(g.dims, pairs)]
-    return _pullback(lambda x: rearranging.pad(x, pairs, mode), zeros(dims, g.dtype), g)
+    if any(min(pair) < 0 or max(pair) > size - once for size, pair in zip(dims, pairs)):
+        raise invalid(
+            "TW207", f"MirrorPadGrad: paddings {pairs.tolist()} of an input that becomes {dims}",
+            "what mirroring can repeat",
+        )  # fmt: skip
+    for axis, (size, (before, after)) in enumerate(zip(dims, pairs)):
+        g = _folded(g, axis, size, int(before), int(after), once)
+    return g
+
+
+def _folded(g: Any, axis: int, size: int, before: int, after: int, once: int) -> Any:
+    """The ends of an axis, of which the edge is not repeated if `once`, added to its middle."""
+
+    def part(begin: int, count: int) -> Any:
+        begins, counts = [0] * g.ndim, list(g.dims)
+        begins[axis], counts[axis] = begin, count
+        return slicing.slice_(g, begins, counts)
+
+    def placed(end: Any, count: int, begin: int) -> Any:
+        pairs = [[0, 0] for _ in range(g.ndim)]
+        pairs[axis] = [begin, size - begin - count]
+        return rearranging.pad(rearranging.reverse(end, [axis]), pairs)
+
+    middle = part(before, size)
+    if before:
+        middle = middle + placed(part(0, before), before, once)
+    if after:
+        middle = middle + placed(part(before + size, after), after, size - once - after)
+    return middle
 
 
 def strided_slice_grad(

@@ -20,6 +20,7 @@ from talweg.eager.variable import Variable, VariableAggregation, VariableSynchro
 from talweg.execute.call import quiet
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import arithmetic
+from talweg.prims.complex import complex_, imag, real
 
 for _name, _dtype in dtypes.BY_NAME.items():
     export_value(_dtype, _name, f"dtypes.{_name}")
@@ -117,23 +118,38 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 @export("saturate_cast", "dtypes.saturate_cast")
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
-    """`value` as `dtype`, clipped to what `dtype` can hold.
+    """`value` as `dtype`, clipped to the finite numbers of `dtype`, and of its own.
 
     Numbers of any shape and numeric dtype; complex numbers lose their imaginary part where `dtype`
-    is real.
+    is real, and are clipped in both parts where it is complex.
 
     >>> import talweg as tf
     >>> tf.saturate_cast([300, -1, 7], tf.uint8).numpy()
     array([255,   0,   7], dtype=uint8)
     """
     dtype, x = as_dtype(dtype), tensor(value)
-    if x.dtype is dtype or dtype.is_complex or dtype.is_bool:
+    if dtype.is_bool or x.dtype is dtype and not (dtype.is_floating or dtype.is_complex):
         return cast(x, dtype)
+    if dtype.is_complex and x.dtype.is_complex:
+        if dtype.size >= x.dtype.size:
+            return cast(x, dtype)
+        parts = [saturate_cast(part(x), dtype.real_dtype) for part in (real, imag)]
+        return complex_(*parts)
+    if dtype.is_complex:
+        return cast(saturate_cast(x, dtype.real_dtype), dtype)
     if x.dtype.is_complex:
         x = cast(x, x.dtype.real_dtype)
     kind = x.dtype.numpy_dtype
-    low, high = _limit_in(dtype.min, kind), _limit_in(dtype.max, kind)
+    low, high = (_finite(_limit_in(end, kind), x.dtype) for end in (dtype.min, dtype.max))
     return cast(arithmetic.minimum(arithmetic.maximum(x, wrap(low)), wrap(high)), dtype)
+
+
+def _finite(limit: Any, dtype: dtypes.DType) -> Any:
+    """A limit, or that of the dtype itself if it is beyond."""
+    own = dtype.numpy_dtype.type
+    if not dtype.is_floating:
+        return limit
+    return own(min(max(float(limit), float(dtype.min)), float(dtype.max)))
 
 
 def _limit_in(limit: Any, kind: np.dtype) -> Any:

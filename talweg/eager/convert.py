@@ -13,8 +13,8 @@ from talweg.core.dtypes import (
     as_dtype,
     bool_,
     complex128,
+    float16,
     float32,
-    float64,
     int32,
     int64,
     of_numpy,
@@ -173,19 +173,20 @@ def _default_dtype(value: Any) -> DType:
             )
         return int64
     if type(value) is float and abs(value) > _FLOAT32_MAX:
-        _check_float32(value, float32)
+        _check_finite(value, float32)
     return _LEAVES[type(value)]
 
 
-def _check_float32(values: Any, dtype: DType) -> None:
-    """ValueError for finite Python floats that float32 cannot hold."""
-    if dtype is float32:
+def _check_finite(values: Any, dtype: DType) -> None:
+    """ValueError for finite Python floats that float32 or float16 cannot hold."""
+    if dtype in (float32, float16):
+        kind = dtype.numpy_dtype
         with np.errstate(all="ignore"):
-            lost = np.isfinite(values) & ~np.isfinite(np.asarray(values, np.float64).astype("f4"))
+            lost = np.isfinite(values) & ~np.isfinite(np.asarray(values, np.float64).astype(kind))
         if np.any(lost):
             raise value_error(
                 "TW103",
-                "Can't convert Python sequence with a value out of range for a float32.",
+                f"Can't convert Python sequence with a value out of range for a {dtype.name}.",
                 hint="dtype=tf.float64",
             )
 
@@ -244,7 +245,10 @@ def _from_numpy(value: Any, dtype: DType | None) -> Any:
 
 
 def _strings(value: Any, dtype: DType | None) -> Any:
-    flat = value.reshape(-1).tolist()
+    flat = [
+        item.item() if isinstance(item, (np.generic, np.ndarray)) and item.size == 1 else item
+        for item in value.reshape(-1).tolist()
+    ]
     text = all(type(item) in (str, bytes) for item in flat)
     if dtype not in (None, string) or not text:
         if value.dtype.kind == "O" and not text:
@@ -276,7 +280,10 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
         elif isinstance(item, (list, tuple, range)):
             _leaf_kinds(item, kinds)
         elif isinstance(item, (np.ndarray, np.generic)):
-            kinds.add(_KINDS.get(item.dtype.kind, float))
+            if item.dtype.kind in "mM":
+                raise _unsupported(item)
+            if item.size:
+                kinds.add(_KINDS.get(item.dtype.kind, float))
         elif hasattr(item, "__array__"):
             kinds.add(_KINDS.get(np.asarray(item).dtype.kind, float))
         elif isinstance(item, (bool, int, float, complex, str, bytes)):
@@ -306,8 +313,10 @@ def _from_list(value: Any, dtype: DType | None) -> Any:
     first = _first_leaf(value)
     if len(kinds) > 1 and (bool in kinds or (complex in kinds and not np.iscomplexobj(first))):
         raise _mixed()
-    if dtype is None and getattr(first, "dtype", None) == np.float64:
-        dtype = float64  # NumPy doubles keep their dtype when they come first, as in TensorFlow
+    if dtype is None and getattr(first, "dtype", None) in (np.float16, np.float64):
+        dtype = of_numpy(first.dtype)  # those keep it when they come first, as in TensorFlow
+        if complex not in kinds:
+            _check_finite(array, dtype)
     widest = next(kind for kind in (complex, float, int, bool) if kind in kinds)
     return _cast_list(array, widest, dtype)
 
@@ -331,13 +340,13 @@ def _out_of_range() -> Exception:
 def _cast_list(array: np.ndarray, widest: type, dtype: DType | None) -> Any:
     if dtype is None:
         if widest is int:
-            if array.dtype == object or array.dtype == np.uint64:
+            if array.dtype == object or array.max(initial=0) >= 2**63:
                 raise _out_of_range()
             small = not array.size or (array.min() >= -(2**31) and array.max() < 2**31)
             return array.astype(np.int32 if small else np.int64)
         dtype = _LEAVES[widest]
         if widest is float:
-            _check_float32(array, dtype)
+            _check_finite(array, dtype)
     elif not _fits(widest, dtype):
         raise _cannot(array.tolist(), dtype)
     if widest is int and dtype.is_integer:

@@ -8,6 +8,7 @@ from talweg.api.arguments import tensor
 from talweg.api.array.clipping import clip_by_norm
 from talweg.api.array.gathering import gather
 from talweg.api.array.joining import stack_tensors
+from talweg.api.array.shapes import expand_dims, squeeze
 from talweg.api.export import export
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import invalid, type_error, value_error
@@ -61,4 +62,7 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | No
     axes = list(range(ids.ndim, rows.ndim))
     if not rows.dtype.is_floating:
         raise type_error("TW102", f"embedding_lookup: max_norm needs floats, not {rows.dtype.name}")
-    return clip_by_norm(rows, max_norm, axes=axes) if axes else rows
+    if axes:
+        return clip_by_norm(rows, max_norm, axes=axes)
+    parts = expand_dims(rows, -1)  # a table of numbers: rows of one
+    return squeeze(clip_by_norm(parts, max_norm, axes=[-1]), [-1])

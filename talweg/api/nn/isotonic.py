@@ -50,7 +50,7 @@ def isotonic_regression(inputs: Any, decreasing: bool = True, axis: Any = -1) ->
     """
     x = tensor(inputs)
     if not x.dtype.is_floating:
-        x = cast(x, dtype=float64 if x.dtype.size > 4 else float32)
+        x = cast(x, dtype=float64 if x.dtype.size >= 4 else float32)
     axis = axis_argument(axis, x.ndim, "isotonic_regression")
     last = x.ndim - 1
     perm = (*(i for i in range(x.ndim) if i != axis), axis)

@@ -16,6 +16,7 @@ from talweg.core.shapes import broadcast_dims
 from talweg.prims import arithmetic, layout, nn, rounding
 from talweg.prims.arithmetic import cast
 from talweg.prims.contract import matmul
+from talweg.prims.guarded import div_no_nan
 from talweg.prims.reduce import reduce_sum, reduced_dims
 from talweg.prims.sequences import counting
 from talweg.prims.state import as_factor
@@ -69,7 +70,7 @@ def weighted_moments(
     """The mean and the variance of x over axes, each element counted with its weight.
 
     x: floats.  frequency_weights: what broadcasts with x; cast to its dtype.
-    mean = sum(w x) / sum(w), variance = sum(w (x - mean)²) / sum(w).
+    mean = sum(w x) / sum(w), variance = sum(w (x - mean)²) / sum(w); both 0 where sum(w) = 0.
 
     >>> import talweg as tf
     >>> mean, variance = tf.nn.weighted_moments([1.0, 3.0], [0], [1.0, 3.0])
@@ -85,9 +86,9 @@ def weighted_moments(
         weights = layout.broadcast_to(weights, shape=dims)
     axes = axes_argument(axes, len(dims), "weighted_moments", "axes")
     count = reduce_sum(weights, axes=axes, keepdims=True)
-    mean = reduce_sum(weights * wide, axes=axes, keepdims=True) / count
+    mean = div_no_nan(reduce_sum(weights * wide, axes=axes, keepdims=True), count)
     spread = weights * arithmetic.square(wide - mean)
-    variance = reduce_sum(spread, axes=axes, keepdims=True) / count
+    variance = div_no_nan(reduce_sum(spread, axes=axes, keepdims=True), count)
     return tuple(_back(_dropped(m, axes, keepdims), given.dtype) for m in (mean, variance))
 
 

@@ -61,6 +61,7 @@ def _pool(
         raise _not_along("batch", function)
     x = channels_last(x, first)
     dilation = dilation or (1,) * ndim
+    window, padding = within_reach(x.dims[1:-1], window, strides, padding, dilation)
     if (depth, depth_step) == (1, 1):
         y = prim(x, window=window, strides=strides, padding=padding, dilation=dilation)
         return channels_back(y, first)
@@ -76,6 +77,29 @@ def _pool(
         dilation=(*dilation, 1),
     )
     return channels_back(reshape(y, shape=y.dims[:-1]), first)
+
+
+def within_reach(sizes: Any, window: Any, strides: Any, padding: Any, dilation: Any) -> tuple:
+    """Windows without the ends that never meet the image, where "SAME" has very large ones.
+
+    Returns (window, padding).  What a pooling does grows with its window; these give the same.
+    """
+    numbers = (*sizes, *window, *strides)
+    if padding != "SAME" or any(type(n) is not int for n in numbers) or set(dilation) != {1}:
+        return window, padding
+    if all(taps <= 2 * size + 1 for taps, size in zip(window, sizes)) or 0 in (*sizes, *strides):
+        return window, padding
+    taps_left, pairs = [], []
+    for size, taps, stride in zip(sizes, window, strides):
+        outputs = -(-size // stride)
+        whole = max((outputs - 1) * stride + taps - size, 0)
+        front = whole // 2
+        first = max(front - (outputs - 1) * stride, 0)  # the first tap that any window uses
+        last = min(taps, size + front)
+        taps_left.append(last - first)
+        behind = max((outputs - 1) * stride + last - front - size, 0)
+        pairs.append((front - first, behind))
+    return tuple(taps_left), tuple(pairs)
 
 
 def _not_along(axis: str, function: str) -> OpError:
@@ -300,6 +324,7 @@ def max_pool_with_argmax(
         "padding": padding_argument(padding, 2, False, function, False),
         "dilation": (1, 1),
     }
+    params["window"], params["padding"] = within_reach(x.dims[1:-1], **params)
     y, position = pooling.max_pool_with_argmax(x, **params)
     if include_batch_in_index:
         image = math.prod(x.dims[1:])

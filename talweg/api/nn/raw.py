@@ -178,13 +178,14 @@ def _choice(
     x, moved = matched(x, moved)
     ndim = x.ndim - 2
     first = channels_first(form, ndim, function)
-    result = prim(
-        *(channels_last(part, first) for part in (moved, x, y)),
-        window=full_list(ksize, ndim, first, function, "ksize"),
-        strides=full_list(strides, ndim, first, function, "strides"),
-        padding=padding_argument(padding, ndim, first, function),
-        dilation=(1,) * ndim,
-    )
+    parts = [channels_last(part, first) for part in (moved, x, y)]
+    window = full_list(ksize, ndim, first, function, "ksize")
+    strides = full_list(strides, ndim, first, function, "strides")
+    padding = padding_argument(padding, ndim, first, function)
+    dilation = (1,) * ndim
+    sizes = parts[1].dims[1:-1]
+    window, padding = pooling.within_reach(sizes, window, strides, padding, dilation)
+    result = prim(*parts, window=window, strides=strides, padding=padding, dilation=dilation)
     return channels_back(result, first)
 
 
@@ -194,13 +195,19 @@ def _average(
     sizes = integers(shape, function, "orig_input_shape")
     ndim = len(sizes) - 2
     first = channels_first(form, ndim, function)
+    sizes = sizes[2:] if first else sizes[1:-1]
+    window = full_list(ksize, ndim, first, function, "ksize")
+    strides = full_list(strides, ndim, first, function, "strides")
+    padding = padding_argument(padding, ndim, first, function, False)
+    dilation = (1,) * ndim
+    window, padding = pooling.within_reach(sizes, window, strides, padding, dilation)
     result = pools.avg_pool_transpose(
         channels_last(matched(g, g)[0], first),
-        sizes=sizes[2:] if first else sizes[1:-1],
-        window=full_list(ksize, ndim, first, function, "ksize"),
-        strides=full_list(strides, ndim, first, function, "strides"),
-        padding=padding_argument(padding, ndim, first, function, False),
-        dilation=(1,) * ndim,
+        sizes=sizes,
+        window=window,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
     )
     return channels_back(result, first)
 

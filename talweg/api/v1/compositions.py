@@ -192,7 +192,7 @@ def embedding_lookup(
                           "mod or div")  # fmt: skip
     lookup = look_up("nn.embedding_lookup")
     parts = list(params) if isinstance(params, (list, tuple)) else [params]
-    if len(parts) == 1 or not hasattr(parts[0], "shape"):
+    if len(parts) == 1 or not (hasattr(parts[0], "shape") or isinstance(parts[0], (list, tuple))):
         return lookup(params, ids, max_norm)
     rows = [tensor(part).dims[0] for part in parts]
     if partition_strategy == "div":
