@@ -83,6 +83,7 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
             return Symbol(node, graph)
         table.merged += 1
         table.asked[node] = table.asked.get(node, 1) + 1
+        table.shared[node] = None
         if state.observer is not None:
             state.observer.node_asked(node, True)
         handle = node.handle

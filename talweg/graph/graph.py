@@ -231,6 +231,17 @@ class Graph(Names, Operations, Elements, Collections):
         params = (("value", content),)
         return self.table.intern(later("constant"), params, (), aval_of_array(array))
 
+    def set_apart(self, symbol: Symbol) -> Symbol:
+        """A tensor like `symbol` that equals no other, where tensors can be fed.
+
+        The zeros that a recurrent network begins with are the place where programs feed its last
+        state; equal zeros made elsewhere must not see that.
+        """
+        in_body = self.building_function or hasattr(self, "outer")
+        if in_body or dispatch.context.recorders or symbol.node.table is not self.table:
+            return symbol  # nothing is fed there, and tapes know the tensor that was made
+        return self.symbol(self.table.set_apart(symbol.node))
+
     def constant(self, array: Any, given: bool = False) -> Symbol:
         """A constant as a tensor of this graph."""
         return self.symbol(self.constant_node(array, given))

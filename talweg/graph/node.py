@@ -137,6 +137,12 @@ class Content:
         return repr(array.tolist()) if array.size <= 8 else f"{array.dtype}{list(array.shape)}"
 
 
+class _UniqueKey:
+    """The key in a table of a node that equals none."""
+
+    __slots__ = ()
+
+
 class NodeTable:
     """The interned nodes of one graph."""
 
@@ -150,6 +156,8 @@ class NodeTable:
         self.avals: dict[Any, Aval] = {}
         self.inferred: dict[tuple, Any] = {}
         self.asked: dict[Node, int] = {}  # how often a node was asked for, if more than once
+        self.shared: dict[Node, None] = {}  # nodes that a program has asked for more than once
+        self.apart: Any = weakref.WeakKeyDictionary()  # nodes that equal none -> their keys here
         self.origins: dict[Any, Any] = {}  # one object for equal origins
         self.lock = new_lock()
         self.owner = weakref.ref(owner)
@@ -211,6 +219,8 @@ class NodeTable:
                 if node is not None:
                     self.merged += 1
                     self.asked[node] = self.asked.get(node, 1) + 1
+                    if dispatch.context.deriving is None:
+                        self.shared[node] = None
                     if dispatch.state.observer is not None:
                         dispatch.state.observer.node_asked(node, True)
                     return node
@@ -245,6 +255,23 @@ class NodeTable:
                 dispatch.state.observer.node_asked(node, False)
             return node
 
+    def set_apart(self, node: Node) -> Node:
+        """A node that does what `node` does and equals none, so that it can be fed by itself.
+
+        `node` itself where sizes that are not known are named after it.
+        """
+        if not is_static(node.aval) or self.extra.get(node):
+            return node
+        made = Node(node.key, node.aval, self)
+        made.origin, made.scope = node.origin, node.scope
+        with self.lock:
+            for source in node.inputs:
+                source.holders += 1
+            place = self.apart[made] = _UniqueKey()
+            self.nodes[place] = made
+            self.built += 1
+        return made
+
     def _sources(self, params: tuple, operands: tuple) -> tuple:
         """The nodes that sizes in the parameters come from, operands aside."""
         found = dict.fromkeys(atom.source for _, value in params for atom in atoms_of(value))
@@ -278,9 +305,11 @@ class NodeTable:
         while pending:
             node = pending.pop()
             key = node.key
-            if nodes.pop(key if key in nodes else node.serial, None) is None:
+            place = self.apart.pop(node, None) or (key if key in nodes else node.serial)
+            if nodes.pop(place, None) is None:
                 continue
             self.asked.pop(node, None)
+            self.shared.pop(node, None)
             for source in (*key[2:], *self.controls.pop(node, ())):
                 source.holders -= 1
                 if source.holders <= 0:
@@ -294,6 +323,7 @@ class NodeTable:
         """Let go of everything; the graph is gone."""
         self.nodes.clear()
         self.asked.clear()
+        self.shared.clear()
         self.inferred.clear()
 
 

@@ -270,3 +270,33 @@ def test_inputs_of_unknown_size_leave_nothing(graph):
     grown = held_after(2000) - before
     tracemalloc.stop()
     assert grown < 2000 * 48  # less than the smallest object for a cell
+
+
+def test_states_of_zeros_are_fed_apart():
+    """The last state of a batch is fed in place of the zeros of the first: c and h are not one."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(2) for _ in range(2)])
+        state = cell.zero_state(1, tf.float32)
+        flat = [part for layer in state for part in layer]
+        values = [[[float(n), -float(n)]] for n in range(4)]
+        found = session.run([x + 0.0 for x in flat], dict(zip(flat, values)))
+        assert [x.tolist() for x in found] == values
+        found = session.run([x + 0.0 for x in flat], {flat[1]: [[5.0, 6.0]]})
+        assert [x.sum() for x in found] == [0.0, 11.0, 0.0, 0.0]
+
+
+def test_a_tensor_that_stands_for_several_cannot_be_fed():
+    """Nobody knows any more who uses which of them; TensorFlow feeds one."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        once, twice = x + 1.0, x * 2.0
+        again = x * 2.0
+        assert again is twice
+        y = tf.gradients(tf.reduce_sum(tf.sigmoid(once)), x)[0] + once
+        assert session.run(y, {once: [0.0, 0.0]}).tolist() == [0.25, 0.25]
+        with pytest.raises(ValueError, match="more than once"):
+            session.run(twice, {twice: [1.0, 1.0]})
+        parts = tf.unstack(twice)
+        assert session.run(parts[0] + parts[1], {parts[0]: 1.0, x: [0.0, 3.0]}) == 7.0
+        v = tf.Variable(1.0)
+        assert session.run([v + 1.0, v.read_value()], {v: 5.0}) == [6.0, 5.0]

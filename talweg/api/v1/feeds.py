@@ -17,7 +17,7 @@ from talweg.eager.convert import to_array
 from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.ragged import RaggedTensor
 from talweg.graph.graph import Graph
-from talweg.graph.node import Node
+from talweg.graph.node import READ, Node
 from talweg.graph.symbol import Symbol
 
 _OBJECT = np.dtype(object)
@@ -37,13 +37,35 @@ def feeds(graph: Graph, feed_dict: Any) -> tuple[tuple, list]:
     plain = None if len(graph._unfeedable) else graph.table
     for key, value in feed_dict.items():
         if type(key) is Symbol and key.node.table is plain:
+            if key.node in plain.shared:
+                check_alone(key)
             nodes.append(key.node)
             arrays.append(fed_array(key, value))
             continue
         for part, given in expanded(graph, key, value):
+            if part.node in graph.table.shared:
+                check_alone(part)
             nodes.append(part.node)
             arrays.append(fed_array(part, given))
     return tuple(nodes), arrays
+
+
+def check_alone(symbol: Symbol) -> None:
+    """ValueError if a tensor to be fed stands for several operations of the program.
+
+    Equal operations are one node, and nobody knows any more who uses which of them.
+    """
+    if symbol.node.prim.effect == READ:  # a variable is fed wherever it is read
+        return
+    if symbol.node.prim.name == "item" and symbol.node.inputs[0] not in symbol.node.table.shared:
+        return  # a result of one operation, of which somebody asked for its results again
+    raise value_error(
+        "TW504",
+        f"Tensor {symbol.name} cannot be fed: the program makes it more than once, and equal "
+        f"operations are one in a graph (first made at {describe(symbol.node.origin)})",
+        "a tensor that is made once",
+        "tf.placeholder_with_default(x, shape) in the place that is to be fed",
+    )
 
 
 def expanded(graph: Graph, key: Any, value: Any) -> list:

@@ -26,6 +26,7 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import as_shape
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
+from talweg.graph.symbol import Symbol
 
 ACTIVATIONS = {"tanh": tanh, "sigmoid": sigmoid, "relu": relu, "linear": lambda x: x}
 
@@ -49,10 +50,14 @@ def check_cell(name: str, cell: Any) -> None:
 
 
 def zeros_of_size(size: Any, batch_size: Any, dtype: Any) -> Any:
-    """Zeros [batch_size, *size] for each size of a nest; dtype: one, or a nest of them."""
+    """Zeros [batch_size, *size] for each size of a nest; dtype: one, or a nest of them.
+
+    In a graph each is a node of its own: programs feed the last state of a batch in its place.
+    """
 
     def make(size: Any, dtype: Any) -> Any:
-        return zeros([batch_size, *as_shape(size).as_list()], dtype)
+        state = zeros([batch_size, *as_shape(size).as_list()], dtype)
+        return state.graph.set_apart(state) if type(state) is Symbol else state
 
     sizes = structure.flatten(size)
     dtypes = structure.flatten(dtype) if structure.is_nested(dtype) else [dtype] * len(sizes)
