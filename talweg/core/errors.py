@@ -156,23 +156,16 @@ class NeedsStaticError(ValueError):
     rank_varies = False
 
 
-class NoValueError(Exception):
-    """A tensor of a graph was used as a Python value; raised together with TensorFlow's class.
+NO_VALUE = (TypeError, AttributeError, NotImplementedError)  # as TensorFlow raises
+
+
+def without_value(error: Any) -> Any:
+    """Mark an error: a tensor of a graph was used as a Python value.
 
     Where a function of the API did so, the call is left to the run, as for `NeedsStaticError`.
     """
-
-
-class NoNumberError(NoValueError, TypeError):
-    """It was used as a number."""
-
-
-class NoMethodError(NoValueError, AttributeError):
-    """It was asked for `numpy()`."""
-
-
-class NoArrayError(NoValueError, NotImplementedError):
-    """It was used as an array."""
+    error.needs_value = True
+    return error
 
 
 class NotEagerError(Exception):

@@ -15,12 +15,10 @@ from talweg.core.dims import Dim
 from talweg.core.dtypes import DType
 from talweg.core.errors import (
     NeedsStaticError,
-    NoArrayError,
-    NoMethodError,
-    NoNumberError,
     OperatorNotAllowedInGraphError,
     compose,
     type_error,
+    without_value,
 )
 from talweg.core.provenance import describe
 from talweg.core.shapes import TensorShape, as_shape, static
@@ -162,20 +160,19 @@ class Symbol(Tensor):
     def numpy(self) -> Any:
         """AttributeError: there is no value."""
         text = f"numpy() is only available when eager execution is enabled: {self!r}"
-        raise NoMethodError(compose("TW104", text))
+        raise without_value(AttributeError(compose("TW104", text)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise NoArrayError(
-            compose(
-                "TW104",
-                f"Cannot convert a symbolic tensor ({self!r}) to a NumPy array.",
-                hint="keep to tf functions, or wrap the NumPy code in tf.numpy_function",
-            )  # fmt: skip
+        text = compose(
+            "TW104",
+            f"Cannot convert a symbolic tensor ({self!r}) to a NumPy array.",
+            hint="keep to tf functions, or wrap the NumPy code in tf.numpy_function",
         )
+        raise without_value(NotImplementedError(text))
 
     def _no_number(self) -> Any:
         text = f"{self!r} is symbolic: it cannot be turned into a Python number"
-        raise NoNumberError(compose("TW104", text))
+        raise without_value(TypeError(compose("TW104", text)))
 
     def __index__(self) -> int:
         content = constant_of(self.node)

@@ -16,7 +16,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.errors import InvalidArgumentError, NeedsStaticError, NoValueError
+from talweg.core.errors import NO_VALUE, InvalidArgumentError, NeedsStaticError
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
@@ -275,7 +275,11 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
     base = dispatch.context.base
     try:
         result = function(*args, **kwargs)
-    except (NeedsStaticError, NoValueError) as error:
+    except NeedsStaticError as error:
+        result = _keep_whole(function, args, kwargs, error)
+    except NO_VALUE as error:
+        if not hasattr(error, "needs_value"):
+            raise
         result = _keep_whole(function, args, kwargs, error)
     except InvalidArgumentError as error:
         if base is None:
