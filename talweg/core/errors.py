@@ -6,6 +6,8 @@ way out; it ends in a code (``TW204``) that stands in `CATALOGUE`.
 
 from __future__ import annotations
 
+from typing import Any
+
 from talweg.core.provenance import describe, user_origin
 
 CATALOGUE = {
