@@ -10,44 +10,12 @@ from talweg.core.spec import IndexedSlicesSpec, NoneTensorSpec, TensorSpec, Type
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.variable import Variable
+from talweg.eager.variable_spec import VariableSpec
 
 export("TypeSpec")(TypeSpec)
 export("TensorSpec")(TensorSpec)
 export("IndexedSlicesSpec")(IndexedSlicesSpec)
 export("NoneTensorSpec")(NoneTensorSpec)
-
-
-class VariableSpec(TensorSpec):
-    """The shape, dtype and trainability of a variable."""
-
-    __slots__ = ("trainable",)
-
-    def __init__(self, shape: Any, dtype: Any, trainable: bool = True):
-        super().__init__(shape, dtype)
-        self.trainable = trainable
-
-    @property
-    def value_type(self) -> type:
-        """`tf.Variable`."""
-        return Variable
-
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a variable or its spec has this dtype and a compatible shape."""
-        other = spec_or_value
-        return (
-            isinstance(other, (Variable, VariableSpec))
-            and other.dtype is self.dtype
-            and self.shape.is_compatible_with(other.shape)
-        )
-
-    def _serialize(self) -> tuple:
-        return self.shape, self.dtype, self.trainable
-
-    def __repr__(self) -> str:
-        return (
-            f"VariableSpec(shape={self.shape}, dtype={self.dtype!r}, "
-            f"trainable={self.trainable}, alias_id=None)"
-        )
 
 
 @export("type_spec_from_value")

@@ -101,6 +101,10 @@ class Variables:
         found = self._owners.get(operation)
         return self._owners.setdefault(operation, Stream()) if found is None else found
 
+    def variable(self, handle: Any) -> Any:
+        """The variable of a handle."""
+        return handle.variable
+
     def put_back(self, handles: Iterable[Any]) -> None:
         """Let variables have their values again that were taken away and not written."""
         for handle in handles:
@@ -118,6 +122,40 @@ class Variables:
 
 
 STATE = Variables()
+
+
+class Exchanged:
+    """The state of a function that is called with other variables than it was traced with."""
+
+    __slots__ = ("_own",)
+
+    def __init__(self, own: dict):
+        self._own = own  # handle in the trace -> handle of the variable that stands in its place
+
+    def get(self, handle: Any, default: Any = MISSING) -> Any:
+        """The array a variable holds, or the stream of an operation."""
+        return STATE.get(self._own.get(handle, handle), default)
+
+    __getitem__ = get
+
+    def exclusive(self, handle: Any, known: int) -> Any:
+        """A variable's array, to be written in place; see `Variables`."""
+        return STATE.exclusive(self._own.get(handle, handle), known)
+
+    def owners(self, changed: Iterable[Any]) -> list:
+        """The owners of the locks of what a program changes."""
+        return STATE.owners([self._own.get(key, key) for key in changed])
+
+    def put_back(self, handles: Iterable[Any]) -> None:
+        """Let variables have their values again that were taken away and not written."""
+        STATE.put_back([self._own.get(handle, handle) for handle in handles])
+
+    def __setitem__(self, handle: Any, array: Any) -> None:
+        STATE[self._own.get(handle, handle)] = array
+
+    def variable(self, handle: Any) -> Any:
+        """The variable that stands in the place of one."""
+        return self._own.get(handle, handle).variable
 
 
 class EagerRunner(BodyRunner):

@@ -20,7 +20,7 @@ from talweg.core.locking import Held
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
-from talweg.eager.structured import STATE, as_tensor, content
+from talweg.eager.structured import STATE, Exchanged, as_tensor, content
 from talweg.eager.tensor import EagerTensor
 from talweg.execute import executor
 from talweg.graph import structure
@@ -34,7 +34,7 @@ from talweg.graph.text import to_text
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import program_of
 from talweg.prims.calls import call
-from talweg.trace import batch_rules, call_rules
+from talweg.trace import batch_rules, call_rules, exchange
 from talweg.trace.bodies import canonical
 from talweg.trace.paths import Paths
 from talweg.trace.signature import put_together
@@ -98,6 +98,9 @@ class ConcreteFunction:
         self._has_lists = False  # whether arguments or results are no arrays
         self.body: Any = None
         self._outside: list = []  # what was captured: tensors and handles of variables
+        self.formals: tuple = ()  # handles of the variables among the arguments
+        self.shared = False  # whether other variables may stand in their places
+        self.again: Any = None  # gives a trace for other variables, where this one does not serve
         self._changes: tuple | None = None  # what a call changes: variables and random streams
         self._argument_names: list[str] = []
         self.structured_input_signature: tuple = ((), {})
@@ -106,13 +109,14 @@ class ConcreteFunction:
 
     # -- tracing
 
-    def trace(self, function: Callable[..., Any], names: list[str]) -> None:
+    def trace(self, function: Callable[..., Any], names: list[str], variables: Any = ()) -> None:
         """Trace `function` of the put-together arguments."""
         graph = self.graph
+        self.formals = tuple([variable.handle for variable in variables])
         symbols = self._enter(names)
 
         def run() -> Any:
-            args, kwargs = put_together(self._tree, list(symbols))
+            args, kwargs = put_together(self._tree, list(symbols), variables)
             contents = Contents((args, kwargs))
             found = function(*args, **kwargs)
             contents.check(self.name)
@@ -193,7 +197,17 @@ class ConcreteFunction:
     # -- calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.call_flat(self._tensors_of(args, kwargs))
+        if not self.formals:
+            return self.call_flat(self._tensors_of(args, kwargs))
+        args, variables = exchange.without_variables(self, args)
+        tensors = self._tensors_of(args, kwargs)
+        if not variables or self.serves(variables):
+            return self.call_flat(tensors, variables)
+        return self.again(variables).call_flat(tensors)  # a trace of their own
+
+    def serves(self, variables: list) -> bool:
+        """Whether this trace may be called with these variables as arguments."""
+        return exchange.serves(self, variables)
 
     def _tensors_of(self, args: tuple, kwargs: dict) -> list:
         """The tensor arguments of a direct call; TypeError for too many or few, or other dtypes."""
@@ -230,28 +244,33 @@ class ConcreteFunction:
                 )
         return tensors
 
-    def captures_now(self) -> list:
+    def captures_now(self, state: Any = STATE) -> list:
         """What is taken from outside; of variables, the values they have now."""
-        return [value.variable.value() if type(value) is Handle else value
+        return [state.variable(value).value() if type(value) is Handle else value
                 for value in self._outside]  # fmt: skip
 
-    def call_flat(self, tensors: list) -> Any:
-        """The result for the tensor arguments."""
+    def call_flat(self, tensors: list, variables: Any = ()) -> Any:
+        """The result for the tensor arguments, with these variables, if there are any."""
+        state: Any = STATE
+        if variables:
+            own = zip(self.formals, [variable.handle for variable in variables])
+            changed = {formal: handle for formal, handle in own if formal is not handle}
+            state = Exchanged(changed) if changed else STATE
         changes = self._changes
         if changes is None:
             changes = self._changes = tuple(program_of(self.body).writes)
         if not changes or dispatch.context.base is not None:
-            return self._call_flat(tensors)
+            return self._call_flat(tensors, state)
         if dispatch.context.recorders:
             self._kept(dispatch.context.recorders)  # a reverse is traced while nothing is locked
-        held = Held(STATE.owners(changes), program_of(self.body).calls_python)
+        held = Held(state.owners(changes), program_of(self.body).calls_python)
         try:
-            return self._call_flat(tensors)
+            return self._call_flat(tensors, state)
         finally:
             held.release()
 
-    def _call_flat(self, tensors: list) -> Any:
-        operands = tensors + self.captures_now()
+    def _call_flat(self, tensors: list, state: Any) -> Any:
+        operands = tensors + self.captures_now(state)
         context = dispatch.context
         if context.base is not None or _is_symbolic(operands):
             return self._pack(self._apply(operands))
@@ -263,7 +282,7 @@ class ConcreteFunction:
         arrays = [content(x) for x in operands] if self._has_lists else [x._array for x in operands]
         if not recorders:
             del operands  # so that variables' values are only theirs, and can be written in place
-            values = executor.run(program_of(body), arrays, STATE)
+            values = executor.run(program_of(body), arrays, state)
             found = [wrapped(value) for value in values]
             if context.device is not None:
                 dispatch.put_on_device(tuple(found))
@@ -271,7 +290,7 @@ class ConcreteFunction:
         kept, everything = self._kept(recorders)
         context.recorders = ()
         try:
-            values = executor.run(program_of(body, kept, everything), arrays, STATE)
+            values = executor.run(program_of(body, kept, everything), arrays, state)
         finally:
             context.recorders = recorders
         count = len(body.outputs)
@@ -339,13 +358,17 @@ class ConcreteFunction:
     @property
     def captured_inputs(self) -> list:
         """The tensors and variables the function uses from outside."""
-        return [v.variable if type(v) is Handle else v for v in self._outside]
+        return [v.variable if type(v) is Handle else v for v in self._captured()]
+
+    def _captured(self) -> list:
+        """What is taken from outside, but for variables among the arguments."""
+        return [v for v in self._outside if type(v) is not Handle or v not in self.formals]
 
     @property
     def variables(self) -> tuple:
         """The variables the function uses."""
         handles = dict.fromkeys([v for v in self._outside if type(v) is Handle] + [*self.writes])
-        return tuple([handle.variable for handle in handles])
+        return tuple([handle.variable for handle in handles if handle not in self.formals])
 
     @property
     def trainable_variables(self) -> tuple:
@@ -387,7 +410,7 @@ class ConcreteFunction:
         found = FunctionType(parameters, return_annotation=self.structured_outputs)
         found.flat_inputs = list(self.flat_inputs)
         found.flat_outputs = [_output_spec(symbol) for symbol in self.outputs]
-        found.captures = OrderedDict((id(v), _captured_spec(v)) for v in self._outside)
+        found.captures = OrderedDict((id(v), _captured_spec(v)) for v in self._captured())
         return found
 
     @property
@@ -421,9 +444,9 @@ class ConcreteFunction:
             lines.append(f"    {name}: {_text(value) if hasattr(value, 'dtype') else repr(value)}")
         lines.append("  Returns:")
         lines += [f"    {_text(spec)}" for spec in structure.flatten(self.structured_outputs)]
-        if self._outside:
+        if self._captured():
             lines.append("  Captures:")
-            for value in self._outside:
+            for value in self._captured():
                 lines.append(f"    {value if type(value) is Handle else _text(value)}")
         return "\n".join(lines)
 

@@ -26,17 +26,19 @@ from talweg.eager.tensor import EagerTensor
 from talweg.graph import structure
 from talweg.trace.compiler_ir import compiler_ir
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
+from talweg.trace.exchange import may_be_shared
 from talweg.trace.input_signature import checked_signature, fitted, with_specs
 from talweg.trace.methods import BoundFunction, Method, signature_of, unwrapped
 from talweg.trace.signature import (
-    Container,
     Place,
     Taken,
     covers,
     difference,
-    is_tensor_key,
+    places_of,
+    put_together,
     relaxed,
     specs_together,
+    tensor_keys,
 )
 
 TRACES = 64  # kept for one function
@@ -232,13 +234,13 @@ class Function:
                 return self._python_function(*args, **kwargs)
             if dispatch.context.replica is not None and self._replicas is not None:
                 return self.of_replica()(*args, **kwargs)
-        concrete, tensors = self._find(args, kwargs)
+        concrete, taken = self._find(args, kwargs)
         if not kwargs:
             if all([type(x) is EagerTensor for x in args]):  # or nothing at all
                 self._remember(concrete, [(x._array.dtype, x._array.shape) for x in args])
             elif len(args) == 1 and hasattr(type(args[0]), "trace_key"):
                 self._remember(concrete, [type(args[0]), args[0].trace_key])
-        return concrete.call_flat(tensors)
+        return concrete.call_flat(taken.tensors, taken.variables)
 
     def _remember(self, concrete: ConcreteFunction, key: list) -> None:
         """The short way to the trace for arguments like these."""
@@ -251,8 +253,7 @@ class Function:
         """The trace for arguments, which may be specs (`tf.TensorSpec`) in place of tensors."""
         if self.input_signature is not None and not args and not kwargs:
             args = tuple(self.input_signature)
-        concrete, _ = self.of_replica()._find(args, kwargs)
-        return concrete
+        return self.of_replica()._find(args, kwargs)[0]
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
         """What the compiler makes of it for these arguments (or specs): text, by stage.
@@ -272,11 +273,25 @@ class Function:
           for i0 in 8 vector:
             output1[i0] = mul(2.0:float32, input0[i0])
         """
-        return compiler_ir(*self.of_replica()._find(args, kwargs))
+        concrete, taken = self.of_replica()._find(args, kwargs, apart=True)
+        return compiler_ir(concrete, taken.tensors)
 
-    def _find(self, args: tuple, kwargs: dict) -> tuple[ConcreteFunction, list]:
+    def _find(
+        self, args: tuple, kwargs: dict, apart: bool = False
+    ) -> tuple[ConcreteFunction, Taken]:
+        """The trace for arguments, and these taken apart.
+
+        apart: whether it shall be one for exactly these variables, if there are any.
+        """
         args, kwargs = self._bind(args, kwargs)
-        taken = Taken([args, kwargs])
+        taken = Taken([args, kwargs], apart)
+        found = self._trace_for(taken)
+        if taken.variables and not found.serves(taken.variables):
+            taken = Taken([args, kwargs], apart=True)
+            found = self._trace_for(taken)
+        return found, taken
+
+    def _trace_for(self, taken: Taken) -> ConcreteFunction:
         tree, key = taken.tree, taken.key
         if self.input_signature is not None:
             key = self._signature_key(taken)
@@ -290,7 +305,7 @@ class Function:
             finally:
                 if is_ours:
                     self._turn.give()
-        return found, taken.tensors
+        return found
 
     def _known_trace(self, key: Any) -> ConcreteFunction | None:
         """The trace for a key, if there is one."""
@@ -342,9 +357,14 @@ class Function:
         given = [t.name if isinstance(t, TensorSpec) else None for t in taken.tensors]
         names = [own or name for own, name in zip(given, self._names(tree))]
         types = [TensorSpec(dims, dtype, own) for (dtype, dims), own in
-                   zip(_tensor_keys(key), given)]  # fmt: skip
+                   zip(tensor_keys(key), given)]  # fmt: skip
         specs = [TensorSpec(spec.shape, spec.dtype, name) for spec, name in zip(types, names)]
-        concrete = self._trace(tree, specs, names, taken.tensors)
+        concrete = self._trace(tree, specs, names, taken)
+        if taken.variables:
+            concrete.shared = may_be_shared(self._python_function, taken.variables)
+            concrete.again = lambda others: self._find(
+                *put_together(tree, types, others), apart=True
+            )[0]
         concrete.structured_input_signature = tuple(specs_together(tree, specs))
         concrete.flat_inputs = types
         concrete.parameters = self._shown_parameters(specs_together(tree, types))
@@ -419,7 +439,7 @@ class Function:
         pairs = list(zip(self._parameter_names(len(args.children)), args.children))
         pairs += list(zip(structure.sorted_keys(kwargs.like), kwargs.children))
         for name, child in pairs:
-            count = _count_places(child)
+            count = sum([type(place) is Place for place in places_of(child)])
             found += [name if number == 0 else f"{name}_{number}" for number in range(count)]
         unique: dict[str, int] = {}
         for place, name in enumerate(found):
@@ -438,21 +458,27 @@ class Function:
                  for name, value in zip(names, args)]  # fmt: skip
         return found + [(key, inspect.Parameter.KEYWORD_ONLY, kwargs[key]) for key in kwargs]
 
-    def _trace(self, tree: Any, specs: list, names: list[str], given: list) -> ConcreteFunction:
+    def _trace(self, tree: Any, specs: list, names: list, taken: Taken) -> ConcreteFunction:
         function = self._python_function
         if isinstance(function, Method):
             function = function.bound  # so that AutoGraph sees a method
         convert = "autograph_converted" if self._autograph else "autograph_unconverted"
         function = OPERATIONS[convert](function)
-        first = None if self._settled else given
-        concrete, made = self._trace_once(function, tree, specs, names, first)
+        trace = functools.partial(self._trace_once, function, tree, specs, names, taken.variables)
+        concrete, made = trace(None if self._settled else taken.tensors)
         self._settled = True
         if made:  # what they were made for must not happen in every call
-            concrete, _ = self._trace_once(function, tree, specs, names, None)
+            concrete, _ = trace(None)
         return concrete
 
     def _trace_once(
-        self, function: Any, tree: Any, specs: list, names: list[str], given: list | None
+        self,
+        function: Any,
+        tree: Any,
+        specs: list,
+        names: list,
+        variables: list,
+        given: list | None,
     ) -> tuple[ConcreteFunction, bool]:
         """A trace, and whether variables were made in it: those of the first take their values
         from the arguments `given`."""
@@ -462,7 +488,7 @@ class Function:
         concrete = ConcreteFunction(self._name, graph, tree, specs)
         self._count += 1
         try:
-            concrete.trace(function, names)
+            concrete.trace(function, names, variables)
         except BaseException:
             dispatch.context.base = outer
             raise
@@ -477,20 +503,3 @@ def _positional(signature: inspect.Signature | None) -> tuple[list[inspect.Param
     own = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
     return own, rest[0] if rest else "args" if signature is None else ""
-
-
-def _tensor_keys(key: Any) -> list:
-    """The (dtype, dims) of the tensors in a key, in order."""
-    if is_tensor_key(key):
-        return [key]
-    if type(key) is tuple and len(key) == 3 and type(key[2]) is tuple:
-        return [found for part in key[2] for found in _tensor_keys(part)]
-    return []
-
-
-def _count_places(tree: Any) -> int:
-    if type(tree) is Place:
-        return 1
-    if type(tree) is Container:
-        return sum(map(_count_places, tree.children))
-    return 0

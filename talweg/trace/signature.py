@@ -1,7 +1,8 @@
 """What a call of a traced function looks like: the key of its trace, and reasons for a new one.
 
-The arguments are taken apart into tensors, which become inputs of the trace, and everything else,
-which is part of the key: Python values by value, objects by identity (weakly).
+The arguments are taken apart into tensors, which become inputs of the trace, variables, for which
+others may stand in other calls, and everything else, which is part of the key: Python values by
+value, objects by identity (weakly).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
+from talweg.eager.variable_spec import VariableSpec
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 
@@ -47,12 +49,19 @@ class Same:
 
 
 class Taken:
-    """Arguments taken apart: `key`, the tensors, and how to put them together again."""
+    """Arguments taken apart: `key`, tensors, variables, and how to put them together again.
 
-    __slots__ = ("key", "tensors", "tree")
+    apart: whether each variable has a key of its own; else only shape, dtype and the like count,
+    and which of the variables are the same.
+    """
 
-    def __init__(self, value: Any):
+    __slots__ = ("_apart", "_numbers", "key", "tensors", "tree", "variables")
+
+    def __init__(self, value: Any, apart: bool = False):
         self.tensors: list = []
+        self.variables: list = []
+        self._numbers: dict[int, int] = {}
+        self._apart = apart
         self.key, self.tree = self._take(value)
 
     def _take(self, value: Any) -> tuple[Any, Any]:
@@ -63,7 +72,7 @@ class Taken:
         if kind in _PLAIN:
             return (kind, value if value == value else "nan"), value
         if isinstance(value, Variable):
-            return ("variable", Same(value.handle)), value
+            return self._variable(value)
         if isinstance(value, (np.ndarray, np.generic)):
             return self._tensor(convert_to_tensor(value))
         if isinstance(value, TensorSpec):
@@ -92,7 +101,17 @@ class Taken:
         self.tensors.append(value)
         return (value.dtype, dims_of(value)), Place(len(self.tensors) - 1)
 
+    def _variable(self, value: Any) -> tuple:
+        number = self._numbers.setdefault(id(value), len(self.variables))
+        if number == len(self.variables):
+            self.variables.append(value)
+        spec = VariableSpec(value.shape, value.dtype, value.trainable, number)
+        if self._apart:
+            return ("variable", Same(value.handle)), VariablePlace(number, spec)
+        return ("variable", type(value), spec.key), VariablePlace(number, spec)
+
     def _container(self, value: Any) -> tuple:
+        before = len(self.variables)
         parts = [self._take(child) for child in structure.children(value)]
         extra: Any = None
         if structure.kind_of(value) == structure.MAPPING:
@@ -100,9 +119,13 @@ class Taken:
         elif structure.kind_of(value) == structure.COMPOSITE:
             extra = getattr(value, "trace_key", None) or getattr(value, "shape", None)
         keys = tuple([key for key, _ in parts])
+        kind = structure.kind_of(value)
+        if len(self.variables) > before and kind in _EMPTIED:  # a trace does not keep them alive
+            value = structure.rebuild(value, [None] * len(parts))
         return (type(value), extra, keys), Container(value, [tree for _, tree in parts])
 
 
+_EMPTIED = (structure.SEQUENCE, structure.MAPPING, structure.NAMEDTUPLE)
 _PLAIN = frozenset((bool, int, float, complex, type(None)))
 
 
@@ -115,6 +138,15 @@ class Place:
         self.number = number
 
 
+class VariablePlace:
+    """Where variable `number` stands in the arguments."""
+
+    __slots__ = ("number", "spec")
+
+    def __init__(self, number: int, spec: VariableSpec):
+        self.number, self.spec = number, spec
+
+
 class Container:
     """A container of the arguments, or the spec of one, with its children taken apart."""
 
@@ -124,12 +156,14 @@ class Container:
         self.like, self.children = like, children
 
 
-def put_together(tree: Any, tensors: list) -> Any:
-    """The arguments with other tensors."""
+def put_together(tree: Any, tensors: list, variables: Any = ()) -> Any:
+    """The arguments with other tensors, and other variables."""
     if type(tree) is Place:
         return tensors[tree.number]
+    if type(tree) is VariablePlace:
+        return variables[tree.number]
     if type(tree) is Container:
-        parts = [put_together(child, tensors) for child in tree.children]
+        parts = [put_together(child, tensors, variables) for child in tree.children]
         if hasattr(tree.like, "part_specs"):
             return tree.like.with_parts(parts)
         found = structure.rebuild(tree.like, parts)
@@ -143,6 +177,8 @@ def specs_together(tree: Any, specs: list) -> Any:
     """The arguments with specs in place of tensors; a composite is the tuple of its tensors'."""
     if type(tree) is Place:
         return specs[tree.number]
+    if type(tree) is VariablePlace:
+        return tree.spec
     if type(tree) is Container:
         parts = [specs_together(child, specs) for child in tree.children]
         if hasattr(tree.like, "trace_key"):  # an extension type, or its spec
@@ -153,6 +189,13 @@ def specs_together(tree: Any, specs: list) -> Any:
             return tuple(parts)
         return structure.rebuild(tree.like, parts)
     return tree
+
+
+def places_of(tree: Any) -> list:
+    """Where tensors and variables stand, in their order: a `Place` or `VariablePlace` for each."""
+    if type(tree) is Container:
+        return [place for child in tree.children for place in places_of(child)]
+    return [tree] if type(tree) in (Place, VariablePlace) else []
 
 
 def dims_of(value: Any) -> tuple | None:
@@ -171,6 +214,15 @@ def dims_of(value: Any) -> tuple | None:
 def is_tensor_key(key: Any) -> bool:
     """Whether a part of a key stands for a tensor."""
     return type(key) is tuple and len(key) == 2 and hasattr(key[0], "is_differentiable")
+
+
+def tensor_keys(key: Any) -> list:
+    """The (dtype, dims) of the tensors in a key, in order."""
+    if is_tensor_key(key):
+        return [key]
+    if type(key) is tuple and len(key) == 3 and type(key[2]) is tuple:
+        return [found for part in key[2] for found in tensor_keys(part)]
+    return []
 
 
 def relaxed(old: Any, new: Any) -> Any:

@@ -278,6 +278,24 @@ def traces_that_make_variables() -> None:
 
 
 @storm
+def variables_as_arguments() -> None:
+    variables = [tf.Variable(float(number)) for number in range(THREADS)]
+
+    @tf.function
+    def add(v: Any, w: Any) -> None:
+        v.assign_add(1.0)
+        w.assign_sub(1.0)
+
+    def work(number: int) -> None:
+        for turn in range(1, CALLS):
+            add(variables[number], variables[(number + turn) % THREADS])
+
+    together(work)
+    assert [float(v) for v in variables] == list(range(THREADS))
+    assert add.experimental_get_tracing_count() == 1
+
+
+@storm
 def retraces() -> None:
     f = tf.function(lambda x: tf.reduce_sum(x))
 

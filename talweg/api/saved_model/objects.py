@@ -148,6 +148,8 @@ def _savable(traces: Iterable[ConcreteFunction]) -> list[ConcreteFunction]:
     """The traces whose Python arguments have a form in a message."""
     found = []
     for trace in traces:
+        if trace.formals:  # variables among the arguments
+            continue
         try:
             written(input_signature(trace))
         except ValueError:

@@ -1,0 +1,97 @@
+"""Whether a function can get at an object otherwise than as an argument.
+
+A trace made for one variable serves others in its place only if the function cannot have meant
+this very one: by a name it sees, an attribute of its object, an entry of a dictionary.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from talweg.core.value import Reference, Tensor
+
+LIMIT = 5000  # objects that are looked at
+_PLAIN = (str, bytes, int, float, complex, bool, type(None), type, CodeType, Tensor)
+
+
+def may_reach(function: Any, targets: list) -> bool:
+    """Whether a function sees one of these objects; also where that would take long to find out."""
+    wanted = {id(target) for target in targets}
+    seen: dict[int, Any] = {}
+    pending = [function]
+    while pending:
+        found = pending.pop()
+        if id(found) in wanted:
+            return True
+        if isinstance(found, _PLAIN) or id(found) in seen:
+            continue
+        seen[id(found)] = found
+        if len(seen) > LIMIT:
+            return True
+        pending.extend(_next_to(found))
+    return False
+
+
+def _next_to(found: Any) -> Iterator[Any]:
+    """What an object refers to that a program could get at."""
+    if isinstance(found, FunctionType):
+        yield from _seen_by(found)
+    elif isinstance(found, MethodType):
+        yield found.__func__
+        yield found.__self__
+    elif isinstance(found, functools.partial):
+        yield found.func
+        yield from found.args
+        yield from found.keywords.values()
+    elif isinstance(found, Reference):
+        yield found.deref()
+    elif isinstance(found, Mapping):
+        for key, value in list(found.items()):
+            yield key
+            yield value
+    elif isinstance(found, (list, tuple, set, frozenset)):
+        yield from list(found)
+    elif hasattr(found, "python_function"):  # a traced function
+        yield found.python_function
+    elif hasattr(found, "bound") and hasattr(found, "__wrapped__"):  # the function of a method
+        yield found.bound
+    elif not isinstance(found, ModuleType):
+        yield from list(getattr(found, "__dict__", {}).values())
+        for kind in type(found).__mro__:
+            for name in _slots(kind):
+                yield getattr(found, name, None)
+
+
+def _slots(kind: type) -> tuple:
+    names = kind.__dict__.get("__slots__", ())
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _seen_by(function: FunctionType) -> Iterator[Any]:
+    """What a function sees: its cells and defaults, and the globals that it names."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # nothing yet
+            continue
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    names = set(_names(function.__code__))
+    for name in names:
+        value = function.__globals__.get(name)
+        if isinstance(value, ModuleType):
+            if not value.__name__.startswith("talweg"):
+                yield from [vars(value).get(other) for other in names]
+        else:
+            yield value
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that code uses, and code inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
