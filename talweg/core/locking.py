@@ -1,13 +1,17 @@
 """Locks of what threads share: the values of variables, the traces of functions.
 
-**Values.**  Whoever changes a variable holds its lock from the reading to the writing, so no update
-is lost; a run of a program holds those of all variables that it writes (`Held`), and so is one
-update of them all.  Readers hold nothing: values are replaced whole.  Only a run that writes into a
-value in place takes it away from the variable first, and whoever reads it meanwhile waits.
+**Values.**  A thread that changes a variable from what it is *holds* it meanwhile: the thread is
+`variable._held`, None otherwise.  A run of a program holds all variables that it writes, and so is
+one update of them all (`hold`).  Readers hold nothing: values are replaced whole.  Only a run that
+writes into a value in place takes it away from the variable first (`variable._taken`), and who
+reads it meanwhile waits.
 
-A run that calls Python may wait there for another thread, which may want the same variable.  So the
-variables that it writes have a `Patient` lock: a thread that has waited long for a run that is in
-Python goes on without the lock.
+That a variable is free and that one takes it, or replaces its value, is tested and done in one
+statement, `if v._held is None: v._held = me`.  No thread comes in between: CPython lets others run
+at calls and jumps backwards only.  Locks would make eager updates slower by a tenth.
+
+A run that calls Python may wait there for another thread, which may want the same variable.  A
+thread that has waited long for one that is in Python goes on without holding it.
 
 **Turns.**  A `Turn` is held while a function is traced, in which anything may happen.  It is not
 waited for where that would never end, because threads wait for each other in a circle.
@@ -15,10 +19,12 @@ waited for where that would never end, because threads wait for each other in a 
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
+from threading import get_ident
 from typing import Any
 
 from talweg.core import forks
@@ -26,9 +32,12 @@ from talweg.core import forks
 PATIENCE = 5.0  # seconds in Python after which a run is not waited for
 LOOKING = 0.05  # seconds after which whoever waits looks again
 
-_locks: Any = weakref.WeakSet()  # those of variables
+_locks: Any = weakref.WeakSet()  # to be free in a forked child
+_changed = threading.Condition()  # told when a variable is free that somebody waits for
+_waiters = [0]  # how many threads wait for variables
+_in_python: dict[int, float] = {}  # thread that holds variables and is in Python -> since when
 _turns = threading.Condition()  # held for moments, by whoever takes, waits for or gives back a turn
-_waiting: dict[int, Turn] = {}  # thread -> what it waits for
+_waiting: dict[int, Turn] = {}  # thread -> the turn that it waits for
 
 
 def new_lock() -> Any:
@@ -38,95 +47,105 @@ def new_lock() -> Any:
     return made
 
 
-class Patient:
-    """A lock for variables that runs write which call Python."""
-
-    __slots__ = ("lock", "run")
-
-    def __init__(self, lock: Any):
-        self.lock = lock
-        self.run: Held | None = None  # the run that holds it
-
-    def acquire(self) -> bool:
-        """Take the lock, or go on without it if who has it has been in Python for long."""
-        while not self.lock.acquire(timeout=LOOKING):
-            since = None if self.run is None else self.run.since
-            if since is not None and time.monotonic() - since > PATIENCE:
-                return False
-        return True
-
-    def release(self) -> None:
-        """Give the lock back, if this thread has it."""
-        if self.lock._is_owned():
-            self.lock.release()
-
-    def _is_owned(self) -> bool:
-        return False  # not so that values could be written in place: others may go on without it
-
-
 class _Runs(threading.local):
-    innermost: Held | None = None  # the run of this thread that calls Python
+    calling = 0  # how many runs of this thread may call Python
 
 
-_runs = _Runs()
+runs = _Runs()
 
 
-class Held:
-    """The locks of the variables that a run of a program writes, all taken in one order."""
+def hold(variables: list, calls_python: bool = False) -> list:
+    """Hold variables, all threads in one order; gives those that were not held by this thread."""
+    me, taken = get_ident(), []
+    if len(variables) > 1:
+        variables.sort(key=id)
+    try:
+        for variable in variables:
+            if variable._held is None:
+                variable._held = me
+            elif variable._held == me or not _wait_for(variable, me):
+                continue
+            taken.append(variable)
+    except BaseException:
+        let_go(taken)
+        raise
+    if calls_python:
+        runs.calling += 1
+    return taken
 
-    __slots__ = ("outer", "patient", "since", "variables")
+
+def let_go(variables: list, calls_python: bool = False) -> None:
+    """Let variables be free; a value that was taken away, and not replaced, is there again."""
+    if calls_python:
+        runs.calling -= 1
+    for variable in variables:
+        let_go_one(variable)
+
+
+def let_go_one(variable: Any) -> None:
+    """Let a variable be free."""
+    if variable._taken is not None:
+        variable.put_back()
+    variable._held = None
+    if _waiters[0]:
+        with _changed:
+            _changed.notify_all()
+
+
+def _wait_for(variable: Any, me: int) -> bool:
+    """Wait until a variable is free and hold it; False if who has it is in Python for long."""
+    with _changed:
+        _waiters[0] += 1
+        try:
+            while True:
+                owner = variable._held
+                if owner is not None and owner not in sys._current_frames():
+                    variable._held = owner = None  # a thread of the process that forked this one
+                if variable._held is None:
+                    variable._held = me
+                    return True
+                since = _in_python.get(owner)  # type: ignore[arg-type]
+                if since is not None and time.monotonic() - since > PATIENCE:
+                    return False
+                _changed.wait(LOOKING)
+        finally:
+            _waiters[0] -= 1
+
+
+class Holding:
+    """Variables that are held in a block."""
+
+    __slots__ = ("_calls_python", "_taken", "_variables")
 
     def __init__(self, variables: Iterable[Any], calls_python: bool = False):
-        self.variables: list = []
-        self.since: float | None = None  # when it went into Python
-        self.patient, self.outer = calls_python, _runs.innermost
-        try:
-            for variable in sorted(variables, key=id):
-                lock = variable._lock
-                if calls_python and type(lock) is not Patient:
-                    lock = variable._lock = Patient(lock)
-                lock.acquire()
-                self.variables.append(variable)
-                if calls_python:
-                    lock.run = self
-        except BaseException:
-            self.release()
-            raise
-        if calls_python:
-            _runs.innermost = self
+        self._variables = [v._own() if hasattr(v, "_own") else v for v in variables]
+        self._calls_python = calls_python
 
-    def __enter__(self) -> Held:
-        return self
+    def __enter__(self) -> None:
+        self._taken = hold(self._variables, self._calls_python)
 
     def __exit__(self, *error: Any) -> None:
-        self.release()
-
-    def release(self) -> None:
-        """Give the locks back; a value that was taken away, and not replaced, is there again."""
-        if self.patient:
-            _runs.innermost = self.outer
-        for variable in self.variables:
-            if variable._taken is not None:
-                variable.put_back()
-            variable._lock.release()
-        self.variables = []
+        let_go(self._taken, self._calls_python)
 
 
-def holding(*variables: Any) -> Held:
-    """The locks of variables, held in a block."""
-    return Held(variables)
+def holding(*variables: Any) -> Holding:
+    """A block in which variables are held."""
+    return Holding(variables)
 
 
 def call_python(call: Callable[..., Any], operands: tuple) -> Any:
-    """call(*operands), of which those know who wait for the run that this is a part of."""
-    run = _runs.innermost
-    if run is None:
+    """call(*operands), of which those know who wait for what the run holds that this is part of."""
+    if not runs.calling:
         return call(*operands)
-    before, run.since = run.since, time.monotonic()
+    me = get_ident()
+    before, _in_python[me] = _in_python.get(me), time.monotonic()
     try:
         return call(*operands)
     finally:
-        run.since = before
+        if before is None:
+            del _in_python[me]
+        else:
+            _in_python[me] = before
 
 
 class Turn:
@@ -183,10 +202,12 @@ _child = [0]  # how many forks lie before this process
 
 def _forked() -> None:
     """In a forked child nobody holds anything but the thread that is there."""
-    global _turns
+    global _turns, _changed
     _child[0] += 1
-    _turns = threading.Condition()
+    _turns, _changed = threading.Condition(), threading.Condition()
     _waiting.clear()
+    _in_python.clear()
+    _waiters[0] = 0
     for lock in list(_locks):
         if not lock._is_owned():
             lock._at_fork_reinit()

@@ -27,6 +27,10 @@ class ScatterUpdates(Operators):
     _dtype: DType
     _name: str
 
+    def present(self) -> Any:
+        """The value; `Taken` says how."""
+        raise AssertionError("only Variable is made")
+
     def handle_read(self) -> Any:
         """The present value; `Variable` says how."""
         raise AssertionError("only Variable is made")
@@ -62,7 +66,7 @@ class ScatterUpdates(Operators):
             self._replace(UPDATES[rule](array, *operands, own=own))
 
     def _check_rows(self, indices: np.ndarray) -> None:
-        rows = self._tensor.dims[0]
+        rows = self.present().dims[0]
         bad = indices[(indices < 0) | (indices >= rows)]
         if bad.size:
             raise invalid(
@@ -106,7 +110,7 @@ class ScatterUpdates(Operators):
         indices = np.asarray(convert_to_tensor(sparse_delta.indices)._array)
         updates = np.asarray(convert_to_tensor(sparse_delta.values, dtype=self._dtype)._array)
         with locking.holding(self):
-            self._replace(UPDATES["batch_update"](self._tensor._array, indices, updates))
+            self._replace(UPDATES["batch_update"](self.present()._array, indices, updates))
         return self
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 from sys import getrefcount
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.dtypes import VARIANT
-from talweg.core.locking import new_lock
 from talweg.eager.tensor import EagerTensor
 from talweg.execute.interpret import MISSING, BodyRunner
 from talweg.execute.ownership import UNSHARED, is_writable, to_write
@@ -52,11 +52,10 @@ def as_tensor(value: Any) -> EagerTensor:
 class Stream:
     """What stands for a random stream among variables whose locks are held together."""
 
-    __slots__ = ("__weakref__", "_lock", "_taken")
+    __slots__ = ("__weakref__", "_held", "_taken")
 
     def __init__(self) -> None:
-        self._lock: Any = new_lock()
-        self._taken = None
+        self._held = self._taken = None
 
 
 class Variables:
@@ -73,8 +72,12 @@ class Variables:
         """The array a variable holds, or the stream of an operation."""
         if type(handle) is Node:
             return self.streams.get(handle, default)
-        variable = handle.owner()
-        return (handle.variable if variable is None else variable)._tensor._array
+        variable = self.owner(handle)
+        tensor = variable._tensor
+        if tensor is None:
+            tensor = variable._taken if variable._held == get_ident() else None
+            tensor = variable.present() if tensor is None else tensor
+        return tensor._array
 
     __getitem__ = get
 
@@ -83,23 +86,28 @@ class Variables:
 
         `known` references are the caller's.
         """
-        variable = handle.variable
-        taken = variable._lock._is_owned()  # else others may read it while it is written
-        tensor = variable.take() if taken else variable._tensor
+        variable = self.owner(handle)
+        taken = variable._held == get_ident()  # else others may read it meanwhile
+        tensor = variable.take() if taken else variable.present()
         array = tensor._array
         alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED + known
         if not (alone and taken and is_writable(array)):
-            variable.put_back()
+            if taken:
+                variable.put_back()
             return to_write(array, False)
         return array
 
     def owners(self, changed: Iterable[Any]) -> list:
         """The owners of the locks of what a program changes: variables, and random streams."""
-        return [self._owner(key) if type(key) is Node else key.variable for key in changed]
+        return [self.owner(key) for key in changed]
 
-    def _owner(self, operation: Node) -> Stream:
-        found = self._owners.get(operation)
-        return self._owners.setdefault(operation, Stream()) if found is None else found
+    def owner(self, changed: Any) -> Any:
+        """Who is held while something is changed: a variable, or what stands for a stream."""
+        if type(changed) is not Node:
+            found = changed.owner()
+            return changed.variable if found is None else found
+        found = self._owners.get(changed)
+        return self._owners.setdefault(changed, Stream()) if found is None else found
 
     def variable(self, handle: Any) -> Any:
         """The variable of a handle."""
@@ -115,7 +123,7 @@ class Variables:
             self.streams[handle] = array
             return
         owned = not isinstance(array, np.ndarray) or array.flags.owndata
-        variable = handle.variable
+        variable = self.owner(handle)
         variable._replace(array if owned else np.array(array))
         if variable._taken is not None:
             variable._taken = None

@@ -2,35 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+
+from talweg.core import locking
+from talweg.core.errors import OutOfRangeError, compose
+from talweg.eager.tensor import wrap
 
 
 class Taken:
     """The part of `tf.Variable` that lets a value be written in place, unseen by others."""
 
-    _taken: Any = None  # the value, while a run of this thread writes into it
-    _lock: Any
-    _tensor: Any
+    _held: int | None = None  # the thread that changes it
+    _taken: Any = None  # the value, while that thread writes into it
+    _tensor: Any  # None meanwhile
+
+    assign_add: Callable[..., Any]
+    _name: str
 
     def take(self) -> Any:
-        """Take the value away, to write into it: who reads it waits for the lock, which is ours."""
+        """Take the value away, to write into it: who reads it waits until it is no longer held."""
         tensor = self._taken
         if tensor is None:
             self._taken = tensor = self._tensor
-            del self._tensor
+            self._tensor = None
         return tensor
 
     def put_back(self) -> None:
         """Let the value that was taken away be there again, unless there is a new one."""
         tensor, self._taken = self._taken, None
-        if tensor is not None and "_tensor" not in self.__dict__:
+        if self._tensor is None:
             self._tensor = tensor
 
-    def __getattr__(self, name: str) -> Any:
-        if name != "_tensor" or "_lock" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._lock.acquire()
-        try:
-            return self._taken if self._taken is not None else self.__dict__["_tensor"]
-        finally:
-            self._lock.release()
+    def present(self) -> Any:
+        """The value; while another thread writes into it, the one after that.
+
+        Python that is called from such a run, or that it waits for, gets what is there by now.
+        """
+        tensor = self._tensor
+        if tensor is None:
+            with locking.holding(self):
+                tensor, taken = self._tensor, self._taken
+                if tensor is None:
+                    tensor = wrap(np.array(taken._array))
+        return tensor
+
+    def count_up_to(self, limit: int) -> Any:
+        """Add 1 unless that passes `limit` (OutOfRangeError); returns the value before."""
+        with locking.holding(self):
+            before = self.present()
+            if int(before) >= limit:
+                text = compose("TW206", f"Reached limit of {limit} in variable '{self._name}'")
+                raise OutOfRangeError(None, None, text)
+            self.assign_add(1)
+        return before

@@ -17,7 +17,7 @@ import numpy as np
 
 from talweg.core import dispatch, locking, scope
 from talweg.core.dtypes import DType, as_dtype
-from talweg.core.errors import OutOfRangeError, compose, invalid, type_error, value_error
+from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.tracking import CATCHING_UP, Trackable, catch_up
 from talweg.core.value import OPERATIONS, Reference, Tensor
@@ -126,7 +126,6 @@ class Variable(Taken, ScatterUpdates, Trackable):
                 f"The initial value's shape ({tensor.shape}) is not compatible with the explicitly "
                 f"supplied `shape` argument ({self._shape}).",
             )
-        self._lock: Any = locking.new_lock()
         self._tensor: Any = wrap(tensor._array)  # a tensor of its own, so that tapes can tell it
         self._dtype: DType = tensor.dtype
         self._trainable = (
@@ -161,12 +160,12 @@ class Variable(Taken, ScatterUpdates, Trackable):
     @property
     def dims(self) -> tuple:
         """The dimensions of the present value."""
-        return self._tensor.dims
+        return self.present().dims
 
     @property
     def ndim(self) -> int:
         """The rank of the present value."""
-        return self._tensor.ndim
+        return self.present().ndim
 
     @property
     def trainable(self) -> bool:
@@ -232,6 +231,8 @@ class Variable(Taken, ScatterUpdates, Trackable):
     def value(self) -> Any:
         """The present value; while a tape records, it is told of the reading."""
         tensor = self._tensor
+        if tensor is None:
+            tensor = self.present()
         if dispatch.state.busy:
             if dispatch.context.base is not None:
                 tensor = dispatch.context.base.read_variable(self.handle)
@@ -245,7 +246,7 @@ class Variable(Taken, ScatterUpdates, Trackable):
 
     def handle_read(self) -> Any:
         """The present value, without telling tapes."""
-        return self._tensor
+        return self.present()
 
     def numpy(self) -> Any:
         """A copy of the value as an array or NumPy scalar."""
@@ -341,14 +342,16 @@ class Variable(Taken, ScatterUpdates, Trackable):
         if dispatch.context.base is not None:
             return self._trace_update("assign", value, read_value)
         tensor = self._accept(value, "assign to")
-        lock = self._lock
-        lock.acquire()
-        try:
-            if dispatch.state.busy:
-                self._note_write(tensor)
-            self._replace(tensor._array)
-        finally:
-            lock.release()
+        if dispatch.state.busy:
+            self._note_write(tensor)
+        made = wrap(tensor._array)
+        if self._held is None:
+            self._tensor = made
+        else:
+            with locking.holding(self):
+                self._tensor = made
+        if dispatch.state.observer is not None:
+            dispatch.state.observer.variable_written(self, False)
         return self if read_value else None
 
     def _note_write(self, tensor: Any) -> None:
@@ -375,22 +378,33 @@ class Variable(Taken, ScatterUpdates, Trackable):
             raise invalid(
                 "TW102", f"Cannot {what} variables of dtype {self._dtype.name}", "numbers"
             )
-        lock = self._lock
-        lock.acquire()
-        try:
-            present = self._tensor
-            if delta.dims != present.dims:
-                raise invalid(
-                    "TW204",
-                    f"Cannot {what} variable '{self._name}' of shape {present.dims} and a value "
-                    f"of shape {delta.dims}",
-                    "a value of the variable's shape",
-                )
-            if dispatch.state.busy:
-                self._note_write(delta)
-            self._replace(np.asarray(kernel(present._array, delta._array))[()], adding=True)
-        finally:
-            lock.release()
+        present = self._tensor
+        if present is None or self._held is not None:
+            with locking.holding(self):
+                self._tensor = self._updated(self.present(), delta, kernel, what)
+        else:
+            made = self._updated(present, delta, kernel, what)
+            if self._tensor is present and self._held is None:
+                self._tensor = made
+            else:  # another thread was faster
+                with locking.holding(self):
+                    self._tensor = self._updated(self.present(), delta, kernel, what)
+        if dispatch.state.observer is not None:
+            dispatch.state.observer.variable_written(self, True)
+
+    def _updated(
+        self, present: Any, delta: Any, kernel: Callable[[Any, Any], Any], what: str
+    ) -> Any:
+        if delta.dims != present.dims:
+            raise invalid(
+                "TW204",
+                f"Cannot {what} variable '{self._name}' of shape {present.dims} and a value of "
+                f"shape {delta.dims}",
+                "a value of the variable's shape",
+            )
+        if dispatch.state.busy:
+            self._note_write(delta)
+        return wrap(np.asarray(kernel(present._array, delta._array))[()])
 
     def assign_add(
         self,
@@ -418,16 +432,6 @@ class Variable(Taken, ScatterUpdates, Trackable):
         self._update(delta, np.subtract, "subtract")
         return self if read_value else None
 
-    def count_up_to(self, limit: int) -> Any:
-        """Add 1 unless that passes `limit` (OutOfRangeError); returns the value before."""
-        with locking.holding(self):
-            before = self._tensor
-            if int(before) >= limit:
-                text = compose("TW206", f"Reached limit of {limit} in variable '{self._name}'")
-                raise OutOfRangeError(None, None, text)
-            self.assign_add(1)
-        return before
-
     # -- identity, copies, printing
 
     def __eq__(self, other: Any) -> Any:
@@ -446,13 +450,13 @@ class Variable(Taken, ScatterUpdates, Trackable):
         return self.assign(restored_tensors["VARIABLE_VALUE"])
 
     def __repr__(self) -> str:
-        return represent_variable(self._name, self._shape, self._dtype, self._tensor._array)
+        return represent_variable(self._name, self._shape, self._dtype, self.present()._array)
 
     __str__ = __repr__
 
     def __deepcopy__(self, memo: dict) -> Variable:
         copy = Variable(
-            wrap(self._tensor._array.copy()),
+            wrap(self.present()._array.copy()),
             trainable=self._trainable,
             name=self._shared_name,
             constraint=self._constraint,
@@ -465,7 +469,7 @@ class Variable(Taken, ScatterUpdates, Trackable):
 
     def __reduce__(self):
         options = (self._trainable, True, None, self._shared_name)
-        return Variable, (self._tensor, *options)
+        return Variable, (self.present(), *options)
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         return _read(self, None if dtype is None else as_dtype(dtype))

@@ -12,7 +12,7 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
-from talweg.core.locking import Held
+from talweg.core.locking import Holding
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.structured import Variant
@@ -120,7 +120,7 @@ class DataFunction:
         calls_python = program_of(self.body).calls_python
 
         def call(arrays: list) -> list:
-            with Held(state.owners(changed), calls_python):
+            with Holding(state.owners(changed), calls_python):
                 return execute(arrays + [_content(run, value) for value in captured])
 
         return call

@@ -6,6 +6,7 @@ import inspect
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from talweg.core.dim_walks import substitute
 from talweg.core.dims import is_symbolic
 from talweg.core.dtypes import resource, variant
 from talweg.core.errors import NeedsStaticError, OpError, invalid, type_error
-from talweg.core.locking import Held
+from talweg.core.locking import hold, let_go, let_go_one
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
@@ -36,6 +37,7 @@ from talweg.passes.functionalize import program_of
 from talweg.prims.calls import call
 from talweg.trace import batch_rules, call_rules, exchange
 from talweg.trace.bodies import canonical
+from talweg.trace.function_type import FunctionType, Parameter
 from talweg.trace.paths import Paths
 from talweg.trace.signature import put_together
 from talweg.trace.unchanged import Contents
@@ -50,36 +52,6 @@ class TraceGraph(FunctionGraph):
 
     def _start_of(self, handle: Handle) -> Symbol:
         return self.capture_variable(handle)  # so that the trace serves wherever it is called
-
-
-class Parameter(inspect.Parameter):
-    """A parameter of a trace; its annotation is what it was traced for."""
-
-    @property
-    def type_constraint(self) -> Any:
-        """Specs in place of tensors, anything else as it was given."""
-        return self.annotation
-
-    @property
-    def optional(self) -> bool:
-        """Whether a call may leave it out: never, defaults are part of a trace."""
-        return False
-
-
-class FunctionType(inspect.Signature):
-    """What a trace takes and gives: a Python signature with specs for annotations.
-
-    `captures` has the specs of what is taken from outside, by identity.
-    """
-
-    flat_inputs: list[TensorSpec]
-    flat_outputs: list[TensorSpec]
-    captures: OrderedDict[int, TensorSpec]
-
-    @property
-    def output(self) -> Any:
-        """The specs of the results, in their structure."""
-        return self.return_annotation
 
 
 class ConcreteFunction:
@@ -101,6 +73,8 @@ class ConcreteFunction:
         self.formals: tuple = ()  # handles of the variables among the arguments
         self.shared = False  # whether other variables may stand in their places
         self.again: Any = None  # gives a trace for other variables, where this one does not serve
+        self._calls_python = False
+        self._holds = True  # whether a call must hold what it changes: unknown before the first
         self._changes: tuple | None = None  # what a call changes: variables and random streams
         self._argument_names: list[str] = []
         self.structured_input_signature: tuple = ((), {})
@@ -246,30 +220,21 @@ class ConcreteFunction:
 
     def captures_now(self, state: Any = STATE) -> list:
         """What is taken from outside; of variables, the values they have now."""
-        return [state.variable(value).value() if type(value) is Handle else value
+        if state is not STATE:
+            return [state.variable(value).value() if type(value) is Handle else value
+                    for value in self._outside]  # fmt: skip
+        return [value.variable.value() if type(value) is Handle else value
                 for value in self._outside]  # fmt: skip
 
-    def call_flat(self, tensors: list, variables: Any = ()) -> Any:
-        """The result for the tensor arguments, with these variables, if there are any."""
-        state: Any = STATE
-        if variables:
-            own = zip(self.formals, [variable.handle for variable in variables])
-            changed = {formal: handle for formal, handle in own if formal is not handle}
-            state = Exchanged(changed) if changed else STATE
-        changes = self._changes
-        if changes is None:
-            changes = self._changes = tuple(program_of(self.body).writes)
-        if not changes or dispatch.context.base is not None:
-            return self._call_flat(tensors, state)
-        if dispatch.context.recorders:
-            self._kept(dispatch.context.recorders)  # a reverse is traced while nothing is locked
-        held = Held(state.owners(changes), program_of(self.body).calls_python)
-        try:
-            return self._call_flat(tensors, state)
-        finally:
-            held.release()
+    def call_flat(self, tensors: list, variables: Any = (), state: Any = None) -> Any:
+        """The result for the tensor arguments, with these variables, if there are any.
 
-    def _call_flat(self, tensors: list, state: Any) -> Any:
+        state: the values of variables, where what is written is held by this thread.
+        """
+        if state is None:
+            if self._holds:
+                return self._call_holding(tensors, variables)
+            state = STATE
         operands = tensors + self.captures_now(state)
         context = dispatch.context
         if context.base is not None or _is_symbolic(operands):
@@ -342,6 +307,37 @@ class ConcreteFunction:
         if any(self._absent):
             found = iter([None if absent else next(found) for absent in self._absent])
         return self._put_together(found)
+
+    def _call_holding(self, tensors: list, variables: Any) -> Any:
+        """The result; while the call runs, no other thread writes what it writes."""
+        changes = self._changes
+        if changes is None:
+            program = program_of(self.body)
+            self._calls_python = program.calls_python
+            changes = self._changes = tuple(program.writes)
+            self._holds = bool(changes or self.formals)
+        state: Any = STATE
+        if variables and self.formals:
+            own = zip(self.formals, [variable.handle for variable in variables])
+            changed = {formal: handle for formal, handle in own if formal is not handle}
+            state = Exchanged(changed) if changed else STATE
+        if not changes or dispatch.context.base is not None:
+            return self.call_flat(tensors, (), state)
+        if dispatch.context.recorders:
+            self._kept(dispatch.context.recorders)  # a reverse is traced while nothing is held
+        if len(changes) == 1 and state is STATE and not self._calls_python:
+            variable, me = STATE.owner(changes[0]), get_ident()
+            if variable._held is None:  # the usual case, in less time
+                variable._held = me
+                try:
+                    return self.call_flat(tensors, (), STATE)
+                finally:
+                    let_go_one(variable)
+        held = hold(state.owners(changes), self._calls_python)
+        try:
+            return self.call_flat(tensors, (), state)
+        finally:
+            let_go(held, self._calls_python)
 
     # -- what it is
 

@@ -76,7 +76,6 @@ class DistributedVariable(DistributedValues, Variable):
         return self.values[place.index or 0]
 
     _tensor = property(lambda self: self._own()._tensor)
-    _lock = property(lambda self: self._own()._lock)  # type: ignore[assignment]
     _dtype = property(lambda self: self.values[0]._dtype)  # type: ignore[assignment]
     _shape = property(lambda self: self.values[0]._shape)
     _name = property(lambda self: self.values[0]._name)
