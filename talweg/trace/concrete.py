@@ -15,7 +15,7 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dim_walks import substitute
 from talweg.core.dims import is_symbolic
-from talweg.core.dtypes import resource, variant
+from talweg.core.dtypes import variant
 from talweg.core.errors import NeedsStaticError, OpError, invalid, type_error
 from talweg.core.locking import hold, let_go, let_go_one
 from talweg.core.spec import TensorSpec
@@ -37,7 +37,14 @@ from talweg.passes.functionalize import program_of
 from talweg.prims.calls import call
 from talweg.trace import batch_rules, call_rules, exchange
 from talweg.trace.bodies import canonical
-from talweg.trace.function_type import FunctionType, Parameter
+from talweg.trace.function_type import (
+    FunctionType,
+    Parameter,
+    captured_spec,
+    dtype_or_none,
+    output_spec,
+    shape_or_none,
+)
 from talweg.trace.paths import Paths
 from talweg.trace.signature import put_together
 from talweg.trace.unchanged import Contents
@@ -227,10 +234,7 @@ class ConcreteFunction:
                 for value in self._outside]  # fmt: skip
 
     def call_flat(self, tensors: list, variables: Any = (), state: Any = None) -> Any:
-        """The result for the tensor arguments, with these variables, if there are any.
-
-        state: the values of variables, where what is written is held by this thread.
-        """
+        """The result for tensors and variables; with a `state`, what is written is held already."""
         if state is None:
             if self._holds:
                 return self._call_holding(tensors, variables)
@@ -380,7 +384,7 @@ class ConcreteFunction:
     def structured_outputs(self) -> Any:
         """Specs of the results, in their structure."""
         symbols = iter([self.graph.symbol(node) for node in self.body.outputs])
-        flat = [None if absent else _output_spec(next(symbols)) for absent in self._absent]
+        flat = [None if absent else output_spec(next(symbols)) for absent in self._absent]
         return (
             structure.pack(self._template, flat, composites=False)
             if _plain_nest(self._template)
@@ -405,8 +409,8 @@ class ConcreteFunction:
                       for name, kind, value in self.parameters]  # fmt: skip
         found = FunctionType(parameters, return_annotation=self.structured_outputs)
         found.flat_inputs = list(self.flat_inputs)
-        found.flat_outputs = [_output_spec(symbol) for symbol in self.outputs]
-        found.captures = OrderedDict((id(v), _captured_spec(v)) for v in self._captured())
+        found.flat_outputs = [output_spec(symbol) for symbol in self.outputs]
+        found.captures = OrderedDict((id(v), captured_spec(v)) for v in self._captured())
         return found
 
     @property
@@ -426,12 +430,12 @@ class ConcreteFunction:
     @property
     def output_shapes(self) -> Any:
         """The static shapes of the results, in their structure."""
-        return structure.map_leaves(_shape_or_none, self.structured_outputs)
+        return structure.map_leaves(shape_or_none, self.structured_outputs)
 
     @property
     def output_dtypes(self) -> Any:
         """The dtypes of the results, in their structure."""
-        return structure.map_leaves(_dtype_or_none, self.structured_outputs)
+        return structure.map_leaves(dtype_or_none, self.structured_outputs)
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """Arguments, results and captures, a line each."""
@@ -481,22 +485,6 @@ def _tensor_of(value: Any) -> EagerTensor:
 
 def _aval_of_spec(spec: TensorSpec) -> Aval:
     return Aval(None if spec.shape.rank is None else spec.shape.as_tuple(), spec.dtype)
-
-
-def _output_spec(symbol: Symbol) -> TensorSpec:
-    return TensorSpec(symbol.shape, symbol.dtype)
-
-
-def _captured_spec(value: Any) -> TensorSpec:
-    return TensorSpec((), resource) if type(value) is Handle else TensorSpec.from_tensor(value)
-
-
-def _shape_or_none(spec: Any) -> Any:
-    return None if spec is None else spec.shape
-
-
-def _dtype_or_none(spec: Any) -> Any:
-    return None if spec is None else spec.dtype
 
 
 def _plain_nest(template: Any) -> bool:

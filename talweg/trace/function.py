@@ -28,7 +28,7 @@ from talweg.trace.compiler_ir import compiler_ir
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.exchange import may_be_shared
 from talweg.trace.input_signature import checked_signature, fitted, with_specs
-from talweg.trace.methods import BoundFunction, Method, signature_of, unwrapped
+from talweg.trace.methods import BoundFunction, Method, positional, signature_of, unwrapped
 from talweg.trace.signature import (
     Place,
     Taken,
@@ -428,7 +428,7 @@ class Function:
 
     def _parameter_names(self, count: int) -> list[str]:
         """A name for each of `count` positional arguments; those of `*args` are numbered."""
-        own, rest = _positional(self._signature)
+        own, rest = positional(self._signature)
         names = [parameter.name for parameter in own]
         return [*names, *[f"{rest}_{i}" for i in range(count - len(names))]][:count]
 
@@ -451,7 +451,7 @@ class Function:
     def _shown_parameters(self, arguments: tuple) -> list[tuple]:
         """Each parameter's name, its kind, and what it was traced for."""
         args, kwargs = arguments
-        own, rest = _positional(self._signature)
+        own, rest = positional(self._signature)
         kinds = {p.name: p.POSITIONAL_ONLY if rest else p.kind for p in own}
         names = self._parameter_names(len(args))
         found = [(name, kinds.get(name, inspect.Parameter.POSITIONAL_ONLY), value)
@@ -495,11 +495,3 @@ class Function:
         finally:
             graph.given = None
         return concrete, graph.made_variables
-
-
-def _positional(signature: inspect.Signature | None) -> tuple[list[inspect.Parameter], str]:
-    """The parameters that take a positional argument each, and the name of `*args`, or ''."""
-    parameters = [] if signature is None else list(signature.parameters.values())
-    own = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
-    return own, rest[0] if rest else "args" if signature is None else ""

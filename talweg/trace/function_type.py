@@ -6,7 +6,10 @@ import inspect
 from collections import OrderedDict
 from typing import Any
 
+from talweg.core.dtypes import resource
 from talweg.core.spec import TensorSpec
+from talweg.graph.handle import Handle
+from talweg.graph.symbol import Symbol
 
 
 class Parameter(inspect.Parameter):
@@ -37,3 +40,23 @@ class FunctionType(inspect.Signature):
     def output(self) -> Any:
         """The specs of the results, in their structure."""
         return self.return_annotation
+
+
+def shape_or_none(spec: Any) -> Any:
+    """The shape of a spec; None stays None."""
+    return None if spec is None else spec.shape
+
+
+def dtype_or_none(spec: Any) -> Any:
+    """The dtype of a spec; None stays None."""
+    return None if spec is None else spec.dtype
+
+
+def output_spec(symbol: Symbol) -> TensorSpec:
+    """The spec of a result."""
+    return TensorSpec(symbol.shape, symbol.dtype)
+
+
+def captured_spec(value: Any) -> TensorSpec:
+    """The spec of what is captured: a tensor or a variable."""
+    return TensorSpec((), resource) if type(value) is Handle else TensorSpec.from_tensor(value)

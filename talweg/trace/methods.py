@@ -62,3 +62,11 @@ def signature_of(function: Any) -> inspect.Signature | None:
         return inspect.signature(function.bound if isinstance(function, Method) else function)
     except (TypeError, ValueError):
         return None
+
+
+def positional(signature: inspect.Signature | None) -> tuple[list[inspect.Parameter], str]:
+    """The parameters that take a positional argument each, and the name of `*args`, or ''."""
+    parameters = [] if signature is None else list(signature.parameters.values())
+    own = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+    return own, rest[0] if rest else "args" if signature is None else ""
