@@ -226,8 +226,8 @@ def connected(case: Case) -> Explanation | None:
         return custom
     path = case.steps(case.flow.path_to(best[0]))
     notes = tuple(dict.fromkeys(
-        f"not all branches lead on, {Place.of(operation[4])}: the gradient is zero where one is "
-        "taken that does not"
+        f"not all branches lead on, {Place.of(operation[4])}: the gradient is zero where one "
+        "is taken that does not"
         for operation in case.flow.partly if operation[4] is not None
     ))  # fmt: skip
     return case.answer("connected", "", "the path is connected", path=path, notes=notes)

@@ -81,12 +81,12 @@ def _in_arguments(spots: list[GraphSpot]) -> tuple[list[Finding], set[GraphSpot]
             "TW602",
             f"`{text if lines[0][0].text else 'an operation'}` was made in the arguments of "
             f"session.run, {count:,} times",
-            "The arguments of session.run are evaluated before each run: they ask the graph for "
-            "their operations anew.",
+            "The arguments of session.run are evaluated before each run: they ask the graph "
+            "for their operations anew.",
             places_of([line[0] for line in lines]),
             count,
-            f"{built:,} operations built, {count:,} plans made of them. TensorFlow keeps them all "
-            "for ever; talweg lets them go, but the time is lost, and nothing is compiled.",
+            f"{built:,} operations built, {count:,} plans made of them. TensorFlow keeps them "
+            "all for ever; talweg lets them go, but the time is lost, and nothing is compiled.",
             "Make the operation once, before the loop, and run that: init = "
             "tf.global_variables_initializer(); session.run(init). What changes is fed to a "
             "placeholder.",

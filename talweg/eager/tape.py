@@ -11,8 +11,6 @@ import logging
 import sys
 from typing import Any
 
-import numpy as np
-
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
 from talweg.core.provenance import (
@@ -26,6 +24,7 @@ from talweg.core.provenance import (
 from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager.absence import evidence_of, remember
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.seeds import SCOPE, ones_of
 from talweg.eager.tensor import NO_PARAMS, EagerTensor, wrap
 from talweg.eager.unconnected import UnconnectedGradients, zeros_of_shape
 from talweg.eager.variable import Variable, variable_of
@@ -342,7 +341,7 @@ class GradientTape(dispatch.Recorder):
         graph = dispatch.context.base
         if graph is None:
             return pullback(self._records or [], targets, seeds, tensors)
-        with graph.derivatives_in(*_SCOPE):
+        with graph.derivatives_in(*SCOPE):
             return pullback(self._records or [], targets, seeds, tensors)
 
     def _parts(self, source: Any) -> list:
@@ -472,7 +471,6 @@ class _Pause:
         self._tape._start()
 
 
-_SCOPE = ("gradient_tape/", "/")  # of what a tape makes in a graph, as in TensorFlow
 _LEAVES = (EagerTensor, Variable)
 
 
@@ -483,15 +481,3 @@ def _leaves(value: Any) -> list:
 
 def _warn(message: str) -> None:
     logging.getLogger("talweg").warning(message)
-
-
-def ones_of(tensor: Any) -> Any:
-    """A seed: ones of the tensor's shape and dtype."""
-    if type(tensor) is EagerTensor:
-        array = tensor._array
-        return wrap(array.dtype.type(1) if array.ndim == 0 else np.ones(array.shape, array.dtype))
-    graph = dispatch.context.base
-    if graph is None:
-        return zeros_of(tensor) + 1
-    with graph.derivatives_in(*_SCOPE):
-        return zeros_of(tensor) + 1

@@ -297,8 +297,11 @@ def test_arguments():
     fails(TypeError, "callable", lambda x: tf.cond(x > 0, lambda: x, x))
     fails(TypeError, "Python bool", lambda x: tf.cond(True, lambda: x, lambda: x))
     fails(ValueError, "scalar", lambda x: tf.cond(tf.stack([x, x]) > 0, lambda: x, lambda: x))
-    limit = lambda x: tf.while_loop(lambda i: True, lambda i: (i,), (x,),  # noqa: E731
-                                    maximum_iterations=tf.constant([1]))  # fmt: skip
+
+    def limit(x):
+        most = tf.constant([1])
+        return tf.while_loop(lambda i: True, lambda i: (i,), (x,), maximum_iterations=most)
+
     fails(ValueError, "maximum_iterations", limit)
 
 

@@ -14,7 +14,7 @@ from talweg.api.v1.graph_def.tables import operation_of, table_of
 from talweg.api.v1.graph_def.text_calls import form_of_call
 from talweg.api.v1.graph_def.whole_calls import raw_form
 from talweg.api.v1.graph_def.writing import Made, Output, cannot_write, static_shape
-from talweg.api.v1.graph_def.writing_rules import empty_list
+from talweg.api.v1.graph_def.writing_lists import empty_list
 from talweg.core.dtypes import variant
 from talweg.graph.node import Node
 from talweg.prims.random import PHILOX, THREEFRY
