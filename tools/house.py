@@ -2,9 +2,9 @@
 
     python tools/house.py [--root DIR] [--json]
 
-The figures: files and lines of each package, the largest folder, functions over 70 lines, class names
-that stand for two or more classes, look-ups of functions by a string, the share of parameters without
-a type (`Any` or none), `# fmt: skip` comments.  Types themselves are pyright's to check.
+The figures: files and lines of each package, the largest folder, functions over 70 lines, class
+names that stand for two or more classes, look-ups of functions by a string, the share of parameters
+without a type (`Any` or none), `# fmt: skip` comments.  Types themselves are pyright's to check.
 """
 
 from __future__ import annotations

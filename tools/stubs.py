@@ -1,8 +1,9 @@
 """Write the stub files that let editors and type checkers see talweg's lazy namespaces.
 
-One `.pyi` a namespace, in the stub package `talweg-stubs` (PEP 561), so that they lie apart from the
-code: `talweg-stubs/__init__.pyi`, `talweg-stubs/math.pyi`, ...  They hold only imports of the defining
-modules; what has no stub is looked up in `talweg` itself (`partial`).  ``--check`` only compares.
+One `.pyi` a namespace, in the stub package `talweg-stubs` (PEP 561), so that they lie apart from
+the code: `talweg-stubs/__init__.pyi`, `talweg-stubs/math.pyi`, ...  They hold only imports of the
+defining modules; what has no stub is looked up in `talweg` itself (`partial`).  ``--check`` only
+compares.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ from talweg.doctor.nonfinite_causes import (
 )
 from talweg.doctor.nonfinite_gradients import Sweep, is_healthy, source_norm, why_small
 from talweg.doctor.nonfinite_report import NumericsExplanation, Operand, Passage, SourceNorm
-from talweg.eager.structured import STATE
 from talweg.eager.seeds import ones_of
+from talweg.eager.structured import STATE
 from talweg.eager.tape import GradientTape
 from talweg.eager.variable import variable_of
 from talweg.execute import interpret

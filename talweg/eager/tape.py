@@ -11,6 +11,8 @@ import logging
 import sys
 from typing import Any
 
+import numpy as np
+
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
 from talweg.core.provenance import (
