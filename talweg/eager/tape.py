@@ -11,8 +11,6 @@ import logging
 import sys
 from typing import Any
 
-import numpy as np
-
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
 from talweg.core.provenance import (
@@ -27,7 +25,7 @@ from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
 from talweg.eager.absence import evidence_of, remember
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.seeds import SCOPE, ones_of
-from talweg.eager.tensor import NO_PARAMS, EagerTensor, wrap
+from talweg.eager.tensor import NO_PARAMS, EagerTensor
 from talweg.eager.unconnected import UnconnectedGradients, zeros_of_shape
 from talweg.eager.variable import Variable, variable_of
 from talweg.graph import structure
