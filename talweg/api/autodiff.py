@@ -71,7 +71,7 @@ def _number_of_slices(leaves: list) -> Any:
     """How many slices there are along the first axis; ValueError if the leaves do not agree."""
     sizes = [leaf.dims[0] if leaf.dims else None for leaf in leaves]
     several = [n for n in sizes if n is not None and not (type(n) is int and n == 1)]
-    if None in sizes or any(dims_differ((n,), several[:1]) for n in several):
+    if None in sizes or any(dims_differ((n,), (several[0],)) for n in several):
         raise value_error(
             "TW204",
             f"vectorized_map: first dimensions of elems differ: {sorted(set(map(str, sizes)))}",
