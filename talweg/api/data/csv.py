@@ -110,12 +110,12 @@ def make_csv_dataset(
     if label_name is not None and label_name not in chosen:
         raise value_error("TW207", f"`label_name` provided must be one of the columns: {chosen}")
 
+    selected = None if select_columns is None else columns
+    layout = (header, field_delim, use_quote_delim, na_value, selected)
+
     def records(path: Any) -> Any:
-        found = CsvDataset(
-            path, defaults, kind, None, header, field_delim, use_quote_delim, na_value,
-            None if select_columns is None else columns,
-        )  # fmt: skip
-        return found.ignore_errors() if ignore_errors else found
+        dataset = CsvDataset(path, defaults, kind, None, *layout)
+        return dataset.ignore_errors() if ignore_errors else dataset
 
     dataset = Dataset.from_tensor_slices(paths)
     if shuffle:
