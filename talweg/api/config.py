@@ -8,7 +8,7 @@ from typing import Any
 from talweg.api.export import export
 from talweg.core import settings as flags
 from talweg.core.errors import type_error, value_error
-from talweg.trace import function
+from talweg.trace.options import options
 
 PhysicalDevice = export("config.PhysicalDevice")(
     namedtuple("PhysicalDevice", ["name", "device_type"])
@@ -242,13 +242,13 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     True
     >>> tf.config.run_functions_eagerly(False)
     """
-    function.options.change(run_eagerly=bool(run_eagerly))
+    options.change(run_eagerly=bool(run_eagerly))
 
 
 @export("config.functions_run_eagerly", "config.experimental_functions_run_eagerly")
 def functions_run_eagerly() -> bool:
     """Whether `tf.function` runs its Python function as it is; see `run_functions_eagerly`."""
-    return function.options.run_eagerly
+    return options.run_eagerly
 
 
 @export("config.set_soft_device_placement")

@@ -46,6 +46,7 @@ from talweg.trace.function_type import (
     shape_or_none,
 )
 from talweg.trace.paths import Paths
+from talweg.trace.result_structure import is_plain_nest, of_spec, without_values
 from talweg.trace.signature import put_together
 from talweg.trace.unchanged import Contents
 
@@ -118,7 +119,7 @@ class ConcreteFunction:
         symbols = self._enter(names)
         with dispatch.only(()), graph.as_default():
             tensors = iter(run(symbols))
-            template = structure.map_leaves(lambda leaf: _of_spec(leaf, tensors), output)
+            template = structure.map_leaves(lambda leaf: of_spec(leaf, tensors), output)
             results = self._flatten(template, graph)
         self._close(results, template)
 
@@ -156,7 +157,7 @@ class ConcreteFunction:
         graph = self.graph
         self._absent = [x is None for x in results]
         symbols = [x for x in results if x is not None]
-        self._template = _without_values(template)
+        self._template = without_values(template)
         nested = partial(structure.is_nested, composites=True)
         self._put_together = structure.packer(self._template, nested)
         self._single = (
@@ -387,7 +388,7 @@ class ConcreteFunction:
         flat = [None if absent else output_spec(next(symbols)) for absent in self._absent]
         return (
             structure.pack(self._template, flat, composites=False)
-            if _plain_nest(self._template)
+            if is_plain_nest(self._template)
             else flat
         )
 
@@ -460,13 +461,6 @@ class ConcreteFunction:
     __str__ = __repr__
 
 
-def _of_spec(spec: Any, tensors: Any) -> Any:
-    """What the next tensors are by a spec; None stays None."""
-    if hasattr(spec, "part_specs"):
-        return spec.with_parts([next(tensors) for _ in spec.part_specs()])
-    return next(tensors) if hasattr(spec, "dtype") else spec
-
-
 def _text(spec: Any) -> str:
     if spec is None:
         return "None"
@@ -485,14 +479,3 @@ def _tensor_of(value: Any) -> EagerTensor:
 
 def _aval_of_spec(spec: TensorSpec) -> Aval:
     return Aval(None if spec.shape.rank is None else spec.shape.as_tuple(), spec.dtype)
-
-
-def _plain_nest(template: Any) -> bool:
-    return not any(structure.is_nested(x, composites=True) for x in structure.flatten(template))
-
-
-def _without_values(template: Any) -> Any:
-    """The structure of a result, without the tensors in it."""
-    if _plain_nest(template):
-        return structure.map_leaves(lambda leaf: None, template)
-    return template

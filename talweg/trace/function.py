@@ -29,6 +29,7 @@ from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.exchange import may_be_shared
 from talweg.trace.input_signature import checked_signature, fitted, with_specs
 from talweg.trace.methods import BoundFunction, Method, positional, signature_of, unwrapped
+from talweg.trace.options import options
 from talweg.trace.signature import (
     Place,
     Taken,
@@ -47,25 +48,6 @@ REASONS = 32  # kept for one function
 
 _uses = itertools.count()  # of traces, so that the one that was not used for longest is dropped
 _making = threading.RLock()  # held while a function for a replica or an object is made
-
-
-class Options:
-    """What holds for all functions."""
-
-    run_eagerly = False
-    replicated = 0  # how many blocks are entered that belong to one of several replicas
-    detours = False  # whether one of these holds
-
-    def change(self, run_eagerly: bool | None = None, replicated: int = 0) -> None:
-        """Set `run_eagerly`; enter or leave blocks of replicas."""
-        if run_eagerly is not None:
-            self.run_eagerly = run_eagerly
-        with dispatch.state.lock:
-            self.replicated += replicated
-        self.detours = self.run_eagerly or self.replicated > 0
-
-
-options = Options()
 
 
 class Function:

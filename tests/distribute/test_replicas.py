@@ -10,7 +10,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import dispatch
-from talweg.trace.function import options
+from talweg.trace.options import options
 
 
 def replicas(count=2):

@@ -30,10 +30,10 @@ from talweg.core.errors import compose, value_error
 from talweg.eager.replicated import DistributedValues, Mirrored, PerReplica, placed, regroup
 from talweg.eager.tensor import DEVICE
 from talweg.graph import structure
-from talweg.trace import function as functions
 from talweg.trace.autograph.convert import handed_over
 from talweg.trace.function import Function
 from talweg.trace.methods import BoundFunction
+from talweg.trace.options import options
 
 _NUMBERS = itertools.count()  # of strategies, for what is traced inside of them
 
@@ -117,7 +117,7 @@ class MirroredExtended(StrategyExtended):
         strategy = self.container_strategy
         strategy.need_all("run")
         own: Any = fn.__wrapped__ if type(fn) is BoundFunction else fn
-        eager = dispatch.context.base is None and not functions.options.run_eagerly
+        eager = dispatch.context.base is None and not options.run_eagerly
         if eager and type(own) is Function:
             found = self._together.get(own)
             if found is None:
@@ -190,11 +190,11 @@ class SeveralReplicas(Strategy):
         before = context.replica
         contexts.stack.append((self, None))
         context.replica = (self.number, None)
-        functions.options.change(replicated=1)
+        options.change(replicated=1)
         try:
             yield self
         finally:
-            functions.options.change(replicated=-1)
+            options.change(replicated=-1)
             context.replica = before
             contexts.stack.pop()
 

@@ -1,0 +1,26 @@
+"""Structures of results of traces: what they are made of without their tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.graph import structure
+
+
+def of_spec(spec: Any, tensors: Any) -> Any:
+    """What the next tensors are by a spec; None stays None."""
+    if hasattr(spec, "part_specs"):
+        return spec.with_parts([next(tensors) for _ in spec.part_specs()])
+    return next(tensors) if hasattr(spec, "dtype") else spec
+
+
+def is_plain_nest(template: Any) -> bool:
+    """Whether a structure has no composite tensors in it."""
+    return not any(structure.is_nested(x, composites=True) for x in structure.flatten(template))
+
+
+def without_values(template: Any) -> Any:
+    """The structure of a result, without the tensors in it."""
+    if is_plain_nest(template):
+        return structure.map_leaves(lambda leaf: None, template)
+    return template
