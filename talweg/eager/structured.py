@@ -17,9 +17,11 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.dtypes import VARIANT
 from talweg.eager.tensor import EagerTensor
+from talweg.execute.call import check
 from talweg.execute.interpret import MISSING, BodyRunner
 from talweg.execute.ownership import UNSHARED, is_writable, to_write
 from talweg.graph.node import BODY, Node
+from talweg.prims.host import HOST
 
 
 class Variant:
@@ -188,6 +190,8 @@ def evaluate_structured(prim: Any, operands: tuple, params: dict) -> Any:
         finally:
             dispatch.context.recorders = recorders
     else:
+        if prim.effect == HOST:
+            check(prim, arrays, params)
         result = prim.numpy(*arrays, **params)
     if prim.multiple:
         return tuple([as_tensor(part) for part in result])
