@@ -102,8 +102,13 @@ def train(network: Network, data: tuple, epochs: int, batch: int, seed: int, con
     random = np.random.default_rng(seed)
     steps = len(images) // batch
     history = History(steps_per_epoch=steps)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TimeElapsedColumn(), TextColumn("{task.fields[state]}"))  # fmt: skip
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[state]}"),
+    )
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("training", total=epochs * steps, state="")
         for _ in range(epochs):
@@ -150,8 +155,14 @@ def draw_curve(axes, history: History) -> None:
     axes.set(xlabel="step", ylabel="cross entropy", title="Training")
     right = axes.twinx()
     at = window * np.arange(1, len(history.accuracies) + 1)
-    right.plot(at, [100 * a for a in history.accuracies], "o-", color="tab:orange", markersize=3,
-               label="held-out accuracy")  # fmt: skip
+    right.plot(
+        at,
+        [100 * a for a in history.accuracies],
+        "o-",
+        color="tab:orange",
+        markersize=3,
+        label="held-out accuracy",
+    )
     right.set_ylabel("held-out accuracy (%)")
     right.set_ylim(80, 100.5)
     handles = [*axes.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]

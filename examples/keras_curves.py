@@ -35,18 +35,20 @@ def data() -> tuple:
 def network() -> tf.keras.Model:
     """Two convolutions and a dense layer."""
     layers = keras.layers
-    return keras.Sequential([
-        layers.Input((8, 8, 1)),
-        layers.Conv2D(16, 3, padding="same"),
-        layers.BatchNormalization(),
-        layers.ReLU(),
-        layers.Conv2D(32, 3, activation="relu"),
-        layers.MaxPooling2D(),
-        layers.Dropout(0.3),
-        layers.Flatten(),
-        layers.Dense(64, activation="relu"),
-        layers.Dense(10, activation="softmax"),
-    ])  # fmt: skip
+    return keras.Sequential(
+        [
+            layers.Input((8, 8, 1)),
+            layers.Conv2D(16, 3, padding="same"),
+            layers.BatchNormalization(),
+            layers.ReLU(),
+            layers.Conv2D(32, 3, activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Dropout(0.3),
+            layers.Flatten(),
+            layers.Dense(64, activation="relu"),
+            layers.Dense(10, activation="softmax"),
+        ]
+    )
 
 
 def plot(history: dict, accuracy: float, path: Path) -> None:
@@ -69,8 +71,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("path", nargs="?", type=Path, default="keras_curves.png",
-                        help="where the picture goes (%(default)s)")  # fmt: skip
+    parser.add_argument(
+        "path",
+        nargs="?",
+        type=Path,
+        default="keras_curves.png",
+        help="where the picture goes (%(default)s)",
+    )
     path = Path(parser.parse_args().path)
     keras.utils.set_random_seed(0)
     training, testing = data()
@@ -80,9 +87,13 @@ def main() -> None:
     model.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"])
     model.summary()
     history = model.fit(
-        *training, batch_size=32, epochs=30, validation_split=0.2, verbose=2,
+        *training,
+        batch_size=32,
+        epochs=30,
+        validation_split=0.2,
+        verbose=2,
         callbacks=[keras.callbacks.EarlyStopping(patience=6, restore_best_weights=True)],
-    )  # fmt: skip
+    )
     _, accuracy = model.evaluate(*testing, verbose=0)
     plot(history.history, accuracy, path)
     print(f"test accuracy {accuracy:.3f}; the curves are in {path}")

@@ -5,7 +5,7 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.api.scopes import AggregationMethod as AggregationMethod
-from talweg.api.debugging import assert_ as Assert
+from talweg.api.debugging.assertions import assert_ as Assert
 from talweg.core.dtypes import DType as DType
 from talweg.api.device import DeviceSpec as DeviceSpec
 from talweg.eager.tape import GradientTape as GradientTape
@@ -22,8 +22,8 @@ from talweg.api.registered_gradients import RegisterGradient as RegisterGradient
 from talweg.eager.composite import SparseTensor as SparseTensor
 from talweg.eager.composite import SparseTensorSpec as SparseTensorSpec
 from talweg.core.value import Tensor as Tensor
-from talweg.api.tensor_array import TensorArray as TensorArray
-from talweg.api.tensor_array import TensorArraySpec as TensorArraySpec
+from talweg.api.lists.tensor_array import TensorArray as TensorArray
+from talweg.api.lists.tensor_array import TensorArraySpec as TensorArraySpec
 from talweg.core.shapes import TensorShape as TensorShape
 from talweg.core.spec import TensorSpec as TensorSpec
 from talweg.core.spec import TypeSpec as TypeSpec
@@ -45,10 +45,10 @@ from talweg.api.strings.mapping import as_string as as_string
 from talweg.api.tensorflow_alias import as_tensorflow as as_tensorflow
 from talweg.api.math.trigonometry import asin as asin
 from talweg.api.math.trigonometry import asinh as asinh
-from talweg.api.debugging import assert_equal as assert_equal
-from talweg.api.debugging import assert_greater as assert_greater
-from talweg.api.debugging import assert_less as assert_less
-from talweg.api.shape_checks import assert_rank as assert_rank
+from talweg.api.debugging.assertions import assert_equal as assert_equal
+from talweg.api.debugging.assertions import assert_greater as assert_greater
+from talweg.api.debugging.assertions import assert_less as assert_less
+from talweg.api.debugging.shapes import assert_rank as assert_rank
 from talweg.api.math.trigonometry import atan as atan
 from talweg.api.math.trigonometry import atan2 as atan2
 from talweg.api.math.trigonometry import atanh as atanh
@@ -62,7 +62,7 @@ from talweg.api.array.shapes import broadcast_static_shape as broadcast_static_s
 from talweg.api.array.shapes import broadcast_to as broadcast_to
 from talweg.api.control import case as case
 from talweg.api.tensors import cast as cast
-from talweg.api.debugging_gradients import check_gradients as check_gradients
+from talweg.api.debugging.gradients import check_gradients as check_gradients
 from talweg.api.array.clipping import clip_by_global_norm as clip_by_global_norm
 from talweg.api.array.clipping import clip_by_norm as clip_by_norm
 from talweg.api.array.clipping import clip_by_value as clip_by_value
@@ -93,19 +93,19 @@ from talweg.api.scopes import executing_eagerly as executing_eagerly
 from talweg.api.math.exponential import exp as exp
 from talweg.api.array.shapes import expand_dims as expand_dims
 from talweg.api.explaining import explain_gradients as explain_gradients
-from talweg.api.debugging_numerics import explain_numerics as explain_numerics
+from talweg.api.debugging.numerics import explain_numerics as explain_numerics
 from talweg.api.image.patches import extract_volume_patches as extract_volume_patches
 from talweg.api.array.creating import eye as eye
 from talweg.api.array.creating import fill as fill
-from talweg.api.v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
+from talweg.compat_v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
 float16: DType
 float32: DType
 float64: DType
 float8_e4m3fn: DType
 float8_e5m2: DType
 from talweg.api.math.rounding import floor as floor
-from talweg.api.mapping import foldl as foldl
-from talweg.api.mapping import foldr as foldr
+from talweg.api.mapping.map import foldl as foldl
+from talweg.api.mapping.map import foldr as foldr
 from talweg.api.function import function as function
 from talweg.api.array.gathering import gather as gather
 from talweg.api.array.gathering import gather_nd as gather_nd
@@ -141,9 +141,9 @@ from talweg.api.math.comparison import logical_and as logical_and
 from talweg.api.math.comparison import logical_not as logical_not
 from talweg.api.math.comparison import logical_or as logical_or
 losses: Any
-from talweg.api.v1.graph_def.tensor_protos import make_ndarray as make_ndarray
-from talweg.api.v1.graph_def.tensor_protos import make_tensor_proto as make_tensor_proto
-from talweg.api.mapping import map_fn as map_fn
+from talweg.interop.graph_def.tensor_protos import make_ndarray as make_ndarray
+from talweg.interop.graph_def.tensor_protos import make_tensor_proto as make_tensor_proto
+from talweg.api.mapping.map import map_fn as map_fn
 from talweg.api.linalg.products import matmul as matmul
 from talweg.api.linalg.solving import sqrtm as matrix_square_root
 from talweg.api.math.comparison import maximum as maximum
@@ -200,7 +200,7 @@ from talweg.api.array.rearranging import roll as roll
 from talweg.api.math.rounding import round as round
 from talweg.api.tensors import saturate_cast as saturate_cast
 from talweg.api.math.arithmetic import scalar_mul as scalar_mul
-from talweg.api.mapping import scan as scan
+from talweg.api.mapping.map import scan as scan
 from talweg.api.array.scattering import scatter_nd as scatter_nd
 from talweg.api.array.sorting import searchsorted as searchsorted
 from talweg.api.array.sequences import sequence_mask as sequence_mask
@@ -252,7 +252,7 @@ from talweg.api.array.counting import unravel_index as unravel_index
 from talweg.api.array.joining import unstack as unstack
 variant: DType
 from talweg.api.autodiff import vectorized_map as vectorized_map
-from talweg.api.debugging_gradients import watch_gradients as watch_gradients
+from talweg.api.debugging.gradients import watch_gradients as watch_gradients
 from talweg.api.array.gathering import where as where
 from talweg.api.control import while_loop as while_loop
 from talweg.api.array.creating import zeros as zeros

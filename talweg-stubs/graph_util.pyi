@@ -4,4 +4,4 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.v1.graph_def.importing import import_graph_def as import_graph_def
+from talweg.interop.graph_def.importing import import_graph_def as import_graph_def

@@ -5,13 +5,13 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 BytesList: Any
-from talweg.api.checkpoint.checkpoint import Checkpoint as Checkpoint
-from talweg.api.checkpoint.manager import CheckpointManager as CheckpointManager
-from talweg.api.checkpoint.options import CheckpointOptions as CheckpointOptions
+from talweg.interop.checkpoint.checkpoint import Checkpoint as Checkpoint
+from talweg.interop.checkpoint.manager import CheckpointManager as CheckpointManager
+from talweg.interop.checkpoint.options import CheckpointOptions as CheckpointOptions
 from talweg.api.distribute.cluster_spec import ClusterSpec as ClusterSpec
-from talweg.api.v1.train.coordinator import Coordinator as Coordinator
+from talweg.compat_v1.train.coordinator import Coordinator as Coordinator
 Example: Any
-from talweg.api.v1.train.averages import ExponentialMovingAverage as ExponentialMovingAverage
+from talweg.compat_v1.train.averages import ExponentialMovingAverage as ExponentialMovingAverage
 Feature: Any
 FeatureList: Any
 FeatureLists: Any
@@ -19,11 +19,11 @@ Features: Any
 FloatList: Any
 Int64List: Any
 SequenceExample: Any
-from talweg.api.trackables import TrackableView as TrackableView
-from talweg.api.v1.train.checkpoints import checkpoints_iterator as checkpoints_iterator
-from talweg.api.v1.train.checkpoints import get_checkpoint_state as get_checkpoint_state
-from talweg.api.v1.train.checkpoints import latest_checkpoint as latest_checkpoint
-from talweg.api.v1.train.checkpoints import list_variables as list_variables
-from talweg.api.v1.train.checkpoints import load_checkpoint as load_checkpoint
-from talweg.api.v1.train.checkpoints import load_variable as load_variable
-from talweg.api.v1.graph_def.files import write_graph as write_graph
+from talweg.interop.checkpoint.trackable_view import TrackableView as TrackableView
+from talweg.compat_v1.train.checkpoints import checkpoints_iterator as checkpoints_iterator
+from talweg.compat_v1.train.checkpoints import get_checkpoint_state as get_checkpoint_state
+from talweg.compat_v1.train.checkpoints import latest_checkpoint as latest_checkpoint
+from talweg.compat_v1.train.checkpoints import list_variables as list_variables
+from talweg.compat_v1.train.checkpoints import load_checkpoint as load_checkpoint
+from talweg.compat_v1.train.checkpoints import load_variable as load_variable
+from talweg.interop.graph_def.files import write_graph as write_graph

@@ -20,11 +20,17 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 EXPECTED = (
-    "eig", "svd", "qr",  # vectors are determined up to a sign, eigenvalues up to their order
-    "convolution_filter_gradient-1", "convolution_input_gradient-1",  # dilated, in groups
-    "max_pool_gather", "max_pool_scatter", "max_pool_with_argmax-3",  # y is no maximum, empty
-    "matrix_diag-", "matrix_set_diag-1",  # refused for unknown sizes
-)  # fmt: skip
+    "eig",
+    "svd",
+    "qr",  # vectors are determined up to a sign, eigenvalues up to their order
+    "convolution_filter_gradient-1",
+    "convolution_input_gradient-1",  # dilated, in groups
+    "max_pool_gather",
+    "max_pool_scatter",
+    "max_pool_with_argmax-3",  # y is no maximum, empty
+    "matrix_diag-",
+    "matrix_set_diag-1",  # refused for unknown sizes
+)
 
 
 def write(folder: Path) -> None:
@@ -38,8 +44,12 @@ def write(folder: Path) -> None:
     for build in exported.BUILDERS:
         made = exported.written(build)
         entries[build.__name__] = (
-            made.message.SerializeToString(), made.init, made.outputs, made.feed, made.expected
-        )  # fmt: skip
+            made.message.SerializeToString(),
+            made.init,
+            made.outputs,
+            made.feed,
+            made.expected,
+        )
     for case in test_graph_def.PURE:
         for symbolic in (False, True):
             try:
@@ -53,8 +63,12 @@ def write(folder: Path) -> None:
             if "bfloat16" in kinds or any(n.op.startswith("Talweg") for n in message.node):
                 continue
             entries[f"{case.name} {'unknown' if symbolic else 'known'}"] = (
-                message.SerializeToString(), None, names, feed, expected
-            )  # fmt: skip
+                message.SerializeToString(),
+                None,
+                names,
+                feed,
+                expected,
+            )
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "exports.pickle").write_bytes(pickle.dumps(entries))
     print(len(entries), "graphs")

@@ -101,8 +101,11 @@ def absent() -> str:
     own = (ROOT / "tests" / "recorded" / "names_v1.txt").read_text().split()
     missing = [name for name in names if name not in TABLE]
     missing += [f"compat.v1.{name}" for name in own if f"compat.v1.{name}" not in TABLE]
-    missing += [f"compat.v1.{name}" for name, other in SHARED.items()
-                if other not in TABLE and f"compat.v1.{name}" not in TABLE]  # fmt: skip
+    missing += [
+        f"compat.v1.{name}"
+        for name, other in SHARED.items()
+        if other not in TABLE and f"compat.v1.{name}" not in TABLE
+    ]
     return "\n".join(sorted(set(missing))) + "\n"
 
 

@@ -121,8 +121,10 @@ def main() -> int:
     for kind in kinds:
         print(f"{kind.programs:7,} {kind.name:24} {kind.failures} wrong {kind.seconds:8.0f} s")
     failures = sum([kind.failures for kind in kinds])
-    print(f"{sum([kind.programs for kind in kinds]):7,} programs, {failures} disagreements, "
-          f"seeds {options.seed} to {seed - 1}, {time.monotonic() - start:.0f} s")  # fmt: skip
+    print(
+        f"{sum([kind.programs for kind in kinds]):7,} programs, {failures} disagreements, "
+        f"seeds {options.seed} to {seed - 1}, {time.monotonic() - start:.0f} s"
+    )
     return 1 if failures else 0
 
 

@@ -27,16 +27,38 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".machines"
 NUMBERS = (
-    "tests/house/test_examples.py", "tests/test_recorded.py", "tests/kernels", "tests/linalg",
-    "tests/declared", "tests/laws", "tests/eager", "tests/execute", "tests/lower",
-    "tests/functions", "tests/control", "tests/autograph", "tests/programs", "tests/graph",
-    "tests/api", "tests/saved_model", "tests/keras_models", "tests/distribute", "tests/data",
-    "tests/extensions", "tests/seeds", "tests/doctor",
-)  # fmt: skip
+    "tests/house/test_examples.py",
+    "tests/test_recorded.py",
+    "tests/kernels",
+    "tests/linalg",
+    "tests/declared",
+    "tests/laws",
+    "tests/eager",
+    "tests/execute",
+    "tests/lower",
+    "tests/functions",
+    "tests/control",
+    "tests/autograph",
+    "tests/programs",
+    "tests/graph",
+    "tests/api",
+    "tests/saved_model",
+    "tests/keras_models",
+    "tests/distribute",
+    "tests/data",
+    "tests/extensions",
+    "tests/seeds",
+    "tests/doctor",
+)
 COMPILED = (
-    "tests/execute", "tests/lower", "tests/functions", "tests/control", "tests/programs",
-    "tests/keras_models", "tests/house/test_examples.py",
-)  # fmt: skip
+    "tests/execute",
+    "tests/lower",
+    "tests/functions",
+    "tests/control",
+    "tests/programs",
+    "tests/keras_models",
+    "tests/house/test_examples.py",
+)
 _V2 = {"SSE", "SSE2", "SSE3", "SSSE3", "SSE41", "POPCNT", "SSE42", "X86_V2"}
 _V3 = _V2 | {"AVX", "F16C", "FMA3", "AVX2", "X86_V3"}
 _DISPATCHED = """
@@ -58,24 +80,36 @@ class Machine(NamedTuple):
 MACHINES = {
     "native": Machine("this one, as it is"),
     "haswell": Machine(
-        "AVX2 and FMA", ("avx2", "fma"), _V3,
-        {"OPENBLAS_CORETYPE": "Haswell", "TALWEG_CPU": "x86-64-v3"}),
+        "AVX2 and FMA",
+        ("avx2", "fma"),
+        _V3,
+        {"OPENBLAS_CORETYPE": "Haswell", "TALWEG_CPU": "x86-64-v3"},
+    ),
     "sandybridge": Machine(
-        "AVX in BLAS alone", ("avx",), _V2,
-        {"OPENBLAS_CORETYPE": "Sandybridge", "TALWEG_CPU": "x86-64-v2"}),
+        "AVX in BLAS alone",
+        ("avx",),
+        _V2,
+        {"OPENBLAS_CORETYPE": "Sandybridge", "TALWEG_CPU": "x86-64-v2"},
+    ),
     "nehalem": Machine(
-        "SSE4.2", ("sse4_2",), _V2,
-        {"OPENBLAS_CORETYPE": "Nehalem", "TALWEG_CPU": "x86-64-v2"}),
+        "SSE4.2", ("sse4_2",), _V2, {"OPENBLAS_CORETYPE": "Nehalem", "TALWEG_CPU": "x86-64-v2"}
+    ),
     "prescott": Machine(
-        "the least that is x86-64", ("pni",), _V2,
-        {"OPENBLAS_CORETYPE": "Prescott", "TALWEG_CPU": "x86-64"}),
+        "the least that is x86-64",
+        ("pni",),
+        _V2,
+        {"OPENBLAS_CORETYPE": "Prescott", "TALWEG_CPU": "x86-64"},
+    ),
     "skylakex": Machine(
-        "AVX-512 in NumPy and BLAS", ("avx512f", "avx512vl"), None,
-        {"OPENBLAS_CORETYPE": "SkylakeX", "TALWEG_CPU": "x86-64-v3"}),
+        "AVX-512 in NumPy and BLAS",
+        ("avx512f", "avx512vl"),
+        None,
+        {"OPENBLAS_CORETYPE": "SkylakeX", "TALWEG_CPU": "x86-64-v3"},
+    ),
     "threads1": Machine("one thread", (), None, {"TALWEG_THREADS": "1"}, COMPILED),
     "threads2": Machine("two threads", (), None, {"TALWEG_THREADS": "2"}, COMPILED),
     "threads4": Machine("four threads", (), None, {"TALWEG_THREADS": "4"}, COMPILED),
-}  # fmt: skip
+}
 
 
 class Result(NamedTuple):
@@ -174,11 +208,19 @@ def part_of(folder: Path, name: str, part: str, workers: int) -> Result:
     start = time.monotonic()
     report = stem.with_suffix(".xml")
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", part, "-n", str(workers if workers > 1 else 0),
-               f"--junitxml={report}"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        part,
+        "-n",
+        str(workers if workers > 1 else 0),
+        f"--junitxml={report}",
+    ]
     with open(stem.with_suffix(".log"), "w") as log:
-        status = subprocess.run(command, cwd=ROOT, env=environment(MACHINES[name]), stdout=log,
-                                stderr=subprocess.STDOUT).returncode  # fmt: skip
+        status = subprocess.run(
+            command, cwd=ROOT, env=environment(MACHINES[name]), stdout=log, stderr=subprocess.STDOUT
+        ).returncode
     result = read(report, status, part, time.monotonic() - start)
     kept.write_text(json.dumps(result))
     print(f"{result.passed} passed, {result.failed} failed, {result.seconds:.0f} s", flush=True)

@@ -15,9 +15,11 @@ import sys
 from pathlib import Path
 
 os.environ.update(
-    TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", CUDA_VISIBLE_DEVICES="-1",
+    TF_CPP_MIN_LOG_LEVEL="3",
+    TF_ENABLE_ONEDNN_OPTS="0",
+    CUDA_VISIBLE_DEVICES="-1",
     KERAS_BACKEND="tensorflow",
-)  # fmt: skip
+)
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 DATA = TESTS / "keras_models" / "data" / "losses.json"
 

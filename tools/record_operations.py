@@ -1,7 +1,7 @@
 """Record the signatures of TensorFlow's operations that GraphDefs may hold.
 
 Run it with TensorFlow's Python: ``python tools/record_operations.py`` writes
-`talweg/api/v1/graph_def/operations.txt`, one operation a line:
+`talweg/interop/graph_def/operations.txt`, one operation a line:
 
     ConcatV2 | values:N*T axis:Tidx | output:T | N:int T:type Tidx:type=int32
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "talweg" / "api" / "v1" / "graph_def" / "operations.txt"
-RAW = (ROOT / "talweg" / "api" / "raw_table.py", ROOT / "talweg" / "api" / "nn" / "raw.py")
+RAW = (ROOT / "talweg" / "api" / "api/raw/table.py", ROOT / "talweg" / "api" / "nn" / "raw.py")
 MORE = """
 _Arg _Retval Abort ArgMax AsString Assign AssignAdd AssignAddVariableOp AssignSub
 AssignSubVariableOp AssignVariableOp BroadcastGradientArgs Case Const ControlTrigger

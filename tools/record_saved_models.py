@@ -16,8 +16,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "tests" / "saved_model" / "recorded"
 sys.path[:0] = [str(ROOT / "tests")]
-NAMES = ("dense", "counter", "flows", "polymorphic", "containers", "tables", "composites",
-         "convolutions")  # fmt: skip
+NAMES = (
+    "dense",
+    "counter",
+    "flows",
+    "polymorphic",
+    "containers",
+    "tables",
+    "composites",
+    "convolutions",
+)
 
 
 def record(name: str, folder: Path, results: list) -> None:

@@ -67,9 +67,10 @@ def texts() -> dict[Path, str]:
             if ":" not in name and name.startswith(prefix) and "." not in inside:
                 lines.append(line_of(name, module))
         children = sorted(
-            s[len(prefix) :] for s in spaces if s.startswith(prefix) and s != space
-            and "." not in s[len(prefix) :]
-        )  # fmt: skip
+            s[len(prefix) :]
+            for s in spaces
+            if s.startswith(prefix) and s != space and "." not in s[len(prefix) :]
+        )
         here = f"talweg.{space}" if space else "talweg"
         lines += [f"from {here} import {child} as {child}" for child in children]
         if not space:

@@ -86,8 +86,10 @@ def write_functions(folder: Path) -> None:
 
     images, labels = data()
     sizes = (64, 32, 10)
-    weights = [tf.Variable(tf.random.normal(pair, stddev=0.2), name=f"weights{place}")
-               for place, pair in enumerate(zip(sizes, sizes[1:]))]  # fmt: skip
+    weights = [
+        tf.Variable(tf.random.normal(pair, stddev=0.2), name=f"weights{place}")
+        for place, pair in enumerate(zip(sizes, sizes[1:]))
+    ]
 
     @tf.function
     def dense(x: Any, w: Any) -> Any:
@@ -100,8 +102,9 @@ def write_functions(folder: Path) -> None:
             with tf.name_scope("hidden"):
                 h = tf.nn.relu(dense(tf.reshape(x, [-1, 64]), weights[0]))
             with tf.name_scope("loss"):
-                loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
-                    y, dense(h, weights[1])))  # fmt: skip
+                loss = tf.reduce_mean(
+                    tf.nn.sparse_softmax_cross_entropy_with_logits(y, dense(h, weights[1]))
+                )
         rate = 0.5
         for _ in tf.range(2):
             rate = rate * 0.8
@@ -138,8 +141,18 @@ def write_functions(folder: Path) -> None:
 @contextmanager
 def tensorboard(logs: Path) -> Iterator[str]:
     """TensorBoard on a folder, while the block runs; its address."""
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logs), "--port", "0",
-               "--load_fast=false", "--reload_interval", "5"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "tensorboard.main",
+        "--logdir",
+        str(logs),
+        "--port",
+        "0",
+        "--load_fast=false",
+        "--reload_interval",
+        "5",
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -201,10 +214,14 @@ class Pages:
 def take_pictures(pages: Pages) -> None:
     """All pages."""
     for part, wanted in [
-        ("timeseries", "text=loss"), ("scalars", "text=accuracy"), ("histograms", "text=weights"),
-        ("distributions", "text=weights"), ("images", "text=digits"), ("text", "text=note"),
+        ("timeseries", "text=loss"),
+        ("scalars", "text=accuracy"),
+        ("histograms", "text=weights"),
+        ("distributions", "text=weights"),
+        ("images", "text=digits"),
+        ("text", "text=note"),
         ("audio", "text=tone"),
-    ]:  # fmt: skip
+    ]:
         pages.open(part, wanted)
         pages.save(part)
 
@@ -256,9 +273,10 @@ def main() -> int:
             executable_path=options.browser, args=["--no-sandbox", "--use-gl=swiftshader"]
         )
         for part, take in [
-            ("sessions", take_pictures_of_sessions), ("functions", take_pictures_of_functions),
+            ("sessions", take_pictures_of_sessions),
+            ("functions", take_pictures_of_functions),
             ("", take_pictures),
-        ]:  # fmt: skip
+        ]:
             with tensorboard(logs / part) as address:
                 page = browser.new_page(viewport=SIZE)
                 take(Pages(page, address, options.folder))

@@ -1,4 +1,4 @@
-"""Errors and speed of talweg/execute/llvm/vector_math.py; the page docs/vector_math.md.
+"""Errors and speed of talweg/execute/llvm/vector_math/library.py; the page docs/vector_math.md.
 
     python tools/ulps.py errors [names]     every float32 number, beside the float64 function
     python tools/ulps.py speed              nanoseconds a number, beside NumPy; writes them
@@ -25,8 +25,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from execute import vector_math_harness as harness  # noqa: E402
 
 from talweg.core.dtypes import float32, float64  # noqa: E402
-from talweg.execute.llvm.vector_math import BINARY, BOUNDS, FUNCTIONS, Library  # noqa: E402
-from talweg.lower.scalars import SCALARS  # noqa: E402
+from talweg.execute.llvm.vector_math.library import BINARY, BOUNDS, FUNCTIONS, VectorMathLibrary  # noqa: E402
+from talweg.lower.ir.scalars import SCALARS  # noqa: E402
 
 PAGE = ROOT / "docs" / "vector_math.md"
 # the largest error over the float32 numbers with bits first, first + 1, ...; its argument's bits
@@ -86,7 +86,7 @@ done:
 
 def scanner(name: str):
     """A function (first bits, count) -> (largest error in ulps, its argument)."""
-    library = Library()
+    library = VectorMathLibrary()
     single, double = library.symbol(name, float32, 8), library.symbol(name, float64, 8)
     text = SCAN.format(single=single, double=double, top="0x47F0000000000000")
     text = text.replace("-0x47F", "0xC7F")
@@ -108,8 +108,9 @@ def scanner(name: str):
 
 
 # by their formulas these are the same for -x, but for the sign
-SYMMETRIC = frozenset(("sin", "cos", "tan", "asin", "atan", "sinh", "cosh", "tanh", "asinh",
-                       "atanh", "erf"))  # fmt: skip
+SYMMETRIC = frozenset(
+    ("sin", "cos", "tan", "asin", "atan", "sinh", "cosh", "tanh", "asinh", "atanh", "erf")
+)
 
 
 def errors(names: list[str]) -> None:
@@ -125,13 +126,21 @@ def errors(names: list[str]) -> None:
 
 COUNT = 4096
 BETWEEN = {
-    "asin": (-0.99, 0.99), "acos": (-0.99, 0.99), "atanh": (-0.99, 0.99), "log": (0.1, 9),
-    "log1p": (0.1, 9), "pow": (0.1, 9), "acosh": (1, 9), "exp_below": (-5, 0),
-}  # fmt: skip
+    "asin": (-0.99, 0.99),
+    "acos": (-0.99, 0.99),
+    "atanh": (-0.99, 0.99),
+    "log": (0.1, 9),
+    "log1p": (0.1, 9),
+    "pow": (0.1, 9),
+    "acosh": (1, 9),
+    "exp_below": (-5, 0),
+}
 PEERS = {
-    "sigmoid": special.expit, "softplus": lambda x: np.logaddexp(x, x.dtype.type(0)),
-    "erf": special.erf, "erfc": special.erfc,
-}  # fmt: skip
+    "sigmoid": special.expit,
+    "softplus": lambda x: np.logaddexp(x, x.dtype.type(0)),
+    "erf": special.erf,
+    "erfc": special.erfc,
+}
 ROWS = "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
 
 

@@ -133,8 +133,9 @@ def _layer(np, layer):
 
 def _torch_layer(torch, np, layer, layout):
     images, kernel, slopes = map(torch.from_numpy, _layer(np, layer))
-    images, slopes = [x.permute(0, 3, 1, 2).contiguous(memory_format=layout)
-                      for x in (images, slopes)]  # fmt: skip
+    images, slopes = [
+        x.permute(0, 3, 1, 2).contiguous(memory_format=layout) for x in (images, slopes)
+    ]
     kernel = kernel.permute(3, 2, 0, 1).contiguous(memory_format=layout)
     images.requires_grad_(), kernel.requires_grad_()
 

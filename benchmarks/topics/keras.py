@@ -98,27 +98,31 @@ def small_model(keras, np):
     """The small network, and a batch of inputs and targets."""
     random = np.random.default_rng(0)
     x, y = (random.normal(size=(SMALL_BATCH, n)).astype("float32") for n in (8, 3))
-    model = keras.Sequential([
-        keras.layers.Input((8,)),
-        keras.layers.Dense(8, activation="relu"),
-        keras.layers.Dense(3),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Input((8,)),
+            keras.layers.Dense(8, activation="relu"),
+            keras.layers.Dense(3),
+        ]
+    )
     return model, keras.ops.convert_to_tensor(x), keras.ops.convert_to_tensor(y)
 
 
 def convolutional(keras, np):
     """The CNN's epoch, and the losses of two epochs from the same weights."""
     layers = keras.layers
-    model = keras.Sequential([
-        layers.Input((28, 28, 1)),
-        layers.Conv2D(32, 3, activation="relu"),
-        layers.MaxPooling2D(),
-        layers.Conv2D(64, 3, activation="relu"),
-        layers.MaxPooling2D(),
-        layers.Flatten(),
-        layers.Dense(128, activation="relu"),
-        layers.Dense(10),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            layers.Input((28, 28, 1)),
+            layers.Conv2D(32, 3, activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Conv2D(64, 3, activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Flatten(),
+            layers.Dense(128, activation="relu"),
+            layers.Dense(10),
+        ]
+    )
     return epochs(keras, np, model, (28, 28, 1), 10, BATCH, STEPS)
 
 

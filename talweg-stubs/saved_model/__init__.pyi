@@ -15,7 +15,7 @@ DEBUG_DIRECTORY: str
 DEBUG_INFO_FILENAME_PB: str
 DEFAULT_SERVING_SIGNATURE_DEF_KEY: str
 GPU: str
-from talweg.api.saved_model.options import LoadOptions as LoadOptions
+from talweg.interop.saved_model.options import LoadOptions as LoadOptions
 PREDICT_INPUTS: str
 PREDICT_METHOD_NAME: str
 PREDICT_OUTPUTS: str
@@ -26,12 +26,12 @@ SAVED_MODEL_FILENAME_PB: str
 SAVED_MODEL_FILENAME_PBTXT: str
 SAVED_MODEL_SCHEMA_VERSION: int
 SERVING: str
-from talweg.api.saved_model.options import SaveOptions as SaveOptions
+from talweg.interop.saved_model.options import SaveOptions as SaveOptions
 TPU: str
 TRAINING: str
 VARIABLES_DIRECTORY: str
 VARIABLES_FILENAME: str
-from talweg.api.saved_model.loading import contains_saved_model as contains_saved_model
-from talweg.api.saved_model.loading import load as load
-from talweg.api.saved_model.saving import save as save
+from talweg.interop.saved_model.loading import contains_saved_model as contains_saved_model
+from talweg.interop.saved_model.loading import load as load
+from talweg.interop.saved_model.saving import save as save
 from talweg.saved_model import experimental as experimental

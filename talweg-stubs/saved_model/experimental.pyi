@@ -4,7 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.saved_model.fingerprint import Fingerprint as Fingerprint
+from talweg.interop.saved_model.fingerprint import Fingerprint as Fingerprint
 from talweg.api.resources import TrackableResource as TrackableResource
-from talweg.api.saved_model.options import VariablePolicy as VariablePolicy
-from talweg.api.saved_model.fingerprint import read_fingerprint as read_fingerprint
+from talweg.interop.saved_model.options import VariablePolicy as VariablePolicy
+from talweg.interop.saved_model.fingerprint import read_fingerprint as read_fingerprint

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.dtypes import float32, int32, string
-from talweg.prims import encoded
+from talweg.prims.io import encoded
 
 
 class DecodeWav(NamedTuple):

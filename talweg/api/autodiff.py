@@ -9,9 +9,9 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up, operation
-from talweg.api.mapping import map_fn
+from talweg.api.mapping.extension_types import has_extensions, mapped_apart
+from talweg.api.mapping.map import map_fn
 from talweg.api.mapping_batches import batched_gradients, interpreter_of, together
-from talweg.api.mapping_extensions import has_extensions, mapped_apart
 from talweg.core import dispatch
 from talweg.core.dims import dims_differ, is_symbolic
 from talweg.core.dtypes import int32, string
@@ -32,7 +32,7 @@ from talweg.prims.state import as_factor
 from talweg.trace import gradients as graph_gradients
 from talweg.trace.autograph.convert import handed_over
 from talweg.trace.gradients import place_in
-from talweg.trace.whole import named_by_scope
+from talweg.trace.opaque_calls import named_by_scope
 from talweg.transform import batch
 from talweg.transform.absent import Evidence
 from talweg.transform.rules import densify
@@ -104,8 +104,10 @@ def vectorized_map(
         parts = structure.flatten(result, composites=True)
         return [None if _is_nothing(leaf) else tensor(leaf) for leaf in parts], result
 
-    spread = [batch.broadcast_to(x, shape=(size, *x.dims[1:])) if _is_one(x.dims[0], size) else x
-              for x in leaves]  # fmt: skip
+    spread = [
+        batch.broadcast_to(x, shape=(size, *x.dims[1:])) if _is_one(x.dims[0], size) else x
+        for x in leaves
+    ]
     parts, result = batch.vectorize(run, spread, size)
     return together(result, parts, size)
 
@@ -159,8 +161,9 @@ def gradients(
     if batching is not None:
 
         def pull(ys: list, xs: list, seeds: list) -> list:
-            return gradients(ys, xs, seeds, name, stop_gradients=stop_gradients,
-                             unconnected_gradients=mode)  # fmt: skip
+            return gradients(
+                ys, xs, seeds, name, stop_gradients=stop_gradients, unconnected_gradients=mode
+            )
 
         given = None if grad_ys is None else _as_list(grad_ys)
         return batched_gradients(pull, _as_list(ys), sources, given, batching)
@@ -172,9 +175,11 @@ def gradients(
         if dispatch.state.observer is not None:
             wanted = mode is not UnconnectedGradients.NONE
             dispatch.state.observer.gradient_taken(
-                sources, results, wanted,
+                sources,
+                results,
+                wanted,
                 lambda source: look_up("explain_gradients")(ys, source, stop_gradients),
-            )  # fmt: skip
+            )
         if any([result is None for result in results]) and mode is not UnconnectedGradients.ZERO:
             places = [place for place, result in enumerate(results) if result is None]
             _report_absent(sweep, _as_list(ys), sources, places, mode, _as_list(stop_gradients))
@@ -206,9 +211,13 @@ def gradients_v1(
     [array([ 2., 40.], dtype=float32)]
     """
     return gradients(
-        ys, xs, grad_ys, name, stop_gradients=stop_gradients,
+        ys,
+        xs,
+        grad_ys,
+        name,
+        stop_gradients=stop_gradients,
         unconnected_gradients=unconnected_gradients,
-    )  # fmt: skip
+    )
 
 
 @export("hessians")
@@ -280,11 +289,12 @@ def _graph_of(targets: list, function: str) -> Any:
     return owners[0] if owners and graph not in owners else graph
 
 
-def _sweep(graph: Any, targets: list, sources: list, stops: list) -> graph_gradients.Sweep:
+def _sweep(graph: Any, targets: list, sources: list, stops: list) -> graph_gradients.GraphSweep:
     ends = [_target(graph, leaf) for leaf in targets]
-    cuts = [place_in(graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
-            for leaf in stops]  # fmt: skip
-    return graph_gradients.Sweep(
+    cuts = [
+        place_in(graph, leaf.value() if hasattr(leaf, "handle_read") else leaf) for leaf in stops
+    ]
+    return graph_gradients.GraphSweep(
         graph, ends, [_source(graph, x) for x in sources], [x for x in cuts if x is not None]
     )
 
@@ -363,7 +373,7 @@ def _seed(y: Symbol, weight: Any) -> Any:
 
 
 def _report_absent(
-    sweep: graph_gradients.Sweep, ys: list, xs: list, places: list, mode: Any, stops: list
+    sweep: graph_gradients.GraphSweep, ys: list, xs: list, places: list, mode: Any, stops: list
 ) -> None:
     """An error that explains the first absent gradient, or what is needed to explain it later."""
     frame = user_frame(2)
@@ -375,11 +385,13 @@ def _report_absent(
 
 
 def _gatherer(
-    sweep: graph_gradients.Sweep, ys: list, xs: list, stops: list, frame: Any
+    sweep: graph_gradients.GraphSweep, ys: list, xs: list, stops: list, frame: Any
 ) -> Callable[[int], Evidence]:
     """What gives, for the place of a source, all that is known of its gradient."""
-    cuts = [place_in(sweep.graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
-            for leaf in stops]  # fmt: skip
+    cuts = [
+        place_in(sweep.graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
+        for leaf in stops
+    ]
     cuts = [cut for cut in cuts if cut is not None]
     if cuts:  # with what lies behind them
         sweep = _sweep(sweep.graph, ys, xs, [])
@@ -430,7 +442,7 @@ def _jacobian(graph: Any, y: Any, source: Any) -> Any:
     return layout.reshape(found, shape=(*y.dims, *y.dims))
 
 
-def _dense_row(sweep: graph_gradients.Sweep, seed: Any) -> list:
+def _dense_row(sweep: graph_gradients.GraphSweep, seed: Any) -> list:
     (found,) = sweep.pull([seed])
     return [densify(found)]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-from talweg.api.debugging import assert_, is_traceback_filtering_enabled
+from talweg.api.debugging.assertions import assert_, is_traceback_filtering_enabled
 from talweg.api.export import export, export_value, look_up, operation
 from talweg.api.printing import print_
 from talweg.core import dtypes

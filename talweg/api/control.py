@@ -2,7 +2,7 @@
 
 Branches and bodies are called at once with tensors that have values, so tapes and accumulators see
 the operations inside, and derivatives of any order go through.  The functions over the elements of
-a tensor (`map_fn`, `scan`, the folds) are in `api/mapping.py`.
+a tensor (`map_fn`, `scan`, the folds) are in `api/mapping/map.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from talweg.api.arguments import tensor
-from talweg.api.debugging import assert_true
+from talweg.api.debugging.assertions import assert_true
 from talweg.api.export import export, operation
 from talweg.core import dispatch, dtypes
 from talweg.core.errors import type_error, value_error

@@ -141,14 +141,16 @@ def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
         return None if found == DEVICE else found
     if not settings.soft_placement:
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             compose(
-                "TW402", f"Could not satisfy device specification '{found}': it is not there",
+                "TW402",
+                f"Could not satisfy device specification '{found}': it is not there",
                 f"one of {count} logical devices of the CPU",
                 "tf.config.set_soft_device_placement(True), or "
                 "tf.config.set_logical_device_configuration",
             ),
-        )  # fmt: skip
+        )
     return None
 
 

@@ -9,9 +9,9 @@ from talweg.api.autodiff import evidence_in_graph
 from talweg.api.export import export, operation
 from talweg.core import dispatch
 from talweg.core.value import Tensor
-from talweg.doctor.absent import explained
-from talweg.doctor.absent_flow import Walker
-from talweg.doctor.explanation import Explanations
+from talweg.doctor.absent.explain import explained
+from talweg.doctor.absent.explanation import Explanations
+from talweg.doctor.absent.flow import Walker
 from talweg.eager.absence import evidence_of
 from talweg.eager.custom import CustomRule
 from talweg.eager.tape import ones_of
@@ -27,8 +27,10 @@ def explain_absence(tape: Any, target: Any, sources: Any, frame: FrameType | Non
     _try_custom_rules(tape, targets, structure.flatten(sources))
     targets = targets[0] if len(targets) == 1 else targets
     walker = Walker()
-    found = [explained(evidence_of(tape, targets, source, frame), walker)
-             for source in structure.flatten(sources)]  # fmt: skip
+    found = [
+        explained(evidence_of(tape, targets, source, frame), walker)
+        for source in structure.flatten(sources)
+    ]
     single = len(found) == 1 and not isinstance(sources, (list, tuple, dict))
     return found[0] if single else Explanations(found)
 

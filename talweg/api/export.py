@@ -22,6 +22,7 @@ from talweg.core.provenance import note_wrapper
 from talweg.core.value import OPERATIONS
 
 EXPORTS: dict[str, Any] = {}
+EXPORTING = ("talweg.api", "talweg.compat_v1", "talweg.interop")  # packages of public names
 ORIGINS: dict[str, str] = {}  # public name -> module that exports it
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ state, context = dispatch.state, dispatch.context
 
 def graph_aware(function: Any) -> Any:
     """`function`; in a graph, its results get the name asked for, and a call that needs sizes or
-    values the graph does not know is kept whole (`trace/whole.py`)."""
+    values the graph does not know is kept whole (`trace/opaque_calls.py`)."""
     if not inspect.isfunction(function) or hasattr(function, "in_eager_mode"):
         return function
 
@@ -135,9 +136,10 @@ OPERATIONS.finder = _find_operation
 
 def import_everything(skip_broken: bool = False) -> list[str]:
     """Import every module of the API, so that `EXPORTS` is complete; the modules that failed."""
-    package = importlib.import_module("talweg.api")
     broken = []
-    for found in pkgutil.walk_packages(package.__path__, "talweg.api."):
+    packages = [importlib.import_module(name) for name in EXPORTING]
+    modules = [m for p in packages for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
+    for found in modules:
         try:
             importlib.import_module(found.name)
         except Exception as error:  # noqa: BLE001 -- reported by the caller

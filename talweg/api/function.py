@@ -17,13 +17,13 @@ from talweg.graph.handle import Handle
 from talweg.graph.symbol import Symbol
 from talweg.graph.walk import postorder
 from talweg.passes.functionalize import UnfedError, functionalize
-from talweg.trace import call_rules, control_rules, whole
+from talweg.trace import call_rules, control_rules, opaque_calls
 from talweg.trace.autograph import convert
 from talweg.trace.concrete import ConcreteFunction
 from talweg.trace.function import Function
 
 # Imported for what they register.
-IN_FORCE = (call_rules, control_rules, graph_operators, graph_variable, whole)
+IN_FORCE = (call_rules, control_rules, graph_operators, graph_variable, opaque_calls)
 export("types.experimental.ConcreteFunction")(ConcreteFunction)
 export("types.experimental.PolymorphicFunction", "types.experimental.GenericFunction")(Function)
 

@@ -42,7 +42,7 @@ def _as_operation_error(error: Exception) -> OpError:
 @export("py_function")
 def py_function(
     func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None
-) -> Any:  # fmt: skip
+) -> Any:
     """func(*inp) on tensors, its results as tensors of the dtypes `Tout`.
 
     Tapes see what happens inside, so it has a gradient.  Tout: a dtype, or a list of as many as

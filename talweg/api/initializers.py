@@ -94,9 +94,10 @@ class Constant(Initializer):
     def __init__(self, value: Any = 0, support_partition: bool = False):
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
             raise type_error(
-                "TW104", f"Invalid type for initial value: {type(value)}",
+                "TW104",
+                f"Invalid type for initial value: {type(value)}",
                 "a Python scalar, list or tuple of values, or numpy.ndarray",
-            )  # fmt: skip
+            )
         self.value = value
 
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:

@@ -18,13 +18,15 @@ from talweg.core.errors import UnimplementedError, compose
 
 def _refuse(what: str, source: str) -> NoReturn:
     raise UnimplementedError(
-        None, None,
+        None,
+        None,
         compose(
-            "TW402", f"{what}, which takes TensorFlow's own converter and interpreter",
+            "TW402",
+            f"{what}, which takes TensorFlow's own converter and interpreter",
             hint=f"save a SavedModel (model.export(folder) or tf.saved_model.save), and convert "
             f"{source} with TensorFlow: tf.lite.TFLiteConverter.from_saved_model(folder).convert()",
         ),
-    )  # fmt: skip
+    )
 
 
 class _Texts(enum.Enum):

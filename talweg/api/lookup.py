@@ -48,7 +48,7 @@ class TextFileIndex:
     LINE_NUMBER = -1
 
 
-class Initializer:
+class TableInitializer:
     """Where a table's keys and values come from."""
 
     def pairs(self) -> list[tuple]:
@@ -61,7 +61,7 @@ class Initializer:
 
 
 @export("lookup.KeyValueTensorInitializer")
-class KeyValueTensorInitializer(Initializer):
+class KeyValueTensorInitializer(TableInitializer):
     """The keys and values of a table, as two vectors.
 
     >>> import talweg as tf
@@ -92,7 +92,7 @@ class KeyValueTensorInitializer(Initializer):
 
 
 @export("lookup.TextFileInitializer")
-class TextFileInitializer(Initializer):
+class TextFileInitializer(TableInitializer):
     """The keys and values of a table, from the lines of a file.
 
     key_index, value_index: a column of a line split at `delimiter`, or one of `TextFileIndex`.
@@ -183,8 +183,10 @@ class Table(TrackableResource):
 
     def contents(self) -> tuple[np.ndarray, np.ndarray]:
         """All keys and all values as arrays, in the order in which they came."""
-        kinds = [object if dtype is string else dtype.numpy_dtype
-                 for dtype in (self.key_dtype, self.value_dtype)]  # fmt: skip
+        kinds = [
+            object if dtype is string else dtype.numpy_dtype
+            for dtype in (self.key_dtype, self.value_dtype)
+        ]
         with self._lock:
             pairs = list(self._found.items())
         keys = np.array([key for key, _ in pairs], kinds[0])

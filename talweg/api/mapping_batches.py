@@ -80,8 +80,10 @@ def batched_gradients(
     seeds = [_seed(y, weight, batching) for y, weight in zip(ys, weights)]
     inner = [x.inner if batching.owns(x) else x for x in (*ys, *xs)]
     found = pull(inner[: len(ys)], inner[len(ys) :], seeds)
-    return [_own_slice(g, batching) if batching.owns(x) and g is not None else g
-            for x, g in zip(xs, found)]  # fmt: skip
+    return [
+        _own_slice(g, batching) if batching.owns(x) and g is not None else g
+        for x, g in zip(xs, found)
+    ]
 
 
 def _seed(y: Any, weight: Any, batching: Any) -> Any:

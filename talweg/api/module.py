@@ -49,9 +49,10 @@ class Module(AutoTrackable):
         name = snake_case(type(self).__name__) if name is None else name
         if not isinstance(name, str) or not _IDENTIFIER.match(name):
             raise value_error(
-                "TW207", f"{name!r} is not a valid module name. Module names must be valid Python "
+                "TW207",
+                f"{name!r} is not a valid module name. Module names must be valid Python "
                 "identifiers (e.g. a valid class name).",
-            )  # fmt: skip
+            )
         self._name = name
         self._scope_name = f"{scope.current.prefix}{name}"
 
@@ -94,8 +95,9 @@ class Module(AutoTrackable):
         expand_composites: bool = False,
     ) -> Iterator[Any]:
         """The attributes' leaves for which `predicate` holds, by sorted attribute name."""
-        return _walk(self, recursive, predicate or (lambda x: True), with_path,
-                     attribute_traversal_key)  # fmt: skip
+        return _walk(
+            self, recursive, predicate or (lambda x: True), with_path, attribute_traversal_key
+        )
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ def async_wait() -> None:
     """Wait for work that was begun: nothing is deferred here."""
 
 
-class Context:
+class EagerContext:
     """What runs operations, as `context()` gives it."""
 
     def clear_kernel_cache(self) -> None:
@@ -33,7 +33,7 @@ class Context:
         return look_up("executing_eagerly")()
 
 
-CONTEXT = Context()
+CONTEXT = EagerContext()
 
 
 def global_seed() -> int | None:
@@ -46,7 +46,7 @@ def reset_context() -> None:
     importlib.import_module("talweg.api.config").settings.logical = None
 
 
-def context() -> Context:
+def context() -> EagerContext:
     """The context of this process."""
     return CONTEXT
 

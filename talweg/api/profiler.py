@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from talweg.api.export import export
-from talweg.api.profile_planes import space
 from talweg.core import settings
 from talweg.core.errors import AlreadyExistsError, UnavailableError, compose
+from talweg.formats.profile_planes import space
 
 FOLDER: list[Path] = []  # where the report of the profile that is running goes
 
@@ -44,7 +44,7 @@ def stop(save: bool = True) -> None:
     place = FOLDER.pop() / "plugins" / "profile"
     if save:
         place.mkdir(parents=True, exist_ok=True)
-        profiling: Any = importlib.import_module("talweg.execute.profile")
+        profiling: Any = importlib.import_module("talweg.execute.kernel_profile")
         programs = profiling.profiles()
         (place / "talweg.txt").write_text(profiling.text_of(programs))
         run = place / time.strftime("%Y_%m_%d_%H_%M_%S")

@@ -6,7 +6,7 @@ from typing import Any
 
 from talweg.api.export import operation
 from talweg.doctor.findings import Report
-from talweg.doctor.waste_reports import report_on_function, report_on_graph
+from talweg.doctor.waste.reports import report_on_function, report_on_graph
 
 
 @operation("graph_report")

@@ -11,8 +11,10 @@ from talweg.core.tracking import AutoTrackable, Trackable
 from talweg.eager.convert import convert_to_tensor
 
 
-@export("saved_model.experimental.TrackableResource",
-        "compat.v1.saved_model.experimental.TrackableResource")  # fmt: skip
+@export(
+    "saved_model.experimental.TrackableResource",
+    "compat.v1.saved_model.experimental.TrackableResource",
+)
 class TrackableResource(AutoTrackable):
     """Something that functions use and that is no variable, such as a lookup table.
 

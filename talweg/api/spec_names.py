@@ -8,8 +8,7 @@ from talweg.api.export import look_up
 from talweg.core.errors import value_error
 from talweg.eager.extension import REGISTERED
 
-NAMES = ("TensorSpec", "RaggedTensorSpec", "SparseTensorSpec", "TensorArraySpec",
-         "NoneTensorSpec")  # fmt: skip
+NAMES = ("TensorSpec", "RaggedTensorSpec", "SparseTensorSpec", "TensorArraySpec", "NoneTensorSpec")
 
 
 def get_name(cls: type) -> str:

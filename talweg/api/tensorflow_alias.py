@@ -24,7 +24,7 @@ from talweg.core.errors import compose
 KERAS = "keras._tf_keras.keras"  # Keras's namespace with the names that tf.keras has
 
 
-class Finder:
+class TensorFlowFinder:
     """Answers for `alias` and the modules below it with `tf.<root>` and those below it.
 
     A finder and loader by its methods alone: importing their base classes takes longer than talweg.
@@ -98,8 +98,8 @@ def without_v2(name: str) -> str:
 
 export_lazily(lambda: sys.modules["talweg"], "compat.v2")
 KERAS_NAMESPACES = ("keras", "optimizers", "losses", "metrics", "initializers")
-FINDER = Finder("tensorflow")
-OWN_KERAS = Finder("talweg.keras", "keras")  # for `from talweg.keras import layers`
+FINDER = TensorFlowFinder("tensorflow")
+OWN_KERAS = TensorFlowFinder("talweg.keras", "keras")  # for `from talweg.keras import layers`
 
 
 @export("as_tensorflow")

@@ -36,8 +36,14 @@ export("VariableAggregation", "compat.v1.VariableAggregation")(VariableAggregati
 export("VariableSynchronization")(VariableSynchronization)
 export("GradientTape", "autodiff.GradientTape")(GradientTape)
 export("UnconnectedGradients")(UnconnectedGradients)
-for _name in ("VERSION", "GIT_VERSION", "COMPILER_VERSION", "GRAPH_DEF_VERSION",
-              "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER"):  # fmt: skip
+for _name in (
+    "VERSION",
+    "GIT_VERSION",
+    "COMPILER_VERSION",
+    "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER",
+    "GRAPH_DEF_VERSION_MIN_PRODUCER",
+):
     export_value(getattr(version, _name), f"version.{_name}")
 
 

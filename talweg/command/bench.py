@@ -69,11 +69,14 @@ def main(options: argparse.Namespace) -> int:
         return of_program(options)
     rows = machine()
     if options.json:
-        print(json.dumps({row.name: {"value": row.value, "unit": row.unit} for row in rows},
-                         indent=1))  # fmt: skip
+        print(
+            json.dumps({row.name: {"value": row.value, "unit": row.unit} for row in rows}, indent=1)
+        )
         return FINE
-    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
-          f"NumPy {np.__version__}")  # fmt: skip
+    print(
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+        f"NumPy {np.__version__}"
+    )
     for row in rows:
         print(f"{row.name:<44} {row.value:10.2f} {row.unit}")
     return FINE
@@ -101,11 +104,14 @@ def machine() -> list[Measured]:
     target = np.empty_like(big)
     rows = [
         Measured("product of matrices, NumPy", 2 * 1024**3 / best(lambda: x @ x) / 1e9, "GFLOP/s"),
-        Measured("copy of an array, NumPy",
-                 2 * big.nbytes / best(lambda: np.copyto(target, big)) / 1e9, "GB/s"),
+        Measured(
+            "copy of an array, NumPy",
+            2 * big.nbytes / best(lambda: np.copyto(target, big)) / 1e9,
+            "GB/s",
+        ),
         Measured("start: python -c 'import talweg'", best_start("import talweg") * 1e3, "ms"),
         Measured("start: python -c 'import numpy'", best_start("import numpy") * 1e3, "ms"),
-    ]  # fmt: skip
+    ]
     return rows + eager_costs() + step_costs()
 
 
@@ -149,8 +155,9 @@ def step_costs() -> list[Measured]:
             step(x)
             first = time.perf_counter() - start
             word = "interpreted" if name == "interpret" else "compiled"
-            rows.append(Measured(f"training step of a network, {word}",
-                                 best(partial(step, x)) * 1e6, "us"))  # fmt: skip
+            rows.append(
+                Measured(f"training step of a network, {word}", best(partial(step, x)) * 1e6, "us")
+            )
             rows.append(Measured(f"its first call, {word}", first * 1e3, "ms"))
     return rows
 
@@ -181,23 +188,34 @@ def of_program(options: argparse.Namespace) -> int:
     flags = ["--v1"] * options.v1 + ["--v2"] * options.v2
     rows = []
     for executor in EXECUTORS:
-        runs = [child([*flags, *arguments, *program.arguments], executor)
-                for _ in range(max(1, options.repeat))]  # fmt: skip
+        runs = [
+            child([*flags, *arguments, *program.arguments], executor)
+            for _ in range(max(1, options.repeat))
+        ]
         if any(status for status, _, _ in runs):
             print(f"talweg: {program.name} failed with {executor}", file=sys.stderr)
             return FAILED
         seconds = sorted(each for _, each, _ in runs)
-        rows.append({"executor": executor, "best": seconds[0],
-                     "median": seconds[len(seconds) // 2],
-                     "peak": max(peak for _, _, peak in runs)})  # fmt: skip
+        rows.append(
+            {
+                "executor": executor,
+                "best": seconds[0],
+                "median": seconds[len(seconds) // 2],
+                "peak": max(peak for _, _, peak in runs),
+            }
+        )
     if options.json:
         print(json.dumps(rows, indent=1))
         return FINE
-    print(f"{program.name}, {options.repeat} runs each\n\n{'executor':<10} {'best s':>9} "
-          f"{'median s':>9} {'MB at most':>11}")  # fmt: skip
+    print(
+        f"{program.name}, {options.repeat} runs each\n\n{'executor':<10} {'best s':>9} "
+        f"{'median s':>9} {'MB at most':>11}"
+    )
     for row in rows:
-        print(f"{row['executor']:<10} {row['best']:9.3f} {row['median']:9.3f} "
-              f"{row['peak'] / 1024:11.0f}")  # fmt: skip
+        print(
+            f"{row['executor']:<10} {row['best']:9.3f} {row['median']:9.3f} "
+            f"{row['peak'] / 1024:11.0f}"
+        )
     return FINE
 
 
@@ -206,8 +224,13 @@ def child(arguments: list[str], executor: str) -> tuple[int, float, float]:
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     environment = os.environ | {"TALWEG_EXECUTOR": executor, "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-c", CHILD, *arguments], env=environment,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, *arguments],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     *told, last = done.stderr.splitlines() or [""]
     try:
         status, seconds, peak = json.loads(last)

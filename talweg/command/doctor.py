@@ -77,10 +77,11 @@ def chosen(report: Any, select: str | None, ignore: str | None) -> Any:
     """The report with only the findings that are wanted."""
     wanted, unwanted = codes_of(select), codes_of(ignore)
     kept = [
-        finding for finding in report.findings
+        finding
+        for finding in report.findings
         if (not wanted or finding.code.startswith(wanted))
         and not (unwanted and finding.code.startswith(unwanted))
-    ]  # fmt: skip
+    ]
     return replace(report, findings=tuple(kept))
 
 

@@ -42,8 +42,10 @@ def main(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({path.name: sorted(map(str, path.glob("*"))) for path in made}, indent=1))
     else:
-        print(f"talweg: the stages of {len(made)} compiled programs are in {options.to}/",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"talweg: the stages of {len(made)} compiled programs are in {options.to}/",
+            file=sys.stderr,
+        )
     if outcome.failed:
         return FAILED
     return FINE if made else FOUND

@@ -43,8 +43,10 @@ def main(options: argparse.Namespace) -> int:
     elif has_page:
         print(pages.rendered(code, sys.stdout.isatty()), end="")
     else:
-        print(f"{code}: {known[code]}\n\nThe error says what happened, what was expected, and at "
-              "which line.")  # fmt: skip
+        print(
+            f"{code}: {known[code]}\n\nThe error says what happened, what was expected, and at "
+            "which line."
+        )
     return FINE
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from talweg.api.export import V1
 from talweg.command.names import describe, resolve
-from talweg.command.program import Program
-from talweg.command.uses import Use, read
+from talweg.command.program import UserProgram
+from talweg.command.uses import NameUse, read
 from talweg.core.errors import InternalError
 from talweg.core.provenance import is_inner
 
@@ -35,7 +35,9 @@ def status_of(error: BaseException) -> int:
     return 130 if isinstance(error, KeyboardInterrupt) else 1
 
 
-def tell(error: BaseException, program: Program, whole: bool = False, first: bool = False) -> None:
+def tell(
+    error: BaseException, program: UserProgram, whole: bool = False, first: bool = False
+) -> None:
     """Print to stderr what Python would print, and what talweg knows besides."""
     if isinstance(error, SystemExit):
         if error.code is not None and not isinstance(error.code, int):
@@ -115,15 +117,16 @@ def missing_name(error: BaseException | None) -> str:
         if found and isinstance(error, (AttributeError, ImportError)):
             return found[1]
         if isinstance(error, ImportError) and not is_inner(innermost(error.__traceback__)):
-            named = re.match(r"cannot import name '(\w+)' from '(?:tensorflow|talweg)\.?([\w.]*)'",
-                             text)  # fmt: skip
+            named = re.match(
+                r"cannot import name '(\w+)' from '(?:tensorflow|talweg)\.?([\w.]*)'", text
+            )
             if named:
                 return f"{named[2]}.{named[1]}".lstrip(".")
         error = error.__cause__ or error.__context__
     return ""
 
 
-def about_missing(error: BaseException, program: Program, first: bool = False) -> list[str]:
+def about_missing(error: BaseException, program: UserProgram, first: bool = False) -> list[str]:
     """If a name was not there: whether TensorFlow has it, who asked, and what else is missing."""
     name = missing_name(error)
     if not name:
@@ -142,7 +145,7 @@ def about_missing(error: BaseException, program: Program, first: bool = False) -
     return lines
 
 
-def missing_in(program: Program, first: bool = False) -> list[Use]:
+def missing_in(program: UserProgram, first: bool = False) -> list[NameUse]:
     """The names a program uses that are not there; none if it cannot be read."""
     try:
         return read(program.path, program.parts()).missing(first)

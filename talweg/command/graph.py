@@ -36,9 +36,12 @@ KINDS = (".html", ".htm", ".svg")
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `talweg graph`."""
     parser.add_argument(
-        "-o", "--output", default="graph.html", metavar="FILE",
+        "-o",
+        "--output",
+        default="graph.html",
+        metavar="FILE",
         help="where to: .html or .svg (%(default)s)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--depth", type=int, help="how many levels of groups are open at first (else: what fits)"
     )

@@ -104,11 +104,17 @@ def as_data(picture: Picture) -> dict:
     return {
         "title": picture.title,
         "items": [
-            {"label": item.label, "kind": item.kind, "name": item.name, "shape": item.shape,
-             "line": item.line, "result": item.is_result,
-             "groups": [group.title for group in item.parent.above()[1:]] if item.parent else []}
+            {
+                "label": item.label,
+                "kind": item.kind,
+                "name": item.name,
+                "shape": item.shape,
+                "line": item.line,
+                "result": item.is_result,
+                "groups": [group.title for group in item.parent.above()[1:]] if item.parent else [],
+            }
             for item in picture.items
         ],
         "edges": [[number[a], number[b], text] for (a, b), text in picture.edges.items()],
         "left_out": picture.left_out,
-    }  # fmt: skip
+    }

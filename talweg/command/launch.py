@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from talweg.command import failure
-from talweg.command.program import Program, UsageError, find, printing_to, run
+from talweg.command.program import UsageError, UserProgram, find, printing_to, run
 from talweg.command.stand_in import standing_in
-from talweg.command.uses import Use, read
+from talweg.command.uses import NameUse, read
 
 FINE, FOUND, USAGE, FAILED = 0, 1, 2, 3  # exit statuses: all is well, findings, wrong use, a crash
 
@@ -47,9 +47,11 @@ def add_program(parser: argparse.ArgumentParser, optional: bool = False) -> None
         "--traceback", action="store_true", help="show talweg's own frames, too, if it fails"
     )
     parser.add_argument(
-        "program", nargs="?" if optional else None, metavar="PROGRAM",
+        "program",
+        nargs="?" if optional else None,
+        metavar="PROGRAM",
         help="a Python file, a folder with __main__.py, a notebook, or a module (-m)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "arguments", nargs=argparse.REMAINDER, metavar="...", help="its own arguments"
     )
@@ -58,17 +60,18 @@ def add_program(parser: argparse.ArgumentParser, optional: bool = False) -> None
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The option for output that programs read."""
     parser.add_argument(
-        "--json", action="store_true",
+        "--json",
+        action="store_true",
         help="print JSON; what the program prints goes to stderr",
-    )  # fmt: skip
+    )
 
 
-def program_of(options: argparse.Namespace) -> Program:
+def program_of(options: argparse.Namespace) -> UserProgram:
     """The program the options name; UsageError if there is none."""
     return find(options.program, tuple(options.arguments), options.module)
 
 
-def first_uses(program: Program) -> list[Use]:
+def first_uses(program: UserProgram) -> list[NameUse]:
     """Where a program uses names that only TensorFlow 1 has; none if it cannot be read."""
     try:
         return read(program.path, program.parts()).first_generation()
@@ -76,19 +79,22 @@ def first_uses(program: Program) -> list[Use]:
         return []
 
 
-def is_first(program: Program, options: argparse.Namespace) -> bool:
+def is_first(program: UserProgram, options: argparse.Namespace) -> bool:
     """Whether `import tensorflow` gives TensorFlow 1; says so if that was found out."""
     if options.v1 or options.v2:
         return options.v1
     uses = first_uses(program)
     if uses and os.environ.get("TALWEG_DEBUG", "0") not in ("", "0"):
         use = uses[0]
-        print(f"talweg: {use.file}:{use.line} asks for {use.text}: this is a program for "
-              "TensorFlow 1", file=sys.stderr)  # fmt: skip
+        print(
+            f"talweg: {use.file}:{use.line} asks for {use.text}: this is a program for "
+            "TensorFlow 1",
+            file=sys.stderr,
+        )
     return bool(uses)
 
 
-def launch(program: Program, options: argparse.Namespace, around: Any = None) -> Outcome:
+def launch(program: UserProgram, options: argparse.Namespace, around: Any = None) -> Outcome:
     """Run the program with talweg as its TensorFlow, inside the context `around`.
 
     A failure is told on stderr, as Python would.

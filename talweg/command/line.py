@@ -44,9 +44,11 @@ looked at failed.  `talweg COMMAND --help` has more."""
 def parser() -> argparse.ArgumentParser:
     """The parser of everything; a subcommand's own part is made when it is asked for."""
     found = argparse.ArgumentParser(
-        prog="talweg", description="Run TensorFlow programs on talweg, and look into them.",
-        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+        prog="talweg",
+        description="Run TensorFlow programs on talweg, and look into them.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     found.add_argument("--version", action="version", version=VERSIONS)
     commands = found.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():
@@ -58,9 +60,11 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     """The parser of one subcommand."""
     module = import_module(f"talweg.command.{name}")
     found = argparse.ArgumentParser(
-        prog=f"talweg {name}", description=module.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
+        prog=f"talweg {name}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     module.configure(found)
     found.set_defaults(action=module.main, command_name=name)
     return found
@@ -96,5 +100,8 @@ def note_late_options(parser: argparse.ArgumentParser, options: argparse.Namespa
     known = {name for action in parser._actions for name in action.option_strings}
     late = [text for text in getattr(options, "arguments", []) if text.split("=")[0] in known]
     if late:
-        print(f"talweg: note: {late[0]} stands behind the program, which gets it; options of "
-              f"talweg {options.command_name} come before", file=sys.stderr)  # fmt: skip
+        print(
+            f"talweg: note: {late[0]} stands behind the program, which gets it; options of "
+            f"talweg {options.command_name} come before",
+            file=sys.stderr,
+        )

@@ -46,8 +46,10 @@ def framed(pictures: list[Any]) -> Page:
     if not pictures:
         return Page("there is no graph to draw", "there is no graph to draw")
     content = html.escape(page.draw(pictures), quote=True)
-    frame = (f'<iframe srcdoc="{content}" width="100%" height="{HEIGHT}" '
-             'style="border: 1px solid #d5dbe2"></iframe>')  # fmt: skip
+    frame = (
+        f'<iframe srcdoc="{content}" width="100%" height="{HEIGHT}" '
+        'style="border: 1px solid #d5dbe2"></iframe>'
+    )
     names = ", ".join(picture.title for picture in pictures)
     return Page(frame, f"<pictures of {names}; a notebook shows them>")
 
@@ -107,8 +109,11 @@ def register(shell: Any) -> None:
         line.main(["ops", *text.split()])
 
     for name, function, kind in (
-        ("talweg_doctor", doctor, "cell"), ("talweg_profile", profile, "cell"),
-        ("talweg_graph", graph, "line_cell"), ("talweg_tensorflow", tensorflow, "line"),
-        ("talweg_explain", explain, "line"), ("talweg_ops", ops, "line"),
-    ):  # fmt: skip
+        ("talweg_doctor", doctor, "cell"),
+        ("talweg_profile", profile, "cell"),
+        ("talweg_graph", graph, "line_cell"),
+        ("talweg_tensorflow", tensorflow, "line"),
+        ("talweg_explain", explain, "line"),
+        ("talweg_ops", ops, "line"),
+    ):
         shell.register_magic_function(function, kind, name)

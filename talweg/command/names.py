@@ -23,7 +23,7 @@ GONE = {
 }
 
 
-class Known(NamedTuple):
+class KnownNames(NamedTuple):
     """What is known of a name."""
 
     name: str  # as far as it was looked up: `float32.max` is `float32`
@@ -42,12 +42,13 @@ def absent() -> frozenset[str]:
 @functools.cache
 def absent_namespaces() -> frozenset[str]:
     """The namespaces those names are in."""
-    return frozenset(name.rsplit(".", count)[0] for name in absent()
-                     for count in range(1, name.count(".") + 1))  # fmt: skip
+    return frozenset(
+        name.rsplit(".", count)[0] for name in absent() for count in range(1, name.count(".") + 1)
+    )
 
 
 @functools.lru_cache(100_000)
-def resolve(name: str, first: bool = False) -> Known:
+def resolve(name: str, first: bool = False) -> KnownNames:
     """What is known of a name relative to `tf`; `first`: as TensorFlow 1 would understand it.
 
     >>> resolve("math.add").there, resolve("float32.max").name, resolve("placeholder").generation
@@ -82,26 +83,26 @@ def only_second(name: str) -> bool:
     return not (old in TABLE or old in absent() or shared_with_v1(old))
 
 
-def plain(name: str) -> Known:
+def plain(name: str) -> KnownNames:
     """What is known of exactly this name, without a thought of the other generation."""
     name = without_v2(name)
     parts = name.split(".") if name else []
     there = tensorflow = True
     if any(part.startswith("__") for part in parts):  # what every module has
-        return Known(name, True, True, 2)
+        return KnownNames(name, True, True, 2)
     for count in range(1, len(parts) + 1):
         prefix = ".".join(parts[:count])
         if has(prefix):
-            return Known(prefix, True, True, 2)
+            return KnownNames(prefix, True, True, 2)
         if own_part(prefix) in KERAS:
-            return Known(name, True, True, 2, is_namespace=True)
+            return KnownNames(name, True, True, 2, is_namespace=True)
         there = prefix in NAMESPACES or is_module(prefix) or prefix in ("compat", V1[:-1])
         tensorflow = there or prefix in absent_namespaces()
         if prefix in absent():
-            return Known(prefix, False, True, 2)
+            return KnownNames(prefix, False, True, 2)
         if not tensorflow:
-            return Known(prefix, False, False, 2)
-    return Known(name, there, tensorflow, 2, is_namespace=True)
+            return KnownNames(prefix, False, False, 2)
+    return KnownNames(name, there, tensorflow, 2, is_namespace=True)
 
 
 def own_part(prefix: str) -> str:

@@ -103,8 +103,9 @@ def run(path: str, names: dict) -> None:
     names.setdefault("display", print)
     for cell in cells(path):
         for line in cell.skipped:
-            print(f"talweg: cell {cell.number}: left out, it needs IPython: {line}",
-                  file=sys.stderr)  # fmt: skip
+            print(
+                f"talweg: cell {cell.number}: left out, it needs IPython: {line}", file=sys.stderr
+            )
         run_cell(cell, cell.file(path), names)
 
 

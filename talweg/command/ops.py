@@ -26,7 +26,7 @@ from talweg.api.table import TABLE
 from talweg.command.launch import FINE, FOUND, first_uses
 from talweg.command.names import KERAS, absent, describe, resolve
 from talweg.command.program import UsageError, find
-from talweg.command.uses import Use, read
+from talweg.command.uses import NameUse, read
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -89,8 +89,11 @@ def found(words: list[str], options: argparse.Namespace) -> list[dict]:
     if words:
         others = [name for name in names if name not in set(first)]
         described = [(name, summary(name)) for name in others]
-        rows += [{"name": f"tf.{name}", "summary": text} for name, text in described
-                 if matches(f"{name} {text}", words)]  # fmt: skip
+        rows += [
+            {"name": f"tf.{name}", "summary": text}
+            for name, text in described
+            if matches(f"{name} {text}", words)
+        ]
     return rows
 
 
@@ -116,13 +119,18 @@ def one(name: str, as_json: bool) -> int:
         signature = f"tf.{name}{inspect.signature(value)}"
     except (TypeError, ValueError):
         signature = f"tf.{name}"
-    others = [other for other in TABLE if TABLE[other] == origin and other != name
-              and ":" not in other and look_up(other) is value]  # fmt: skip
+    others = [
+        other
+        for other in TABLE
+        if TABLE[other] == origin and other != name and ":" not in other and look_up(other) is value
+    ]
     row = {
-        "name": f"tf.{name}", "signature": signature, "defined in": origin,
+        "name": f"tf.{name}",
+        "signature": signature,
+        "defined in": origin,
         "also": [f"tf.{other}" for other in others],
         "description": inspect.getdoc(value) if callable(value) else repr(value),
-    }  # fmt: skip
+    }
     if as_json:
         print(json.dumps(row, indent=1))
         return FINE
@@ -143,8 +151,11 @@ def of_program(options: argparse.Namespace) -> int:
     there = [use for use in reading.uses if use not in set(missing)]
     if options.json:
         rows = [row_of(use, False) for use in missing] + [row_of(use, True) for use in there]
-        print(json.dumps({"tensorflow": 1 if first else 2, "files": reading.files, "uses": rows},
-                         indent=1))  # fmt: skip
+        print(
+            json.dumps(
+                {"tensorflow": 1 if first else 2, "files": reading.files, "uses": rows}, indent=1
+            )
+        )
         return FOUND if missing else FINE
     for use in missing:
         print(f"missing  {use.text:<34} {use.file}:{use.line}  {describe(use.name, first)}")
@@ -156,11 +167,13 @@ def of_program(options: argparse.Namespace) -> int:
         shown = ", ".join(map(str, lines[:6])) + (", ..." if len(lines) > 6 else "")
         print(f"there    {text:<34} {'line' if len(lines) == 1 else 'lines'} {shown}")
     generation = "TensorFlow 1" if first else "TensorFlow 2"
-    print(f"\n{program.path}: a program for {generation}; {len(counts)} names are there, "
-          f"{len({use.text for use in missing})} are missing")  # fmt: skip
+    print(
+        f"\n{program.path}: a program for {generation}; {len(counts)} names are there, "
+        f"{len({use.text for use in missing})} are missing"
+    )
     return FOUND if missing else FINE
 
 
-def row_of(use: Use, there: bool) -> dict:
+def row_of(use: NameUse, there: bool) -> dict:
     """A use for JSON."""
     return {"name": use.name, "text": use.text, "file": use.file, "line": use.line, "there": there}

@@ -39,9 +39,11 @@ from talweg.core import settings
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `talweg profile`."""
     parser.add_argument(
-        "--executor", choices=("llvm", "auto", "interpret"), default="llvm",
+        "--executor",
+        choices=("llvm", "auto", "interpret"),
+        default="llvm",
         help="what runs functions and sessions (%(default)s)",
-    )  # fmt: skip
+    )
     parser.add_argument("--top", type=int, default=15, help="how many rows (%(default)s)")
     parser.add_argument("--trace", metavar="FILE", help="write a trace for Chrome or Perfetto")
     add_json(parser)

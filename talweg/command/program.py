@@ -25,7 +25,7 @@ class UsageError(Exception):
     """The command cannot do what it was asked: no such file, an option that is wrong."""
 
 
-class Program(NamedTuple):
+class UserProgram(NamedTuple):
     """What is run, and how it was called."""
 
     path: str  # of the file
@@ -49,15 +49,15 @@ class Program(NamedTuple):
         return [(self.path, decoded(Path(self.path).read_bytes()))]
 
 
-def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> Program:
+def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> UserProgram:
     """The program of a file's or a module's name; UsageError if there is none."""
     if not module:
         path = Path(name)
         if path.is_dir() and (path / "__main__.py").is_file():
-            return Program(str(path / "__main__.py"), arguments)
+            return UserProgram(str(path / "__main__.py"), arguments)
         if not path.is_file():
             raise UsageError(f"there is no file {name!r}")
-        return Program(name, arguments)
+        return UserProgram(name, arguments)
     with searched(os.getcwd()):
         try:
             spec = importlib.util.find_spec(name)
@@ -67,10 +67,10 @@ def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> Pr
             raise UsageError(f"there is no module {name!r} ({error})") from None
     if spec is None or not spec.origin or not spec.origin.endswith(".py"):
         raise UsageError(f"there is no module {name!r} that could be run")
-    return Program(spec.origin, arguments, spec.name)
+    return UserProgram(spec.origin, arguments, spec.name)
 
 
-def run(program: Program, first: bool = False) -> ModuleType:
+def run(program: UserProgram, first: bool = False) -> ModuleType:
     """Run it to its end; its `__main__`.  What it raises is raised, SystemExit too.
 
     first: whether its TensorFlow is that of TensorFlow 1, for processes that it starts.
@@ -84,13 +84,13 @@ def run(program: Program, first: bool = False) -> ModuleType:
     return main
 
 
-def compiled(program: Program) -> CodeType:
+def compiled(program: UserProgram) -> CodeType:
     """The program as code; SyntaxError with its own file and line."""
     return compile(Path(program.path).read_bytes(), program.path, "exec", dont_inherit=True)
 
 
 @contextmanager
-def as_main(program: Program, main: ModuleType, first: bool = False) -> Iterator[None]:
+def as_main(program: UserProgram, main: ModuleType, first: bool = False) -> Iterator[None]:
     """What a program finds when it is started: `__main__`, `sys.argv`, `sys.path`."""
     before, arguments = sys.modules["__main__"], sys.argv
     main.__dict__.update(__file__=program.path, __builtins__=sys.modules["builtins"])

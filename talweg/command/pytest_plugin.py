@@ -21,8 +21,16 @@ from talweg.core.provenance import user_origin
 from talweg.doctor import Finding, Place, examine
 
 FAILING = (  # findings that are mistakes in a test's code, not only costs
-    "TW301", "TW601", "TW602", "TW604", "TW606", "TW607", "TW613", "TW617", "TW620",
-)  # fmt: skip
+    "TW301",
+    "TW601",
+    "TW602",
+    "TW604",
+    "TW606",
+    "TW607",
+    "TW613",
+    "TW617",
+    "TW620",
+)
 NOTED = "talweg doctor"
 HOOKS = tuple(name for name in vars(Observer) if not name.startswith("_"))
 
@@ -39,8 +47,11 @@ class Gradients(Observer):
         """A gradient was taken."""
         if wanted:
             return
-        absent = [source for source, gradient in zip(sources, gradients)
-                  if gradient is None and getattr(source, "trainable", False)]  # fmt: skip
+        absent = [
+            source
+            for source, gradient in zip(sources, gradients)
+            if gradient is None and getattr(source, "trainable", False)
+        ]
         if not absent:
             return
         origin = user_origin(2)
@@ -53,9 +64,13 @@ class Gradients(Observer):
         asked = () if origin is None else (Place.of(origin),)
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         self.dropped[shown, origin] = Finding(
-            "TW301", f"the gradient by {shown}{more} is None", why.headline,
-            tuple(dict.fromkeys((*asked, *why.lines[:2]))), len(names), cure=why.remedy,
-        )  # fmt: skip
+            "TW301",
+            f"the gradient by {shown}{more} is None",
+            why.headline,
+            tuple(dict.fromkeys((*asked, *why.lines[:2]))),
+            len(names),
+            cure=why.remedy,
+        )
 
 
 class Both(Observer):
@@ -97,15 +112,21 @@ class Doctor:
         if outcome.excinfo is not None:
             return
         ignored = codes_of(marker.kwargs["ignore"]) if marker is not None else ()
-        found = [finding for finding in (*gradients.dropped.values(), *seen.report)
-                 if finding.code.startswith(self.failing)
-                 and not (ignored and finding.code.startswith(ignored))]  # fmt: skip
+        found = [
+            finding
+            for finding in (*gradients.dropped.values(), *seen.report)
+            if finding.code.startswith(self.failing)
+            and not (ignored and finding.code.startswith(ignored))
+        ]
         if found:
             self.found[item.nodeid] = found
             text = "\n\n".join(map(str, found))
-            outcome.force_exception(pytest.fail.Exception(
-                f"talweg's doctor: {text}\n\nmore: talweg explain {found[0].code}", pytrace=False
-            ))  # fmt: skip
+            outcome.force_exception(
+                pytest.fail.Exception(
+                    f"talweg's doctor: {text}\n\nmore: talweg explain {found[0].code}",
+                    pytrace=False,
+                )
+            )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """How many of which findings there were, in all."""

@@ -29,10 +29,14 @@ def main(options: argparse.Namespace) -> int:
     """Print the settings."""
     try:
         rows = [
-            {"variable": setting.variable, "value": setting.get(), "default": setting.default,
-             "help": setting.help}
+            {
+                "variable": setting.variable,
+                "value": setting.get(),
+                "default": setting.default,
+                "help": setting.help,
+            }
             for setting in SETTINGS.values()
-        ]  # fmt: skip
+        ]
     except ValueError as error:
         raise UsageError(str(error)) from None
     if options.json:

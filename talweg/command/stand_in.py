@@ -77,8 +77,9 @@ def first_generation() -> Iterator[None]:
     v1 = look_up(FIRST)
     v1.__dict__.setdefault("__version__", talweg.__version__)
 
-    def importer(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (),
-                 level: int = 0) -> Any:  # fmt: skip
+    def importer(
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
         if level == 0 and is_below(name) and is_own(globals):
             return import_first(name, fromlist, plain, globals, locals)
         return plain(name, globals, locals, fromlist, level)

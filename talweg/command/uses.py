@@ -22,7 +22,7 @@ _VERSION = re.compile(r"version|hasattr|\bv[12]\b|tf[12]", re.IGNORECASE)
 _MISSING = re.compile(r"ImportError|ModuleNotFoundError|AttributeError")
 
 
-class Use(NamedTuple):
+class NameUse(NamedTuple):
     """One mention of a name: as talweg would look it up, and the line."""
 
     name: str  # relative to `tf`: "compat.v1.Session"
@@ -35,10 +35,10 @@ class Use(NamedTuple):
 class Reading(NamedTuple):
     """What was found in a program."""
 
-    uses: list[Use]
+    uses: list[NameUse]
     files: list[str]
 
-    def first_generation(self) -> list[Use]:
+    def first_generation(self) -> list[NameUse]:
         """The uses that say a program was written for TensorFlow 1; none if it was not.
 
         These are names that only TensorFlow 1 has, of plain `tensorflow`.  Programs that ask for
@@ -50,7 +50,7 @@ class Reading(NamedTuple):
         second = [use for use in sure if only_second(use.name)]
         return first if len(first) >= len(second) else []
 
-    def missing(self, first: bool = False) -> list[Use]:
+    def missing(self, first: bool = False) -> list[NameUse]:
         """The uses of names that talweg does not have, one for each name and line; `first` if the
         program is served as one of TensorFlow 1.  What may be missing does not count."""
         found = {}
@@ -78,8 +78,9 @@ def read(path: str, parts: list[tuple[str, str]] | None = None) -> Reading:
         found = beside(first.parent, module)
         if found is None or str(found) in files:
             continue
-        reader = Reader(str(found), package=module if found.name == "__init__.py" else
-                        module.rpartition(".")[0])  # fmt: skip
+        reader = Reader(
+            str(found), package=module if found.name == "__init__.py" else module.rpartition(".")[0]
+        )
         try:
             reader.read(found.read_text("utf-8"))
         except (SyntaxError, ValueError, OSError):
@@ -112,7 +113,7 @@ class Reader(ast.NodeVisitor):
     def __init__(self, file: str, package: str = ""):
         self.file, self.package = file, package
         self.bound: dict[str, str] = {}  # a name of the program -> what it stands for
-        self.uses: list[Use] = []
+        self.uses: list[NameUse] = []
         self.modules: list[str] = []  # other modules that it imports
         self.unsure: set[ast.AST] = set()  # what stands behind questions
 
@@ -166,7 +167,7 @@ class Reader(ast.NodeVisitor):
     def note(self, name: str, node: ast.AST, written: str) -> None:
         """Note a use."""
         line = getattr(node, "lineno", 0)
-        self.uses.append(Use(name, self.file, line, written, node not in self.unsure))
+        self.uses.append(NameUse(name, self.file, line, written, node not in self.unsure))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """A chain of names, the longest one."""

@@ -55,16 +55,39 @@ ELEMENTWISE = "elementwise"
 #   cost      (x, ..., **params) -> what an element of `loops` costs, in multiplications, if it is
 #             more than its operands are; None where `loops` does not serve
 #   fold      (operation, start): a reduction along the parameter `axes`
-#   expand    (t, x, ..., **params) -> results, composed of other primitives (`passes/straight.py`)
+# expand    (t, x, ..., **params) -> results, composed of other primitives
+# (`passes/specialize/program.py`)
 #   requires  (t, x, ..., **params): calls t.require(condition); where it does not hold, the program
 #             fails and the interpreter, which runs the kernel, says why
-#   call      the name of a way in `lower/blocks.py`, which may read further rules (scan, scatter,
+# call      the name of a way in `lower/blocks/registry.py`, which may read further rules (scan,
+# scatter,
 #             redraw)
-LOWERINGS = ("call", "xla", "loops", "cost", "fold", "scalar", "expand", "requires", "redraw",
-             "scan", "scatter")  # fmt: skip
+LOWERINGS = (
+    "call",
+    "xla",
+    "loops",
+    "cost",
+    "fold",
+    "scalar",
+    "expand",
+    "requires",
+    "redraw",
+    "scan",
+    "scatter",
+)
 
-_PLAIN_FIELDS = ("samples", "rejects", "domain", "singular", "avoid", "kinks", "accepts",
-                 "effect", "tf_type", "tf_name")  # fmt: skip
+_PLAIN_FIELDS = (
+    "samples",
+    "rejects",
+    "domain",
+    "singular",
+    "avoid",
+    "kinks",
+    "accepts",
+    "effect",
+    "tf_type",
+    "tf_name",
+)
 _NEEDED = ("infer", "numpy", "batch", "memory")
 _FLAGS = ("multiple", "wants_sparse")
 _DERIVATIVE = ("no_gradient", "vjp", "jvp", "linear")
@@ -295,5 +318,14 @@ def _read_derivative(prim: Primitive, fields: dict) -> None:
             )
 
 
-__all__ = ["ELEMENTWISE", "LEADING", "LOOP", "DeclarationError", "bool_", "check_dtype",
-           "elementwise", "primitive", "refuse_unknown"]  # fmt: skip
+__all__ = [
+    "ELEMENTWISE",
+    "LEADING",
+    "LOOP",
+    "DeclarationError",
+    "bool_",
+    "check_dtype",
+    "elementwise",
+    "primitive",
+    "refuse_unknown",
+]

@@ -56,10 +56,16 @@ def functions_in(sizes: Any) -> list[Atom]:
     pending = [atom for size in sizes for atom in _functions_of(size)]
     while pending:
         atom = pending[-1]
-        missing = [] if atom in found else [
-            below for argument in atom.arguments for below in _functions_of(argument)
-            if below not in found
-        ]  # fmt: skip
+        missing = (
+            []
+            if atom in found
+            else [
+                below
+                for argument in atom.arguments
+                for below in _functions_of(argument)
+                if below not in found
+            ]
+        )
         if missing:
             pending += missing
         else:

@@ -37,8 +37,15 @@ class Atom:
     """
 
     __slots__ = (
-        "__weakref__", "_source", "arguments", "bounds", "kind", "place", "serial", "weight",
-    )  # fmt: skip
+        "__weakref__",
+        "_source",
+        "arguments",
+        "bounds",
+        "kind",
+        "place",
+        "serial",
+        "weight",
+    )
 
     def __init__(self, kind: str, source: Any = None, place: int = 0, arguments: tuple = ()):
         self.kind, self.place, self.arguments = kind, place, arguments

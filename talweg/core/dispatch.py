@@ -23,14 +23,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from talweg.core.carried import carried
+from talweg.core.thread_context import carried
 
 
 class State:
     """What is shared by all threads; filled in by `eager/evaluate.py`."""
 
-    __slots__ = ("busy", "evaluate", "in_graph", "lock", "observer", "plain", "structured",
-                 "variable", "variable_maker")  # fmt: skip
+    __slots__ = (
+        "busy",
+        "evaluate",
+        "in_graph",
+        "lock",
+        "observer",
+        "plain",
+        "structured",
+        "variable",
+        "variable_maker",
+    )
 
     def __init__(self) -> None:
         self.busy = 0

@@ -12,12 +12,34 @@ import numpy as np
 from talweg.core.errors import NotEagerError, type_error
 
 ENUMS = {
-    "float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7,
-    "complex64": 8, "int64": 9, "bool": 10, "qint8": 11, "quint8": 12, "qint32": 13,
-    "bfloat16": 14, "qint16": 15, "quint16": 16, "uint16": 17, "complex128": 18, "float16": 19,
-    "resource": 20, "variant": 21, "uint32": 22, "uint64": 23,
-    "float8_e5m2": 24, "float8_e4m3fn": 25, "int4": 29, "uint4": 30,
-}  # fmt: skip
+    "float32": 1,
+    "float64": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 5,
+    "int8": 6,
+    "string": 7,
+    "complex64": 8,
+    "int64": 9,
+    "bool": 10,
+    "qint8": 11,
+    "quint8": 12,
+    "qint32": 13,
+    "bfloat16": 14,
+    "qint16": 15,
+    "quint16": 16,
+    "uint16": 17,
+    "complex128": 18,
+    "float16": 19,
+    "resource": 20,
+    "variant": 21,
+    "uint32": 22,
+    "uint64": 23,
+    "float8_e5m2": 24,
+    "float8_e4m3fn": 25,
+    "int4": 29,
+    "uint4": 30,
+}
 
 EXTENDED = {"bfloat16", "float8_e5m2", "float8_e4m3fn", "int4", "uint4"}
 _OBJECTS = frozenset(("string", "resource", "variant"))
@@ -28,9 +50,19 @@ class DType:
     """The type of a tensor's elements.  There is one object per dtype; compare with ``==``."""
 
     __slots__ = (
-        "_numpy", "as_datatype_enum", "is_bool", "is_complex", "is_differentiable", "is_floating",
-        "is_integer", "is_numeric", "is_numpy_compatible", "is_quantized", "is_unsigned", "name",
-    )  # fmt: skip
+        "_numpy",
+        "as_datatype_enum",
+        "is_bool",
+        "is_complex",
+        "is_differentiable",
+        "is_floating",
+        "is_integer",
+        "is_numeric",
+        "is_numpy_compatible",
+        "is_quantized",
+        "is_unsigned",
+        "name",
+    )
 
     def __init__(self, name: str):
         self.name = name

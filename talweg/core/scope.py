@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from talweg.core.carried import carried
+from talweg.core.thread_context import carried
 
 
 class _Scope(threading.local):

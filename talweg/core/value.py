@@ -155,14 +155,27 @@ class Reference:
 
 UNARY = {"__neg__": "negative", "__abs__": "abs", "__invert__": "invert"}
 BINARY = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "truediv",
-    "floordiv": "floordiv", "mod": "mod", "pow": "pow", "matmul": "matmul",
-    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-}  # fmt: skip
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "truediv",
+    "floordiv": "floordiv",
+    "mod": "mod",
+    "pow": "pow",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+}
 COMPARISON = {
-    "__lt__": "less", "__le__": "less_equal", "__gt__": "greater", "__ge__": "greater_equal",
-    "__eq__": "equal_operator", "__ne__": "not_equal_operator", "__getitem__": "getitem",
-}  # fmt: skip
+    "__lt__": "less",
+    "__le__": "less_equal",
+    "__gt__": "greater",
+    "__ge__": "greater_equal",
+    "__eq__": "equal_operator",
+    "__ne__": "not_equal_operator",
+    "__getitem__": "getitem",
+}
 
 
 def _unary(operation: str) -> Callable[[Any], Any]:

@@ -12,7 +12,14 @@ GRAPH_DEF_VERSION_MIN_PRODUCER = 0
 
 
 def stamps(folder: str) -> str:
-    """The names, sizes and times of a folder's Python files: they tell one version from another."""
-    with os.scandir(folder) as files:
-        found = [(file.name, file.stat()) for file in files if file.name.endswith(".py")]
-    return " ".join(sorted([f"{name}:{s.st_size}:{s.st_mtime_ns}" for name, s in found]))
+    """The names, sizes and times of the Python files in and below a folder: they tell versions
+    apart."""
+    parts = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                parts.append(f"{entry.name}:{status.st_size}:{status.st_mtime_ns}")
+            elif entry.is_dir() and entry.name != "__pycache__":
+                parts.append(f"{entry.name}({stamps(entry.path)})")
+    return " ".join(sorted(parts))

@@ -15,14 +15,14 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "examine": "waste",
-    "Explanation": "explanation",
-    "Explanations": "explanation",
+    "examine": "waste.examine",
+    "Explanation": "absent.explanation",
+    "Explanations": "absent.explanation",
     "Finding": "findings",
     "Place": "findings",
     "Report": "findings",
-    "NumericsExplanation": "nonfinite_report",
-    "GradientCheck": "check_gradients",
+    "NumericsExplanation": "nonfinite.report",
+    "GradientCheck": "gradient_check.check",
     "WatchReport": "watch",
     "page": "pages",
     "codes_with_pages": "pages",

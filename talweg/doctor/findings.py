@@ -49,8 +49,12 @@ class Place:
 
     def as_dict(self) -> dict:
         """What it says, for JSON."""
-        return {"file": self.file, "line": self.line, "function": self.function,
-                "source": self.source}  # fmt: skip
+        return {
+            "file": self.file,
+            "line": self.line,
+            "function": self.function,
+            "source": self.source,
+        }
 
 
 @dataclass(frozen=True)
@@ -81,15 +85,21 @@ class Finding:
             for number, line in enumerate(text.splitlines()):
                 start = f"  {name + ':' if number == 0 else '':<7}"
                 lines += textwrap.wrap(
-                    line, WIDTH, initial_indent=start, subsequent_indent=BLANK,
-                    break_long_words=False, break_on_hyphens=False,
-                )  # fmt: skip
+                    line,
+                    WIDTH,
+                    initial_indent=start,
+                    subsequent_indent=BLANK,
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
         return "\n".join(lines)
 
     def as_dict(self) -> dict:
         """What it says, for JSON."""
-        own = {name: getattr(self, name) for name in
-               ("code", "title", "cause", "count", "cost", "cure")}  # fmt: skip
+        own = {
+            name: getattr(self, name)
+            for name in ("code", "title", "cause", "count", "cost", "cure")
+        }
         return own | {"places": [place.as_dict() for place in self.places]}
 
 
@@ -137,8 +147,9 @@ class Report:
         parts = [f"{self.subject}: {heads.get(number, f'{number} findings')}"]
         parts += [str(finding) for finding in self.findings]
         if self.facts:
-            parts.append("\n".join(f"  {name}: {shown(value)}" for name, value in
-                                   self.facts.items()))  # fmt: skip
+            parts.append(
+                "\n".join(f"  {name}: {shown(value)}" for name, value in self.facts.items())
+            )
         if self.findings:
             parts.append(f"more: talweg explain {self.findings[0].code}")
         return "\n\n".join(parts)
@@ -184,16 +195,20 @@ STYLE = """
 
 def page_of(report: Report) -> str:
     """A report as HTML that stands alone."""
-    parts = [f"<div class='talweg'><style>{STYLE}</style>",
-             f"<h3>{html.escape(report.subject)}</h3>"]  # fmt: skip
+    parts = [
+        f"<div class='talweg'><style>{STYLE}</style>",
+        f"<h3>{html.escape(report.subject)}</h3>",
+    ]
     parts += [_html_of(finding) for finding in report.findings]
     if not report.findings:
         parts.append("<div class='clean'>nothing to report</div>")
     if report.memory:
         parts.append(_curve(report.memory))
     if report.facts:
-        rows = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(shown(value))}</dd>"
-                       for name, value in report.facts.items())  # fmt: skip
+        rows = "".join(
+            f"<dt>{html.escape(name)}</dt><dd>{html.escape(shown(value))}</dd>"
+            for name, value in report.facts.items()
+        )
         parts.append(f"<dl class='facts'>{rows}</dl>")
     return "\n".join([*parts, "</div>"])
 

@@ -22,7 +22,7 @@ TEXT_WIDTH = 64  # characters of code shown in a box
 
 
 @dataclass(frozen=True)
-class Box:
+class PictureBox:
     """A rounded box: a title, a line of detail below it, and what comes out of it and into it."""
 
     title: str
@@ -53,7 +53,7 @@ def wrapped(text: str, limit: int) -> list[str]:
     return lines
 
 
-def drawn(boxes: list[Box], title: str = "") -> str:
+def drawn(boxes: list[PictureBox], title: str = "") -> str:
     """The boxes below each other, joined by arrows, as one SVG element."""
     inner = max([_box_width(box) for box in boxes] + [240.0])
     side = max([_side_width(box) for box in boxes])
@@ -74,8 +74,9 @@ def drawn(boxes: list[Box], title: str = "") -> str:
             broken = broken or previous.role == "break"
             parts.append(_arrow(center, y - gap, y, broken, box.role == "break"))
             if previous.result:
-                parts.append(_text(center + 8, y - gap / 2 + 4, previous.result, 10.5, "#57606a",
-                                   "start"))  # fmt: skip
+                parts.append(
+                    _text(center + 8, y - gap / 2 + 4, previous.result, 10.5, "#57606a", "start")
+                )
         parts.append(_drawn_box(box, center, y, height))
         parts.append(_drawn_side(box, center + _box_width(box) / 2, margin + inner + 34, y, height))
         y += height + gap
@@ -87,19 +88,19 @@ def drawn(boxes: list[Box], title: str = "") -> str:
     )
 
 
-def _box_width(box: Box) -> float:
+def _box_width(box: PictureBox) -> float:
     return max(width_of(shortened(box.title), 14), width_of(shortened(box.detail), 11.5)) + 36
 
 
-def _side_width(box: Box) -> float:
+def _side_width(box: PictureBox) -> float:
     return 34 + width_of(_side_text(box), 12) + 20 if box.beside else 0.0
 
 
-def _side_text(box: Box) -> str:
+def _side_text(box: PictureBox) -> str:
     return shortened(", ".join(box.beside), 28)
 
 
-def _drawn_side(box: Box, edge: float, x: float, y: float, height: float) -> str:
+def _drawn_side(box: PictureBox, edge: float, x: float, y: float, height: float) -> str:
     """What comes into a box from the side: green, since that much is connected."""
     if not box.beside:
         return ""
@@ -116,7 +117,7 @@ def _drawn_side(box: Box, edge: float, x: float, y: float, height: float) -> str
     )
 
 
-def _drawn_box(box: Box, center: float, y: float, height: float) -> str:
+def _drawn_box(box: PictureBox, center: float, y: float, height: float) -> str:
     border, fill = COLORS[box.role]
     width = _box_width(box)
     heavy = 2.5 if box.role == "break" else 1.3
@@ -131,8 +132,10 @@ def _drawn_box(box: Box, center: float, y: float, height: float) -> str:
         parts.append(_text(center, y + 37, shortened(box.detail), 11.5, "#57606a"))
     if box.role == "break":
         x = center + width / 2
-        parts.append(f'<path d="M{x - 6:.1f} {y - 6:.1f} l12 12 m0 -12 l-12 12" '
-                     f'stroke="{border}" stroke-width="3.2" stroke-linecap="round"/>')  # fmt: skip
+        parts.append(
+            f'<path d="M{x - 6:.1f} {y - 6:.1f} l12 12 m0 -12 l-12 12" '
+            f'stroke="{border}" stroke-width="3.2" stroke-linecap="round"/>'
+        )
     return "".join(parts)
 
 
@@ -146,8 +149,15 @@ def _arrow(x: float, start: float, end: float, broken: bool, into_break: bool) -
     )
 
 
-def _text(x: float, y: float, text: str, size: float, color: str, anchor: str = "middle",
-          bold: bool = False) -> str:  # fmt: skip
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    size: float,
+    color: str,
+    anchor: str = "middle",
+    bold: bool = False,
+) -> str:
     weight = ' font-weight="600"' if bold else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{color}" '

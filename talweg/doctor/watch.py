@@ -31,10 +31,24 @@ VANISHING = 1e-3  # of the largest gradient (per element) of the variables
 GROWTH = 1e3  # of a norm, from its first quarter to its last
 LARGE_STEP = 0.1  # of the weights in a step
 DEAD = 0.5  # of the units
-SEVERITY = ("not finite", "exploding", "no gradient", "dead", "vanishing", "large steps", "fine",
-            "no steps")  # fmt: skip
-CODES = {"not finite": "TW358", "exploding": "TW357", "dead": "TW366", "vanishing": "TW356",
-         "large steps": "TW367", "no gradient": "TW368"}  # fmt: skip
+SEVERITY = (
+    "not finite",
+    "exploding",
+    "no gradient",
+    "dead",
+    "vanishing",
+    "large steps",
+    "fine",
+    "no steps",
+)
+CODES = {
+    "not finite": "TW358",
+    "exploding": "TW357",
+    "dead": "TW366",
+    "vanishing": "TW356",
+    "large steps": "TW367",
+    "no gradient": "TW368",
+}
 
 
 class Series:
@@ -59,8 +73,9 @@ class Series:
             self.norms.append(float("nan"))
             self.sizes.append(float("nan"))
             return
-        wide = np.abs(np.asarray(gradient).astype(np.complex128 if np.iscomplexobj(gradient)
-                                                  else np.float64))  # fmt: skip
+        wide = np.abs(
+            np.asarray(gradient).astype(np.complex128 if np.iscomplexobj(gradient) else np.float64)
+        )
         with np.errstate(all="ignore"):
             norm = float(np.linalg.norm(wide))
         self.norms.append(norm)
@@ -107,7 +122,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Row:
+class WatchRow:
     """What is to be said of one variable."""
 
     name: str
@@ -137,7 +152,7 @@ class WatchReport:
     """
 
     verdict: str
-    rows: tuple[Row, ...]
+    rows: tuple[WatchRow, ...]
     steps: int
     svg: str = ""
 
@@ -151,8 +166,17 @@ class WatchReport:
         """What is wrong, the worst first."""
         bad = [row for row in self.rows if row.verdict in CODES]
         bad.sort(key=lambda row: SEVERITY.index(row.verdict))
-        return tuple([Finding(CODES[row.verdict], f"{row.name}: {row.verdict}", row.why,
-                              cure=CURES[row.verdict]) for row in bad])  # fmt: skip
+        return tuple(
+            [
+                Finding(
+                    CODES[row.verdict],
+                    f"{row.name}: {row.verdict}",
+                    row.why,
+                    cure=CURES[row.verdict],
+                )
+                for row in bad
+            ]
+        )
 
     def __bool__(self) -> bool:
         return self.verdict != "fine"
@@ -201,12 +225,15 @@ class GradientWatch:
         self.variables = [variable_of(v) for v in given]
         if not self.variables or not all([hasattr(v, "handle") for v in self.variables]):
             raise value_error(
-                "TW303", f"watch_gradients: no variables to watch, variables is {variables!r}",
+                "TW303",
+                f"watch_gradients: no variables to watch, variables is {variables!r}",
                 "tf.Variables, as in model.trainable_variables",
-            )  # fmt: skip
+            )
         self.every = max(1, int(every))
-        self.series = [Series(_name(own), tuple(v.shape.as_list() or ()))
-                       for own, v in zip(given, self.variables)]  # fmt: skip
+        self.series = [
+            Series(_name(own), tuple(v.shape.as_list() or ()))
+            for own, v in zip(given, self.variables)
+        ]
         self._places = {id(v.handle): place for place, v in enumerate(self.variables)}
         self._calls = [0] * len(self.variables)
         self._contexts: list = []
@@ -234,9 +261,10 @@ class GradientWatch:
             flat = [variable_of(v) for v in structure.flatten(variables)]
         if len(given) != len(flat):
             raise value_error(
-                "TW208", f"record: {len(given)} gradients for {len(flat)} variables",
+                "TW208",
+                f"record: {len(given)} gradients for {len(flat)} variables",
                 "one gradient (or None) for each variable",
-            )  # fmt: skip
+            )
         return self.told(given, flat, self._note)
 
     def told(self, gradients: list, variables: list, note: Callable[..., None]) -> Any:
@@ -318,8 +346,11 @@ class _Taken:
     ) -> None:
         """Gradients by `sources`."""
         self.before.gradient_taken(sources, gradients, wanted, explain)
-        pairs = [(v, g) for v, g in zip(sources, gradients)
-                 if id(getattr(v, "handle", None)) in self.watch._places]  # fmt: skip
+        pairs = [
+            (v, g)
+            for v, g in zip(sources, gradients)
+            if id(getattr(v, "handle", None)) in self.watch._places
+        ]
         base = dispatch.context.base
         if pairs and (base is None or isinstance(base, FunctionGraph)):
             watch = self.watch
@@ -329,7 +360,7 @@ class _Taken:
 # -- the verdict
 
 
-def _judged(series: list[Series]) -> list[Row]:
+def _judged(series: list[Series]) -> list[WatchRow]:
     """A row for each variable."""
     return [_row(one, part) for one, part in zip(series, _relative(series))]
 
@@ -350,14 +381,23 @@ def _median(numbers: list[float]) -> float:
     return float(np.median(good)) if good else float("nan")
 
 
-def _row(series: Series, relative: float) -> Row:
+def _row(series: Series, relative: float) -> WatchRow:
     verdict, why = _verdict(series, relative)
-    known = series.norms if verdict == "not finite" else [
-        n for n in series.norms if not np.isnan(n)
-    ]  # fmt: skip
+    known = (
+        series.norms if verdict == "not finite" else [n for n in series.norms if not np.isnan(n)]
+    )
     last = series.norms[-1] if series.norms else float("nan")
-    return Row(series.name, series.shape, series.steps, last, known[0] if known else float("nan"),
-               _median(series.ratios), series.dead, verdict, why)  # fmt: skip
+    return WatchRow(
+        series.name,
+        series.shape,
+        series.steps,
+        last,
+        known[0] if known else float("nan"),
+        _median(series.ratios),
+        series.dead,
+        verdict,
+        why,
+    )
 
 
 def _verdict(series: Series, relative: float) -> tuple[str, str]:
@@ -381,8 +421,9 @@ def _verdict(series: Series, relative: float) -> tuple[str, str]:
         count = int(np.sum(series.lost))
         return "dead", f"{count} of {series.lost.size} units have no gradient any more"
     if relative < VANISHING:
-        return "vanishing", (f"an element has {relative:.0e} of the gradient that one of another "
-                             "variable has")  # fmt: skip
+        return "vanishing", (
+            f"an element has {relative:.0e} of the gradient that one of another variable has"
+        )
     ratio = _median(series.ratios)
     if len(series.ratios) >= FEW and ratio > LARGE_STEP:
         return "large steps", f"the weights change by {ratio:.0%} of themselves each step"

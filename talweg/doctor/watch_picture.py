@@ -64,17 +64,22 @@ def _panel(number: int, lines: list) -> str:
     def down(value: float) -> float:
         return bottom - PANEL * (np.log10(value) - low) / (high - low)
 
-    parts = [f"<text x='{LEFT}' y='{top - 9}' font-weight='600' fill='#1d2733'>"
-             f"{TITLES[number]}</text>"]  # fmt: skip
+    parts = [
+        f"<text x='{LEFT}' y='{top - 9}' font-weight='600' fill='#1d2733'>{TITLES[number]}</text>"
+    ]
     for power in range(low, high + 1, max(1, (high - low) // 5)):
         y = down(10.0**power)
-        parts.append(f"<line x1='{LEFT}' x2='{right}' y1='{y:.1f}' y2='{y:.1f}' stroke='#e7e5e4'/>"
-                     f"<text x='{LEFT - 6}' y='{y + 4:.1f}' text-anchor='end' fill='#78716c'>"
-                     f"1e{power}</text>")  # fmt: skip
-    parts.append(f"<rect x='{LEFT}' y='{top}' width='{right - LEFT}' height='{PANEL}' fill='none' "
-                 f"stroke='#a8a29e'/><text x='{right}' y='{bottom + 15}' text-anchor='end' "
-                 f"fill='#78716c'>step {steps}</text><text x='{LEFT}' y='{bottom + 15}' "
-                 f"fill='#78716c'>1</text>")  # fmt: skip
+        parts.append(
+            f"<line x1='{LEFT}' x2='{right}' y1='{y:.1f}' y2='{y:.1f}' stroke='#e7e5e4'/>"
+            f"<text x='{LEFT - 6}' y='{y + 4:.1f}' text-anchor='end' fill='#78716c'>"
+            f"1e{power}</text>"
+        )
+    parts.append(
+        f"<rect x='{LEFT}' y='{top}' width='{right - LEFT}' height='{PANEL}' fill='none' "
+        f"stroke='#a8a29e'/><text x='{right}' y='{bottom + 15}' text-anchor='end' "
+        f"fill='#78716c'>step {steps}</text><text x='{LEFT}' y='{bottom + 15}' "
+        f"fill='#78716c'>1</text>"
+    )
     for place, values in lines:
         parts += _curve(place, values, across, down, bottom, top)
     return "".join(parts)
@@ -99,15 +104,20 @@ def _curve(place: int, values: list, across: Any, down: Any, bottom: float, top:
             x, y = piece[0].split(",")
             parts.append(f"<circle cx='{x}' cy='{y}' r='2' fill='{color}'/>")
         elif piece:
-            parts.append(f"<polyline points='{' '.join(piece)}' fill='none' stroke='{color}' "
-                         f"stroke-width='1.5'{dashes_of(place)}/>")  # fmt: skip
+            parts.append(
+                f"<polyline points='{' '.join(piece)}' fill='none' stroke='{color}' "
+                f"stroke-width='1.5'{dashes_of(place)}/>"
+            )
         piece = []
         if step < len(values) and value == 0 and step % thin == 0:
-            parts.append(f"<circle cx='{across(step):.1f}' cy='{bottom:.1f}' r='2.2' "
-                         f"fill='{color}'/>")  # fmt: skip
+            parts.append(
+                f"<circle cx='{across(step):.1f}' cy='{bottom:.1f}' r='2.2' fill='{color}'/>"
+            )
         elif step < len(values) and value != 0 and step % thin == 0:
-            parts.append(f"<text x='{across(step):.1f}' y='{top + 11:.1f}' text-anchor='middle' "
-                         f"fill='{color}' font-weight='700'>×</text>")  # fmt: skip
+            parts.append(
+                f"<text x='{across(step):.1f}' y='{top + 11:.1f}' text-anchor='middle' "
+                f"fill='{color}' font-weight='700'>×</text>"
+            )
     return parts
 
 
@@ -119,11 +129,13 @@ def _legend(places: list[int], rows: tuple) -> str:
         name = row.name if len(row.name) <= 20 else "…" + row.name[-19:]
         mark = "" if row.verdict == "fine" else f": {row.verdict}"
         weight = "400" if row.verdict == "fine" else "700"
-        parts.append(f"<line x1='{x}' x2='{x + 16}' y1='{y - 4}' y2='{y - 4}' "
-                     f"stroke='{color_of(place)}' stroke-width='2.5'{dashes_of(place)}/>"
-                     f"<text x='{x + 21}' y='{y}' fill='#1d2733' font-weight='{weight}'>"
-                     f"{html.escape(name + mark)}"
-                     "</text>")  # fmt: skip
+        parts.append(
+            f"<line x1='{x}' x2='{x + 16}' y1='{y - 4}' y2='{y - 4}' "
+            f"stroke='{color_of(place)}' stroke-width='2.5'{dashes_of(place)}/>"
+            f"<text x='{x + 21}' y='{y}' fill='#1d2733' font-weight='{weight}'>"
+            f"{html.escape(name + mark)}"
+            "</text>"
+        )
     return "".join(parts)
 
 
@@ -134,9 +146,12 @@ def figure(series: list, rows: tuple, path: Any) -> None:
     canvas = Figure(figsize=(9, 6))
     for number, axes in enumerate(canvas.subplots(2, 1)):
         for place in drawn(series, rows):
-            axes.plot(range(1, len(curves(series[place])[number]) + 1),
-                      curves(series[place])[number], color=color_of(place),
-                      label=f"{rows[place].name}: {rows[place].verdict}")  # fmt: skip
+            axes.plot(
+                range(1, len(curves(series[place])[number]) + 1),
+                curves(series[place])[number],
+                color=color_of(place),
+                label=f"{rows[place].name}: {rows[place].verdict}",
+            )
         axes.set_yscale("log")
         axes.set_title(TITLES[number], loc="left")
     canvas.axes[0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1.0))

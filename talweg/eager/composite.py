@@ -145,9 +145,11 @@ class SparseTensor:
         """`function` of the values and the elements of `other`, which broadcasts to this shape."""
         if isinstance(other, SparseTensor):
             raise type_error(
-                "TW104", f"{symbol} of two SparseTensors is not there", "a dense tensor",
+                "TW104",
+                f"{symbol} of two SparseTensors is not there",
+                "a dense tensor",
                 "tf.sparse.to_dense one of them",
-            )  # fmt: skip
+            )
         dense = convert_to_tensor(other, dtype_hint=self.dtype)
         if dense.ndim:
             whole = OPERATIONS["broadcast_to"](dense, self._dense_shape)

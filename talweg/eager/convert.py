@@ -233,9 +233,9 @@ def _from_numpy(value: Any, dtype: DType | None) -> Any:
         return _strings(value, dtype)
     if value.dtype.kind in "mMV" and value.dtype.name not in EXTENDED:
         raise value_error(
-            "TW101", f"Failed to convert a NumPy array to a Tensor (Unsupported numpy type: "
-            f"{value.dtype}).",
-        )  # fmt: skip
+            "TW101",
+            f"Failed to convert a NumPy array to a Tensor (Unsupported numpy type: {value.dtype}).",
+        )
     if dtype is None or of_numpy(value.dtype) is dtype:
         own = of_numpy(value.dtype).numpy_dtype  # native byte order
         return np.array(value, dtype=own)[()] if value.ndim == 0 else np.array(value, dtype=own)

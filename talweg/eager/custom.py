@@ -105,8 +105,10 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
 
 def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    arguments = [convert_to_tensor(a) if is_tensor_like(a) or _is_number(a) else a
-                 for a in structure.flatten(args)]  # fmt: skip
+    arguments = [
+        convert_to_tensor(a) if is_tensor_like(a) or _is_number(a) else a
+        for a in structure.flatten(args)
+    ]
     base = dispatch.context.base
     if hasattr(base, "captured"):  # the rule is to know them as the body does
         arguments = [base.bring_in(a) if _is_outside(base, a) else a for a in arguments]

@@ -11,7 +11,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError, NotEagerError
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
-from talweg.execute.heavy import heavy
+from talweg.execute.eager_kernels import heavy
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.host import HOST
 

@@ -16,7 +16,7 @@ from typing import Any
 from talweg.core.errors import compose, type_error, value_error
 from talweg.eager.composite import no_conversion
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
-from talweg.eager.extension_fields import NOTHING, Field, check_annotation
+from talweg.eager.extension_fields import NOTHING, ExtensionField, check_annotation
 from talweg.eager.extension_spec import (
     BUILDING,
     ExtensionTypeSpec,
@@ -134,9 +134,9 @@ CONVERTERS.append((ExtensionType, no_conversion))
 # -- making a type
 
 
-def _fields_of(cls: Any, local: dict) -> dict[str, Field]:
+def _fields_of(cls: Any, local: dict) -> dict[str, ExtensionField]:
     """The fields of a type, those of its bases first; errors for names and types there are not."""
-    fields: dict[str, Field] = {}
+    fields: dict[str, ExtensionField] = {}
     for base in reversed(cls.__mro__[1:]):
         fields.update(base.__dict__.get("extension_fields", ()))
     annotations = inspect.get_annotations(cls)
@@ -148,7 +148,7 @@ def _fields_of(cls: Any, local: dict) -> dict[str, Field]:
     hints = _hints(cls, annotations, local)
     for name in annotations:
         check_annotation(hints[name], name)
-        field = fields[name] = Field(name, hints[name], cls.__dict__.get(name, NOTHING))
+        field = fields[name] = ExtensionField(name, hints[name], cls.__dict__.get(name, NOTHING))
         if field.default is not NOTHING:
             field.value(field.default, f"default value for {name}")
     return fields
@@ -257,9 +257,11 @@ def _register(name: Any, spec: Any) -> None:
     place = spec.__module__, spec.__qualname__
     if (known.__module__, known.__qualname__) != place:
         raise value_error(
-            "TW104", f"Name {name}.Spec has already been registered for class "
-            f"{known.__module__}.{known.__qualname__}.", "a name of its own",
-        )  # fmt: skip
+            "TW104",
+            f"Name {name}.Spec has already been registered for class "
+            f"{known.__module__}.{known.__qualname__}.",
+            "a name of its own",
+        )
     REGISTERED[f"{name}.Spec"] = spec  # the cell of a notebook that ran again
 
 

@@ -51,7 +51,7 @@ class ImmutableDict(Mapping):
         return f"ImmutableDict({self._items})"
 
 
-class Field:
+class ExtensionField:
     """A field of an extension type: its name, annotation and default."""
 
     __slots__ = ("annotation", "default", "name")
@@ -189,10 +189,14 @@ def _fit_tuple(value: Any, parts: tuple, path: str, spec: bool) -> tuple:
 def _fit_mapping(value: Any, parts: tuple, path: str, spec: bool) -> ImmutableDict:
     if not isinstance(value, Mapping):
         raise _mismatch(path, "mapping", value)
-    return ImmutableDict({
-        _fit(key, parts[0], f"{path}[<key>]", spec): _fit(item, parts[1], f"{path}[{key!r}]", spec)
-        for key, item in value.items()
-    })  # fmt: skip
+    return ImmutableDict(
+        {
+            _fit(key, parts[0], f"{path}[<key>]", spec): _fit(
+                item, parts[1], f"{path}[{key!r}]", spec
+            )
+            for key, item in value.items()
+        }
+    )
 
 
 def _fit_union(value: Any, annotation: Any, parts: tuple, path: str, spec: bool) -> Any:

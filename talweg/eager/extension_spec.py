@@ -74,17 +74,20 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
     @classmethod
     def _deserialize(cls, parts: Iterable) -> Any:
         pairs = {name: value for name, value in parts}
-        return filled(cls, {
-            name: field.spec(_from_plain(pairs[name]))
-            for name, field in cls.extension_fields.items()
-        })  # fmt: skip
+        return filled(
+            cls,
+            {
+                name: field.spec(_from_plain(pairs[name]))
+                for name, field in cls.extension_fields.items()
+            },
+        )
 
     @classmethod
     def from_value(cls, value: Any) -> Any:
         """The spec of a value."""
-        return filled(cls, {
-            name: _described(value.__dict__[name]) for name in cls.extension_fields
-        })  # fmt: skip
+        return filled(
+            cls, {name: _described(value.__dict__[name]) for name in cls.extension_fields}
+        )
 
     def _of(self, value: Any) -> TypeSpec | None:
         return value._type_spec if isinstance(value, self.value_type) else None
@@ -291,6 +294,7 @@ def mapped(function: Callable[[Any], Any], spec: Any) -> Any:
 def not_batchable(spec: Any) -> Exception:
     """The error for values that have no rows."""
     return value_error(
-        "TW104", f"values of {spec!r} cannot be batched or unbatched",
+        "TW104",
+        f"values of {spec!r} cannot be batched or unbatched",
         "a subclass of tf.experimental.BatchableExtensionType",
-    )  # fmt: skip
+    )

@@ -113,8 +113,13 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
 
 def install() -> None:
     """Give symbols their operators."""
-    table = [("add", "add", "add"), ("sub", "subtract", "sub"), ("mul", "multiply", "mul"),
-             ("truediv", "truediv", "div"), ("pow", "pow", "pow_")]  # fmt: skip
+    table = [
+        ("add", "add", "add"),
+        ("sub", "subtract", "sub"),
+        ("mul", "multiply", "mul"),
+        ("truediv", "truediv", "div"),
+        ("pow", "pow", "pow_"),
+    ]
     for stem, operation, name in table:
         forward, reflected = _fast(operation, getattr(arithmetic, name))
         setattr(Symbol, f"__{stem}__", forward)

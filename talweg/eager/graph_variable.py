@@ -73,9 +73,10 @@ class GraphVariable(Variable):
             raise value_error("TW401", "The `constraint` argument must be a callable.")
         if collections is not None and not isinstance(collections, (list, tuple, set)):
             raise value_error(
-                "TW401", f"collections argument to Variable constructor must be a list, tuple, or "
+                "TW401",
+                f"collections argument to Variable constructor must be a list, tuple, or "
                 f"set. Got {collections!r} of type {type(collections)}",
-            )  # fmt: skip
+            )
         base = dispatch.context.base
         graph = outermost(base)
         if base.building_function:
@@ -231,7 +232,7 @@ class GraphVariable(Variable):
                 "TW401",
                 "numpy() is only available when eager execution is enabled.",
                 hint="session.run(variable)",
-            )  # fmt: skip
+            )
         )
 
     def eval(self, session: Any = None) -> Any:
@@ -333,8 +334,11 @@ class GraphVariable(Variable):
         with self._base().as_default():
             indices = convert_to_tensor(indices)
         if not indices.dtype.is_integer:
-            raise type_error("TW104", f"scatter_{kind}: indices have dtype {indices.dtype.name}",
-                             "int32 or int64")  # fmt: skip
+            raise type_error(
+                "TW104",
+                f"scatter_{kind}: indices have dtype {indices.dtype.name}",
+                "int32 or int64",
+            )
         return labelled(self._change(f"scatter_{kind}", indices, self._operand(updates)), name)
 
     def _scatter(self, kind: str, slices: IndexedSlices) -> Any:

@@ -204,8 +204,9 @@ class RaggedFactories:
             if lengths is not None or padding is not None:
                 raise value_error("TW207", "from_tensor: lengths and padding need ragged_rank=1")
             merged = layout.reshape(x, shape=(x.dims[0] * x.dims[1], *x.dims[2:]))
-            inner = cls.from_tensor(merged, ragged_rank=ragged_rank - 1,
-                                    row_splits_dtype=row_splits_dtype)  # fmt: skip
+            inner = cls.from_tensor(
+                merged, ragged_rank=ragged_rank - 1, row_splits_dtype=row_splits_dtype
+            )
             return cls._built(inner, np.arange(x.dims[0] + 1) * x.dims[1], dtype, x.dims[1])
         rows, columns = x.dims[:2]
         flat = layout.reshape(x, shape=(rows * columns, *x.dims[2:]))
@@ -238,9 +239,10 @@ class RaggedFactories:
         ordered = not np.any(np.diff(indices[:, 0]) < 0)
         if not ordered or not np.array_equal(indices[:, 1], expected):
             raise invalid(
-                "TW207", f"SparseTensor is not right-ragged: indices {indices.tolist()}",
+                "TW207",
+                f"SparseTensor is not right-ragged: indices {indices.tolist()}",
                 "rows filled from the left, without gaps",
-            )  # fmt: skip
+            )
         splits = partition.splits_of_lengths(lengths)
         return cls._built(st_input.values, splits, row_splits_dtype.numpy_dtype)
 

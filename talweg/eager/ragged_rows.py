@@ -121,8 +121,9 @@ def _inner(x: Any, keys: tuple) -> Any:
     values = take(x.values, x._splits[:-1] + place % x._uniform)
     if not rest:
         return values
-    return _inner(values, rest) if isinstance(values, RaggedTensor) else values[
-        (slice(None), *rest)]  # fmt: skip
+    return (
+        _inner(values, rest) if isinstance(values, RaggedTensor) else values[(slice(None), *rest)]
+    )
 
 
 def _without_ellipsis(keys: tuple, rank: int) -> tuple:

@@ -2,7 +2,7 @@
 
 `tf.random.set_seed(s)` starts Python's own `random.Random(s)`; each call of a random function
 without a seed of its own takes the next number of it.  The two numbers, global and own, name a
-hidden stream (`kernels/random_streams.py`), which goes on when the same call is made again.  These
+hidden stream (`kernels/random/streams.py`), which goes on when the same call is made again.  These
 are TensorFlow's rules for eager programs, and its numbers.
 
     global seed  own seed
@@ -30,8 +30,8 @@ from talweg.core.value import Tensor
 from talweg.eager.structured import STATE
 from talweg.eager.tensor import DEVICE
 from talweg.eager.variable import Variable
-from talweg.kernels import random_streams
-from talweg.prims.random import PHILOX, reserve_stream
+from talweg.kernels.random import streams
+from talweg.prims.random.streams import PHILOX, reserve_stream
 from talweg.transform.batch import for_each_slice
 
 _LARGEST = 2**31 - 1
@@ -104,7 +104,7 @@ def set_seed(seed: Any) -> None:
         raise type_error("TW104", f"set_seed: seed must be an integer, got {seed!r}")
     _global.seed = seed
     _global.numbers = random.Random(seed)
-    random_streams.forget()
+    streams.forget()
     STATE.streams.clear()
 
 

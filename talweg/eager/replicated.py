@@ -20,14 +20,14 @@ from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 
 
-class Place(threading.local):
+class ReplicaPlace(threading.local):
     """Which replica's values the code of a thread sees."""
 
     index: int | None = None  # None: it runs once for all replicas
     updating: bool = False  # whether it changes the part of one replica, for all of them
 
 
-place = Place()
+place = ReplicaPlace()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, type_error
 from talweg.core.value import IndexedSlices, Operators
 from talweg.eager.convert import convert_to_tensor
-from talweg.execute.ownership import UNSHARED, is_writable
+from talweg.execute.donation import UNSHARED, is_writable
 from talweg.kernels.variable_updates import UPDATES
 
 
@@ -70,9 +70,10 @@ class ScatterUpdates(Operators):
         bad = indices[(indices < 0) | (indices >= rows)]
         if bad.size:
             raise invalid(
-                "TW206", f"indices contain {bad.flat[0]}, out of range for {rows} rows of "
-                f"'{self._name}'", f"indices in [0, {rows})",
-            )  # fmt: skip
+                "TW206",
+                f"indices contain {bad.flat[0]}, out of range for {rows} rows of '{self._name}'",
+                f"indices in [0, {rows})",
+            )
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
         """Add slices to the rows they name."""

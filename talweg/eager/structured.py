@@ -18,8 +18,8 @@ from talweg.core import dispatch
 from talweg.core.dtypes import VARIANT
 from talweg.eager.tensor import EagerTensor
 from talweg.execute.call import check
+from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING, BodyRunner
-from talweg.execute.ownership import UNSHARED, is_writable, to_write
 from talweg.graph.node import BODY, Node
 from talweg.prims.host import HOST
 

@@ -86,9 +86,10 @@ class GradientTape(dispatch.Recorder):
     def _start(self) -> None:
         if self._recording:
             raise value_error(
-                "TW302", "Tape is still recording. This can happen if you try to re-enter an "
+                "TW302",
+                "Tape is still recording. This can happen if you try to re-enter an "
                 "already-active tape.",
-            )  # fmt: skip
+            )
         if self._used:
             self._clear()
             self._used = False
@@ -233,9 +234,10 @@ class GradientTape(dispatch.Recorder):
             raise type_error("TW303", "Argument `sources` should not be None.")
         if target is None:
             raise type_error(
-                "TW303", "Argument `target` should be a list or nested structure of Tensors, "
+                "TW303",
+                "Argument `target` should be a list or nested structure of Tensors, "
                 "Variables or CompositeTensors to be differentiated, but received None.",
-            )  # fmt: skip
+            )
         single = type(sources) in _LEAVES
         flat = type(sources) is list and all([type(x) in _LEAVES for x in sources])
         flat_sources = [sources] if single else sources if flat else _leaves(sources)
@@ -305,9 +307,10 @@ class GradientTape(dispatch.Recorder):
         if leaf is None:
             raise type_error("TW303", "Argument `target` contains None; it must hold tensors.")
         raise type_error(
-            "TW303", f"target {leaf!r} of type {type(leaf).__name__} is not a tensor",
+            "TW303",
+            f"target {leaf!r} of type {type(leaf).__name__} is not a tensor",
             "a tf.Tensor or tf.Variable computed while the tape recorded",
-        )  # fmt: skip
+        )
 
     def _seeds(self, targets: list, given: Any) -> list:
         """What each target's cotangent starts from: ones, or what the caller gave."""
@@ -318,9 +321,10 @@ class GradientTape(dispatch.Recorder):
         for t, g in zip(targets, seeds):
             if not g.shape.is_compatible_with(t.shape):
                 raise value_error(
-                    "TW204", f"output_gradients has shape {g.shape}, the target {t.shape}",
+                    "TW204",
+                    f"output_gradients has shape {g.shape}, the target {t.shape}",
                     "one gradient of the target's shape for each target",
-                )  # fmt: skip
+                )
         return seeds
 
     def _sweep(self, targets: list, seeds: list, flat_sources: list) -> list:
@@ -355,9 +359,10 @@ class GradientTape(dispatch.Recorder):
         if hasattr(source, "_with_gradient"):
             return [source.flat_values]
         raise type_error(
-            "TW303", f"source {source!r} of type {type(source).__name__} is not a tensor",
+            "TW303",
+            f"source {source!r} of type {type(source).__name__} is not a tensor",
             "a tf.Tensor or tf.Variable",
-        )  # fmt: skip
+        )
 
     def _absent(self, source: Any, targets: list, mode: UnconnectedGradients) -> Any:
         if mode is UnconnectedGradients.NONE:
@@ -402,8 +407,9 @@ class GradientTape(dispatch.Recorder):
         flat_sources = _leaves(sources)
         self._begin_use()
         y = self._target(target)
-        rows = OPERATIONS["jacobian_rows"](self._sweep_function(y, flat_sources), y,
-                                           experimental_use_pfor)  # fmt: skip
+        rows = OPERATIONS["jacobian_rows"](
+            self._sweep_function(y, flat_sources), y, experimental_use_pfor
+        )
         results = []
         for source, row in zip(flat_sources, rows):
             if row is None:

@@ -297,9 +297,12 @@ def _install_fast_operators() -> None:
         forward, reflected = _fast(operation, REGISTRY[name], kernel, dtypes)
         setattr(EagerTensor, f"__{stem}__", forward)
         setattr(EagerTensor, f"__r{stem}__", reflected)
-    for method, name, kernel in (("lt", "less", operator.lt), ("gt", "greater", operator.gt),
-                                 ("le", "less_equal", operator.le),
-                                 ("ge", "greater_equal", operator.ge)):  # fmt: skip
+    for method, name, kernel in (
+        ("lt", "less", operator.lt),
+        ("gt", "greater", operator.gt),
+        ("le", "less_equal", operator.le),
+        ("ge", "greater_equal", operator.ge),
+    ):
         forward, _ = _fast(name, REGISTRY[name], kernel, NUMBERS - FLOATS | REALS)
         setattr(EagerTensor, f"__{method}__", forward)
 

@@ -40,7 +40,7 @@ def default_folder() -> str:
     return os.path.join(base, "talweg")
 
 
-class Cache:
+class CompilationCache:
     """The entries of one folder."""
 
     def __init__(self, folder: str, limit: int):
@@ -173,10 +173,10 @@ def _trusted(folder: str) -> bool:
     return status.st_uid in (os.getuid(), 0) and not status.st_mode & 0o022
 
 
-_caches: dict[tuple, Cache] = {}
+_caches: dict[tuple, CompilationCache] = {}
 
 
-def current() -> Cache | None:
+def current() -> CompilationCache | None:
     """The cache that the settings ask for; None if it is off."""
     folder = settings.cache.get()
     if folder.strip().lower() in ("off", "0", "no", "false"):
@@ -184,7 +184,7 @@ def current() -> Cache | None:
     place = (folder or default_folder(), settings.cache_megabytes.get())
     found = _caches.get(place)
     if found is None:
-        found = _caches[place] = Cache(os.path.expanduser(place[0]), place[1] << 20)
+        found = _caches[place] = CompilationCache(os.path.expanduser(place[0]), place[1] << 20)
     return found
 
 

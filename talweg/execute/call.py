@@ -49,11 +49,13 @@ def avals_of(arrays: list) -> list[Aval]:
         dtypes = [of_numpy(array.dtype) for array in arrays if hasattr(array, "dtype")]
         dtype = dtypes[0] if dtypes else variant
         return [
-            Aval((), dtype) if type(array) in _PYTHON_NUMBERS
-            else Aval(array.shape, of_numpy(array.dtype)) if hasattr(array, "dtype")
+            Aval((), dtype)
+            if type(array) in _PYTHON_NUMBERS
+            else Aval(array.shape, of_numpy(array.dtype))
+            if hasattr(array, "dtype")
             else Aval((), variant)
             for array in arrays
-        ]  # fmt: skip
+        ]
 
 
 def is_plain(prim: Any, arrays: list) -> bool:

@@ -15,19 +15,19 @@ from typing import Any
 from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
-from talweg.execute import heap, interpret, outline
-from talweg.execute.llvm.executable import MissingError
-from talweg.execute.ownership import exclusive
-from talweg.execute.stages import Stages
+from talweg.execute import heap, interpret, manifest
+from talweg.execute.donation import exclusive
+from talweg.execute.llvm.runtime.executable import MissingError
+from talweg.execute.stage_dump import Stages
 from talweg.graph.node import Node
-from talweg.kernels import random_streams
-from talweg.kernels.random_bits import state_of_stream
-from talweg.kernels.variable_updates import Update
+from talweg.kernels.random import streams as random_streams
+from talweg.kernels.random.philox import state_of_stream
+from talweg.kernels.variable_updates import UpdateRule
 from talweg.kernels.variants import kind_of
 from talweg.passes.faults import part, side_part
 from talweg.passes.functionalize import Program
-from talweg.passes.handed import Form, passed
-from talweg.passes.straight import DeclinedError
+from talweg.passes.specialize.program import DeclinedError
+from talweg.passes.specialize.residuals import ResidualSpec, passed
 
 CALLED: list[Compiled] = []  # what `talweg profile` asks for
 
@@ -40,9 +40,13 @@ class Compiled:
     """
 
     def __init__(
-        self, program: Program, arguments: list, state: Any, stages: Stages | None = None,
+        self,
+        program: Program,
+        arguments: list,
+        state: Any,
+        stages: Stages | None = None,
         anew: bool = True,
-    ):  # fmt: skip
+    ):
         avals = [known_of(x) for x in arguments]
         self._same = values_of_variables(program, arguments, state)
         made = self._made(program, avals, state, stages or Stages(program.name), anew)
@@ -60,7 +64,9 @@ class Compiled:
         self._read = [variable for variable, _, written in states if not written]
         self._written = [variable for variable, _, written in states if written]
         self._shapes = [getattr(aval, "dims", aval) for aval in avals]
-        self._forms = {place: aval for place, aval in enumerate(avals) if type(aval) is Form}
+        self._forms = {
+            place: aval for place, aval in enumerate(avals) if type(aval) is ResidualSpec
+        }
         self._enter = self.executable.enter
         self.name, self.last = program.name, None
         if settings.profile.get():
@@ -71,7 +77,7 @@ class Compiled:
 
     def _made(
         self, program: Program, avals: list, state: Any, stages: Stages, anew: bool
-    ) -> outline.Made:
+    ) -> manifest.Manifest:
         """The program's code and what goes with it, from the disk where it is there.
 
         A MissingError where it is not, and shall not be made `anew`.
@@ -80,18 +86,18 @@ class Compiled:
         looked_at = stages.wanted or settings.profile.get() or settings.check.get()
         if not looked_at:
             with part("name of the program"):
-                key = outline.key_of(program, avals, state, self._same)
+                key = manifest.key_of(program, avals, state, self._same)
         made = None
         with side_part("loading from disk", program.name):
-            made = outline.found(key, program, avals, self._same)
+            made = manifest.found(key, program, avals, self._same)
         if made is None and not anew:
             raise MissingError(program.name)
         heap.give_back()
         if made is None:
-            lowering = import_module("talweg.execute.lowering")
+            lowering = import_module("talweg.execute.compilation")
             made = lowering.made(program, avals, state, self._same, stages)
             with side_part("keeping on disk", program.name):
-                outline.keep(key, program, made)
+                manifest.keep(key, program, made)
         return made
 
     def __call__(self, program: Program, arguments: list, state: Any) -> list | None:
@@ -190,7 +196,7 @@ class Compiled:
         kept = self._exports.now()  # type: ignore[union-attr]
         for variable, hosted in self.hosted.writes:  # type: ignore[union-attr]
             value = kept[hosted]
-            if type(value) is Update:
+            if type(value) is UpdateRule:
                 array = copies.pop(variable, None)
                 if array is None:
                     array = exclusive(state, variable, self._shared[variable])
@@ -228,16 +234,22 @@ class Compiled:
 
 def values_of_variables(program: Program, arguments: list, state: Any) -> dict[int, Any]:
     """Which arguments are the present values of variables: position -> variable."""
-    variables = {id(state.get(variable)): variable for variable in program.starts
-                 if type(variable) is not Node}  # fmt: skip
-    return {place: variables[id(array)] for place, array in enumerate(arguments)
-            if id(array) in variables}  # fmt: skip
+    variables = {
+        id(state.get(variable)): variable
+        for variable in program.starts
+        if type(variable) is not Node
+    }
+    return {
+        place: variables[id(array)]
+        for place, array in enumerate(arguments)
+        if id(array) in variables
+    }
 
 
 def known_of(argument: Any) -> Any:
     """What is known of an argument when a program is compiled for it."""
     found = kind_of(argument)
-    return found if type(found) is Form else Aval(found, of_numpy(argument.dtype))
+    return found if type(found) is ResidualSpec else Aval(found, of_numpy(argument.dtype))
 
 
 def reserved(streams: list, state: Any) -> tuple[list, dict]:

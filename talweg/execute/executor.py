@@ -20,12 +20,12 @@ from typing import Any
 from talweg.core import settings
 from talweg.core.dropping import drop_oldest
 from talweg.core.errors import ResourceExhaustedError, invalid
-from talweg.execute import interpret, stages
+from talweg.execute import interpret, stage_dump
 from talweg.execute.interpret import onlooker
 from talweg.kernels.variants import kind_of
 from talweg.passes import faults
 from talweg.passes.functionalize import Program
-from talweg.passes.straight import NotStraightError, demands
+from talweg.passes.specialize.program import SpecializationError, demands
 
 SECONDS, SECONDS_A_STEP = 0.04, 0.004  # what compiling is expected to take
 WORTH = 0.25  # the part of it that the interpreter may have taken before
@@ -55,8 +55,17 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
 class Tier:
     """How a program is run, for each combination of shapes."""
 
-    __slots__ = ("asks", "checked", "compiling", "last", "made", "refused", "spent", "versions",
-                 "worth")  # fmt: skip
+    __slots__ = (
+        "asks",
+        "checked",
+        "compiling",
+        "last",
+        "made",
+        "refused",
+        "spent",
+        "versions",
+        "worth",
+    )
 
     def __init__(self, steps: int):
         self.versions: dict[tuple, Any] = {}
@@ -175,7 +184,7 @@ def compiled(program: Program, arguments: list, state: Any, anew: bool = True) -
         return REFUSED
     try:
         compiler = import_module("talweg.execute.compiled")  # 0.02 s: only now
-        with faults.part("the compiled program", compiler.MissingError, NotStraightError):
+        with faults.part("the compiled program", compiler.MissingError, SpecializationError):
             return compiler.Compiled(program, arguments, state, anew=anew)
     except ImportError as error:
         if not faults.is_missing_llvm(error):
@@ -183,14 +192,14 @@ def compiled(program: Program, arguments: list, state: Any, anew: bool = True) -
         return _refused(program, error)
     except compiler.MissingError:
         return None
-    except NotStraightError as error:
+    except SpecializationError as error:
         return _refused(program, error)
 
 
 def _refused(program: Program, why: Exception) -> Any:
     """Note why the interpreter runs a program."""
     program.notes.append(f"interpreted: {why}")
-    stages.refused(program.name, why)
+    stage_dump.refused(program.name, why)
     return REFUSED
 
 
@@ -200,10 +209,10 @@ def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:
     InvalidArgumentError if it cannot be compiled.
     """
     compiler = import_module("talweg.execute.compiled")
-    seen = stages.Stages(program.name, kept=True)
+    seen = stage_dump.Stages(program.name, kept=True)
     try:
         compiler.Compiled(program, arguments, state, seen)
-    except NotStraightError as error:
+    except SpecializationError as error:
         raise invalid("TW402", f"{program.name} cannot be compiled: {error}") from None
     return seen.texts
 

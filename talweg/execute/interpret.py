@@ -18,10 +18,10 @@ from talweg.core.dims import Atom, Dim
 from talweg.core.errors import FailedPreconditionError, NotFoundError, OpError, compose
 from talweg.core.provenance import describe
 from talweg.execute.call import check, sort_out
-from talweg.execute.ownership import UNSHARED, Carried, exclusive, to_write
+from talweg.execute.donation import UNSHARED, OwnedValues, exclusive, to_write
 from talweg.graph.subgraph import Body
-from talweg.kernels import random_streams
-from talweg.kernels.random_bits import state_of_stream
+from talweg.kernels.random import streams
+from talweg.kernels.random.philox import state_of_stream
 from talweg.kernels.variable_updates import IN_PLACE, UPDATES
 from talweg.kernels.variants import History
 from talweg.passes.functionalize import Program, Step, program_of
@@ -206,7 +206,7 @@ def _reserve(step: Step, values: list, params: dict) -> None:
     """The next blocks of an operation's own random stream, which begins at its seeds."""
     ((_, before, after),) = step.states
     present = values[before]
-    stream = random_streams.start(params["seeds"]) if present is MISSING else present
+    stream = streams.start(params["seeds"]) if present is MISSING else present
     values[step.out] = state_of_stream(stream)
     values[after] = stream.skip(params["blocks"])
 
@@ -320,7 +320,7 @@ class BodyRunner:
 
 
 def _run_body(step: Step, values: list, params: dict, outer: Any) -> None:
-    state = Carried(outer, {variable: values[before] for variable, before, _ in step.states})
+    state = OwnedValues(outer, {variable: values[before] for variable, before, _ in step.states})
     arrays = [values[slot] for slot in step.inputs]
     for slot in step.free:
         values[slot] = None

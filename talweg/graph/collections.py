@@ -17,7 +17,7 @@ from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 
 
-class Kept:
+class CollectionItem:
     """A tensor, an operation, a sparse tensor, or a nest of these, as nodes."""
 
     __slots__ = ("nodes", "value")
@@ -28,9 +28,11 @@ class Kept:
 
     def _keep(self, leaf: Any) -> Any:
         if type(leaf) in (Symbol, Operation):
-            return Place(type(leaf), [self._hold(leaf.node)])
+            return CollectionPosition(type(leaf), [self._hold(leaf.node)])
         if hasattr(leaf, "_flat_components"):
-            return Place(type(leaf), [self._keep(part) for part in leaf._flat_components()])
+            return CollectionPosition(
+                type(leaf), [self._keep(part) for part in leaf._flat_components()]
+            )
         return leaf
 
     def _hold(self, node: Node) -> Node:
@@ -47,7 +49,7 @@ class Kept:
             node.table.release(node)
 
 
-class Place:
+class CollectionPosition:
     """What stands for a tensor, an operation or a sparse tensor: its class, and its parts."""
 
     __slots__ = ("kind", "parts")
@@ -57,7 +59,7 @@ class Place:
 
 
 def _given(leaf: Any, graph: Any) -> Any:
-    if type(leaf) is not Place:
+    if type(leaf) is not CollectionPosition:
         return leaf
     if leaf.kind is Symbol:
         return graph.symbol(leaf.parts[0])
@@ -69,7 +71,11 @@ def _given(leaf: Any, graph: Any) -> Any:
 def kept(value: Any) -> Any:
     """`value` in a form that does not keep its graph."""
     leaves = structure.flatten(value, composites=True)
-    return Kept(value) if any(type(leaf) in (Symbol, Operation) for leaf in leaves) else value
+    return (
+        CollectionItem(value)
+        if any(type(leaf) in (Symbol, Operation) for leaf in leaves)
+        else value
+    )
 
 
 class CollectionRef(MutableSequence):
@@ -79,7 +85,7 @@ class CollectionRef(MutableSequence):
         self._graph, self._items = graph, items
 
     def _given(self, item: Any) -> Any:
-        return item.give(self._graph) if type(item) is Kept else item
+        return item.give(self._graph) if type(item) is CollectionItem else item
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

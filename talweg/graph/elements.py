@@ -16,7 +16,7 @@ from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 
 
-class Elements:
+class GraphElements:
     """The part of a graph that gives its elements by name."""
 
     table: Any
@@ -91,17 +91,19 @@ class Elements:
             return self.operation_of(self.node_named(name))  # type: ignore[attr-defined]
         what, example = ("tensor", "name:0") if allow_tensor else ("operation", "name")
         raise value_error(
-            "TW501", f"The name {name!r} is not that of {'a' if allow_tensor else 'an'} {what}.",
+            "TW501",
+            f"The name {name!r} is not that of {'a' if allow_tensor else 'an'} {what}.",
             f"a name of the form '{example}'",
-        )  # fmt: skip
+        )
 
     def _tensor_named(self, name: str) -> Symbol:
         operation, _, index = name.partition(":")
         if not operation or not index.isdigit():
             raise value_error(
-                "TW501", f"The name {name!r} looks a like a Tensor name, but is not a valid one.",
+                "TW501",
+                f"The name {name!r} looks a like a Tensor name, but is not a valid one.",
                 "a name of the form 'operation:0'",
-            )  # fmt: skip
+            )
         try:
             node = self.node_named(operation)  # type: ignore[attr-defined]
         except KeyError:

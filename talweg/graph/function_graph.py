@@ -188,9 +188,11 @@ class FunctionGraph(Graph):
         self._note_effect(node)
         if prim.multiple:
             return tuple(
-                [self.symbol(self.table.intern(later("item"), (("index", i),), (node,), part))
-                 for i, part in enumerate(node.aval)]
-            )  # fmt: skip
+                [
+                    self.symbol(self.table.intern(later("item"), (("index", i),), (node,), part))
+                    for i, part in enumerate(node.aval)
+                ]
+            )
         return self.symbol(node)
 
     def _note_effect(self, node: Node) -> None:

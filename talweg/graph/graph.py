@@ -22,11 +22,11 @@ from talweg.core.primitive import later
 from talweg.core.provenance import describe
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.graph.collections import Collections
-from talweg.graph.elements import Elements
+from talweg.graph.elements import GraphElements
 from talweg.graph.handle import Handle
 from talweg.graph.names import Names
 from talweg.graph.node import Content, Node, NodeTable, aval_of_array
-from talweg.graph.operation import Operations
+from talweg.graph.operation import OperationTable
 from talweg.graph.subgraph import asking
 from talweg.graph.symbol import Symbol
 
@@ -40,7 +40,7 @@ def freeze(value: Any) -> Any:
     return value
 
 
-class Graph(Names, Operations, Elements, Collections):
+class Graph(Names, OperationTable, GraphElements, Collections):
     """A computation under construction (`tf.Graph`).
 
     Equal operations are one node, and what nothing refers to any more is gone; see `stats`.
@@ -434,8 +434,11 @@ class Graph(Names, Operations, Elements, Collections):
         >>> graph.shared_work()[0].split(":")[0]
         'Sqrt, asked for 2 times'
         """
-        asked = [(count, node) for node, count in self.table.asked.items()
-                 if node.operands and node.prim.name != "item"]  # fmt: skip
+        asked = [
+            (count, node)
+            for node, count in self.table.asked.items()
+            if node.operands and node.prim.name != "item"
+        ]
         asked.sort(key=lambda pair: -pair[0])
         return [
             f"{self.operation_name(node)}, asked for {count} times: {describe(node.origin)}"

@@ -47,8 +47,17 @@ class Node:
     for a primitive with several results.
     """
 
-    __slots__ = ("__weakref__", "aval", "handle", "holders", "key", "origin", "scope", "serial",
-                 "table")  # fmt: skip
+    __slots__ = (
+        "__weakref__",
+        "aval",
+        "handle",
+        "holders",
+        "key",
+        "origin",
+        "scope",
+        "serial",
+        "table",
+    )
 
     def __init__(self, key: tuple, aval: Any, table: NodeTable):
         self.key, self.aval, self.table = key, aval, table

@@ -141,7 +141,7 @@ class OpDef:
         return f'name: "{self.name}"'
 
 
-class Operations:
+class OperationTable:
     """The part of a graph that knows operations."""
 
     table: Any

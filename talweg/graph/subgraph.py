@@ -25,8 +25,10 @@ _NO_VALUE = frozenset(("constant", "group", "read_variable"))  # nothing to keep
 def items_of(node: Node) -> list[Node]:
     """The nodes of all results of an operation with several."""
     item = later("item")
-    return [node.table.intern(item, (("index", place),), (node,), aval)
-            for place, aval in enumerate(node.aval)]  # fmt: skip
+    return [
+        node.table.intern(item, (("index", place),), (node,), aval)
+        for place, aval in enumerate(node.aval)
+    ]
 
 
 class Tangents:
@@ -85,8 +87,20 @@ class Body:
     equals no other.
     """
 
-    __slots__ = ("__weakref__", "asked", "digest", "effects", "inputs", "items", "key", "name",
-                 "nodes", "outputs", "programs", "table")  # fmt: skip
+    __slots__ = (
+        "__weakref__",
+        "asked",
+        "digest",
+        "effects",
+        "inputs",
+        "items",
+        "key",
+        "name",
+        "nodes",
+        "outputs",
+        "programs",
+        "table",
+    )
 
     def __init__(
         self, name: str, inputs: tuple, outputs: tuple, effects: tuple = (), asked: Any = ()
@@ -178,8 +192,12 @@ def _plain(aval: Any, sizes: dict) -> tuple:
     """Shape and dtype with sizes as they compare between bodies: which are equal to which."""
     dims = aval.dims
     if dims is not None:
-        dims = tuple([("size", sizes.setdefault(size, len(sizes))) if type(size) is Dim else size
-                      for size in dims])  # fmt: skip
+        dims = tuple(
+            [
+                ("size", sizes.setdefault(size, len(sizes))) if type(size) is Dim else size
+                for size in dims
+            ]
+        )
     return dims, aval.dtype
 
 

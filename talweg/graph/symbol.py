@@ -152,9 +152,10 @@ class Symbol(Tensor):
 
     def __len__(self) -> int:
         raise type_error(
-            "TW104", f"len is not well defined for the symbolic tensor {self!r}",
+            "TW104",
+            f"len is not well defined for the symbolic tensor {self!r}",
             hint="x.shape, or tf.shape(x)[0]",
-        )  # fmt: skip
+        )
 
     @property
     def numpy(self) -> Any:

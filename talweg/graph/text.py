@@ -37,7 +37,7 @@ from talweg.graph.subgraph import Body
 
 def to_text(body: Body, name: str = "main") -> str:
     """A body, and the bodies it uses, as text; ValueError for parameters that have no text."""
-    writer = _Writer()
+    writer = _BodyPrinter()
     writer.body(body, _SIGNS.sub("_", name))  # that of a lambda is no word
     return "\n".join(writer.lines) + "\n"
 
@@ -45,7 +45,7 @@ def to_text(body: Body, name: str = "main") -> str:
 _SIGNS = re.compile(r"[^A-Za-z0-9_]")
 
 
-class _Writer:
+class _BodyPrinter:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
@@ -157,8 +157,7 @@ def size_text(size: Dim, number: dict) -> str:
 
 def _atom_text(atom: Atom, number: dict) -> str:
     if atom.arguments:
-        inner = ";".join(size_text(a, number) if type(a) is Dim else str(a)
-                         for a in atom.arguments)  # fmt: skip
+        inner = ";".join(size_text(a, number) if type(a) is Dim else str(a) for a in atom.arguments)
         return f"{atom.kind}({inner})"
     place = number.get(atom.source)
     if place is None:
@@ -170,8 +169,10 @@ def _atom_text(atom: Atom, number: dict) -> str:
 
 _HEADER = re.compile(r"^body (\w+)\((.*)\) \{$")
 _INPUT = re.compile(r"%(\d+): (\w+)\[([^\]]*)\]")
-_LINE = re.compile(r"^%(\d+) = (\w+)\(([^)]*)\)(?: \{(.*)\})?(?: : (\w+)\[([^\]]*)\])?"
-                   r"(?: after ([%\d, ]+))?$")  # fmt: skip
+_LINE = re.compile(
+    r"^%(\d+) = (\w+)\(([^)]*)\)(?: \{(.*)\})?(?: : (\w+)\[([^\]]*)\])?"
+    r"(?: after ([%\d, ]+))?$"
+)
 
 
 def parse(text: str, variables: dict | None = None) -> Body:
@@ -179,7 +180,7 @@ def parse(text: str, variables: dict | None = None) -> Body:
 
     ValueError, with the line, for what is not in the language.
     """
-    reader = _Reader(variables or {})
+    reader = _BodyParser(variables or {})
     found: Body | None = None
     lines = text.splitlines()
     place = 0
@@ -193,7 +194,7 @@ def parse(text: str, variables: dict | None = None) -> Body:
     return found
 
 
-class _Reader:
+class _BodyParser:
     def __init__(self, variables: dict):
         self.variables = variables
         self.bodies: dict[str, Body] = {}
@@ -248,8 +249,10 @@ class _Reader:
         if isinstance(tree, ast.Tuple):
             return tuple([self.literal(item, values) for item in tree.elts])
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
-            arguments = [ast.literal_eval(argument) if tree.func.id != "number" else
-                         _number(argument) for argument in tree.args]  # fmt: skip
+            arguments = [
+                ast.literal_eval(argument) if tree.func.id != "number" else _number(argument)
+                for argument in tree.args
+            ]
             return self.call(tree.func.id, arguments, values)
         return ast.literal_eval(tree)
 

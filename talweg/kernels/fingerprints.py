@@ -134,9 +134,11 @@ def keyed(s: bytes, key: Sequence[int]) -> int:
     """SipHash-2-4 of `s` under a key of two 64-bit numbers."""
     first, second = (int(part) & MASK for part in key)
     v = [
-        first ^ 0x736F6D6570736575, second ^ 0x646F72616E646F6D,
-        first ^ 0x6C7967656E657261, second ^ 0x7465646279746573,
-    ]  # fmt: skip
+        first ^ 0x736F6D6570736575,
+        second ^ 0x646F72616E646F6D,
+        first ^ 0x6C7967656E657261,
+        second ^ 0x7465646279746573,
+    ]
     whole = len(s) // 8 * 8
     words = [_word(s, place) for place in range(0, whole, 8)]
     words.append(int.from_bytes(s[whole:], "little") | (len(s) & 0xFF) << 56)

@@ -235,16 +235,20 @@ def singular_values_and_vectors(x: Any, *, full: bool) -> tuple:
     real = np.zeros((), x.dtype).real.dtype
     if not count:
         columns = (m, n) if full else (0, 0)
-        u, v = (np.broadcast_to(np.eye(a, b, dtype=x.dtype), (*lead, a, b)).copy()
-                for a, b in zip((m, n), columns))  # fmt: skip
+        u, v = (
+            np.broadcast_to(np.eye(a, b, dtype=x.dtype), (*lead, a, b)).copy()
+            for a, b in zip((m, n), columns)
+        )
         return np.zeros((*lead, 0), real), u, v
     try:
         u, s, vh = np.linalg.svd(x, full_matrices=full or m == n)
     except np.linalg.LinAlgError:
         nan = np.array(np.nan, x.dtype)
-        return (np.full((*lead, count), np.nan, real),
-                np.full((*lead, m, m if full else count), nan),
-                np.full((*lead, n, n if full else count), nan))  # fmt: skip
+        return (
+            np.full((*lead, count), np.nan, real),
+            np.full((*lead, m, m if full else count), nan),
+            np.full((*lead, n, n if full else count), nan),
+        )
     return s, u, conjugate_transpose(vh)
 
 

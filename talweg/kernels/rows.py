@@ -52,8 +52,10 @@ def joined(rows: list) -> Any:
         return found
     if kind is History:
         nodes = {node: None for row in present for node in row.values}
-        values = {node: joined([None if row is None else row.values.get(node) for row in rows])
-                  for node in nodes}  # fmt: skip
+        values = {
+            node: joined([None if row is None else row.values.get(node) for row in rows])
+            for node in nodes
+        }
         return History(0, values)
     if kind is Rows or len({np.shape(row) for row in present}) > 1:
         return Rows(rows)

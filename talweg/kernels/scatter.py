@@ -44,7 +44,7 @@ def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
     if rows.size == 1:
         target[rows] += updates
         return
-    runs = Runs(rows)
+    runs = EqualRowRuns(rows)
     small = updates.dtype.itemsize == 2 and updates.dtype.kind not in "iub"
     if runs.longest == 1 or (runs.longest <= TURNS and not small):
         in_turns(np.add, target, rows, updates, runs)
@@ -56,7 +56,7 @@ def reduce_rows(
     kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray
 ) -> None:
     """Set each of the rows [k] of `target` [n, ...] to all its updates [k, ...] reduced."""
-    runs = Runs(rows)
+    runs = EqualRowRuns(rows)
     firsts = runs.order[runs.starts]
     width = math.prod(updates.shape[1:])
     if runs.longest > TURNS or width < NARROW:
@@ -69,10 +69,10 @@ def reduce_rows(
         others = np.ones(rows.size, bool)
         others[firsts] = False
         left, more = rows[others], updates[others].reshape(-1, width)
-        in_turns(kernel, target.reshape(len(target), width), left, more, Runs(left))
+        in_turns(kernel, target.reshape(len(target), width), left, more, EqualRowRuns(left))
 
 
-class Runs:
+class EqualRowRuns:
     """Rows in order of their number: `order` of equal ones, where each `starts`, and `lengths`."""
 
     def __init__(self, rows: np.ndarray):
@@ -87,7 +87,7 @@ class Runs:
 
 
 def in_turns(
-    kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray, runs: Runs
+    kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray, runs: EqualRowRuns
 ) -> None:
     """`kernel.at(target, rows, updates)` for target [n, m], rows [k], and updates [k, m] or ().
 
@@ -157,8 +157,14 @@ def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: Any
     if kind == "update":
         array[indices] = updates
         return
-    kernel = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum,
-              "mul": np.multiply, "div": np.divide}[kind]  # fmt: skip
+    kernel = {
+        "add": np.add,
+        "sub": np.subtract,
+        "max": np.maximum,
+        "min": np.minimum,
+        "mul": np.multiply,
+        "div": np.divide,
+    }[kind]
     row = array.shape[1:]
     plain = array.flags.c_contiguous and updates.shape in (indices.shape + row, ())
     if math.prod(row) < NARROW or indices.size < FEWEST or not plain:
@@ -166,4 +172,4 @@ def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: Any
         return
     rows = indices.reshape(-1)
     parts = updates.reshape(rows.size, -1) if updates.ndim else updates
-    in_turns(kernel, array.reshape(len(array), -1), rows, parts, Runs(rows))
+    in_turns(kernel, array.reshape(len(array), -1), rows, parts, EqualRowRuns(rows))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.errors import OutOfRangeError, compose, invalid
-from talweg.kernels.random_bits import RESERVED, skipped_state
+from talweg.kernels.random.philox import RESERVED, skipped_state
 from talweg.kernels.scatter import combine_rows, scatter_rows
 
 KINDS = ("update", "add", "sub", "mul", "div", "min", "max")
@@ -22,9 +22,7 @@ ND_KINDS = ("update", "add", "sub", "min", "max")
 
 def frozen_key(key: list) -> tuple:
     """A NumPy key of ints, slices and None in a form that can be hashed."""
-    return tuple(
-        [(k.start, k.stop, k.step) if isinstance(k, slice) else k for k in key]
-    )  # fmt: skip
+    return tuple([(k.start, k.stop, k.step) if isinstance(k, slice) else k for k in key])
 
 
 def _scattered(kind: str) -> Callable[..., Any]:
@@ -177,7 +175,7 @@ IN_PLACE: dict[str, Callable[..., None]] = {  # rule -> the check of (dims, indi
 }
 
 
-class Update:
+class UpdateRule:
     """A change of some rows of a variable, checked but not written yet."""
 
     __slots__ = ("operands", "rule")

@@ -1,7 +1,8 @@
-"""From a straight program to a loop program: `build`.
+"""From a static program to a loop program: `build`.
 
-What is stored (`stored.py`), in which nests (`group.py`, `finals.py`), in which loops (`nests.py`);
-equations of other kinds by the way their declaration's `call` names (`blocks.py`), or by the NumPy
+What is stored (`lower/fusion/materialize.py`), in which nests (`lower/fusion/groups.py`,
+`lower/fusion/final_writes.py`), in which loops (`lower/fusion/loop_nests.py`); equations of other
+kinds by the way their declaration's `call` names (`lower/blocks/registry.py`), or by the NumPy
 kernel.  Units are built from the last to the first: so it is known who reads a value from memory
 when the nest that makes it is built, and what nobody reads is not written.
 """
@@ -15,34 +16,34 @@ import numpy as np
 
 from talweg.core.dtypes import DType, bool_, int32
 from talweg.core.primitive import later
-from talweg.lower.blocks import BLOCKS
-from talweg.lower.blocks_stacks import kind_of
-from talweg.lower.early import copied_first, write_early
-from talweg.lower.finals import place_finals
-from talweg.lower.group import Block, Grouping, Nest
+from talweg.lower.blocks.registry import BLOCKS
+from talweg.lower.blocks.stacks import kind_of
+from talweg.lower.fusion.early_stores import copied_first, write_early
+from talweg.lower.fusion.final_writes import place_finals
+from talweg.lower.fusion.groups import Block, FusionPlan, Nest
+from talweg.lower.fusion.inline import Inliner, is_plain
+from talweg.lower.fusion.loop_nests import NestBuilder, general_loops, guarded, plain_loops
+from talweg.lower.fusion.materialize import Storage
+from talweg.lower.fusion.views import base_of
 from talweg.lower.handler import s
-from talweg.lower.index import Axis, Index, flat, unflatten
-from talweg.lower.loops import Buffer, Expr, Host, If, Kernel, LoopProgram, Store, const, load
+from talweg.lower.ir.index import Axis, Index, flat, unflatten
+from talweg.lower.ir.loops import Buffer, Expr, Host, If, Kernel, LoopProgram, Store, const, load
 from talweg.lower.lowered import Lowered
-from talweg.lower.nests import NestBuilder, general_loops, guarded, plain_loops
-from talweg.lower.pull import Pull, is_plain
-from talweg.lower.stored import Storage
-from talweg.lower.views import base_of
-from talweg.passes.straight import Equation, Straight, Value
+from talweg.passes.specialize.program import Equation, StaticProgram, Value
 from talweg.prims.state import ROW_RULES
 
 
-def build(straight: Straight, name: str = "program", threads: int = 2) -> Lowered:
-    """The loop program of a straight program, for as many threads."""
-    builder = _Builder(straight, name)
+def build(straight: StaticProgram, name: str = "program", threads: int = 2) -> Lowered:
+    """The loop program of a static program, for as many threads."""
+    builder = LoweringBuilder(straight, name)
     builder.threads = threads
     return builder.build()
 
 
-class _Builder:
+class LoweringBuilder:
     """Builds the blocks of a program; `outer` is the builder of the one around it, if any."""
 
-    def __init__(self, straight: Straight, name: str, outer: _Builder | None = None):
+    def __init__(self, straight: StaticProgram, name: str, outer: LoweringBuilder | None = None):
         self.threads = 1 if outer is None else outer.threads
         self.straight, self.outer = straight, outer
         self.name = "" if outer is None else f"{name}_"  # what the names of kernels begin with
@@ -51,10 +52,12 @@ class _Builder:
         self.buffers: dict[Value, Buffer] = {}
         self.copies: list[tuple[Value, Buffer]] = []
         self.state: dict[Any, Buffer] = {}
-        self.conflicts: dict[Any, dict[Value, bool]] = {}  # see finals.py
+        self.conflicts: dict[Any, dict[Value, bool]] = {}  # see lower/fusion/final_writes.py
         self.places: dict[Any, set[Value]] = {}
         self.also: dict[Value, list[Buffer]] = {}  # where values are put beside their buffers
-        self.written: dict[Value, int] = {}  # values that are lost after a unit; see early.py
+        self.written: dict[
+            Value, int
+        ] = {}  # values that are lost after a unit; see lower/fusion/early_stores.py
         self.fixed: set[Buffer] = set()  # of the body of a loop: what no trip changes
         self.ahead: dict[tuple, tuple[Any, Kernel]] = {}  # made of such a buffer, before the loop
         guard = combined_guards(straight)
@@ -66,12 +69,12 @@ class _Builder:
         self.storage = Storage(straight)
         if outer is None:
             self._interface()
-        self.grouping = Grouping(self.storage)
+        self.grouping = FusionPlan(self.storage)
         self.current: Any = None
 
-    def inside(self, straight: Straight, name: str) -> _Builder:
+    def inside(self, straight: StaticProgram, name: str) -> LoweringBuilder:
         """The builder of a body within this program, to which its buffers must be told."""
-        return _Builder(straight, name, self)
+        return LoweringBuilder(straight, name, self)
 
     def new(self, name: str, dtype: DType, shape: tuple, kind: str) -> Buffer:
         """A new buffer of the program."""
@@ -191,13 +194,15 @@ class _Builder:
             buffer = self.buffers.get(value)
             if buffer is None:
                 return None
-            loops = general_loops(value.maker, buffer, Pull(self.stored_at))
+            loops = general_loops(value.maker, buffer, Inliner(self.stored_at))
             names = [maker.prim.name for maker in (value.maker,) if maker is not None]
             return Kernel(f"{self.name}k{nest.number}", loops, names)
         if not nest.final and not any(value in self.buffers for value in nest.members):
             return None
-        nest.targets = [(value, target if isinstance(target, Buffer) else self.state[target])
-                        for value, target in nest.targets]  # fmt: skip
+        nest.targets = [
+            (value, target if isinstance(target, Buffer) else self.state[target])
+            for value, target in nest.targets
+        ]
         made = NestBuilder(nest, self.elsewhere, self.buffers.get, self.new)
         made.also = self.also
         return made.build(f"{self.name}k{nest.number}")
@@ -276,7 +281,7 @@ class _Builder:
             found = made.get(base)
             return self.stored_at(other, _, guard) if found is None else found
 
-        pull = Pull(resolve)
+        pull = Inliner(resolve)
         stores: list[Any] = []
         for member in self.current.members:
             if member is not value:
@@ -321,7 +326,7 @@ def _results_reshaped(function: Any, shapes: list, *arrays: Any) -> Any:
     return np.reshape(results, shapes[0])
 
 
-def is_scattered(straight: Straight, before: Value, after: Value) -> bool:
+def is_scattered(straight: StaticProgram, before: Value, after: Value) -> bool:
     """Whether a variable's new value is the old one with rows combined, and is for nothing else."""
     maker = after.maker
     if maker is None or maker.prim.name != "update_variable" or not is_plain(after.dtype):
@@ -352,7 +357,7 @@ def _reshaped(function: Any, shapes: list, *arrays: Any) -> Any:
     return function(*[x if dims is None else x.reshape(dims) for x, dims in pairs])
 
 
-def combined_guards(straight: Straight) -> Value | None:
+def combined_guards(straight: StaticProgram) -> Value | None:
     """One truth value of all guards, None if there are none.
 
     A constant where the program always fails, which is known only after the passes.

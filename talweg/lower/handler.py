@@ -1,6 +1,6 @@
 """What the `scalar` and `loops` rules of declarations are written with: `s`.
 
-`s.exp(x)`, `s.maximum(x, 0)` and so on apply the functions of `lower/scalars.py` to scalar
+`s.exp(x)`, `s.maximum(x, 0)` and so on apply the functions of `lower/ir/scalars.py` to scalar
 expressions; a Python number beside an expression takes its dtype.  `loops` rules get operands that
 are called with indices, `x(i, j)`, and say what the element of the result at given indices is.
 """
@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from talweg.core.dtypes import DType, bool_, float32, int64, uint64
-from talweg.lower.index import Element, Index, flat
-from talweg.lower.loops import Expr, binary, const, number, within
-from talweg.lower.scalars import SCALARS
+from talweg.lower.ir.index import Element, Index, flat
+from talweg.lower.ir.loops import Expr, binary, const, number, within
+from talweg.lower.ir.scalars import SCALARS
 
 
-class Scatter(NamedTuple):
+class ScatterRule(NamedTuple):
     """What a `scatter` rule gives: updates combined into places that data names.
 
     For each index of an array of shape `over`, `at(index)` is (the place in the result, the
@@ -34,7 +34,7 @@ class Scatter(NamedTuple):
     mark: Any = None
 
 
-class Scan(NamedTuple):
+class ScanRule(NamedTuple):
     """What a `scan` rule gives: a number carried along an axis, `start` at first.
 
     `step(carried, number, *elements)` is what is carried on from an element (the axis's `number`th
@@ -48,7 +48,7 @@ class Scan(NamedTuple):
     reverse: bool = False
 
 
-class Redraw(NamedTuple):
+class RejectionRule(NamedTuple):
     """What a `redraw` rule gives: random numbers of `dtype`, of which some are drawn again.
 
     Numbers come in groups of `group`, as many as a block of a stream gives.  A group has `blocks`
@@ -184,17 +184,17 @@ class ScalarHandler:
         """low <= index < high; None if that is certain."""
         return within(index, low, high)
 
-    def scatter(self, over: tuple, at: Callable[[tuple], tuple], **options: Any) -> Scatter:
+    def scatter(self, over: tuple, at: Callable[[tuple], tuple], **options: Any) -> ScatterRule:
         """The answer of a `scatter` rule."""
-        return Scatter(over, at, **options)
+        return ScatterRule(over, at, **options)
 
-    def scan(self, axis: int, step: Callable[..., Expr], **options: Any) -> Scan:
+    def scan(self, axis: int, step: Callable[..., Expr], **options: Any) -> ScanRule:
         """The answer of a `scan` rule."""
-        return Scan(axis, step, **options)
+        return ScanRule(axis, step, **options)
 
-    def redraw(self, *parts: Any) -> Redraw:
+    def redraw(self, *parts: Any) -> RejectionRule:
         """The answer of a `redraw` rule."""
-        return Redraw(*parts)
+        return RejectionRule(*parts)
 
     def all(self, *conditions: Expr | None) -> Expr | None:
         """Whether all conditions hold; None if all are certain."""

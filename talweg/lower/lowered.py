@@ -1,10 +1,10 @@
-"""What a straight program has become: a loop program, and which of its buffers are what."""
+"""What a static program has become: a loop program, and which of its buffers are what."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from talweg.lower.loops import Buffer, LoopProgram
+from talweg.lower.ir.loops import Buffer, LoopProgram
 
 
 class Lowered:

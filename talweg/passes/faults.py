@@ -94,5 +94,8 @@ def report(program: str, error: Exception, instead: str = "interpreted") -> None
     _reported.add(text)
     logging.getLogger("talweg").error(
         "%s is %s, with right results, by a fault of talweg's compiler: %s",
-        program, instead, text, exc_info=error,
-    )  # fmt: skip
+        program,
+        instead,
+        text,
+        exc_info=error,
+    )

@@ -25,14 +25,26 @@ from talweg.graph.node import BODY, GRAPH, READ, WRITE, Node
 from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder, sources_of
 from talweg.kernels.variable_updates import FETCHING
-from talweg.passes.factor import Factored, factored
+from talweg.passes.optimize.factor_products import Factored, factored
 
 
 class Step:
     """One kernel call: arguments from slots, the result (or results) into a slot."""
 
-    __slots__ = ("dynamic", "everything", "free", "inputs", "kernel", "kind", "node", "out",
-                 "params", "prim", "remembers", "states")  # fmt: skip
+    __slots__ = (
+        "dynamic",
+        "everything",
+        "free",
+        "inputs",
+        "kernel",
+        "kind",
+        "node",
+        "out",
+        "params",
+        "prim",
+        "remembers",
+        "states",
+    )
 
     def __init__(self, node: Node, inputs: tuple, out: int, kind: str, params: dict):
         self.node, self.prim, self.inputs, self.out = node, node.prim, inputs, out
@@ -48,8 +60,21 @@ class Step:
 class Program:
     """What an executor runs; see this module's docstring."""
 
-    __slots__ = ("calls_python", "constants", "inputs", "name", "needs", "notes", "outputs",
-                 "places", "size", "starts", "steps", "tier", "writes")  # fmt: skip
+    __slots__ = (
+        "calls_python",
+        "constants",
+        "inputs",
+        "name",
+        "needs",
+        "notes",
+        "outputs",
+        "places",
+        "size",
+        "starts",
+        "steps",
+        "tier",
+        "writes",
+    )
 
     def __init__(self) -> None:
         self.name = "program"
@@ -79,7 +104,7 @@ def functionalize(
     outputs: Iterable[Node], inputs: Iterable[Node] = (), effects: Iterable[Node] = ()
 ) -> Program:
     """The program that computes `outputs` and runs `effects`, given values of `inputs`."""
-    return _Builder(tuple(inputs)).build(tuple(outputs), tuple(effects))
+    return _ProgramBuilder(tuple(inputs)).build(tuple(outputs), tuple(effects))
 
 
 def program_of(body: Body, kept: tuple = (), everything: bool = False) -> Program:
@@ -99,7 +124,7 @@ def program_of(body: Body, kept: tuple = (), everything: bool = False) -> Progra
     return found
 
 
-class _Builder:
+class _ProgramBuilder:
     def __init__(self, inputs: tuple):
         self.program = Program()
         self.slots: dict[Node, int] = {}
@@ -138,9 +163,11 @@ class _Builder:
             return sources
         operands = node.operands
         missing = {
-            atom.source for _, value in node.key[1] for atom in atoms_of(value)
+            atom.source
+            for _, value in node.key[1]
+            for atom in atoms_of(value)
             if atom not in self.fed_sizes
-        }  # fmt: skip
+        }
         return tuple([s for s in sources if s in operands or s in missing])
 
     def build(self, outputs: tuple, effects: tuple) -> Program:
@@ -252,9 +279,10 @@ class _Builder:
         source = atom.source
         if source is None or source not in self.slots:
             raise invalid(
-                "TW205", f"{node.prim.name}: the size {atom!r} is not known here; the operation "
+                "TW205",
+                f"{node.prim.name}: the size {atom!r} is not known here; the operation "
                 f"was made at {describe(node.origin)}",
-            )  # fmt: skip
+            )
         self.program.places[atom] = (self.slots[source], atom.kind, atom.place)
 
     def _read(self, node: Node) -> None:

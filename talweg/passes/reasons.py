@@ -1,8 +1,8 @@
 """Why a program has no compiled form: every reason in one place, each with a code.
 
-Only what specializes a program (`specialize.py`) may raise a `NotStraightError`: a refusal.  The
-program is right then, and the interpreter runs it.  What goes wrong behind that is a fault of the
-compiler (`faults.py`).
+Only what specializes a program (`passes/specialize/specializer.py`) may raise a
+`SpecializationError`: a refusal.  The program is right then, and the interpreter runs it.  What
+goes wrong behind that is a fault of the compiler (`faults.py`).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Reason(Enum):
         return self.name.lower().replace("_", "-")
 
 
-class NotStraightError(Exception):
+class SpecializationError(Exception):
     """A refusal: why a program has no compiled form, `reason` with its `details`."""
 
     def __init__(self, reason: Reason, *details: Any):

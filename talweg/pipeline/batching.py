@@ -13,8 +13,8 @@ from talweg.core.shapes import TensorShape
 from talweg.core.spec import NoneTensorSpec, TensorSpec
 from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline import element
-from talweg.pipeline.element import Layout
-from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.element import ElementLayout
+from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.slices import batch_spec, count_rows, row_of, row_spec, stacked, stacked_arrays
 from talweg.pipeline.stage import INFINITE, Stage, as_numbers, whole
 
@@ -28,23 +28,23 @@ class Batch(Stage):
         check_known(count)
         known = count if type(count) is int and drop_remainder is True else None
         specs = [batch_spec(leaf, known) for leaf in source.layout.flat]
-        super().__init__(Layout(element.pack(source.layout.spec, specs)), source)
+        super().__init__(ElementLayout(element.pack(source.layout.spec, specs)), source)
         self.count, self.drop_remainder = count, drop_remainder
 
     def leaves(self) -> list:
         """The size of a batch, and whether to drop the last one."""
         return [self.count, self.drop_remainder]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """The number of batches."""
         return batches(self.inputs[0].size(run), run.number(self.count), self._drops(run))
 
-    def _drops(self, run: Run) -> bool:
+    def _drops(self, run: IterationRun) -> bool:
         return self.drop_remainder is True or bool(
             self.drop_remainder is not False and run.number(self.drop_remainder)
         )
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Collect elements; whole batches of rows."""
         count, drops = run.number(self.count), self._drops(run)
         check_count(count)
@@ -54,7 +54,7 @@ class Batch(Stage):
         return _collected(self.inputs[0], run, repeat(count), drops)
 
 
-def _collected(source: Any, run: Run, sizes: Iterator[int], drops: bool) -> Next:
+def _collected(source: Any, run: IterationRun, sizes: Iterator[int], drops: bool) -> Next:
     """Batches of these sizes, of the elements of a stage."""
     pull, specs = source.start(run), source.layout.flat
     ended = False
@@ -71,9 +71,11 @@ def _collected(source: Any, run: Run, sizes: Iterator[int], drops: bool) -> Next
         if not found or (drops and len(found) < count):
             raise End
         return tuple(
-            [stacked(list(items), spec, number)
-             for number, (items, spec) in enumerate(zip(zip(*found), specs))]
-        )  # fmt: skip
+            [
+                stacked(list(items), spec, number)
+                for number, (items, spec) in enumerate(zip(zip(*found), specs))
+            ]
+        )
 
     return step
 
@@ -88,10 +90,10 @@ class BatchesInTurn(Stage):
             check_count(size)
         same = sizes[0] if drop_remainder and len(set(sizes)) == 1 else None
         specs = [batch_spec(leaf, same) for leaf in source.layout.flat]
-        super().__init__(Layout(element.pack(source.layout.spec, specs)), source)
+        super().__init__(ElementLayout(element.pack(source.layout.spec, specs)), source)
         self.sizes, self.drop_remainder = sizes, drop_remainder
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Collect elements."""
         return _collected(self.inputs[0], run, cycle(self.sizes), self.drop_remainder)
 
@@ -142,9 +144,14 @@ class PaddedBatch(Stage):
     name = "_PaddedBatchDataset"
 
     def __init__(
-        self, source: Any, count: Any, shapes: Any, values: Any, drop_remainder: Any,
+        self,
+        source: Any,
+        count: Any,
+        shapes: Any,
+        values: Any,
+        drop_remainder: Any,
         fill: Any = None,
-    ):  # fmt: skip
+    ):
         check_known(count)
         self.fill = fill  # the size for which unknown ones stand; None: the largest of a batch
         leaves = source.layout.flat
@@ -157,27 +164,28 @@ class PaddedBatch(Stage):
             else TensorSpec(TensorShape([known]).concatenate(shape), leaf.dtype)
             for leaf, shape in zip(leaves, self.shapes)
         ]
-        super().__init__(Layout(element.pack(source.layout.spec, specs)), source)
+        super().__init__(ElementLayout(element.pack(source.layout.spec, specs)), source)
         self.count, self.drop_remainder = count, bool(drop_remainder)
 
     def leaves(self) -> list:
         """The size of a batch, and of what is filled up."""
         return [self.count, self.fill]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """The number of batches."""
         return batches(self.inputs[0].size(run), run.number(self.count), self.drop_remainder)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Collect elements and fill them up."""
         source, count = self.inputs[0].start(run), run.number(self.count)
         check_count(count)
         fill = None if self.fill is None else run.number(self.fill)
         if fill is not None and fill < 0:
             raise invalid(
-                "TW207", "When pad_to_bucket_boundary=True, elements must have length < "
-                "max(bucket_boundaries)."
-            )  # fmt: skip
+                "TW207",
+                "When pad_to_bucket_boundary=True, elements must have length < "
+                "max(bucket_boundaries).",
+            )
         ended = False
 
         def step() -> tuple:
@@ -191,8 +199,12 @@ class PaddedBatch(Stage):
             if not found or (self.drop_remainder and len(found) < count):
                 raise End
             columns = zip(zip(*found), self.shapes, self.paddings)
-            return tuple([None if shape is None else padded(items, shape, value, fill)
-                          for items, shape, value in columns])  # fmt: skip
+            return tuple(
+                [
+                    None if shape is None else padded(items, shape, value, fill)
+                    for items, shape, value in columns
+                ]
+            )
 
         return step
 
@@ -202,36 +214,45 @@ def padded(items: tuple, shape: TensorShape, value: Any, fill: int | None) -> np
     rank = items[0].ndim
     if shape.rank is not None and shape.rank != rank:
         raise invalid(
-            "TW203", f"All elements in a batch must have the same rank as the padded shape for "
+            "TW203",
+            f"All elements in a batch must have the same rank as the padded shape for "
             f"component: expected rank {shape.rank} got element with rank {rank}",
-        )  # fmt: skip
+        )
     wanted = [None] * rank if shape.rank is None else shape.as_list()
     largest = [max(sizes) for sizes in zip(*[item.shape for item in items])]
-    target = [(size if fill is None else fill) if known is None else known
-              for known, size in zip(wanted, largest)]  # fmt: skip
+    target = [
+        (size if fill is None else fill) if known is None else known
+        for known, size in zip(wanted, largest)
+    ]
     out = np.full((len(items), *target), value, items[0].dtype)
     for place, item in enumerate(items):
         if any([have > size for have, size in zip(item.shape, target)]):
             raise InvalidArgumentError(
-                None, None,
-                compose("TW204", "Attempted to pad to a smaller size than the input element: shape "
-                        f"{list(item.shape)} to {target}."),
-            )  # fmt: skip
+                None,
+                None,
+                compose(
+                    "TW204",
+                    "Attempted to pad to a smaller size than the input element: shape "
+                    f"{list(item.shape)} to {target}.",
+                ),
+            )
         out[(place, *[slice(size) for size in item.shape], ...)] = item  # ...: never as an object
     return out
 
 
-def _padded_shapes(layout: Layout, shapes: Any) -> list:
+def _padded_shapes(layout: ElementLayout, shapes: Any) -> list:
     """The shape to fill up to, of each leaf."""
     if shapes is None:
         for leaf in layout.flat:
             if isinstance(leaf, TensorSpec) and leaf.shape.rank is None:
                 raise value_error(
-                    "TW203", "You must provide `padded_shapes` because a component of the dataset "
+                    "TW203",
+                    "You must provide `padded_shapes` because a component of the dataset "
                     f"has unknown rank: {leaf!r}",
-                )  # fmt: skip
-        return [leaf.shape if isinstance(leaf, TensorSpec) else _only_none(leaf)
-                for leaf in layout.flat]  # fmt: skip
+                )
+        return [
+            leaf.shape if isinstance(leaf, TensorSpec) else _only_none(leaf) for leaf in layout.flat
+        ]
     found = _shapes_like(layout.spec, shapes)
     for leaf, shape in zip(layout.flat, found):
         _check_shape(leaf, shape)
@@ -242,9 +263,10 @@ def _only_none(leaf: Any) -> None:
     if isinstance(leaf, NoneTensorSpec):
         return
     raise type_error(
-        "TW104", f"`padded_batch` is only supported for datasets that produce tensor elements but "
+        "TW104",
+        f"`padded_batch` is only supported for datasets that produce tensor elements but "
         f"the input dataset produces elements of {leaf!r}",
-    )  # fmt: skip
+    )
 
 
 def _shapes_like(spec: Any, shapes: Any) -> list:
@@ -277,18 +299,20 @@ def _check_shape(leaf: Any, shape: Any) -> None:
         return
     if leaf.shape.rank != shape.rank:
         raise value_error(
-            "TW203", f"The padded shape {shape} is not compatible with the shape {leaf.shape} of "
-            "the corresponding input component."
-        )  # fmt: skip
+            "TW203",
+            f"The padded shape {shape} is not compatible with the shape {leaf.shape} of "
+            "the corresponding input component.",
+        )
     for wanted, size in zip(shape.as_list(), leaf.shape.as_list()):
         if wanted is not None and size is not None and wanted < size:
             raise value_error(
-                "TW204", f"The padded shape {shape} is not compatible with the shape {leaf.shape} "
-                "of the corresponding input component."
-            )  # fmt: skip
+                "TW204",
+                f"The padded shape {shape} is not compatible with the shape {leaf.shape} "
+                "of the corresponding input component.",
+            )
 
 
-def _paddings(layout: Layout, values: Any) -> list:
+def _paddings(layout: ElementLayout, values: Any) -> list:
     """What each leaf is filled up with."""
     if values is None or not element.is_nested(values):
         given = [values] * len(layout.flat)
@@ -296,9 +320,8 @@ def _paddings(layout: Layout, values: Any) -> list:
         given = element.flatten(values)
         if len(given) != len(layout.flat):
             raise value_error(
-                "TW208", f"padding_values {values!r} does not have the structure of "
-                f"{layout.spec!r}"
-            )  # fmt: skip
+                "TW208", f"padding_values {values!r} does not have the structure of {layout.spec!r}"
+            )
     return [_padding(leaf, value) for leaf, value in zip(layout.flat, given)]
 
 
@@ -313,9 +336,10 @@ def _padding(leaf: Any, value: Any) -> Any:
     found = convert_to_tensor(value, None if own is not None else leaf.dtype)
     if found.dtype is not leaf.dtype:
         raise type_error(
-            "TW102", f"Mismatched type between padding value {value!r} and input dataset's "
+            "TW102",
+            f"Mismatched type between padding value {value!r} and input dataset's "
             f"component: {found.dtype.name} vs. {leaf.dtype.name}",
-        )  # fmt: skip
+        )
     if found.ndim:
         raise value_error("TW203", f"padding_values must be scalars, got {value!r}")
     return found._array[()]
@@ -330,19 +354,22 @@ class Unbatch(Stage):
         specs = [row_spec(leaf) for leaf in source.layout.flat]
         if not specs:
             raise value_error("TW208", "Cannot unbatch an input with no components.")
-        super().__init__(Layout(element.pack(source.layout.spec, specs)), source)
+        super().__init__(ElementLayout(element.pack(source.layout.spec, specs)), source)
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """Known where all elements have as many rows."""
         size = self.inputs[0].size(run)
-        rows = [leaf.shape[0] for leaf in self.inputs[0].layout.flat
-                if hasattr(leaf, "shape") and leaf.shape.rank]  # fmt: skip
+        rows = [
+            leaf.shape[0]
+            for leaf in self.inputs[0].layout.flat
+            if hasattr(leaf, "shape") and leaf.shape.rank
+        ]
         known = [number for number in rows if number is not None]
         if size == INFINITE:
             return INFINITE
         return size * known[0] if known and size >= 0 else -2
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Row after row."""
         source = self.inputs[0].start(run)
         pickers: list = []
@@ -355,10 +382,14 @@ class Unbatch(Stage):
                 sizes = {count_rows(item) for item in flat if item is not None}
                 if len(sizes) > 1:
                     raise InvalidArgumentError(
-                        None, None,
-                        compose("TW204", "Input element must have the same batch size in each "
-                                f"component, got {sorted(sizes)}"),
-                    )  # fmt: skip
+                        None,
+                        None,
+                        compose(
+                            "TW204",
+                            "Input element must have the same batch size in each "
+                            f"component, got {sorted(sizes)}",
+                        ),
+                    )
                 pickers, place, count = [row_of(item) for item in flat], 0, sizes.pop()
             place += 1
             return tuple([pick(place - 1) for pick in pickers])

@@ -19,12 +19,12 @@ from talweg.eager.composite import SparseTensorSpec
 from talweg.eager.ragged import RaggedTensorSpec
 from talweg.graph import structure
 from talweg.pipeline import element
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 
 _LENGTH = struct.Struct("<I")
 
 
-def encoded(layout: Layout, flat: tuple) -> bytes:
+def encoded(layout: ElementLayout, flat: tuple) -> bytes:
     """An element as bytes."""
     heads, bodies = [], []
     for array in layout.parts(flat):
@@ -40,7 +40,7 @@ def encoded(layout: Layout, flat: tuple) -> bytes:
     return b"".join([_LENGTH.pack(len(head)), head, *bodies])
 
 
-def decoded(layout: Layout, data: bytes) -> tuple:
+def decoded(layout: ElementLayout, data: bytes) -> tuple:
     """An element from bytes; DataLossError for what is none."""
     try:
         (size,) = _LENGTH.unpack_from(data)

@@ -11,7 +11,7 @@ from talweg.core.value import OPERATIONS
 from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline import element
 from talweg.pipeline.batching import Batch
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.making import integer, seeds_of
 from talweg.pipeline.mapping import Map
 from talweg.pipeline.nesting import Choose, FlatMap, Interleave, Zip, merged
@@ -48,25 +48,28 @@ class Combining:
         for leaf in element.flatten(nest):
             if isinstance(leaf, list):
                 raise type_error(
-                    "TW104", "Invalid input to `zip`. Inputs are expected to be (nested) "
+                    "TW104",
+                    "Invalid input to `zip`. Inputs are expected to be (nested) "
                     "structures of `tf.data.Dataset` objects. Python `list` is not supported and "
                     "you should use `tuple` instead.",
-                )  # fmt: skip
+                )
             if not hasattr(leaf, "stage"):
                 raise type_error(
-                    "TW104", "Invalid input to `zip`. Inputs are expected to be (nested) "
+                    "TW104",
+                    "Invalid input to `zip`. Inputs are expected to be (nested) "
                     f"structures of `tf.data.Dataset` objects but encountered object of type "
                     f"{type(leaf)}.",
-                )  # fmt: skip
+                )
         return cls.of(Zip(nest), *element.flatten(nest))
 
     def concatenate(self, dataset: Any, name: str | None = None) -> Any:
         """The elements, then those of another dataset; TypeError where their structures differ."""
         spec = merged(
-            self.stage.layout.spec, dataset.stage.layout.spec,
+            self.stage.layout.spec,
+            dataset.stage.layout.spec,
             "Incompatible types of input datasets:",
-        )  # fmt: skip
-        return self.of(Concatenate(Layout(spec), self.stage, dataset.stage), self, dataset)
+        )
+        return self.of(Concatenate(ElementLayout(spec), self.stage, dataset.stage), self, dataset)
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
         """The elements of the datasets map_func(element), one dataset after the other.
@@ -110,9 +113,10 @@ class Combining:
         spec = choice_dataset.element_spec
         if getattr(spec, "dtype", None) is not int64 or spec.shape.rank != 0:
             raise type_error(
-                "TW102", "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar "
+                "TW102",
+                "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar "
                 f"`tf.int64` tensors but are {spec!r}.",
-            )  # fmt: skip
+            )
         stages = [dataset.stage for dataset in datasets]
         return cls.of(Choose(choice_dataset.stage, stages, stop_on_empty_dataset), *datasets)
 
@@ -176,9 +180,10 @@ def _weighted(datasets: Any, weights: Any) -> tuple[list, Any]:
     found = convert_to_tensor(weights)
     if found.dims != (len(datasets),):
         raise value_error(
-            "TW204", "Invalid `weights`. The shape of `weights` should be compatible with "
+            "TW204",
+            "Invalid `weights`. The shape of `weights` should be compatible with "
             f"`[len(datasets)]` but is {found.dims}.",
-        )  # fmt: skip
+        )
     values = found.numpy()
     kept = [place for place, value in enumerate(values) if value > 0]
     if not kept:

@@ -11,17 +11,17 @@ from talweg.core.errors import invalid
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
-from talweg.kernels import delimited
-from talweg.pipeline.element import Layout
+from talweg.formats import delimited
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.files import text
 from talweg.pipeline.records import opened
-from talweg.pipeline.run import Next, Run
+from talweg.pipeline.run import IterationRun, Next
 from talweg.pipeline.stage import Stage
 
 KINDS = ("int32", "int64", "float32", "float64", "string")
 
 
-class Field:
+class CsvField:
     """A column: its dtype, and what stands for an empty field (None: it must not be empty).
 
     With `dtypes`, what names a dtype means it, as in TensorFlow: "int32", and 1, which is float32.
@@ -68,15 +68,23 @@ class Csv(Stage):
     name = "CsvDatasetV2"
 
     def __init__(
-        self, paths: Stage, fields: list[Field], compression: str, header: bool, delimiter: str,
-        quotes: bool, missing: str, columns: list[int] | None, excluded: list[int] | None,
-    ):  # fmt: skip
-        super().__init__(Layout(tuple([TensorSpec((), f.dtype) for f in fields])), paths)
+        self,
+        paths: Stage,
+        fields: list[CsvField],
+        compression: str,
+        header: bool,
+        delimiter: str,
+        quotes: bool,
+        missing: str,
+        columns: list[int] | None,
+        excluded: list[int] | None,
+    ):
+        super().__init__(ElementLayout(tuple([TensorSpec((), f.dtype) for f in fields])), paths)
         self.fields, self.compression, self.header = fields, compression, header
         self.delimiter, self.quotes, self.missing = delimiter, quotes, missing.encode()
         self.columns, self.excluded = columns, excluded
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """File after file."""
         paths = self.inputs[0].start(run)
         records: Any = iter(())

@@ -29,7 +29,7 @@ from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph.handle import Handle
 from talweg.pipeline import element
 from talweg.pipeline.combining import Combining
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.grouping import Grouping
 from talweg.pipeline.iterators import NumpyIterator, OwnedIterator, applied, in_graph, unwrapped
 from talweg.pipeline.keeping import Keeping
@@ -37,7 +37,15 @@ from talweg.pipeline.making import Making
 from talweg.pipeline.mapping import DataFunction, settled
 from talweg.pipeline.nesting import Given
 from talweg.pipeline.options import Options
-from talweg.pipeline.run import VARIANT_SPEC, Bound, End, Run, bound_of, made_anew, unknowns
+from talweg.pipeline.run import (
+    VARIANT_SPEC,
+    Bound,
+    End,
+    IterationRun,
+    bound_of,
+    made_anew,
+    unknowns,
+)
 from talweg.pipeline.stage import Stage
 from talweg.pipeline.transforming import Transforming
 from talweg.prims.host import host_call  # noqa: F401 -- declares the operation
@@ -64,7 +72,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         if isinstance(variant_tensor, Stage):
             self.stage: Stage = variant_tensor
         else:
-            self.stage = Given(variant_tensor, Layout(element_spec))
+            self.stage = Given(variant_tensor, ElementLayout(element_spec))
         self._options: Any = None
         self._tensor: Any = None
 
@@ -92,7 +100,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         """The pipeline with all values it needs; TypeError if it uses tensors of a graph."""
         return bound_of(self.stage)
 
-    def bound_in(self, run: Run) -> Bound:
+    def bound_in(self, run: IterationRun) -> Bound:
         """The pipeline as part of another one."""
         found = unknowns(self.stage)
         if not found:
@@ -128,9 +136,12 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     def __len__(self) -> int:
         if in_graph():
             raise TypeError(
-                compose("TW104", "`tf.data.Dataset` only supports `len` in eager mode",
-                        hint="tf.data.Dataset.cardinality()")
-            )  # fmt: skip
+                compose(
+                    "TW104",
+                    "`tf.data.Dataset` only supports `len` in eager mode",
+                    hint="tf.data.Dataset.cardinality()",
+                )
+            )
         size = self.bound().size()
         if size < 0:
             why = "infinite" if size == -1 else "unknown"
@@ -143,17 +154,23 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         base = dispatch.context.base
         if base is not None and not base.building_function:
             raise RuntimeError(
-                compose("TW501", "`tf.data.Dataset` only supports Python-style iteration in eager "
-                        "mode or within tf.function.",
-                        hint="tf.compat.v1.data.make_one_shot_iterator(dataset).get_next()")
-            )  # fmt: skip
+                compose(
+                    "TW501",
+                    "`tf.data.Dataset` only supports Python-style iteration in eager "
+                    "mode or within tf.function.",
+                    hint="tf.compat.v1.data.make_one_shot_iterator(dataset).get_next()",
+                )
+            )
         if base is not None and _is_loop(sys._getframe(1)):
             raise OperatorNotAllowedInGraphError(
-                compose("TW104", "a Python loop over a dataset would not end: nobody knows the "
-                        "number of elements while a function is traced",
-                        "a loop that AutoGraph converts",
-                        "tf.function(..., autograph=True) of your own function, or dataset.reduce")
-            )  # fmt: skip
+                compose(
+                    "TW104",
+                    "a Python loop over a dataset would not end: nobody knows the "
+                    "number of elements while a function is traced",
+                    "a loop that AutoGraph converts",
+                    "tf.function(..., autograph=True) of your own function, or dataset.reduce",
+                )
+            )
         return OwnedIterator(self)
 
     def as_numpy_iterator(self) -> NumpyIterator:
@@ -191,7 +208,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         leaves = element.flatten(first)
         if not in_graph():
             flat = tuple([element.content_of(leaf) for leaf in leaves])
-            run = Run({}, None)
+            run = IterationRun({}, None)
             return function.layout.value(_reduced(self.bound(), flat, function, run))
         return self._reduce_in_graph(leaves, function)
 
@@ -202,7 +219,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
         def call(bound: Any, *arrays: Any) -> tuple:
             values = dict(zip(ids, arrays[count:]))
-            run = Run(values, None)
+            run = IterationRun(values, None)
             flat = tuple([unwrapped(array) for array in arrays[:count]])
             return tuple(layout.parts(_reduced(unwrapped(bound), flat, function, run)))
 
@@ -283,12 +300,15 @@ def read_leaf(leaf: Any) -> Any:
     return leaf.variable.value() if type(leaf) is Handle else leaf
 
 
-def _avals(layout: Layout) -> list:
-    return [Aval(None if spec.shape.rank is None else spec.shape.as_tuple(), spec.dtype)
-            for leaf in layout.flat for spec in element.part_specs(leaf)]  # fmt: skip
+def _avals(layout: ElementLayout) -> list:
+    return [
+        Aval(None if spec.shape.rank is None else spec.shape.as_tuple(), spec.dtype)
+        for leaf in layout.flat
+        for spec in element.part_specs(leaf)
+    ]
 
 
-def _together(layout: Layout, tensors: tuple) -> Any:
+def _together(layout: ElementLayout, tensors: tuple) -> Any:
     remaining, leaves = list(tensors), []
     for spec in layout.flat:
         count = len(element.part_specs(spec))
@@ -297,7 +317,7 @@ def _together(layout: Layout, tensors: tuple) -> Any:
     return element.pack(layout.spec, leaves)
 
 
-def _reduced(bound: Bound, state: tuple, function: DataFunction, run: Run) -> tuple:
+def _reduced(bound: Bound, state: tuple, function: DataFunction, run: IterationRun) -> tuple:
     """The last state of a reduction."""
     step, call = bound.start(), function.run_several(run)
     while True:
@@ -325,7 +345,7 @@ def _not_single(text: str) -> Exception:
     return InvalidArgumentError(None, None, compose("TW207", text))
 
 
-def dataset_of(tensor: Any, layout: Layout, cls: type = Dataset) -> Any:
+def dataset_of(tensor: Any, layout: ElementLayout, cls: type = Dataset) -> Any:
     """The dataset that a tensor stands for."""
     if type(tensor) is EagerTensor:
         bound = unwrapped(tensor._array)
@@ -355,10 +375,10 @@ class DatasetSpec(TypeSpec):
         return self._element_spec
 
     @property
-    def dataset_layout(self) -> Layout:
+    def dataset_layout(self) -> ElementLayout:
         """The layout of the elements."""
         if self._layout is None:
-            self._layout = Layout(self._element_spec)
+            self._layout = ElementLayout(self._element_spec)
         return self._layout
 
     @property

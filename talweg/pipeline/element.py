@@ -93,8 +93,11 @@ def as_leaf(value: Any) -> Any:
     if hasattr(value, "dense_shape") and hasattr(value, "indices"):
         if isinstance(value, tuple):  # a SparseTensorValue
             return SparseTensor.from_value(value)
-        raise type_error("TW104", "an IndexedSlices cannot be an element of a dataset",
-                         hint="tf.convert_to_tensor")  # fmt: skip
+        raise type_error(
+            "TW104",
+            "an IndexedSlices cannot be an element of a dataset",
+            hint="tf.convert_to_tensor",
+        )
     try:
         with dispatch.eagerly():
             return convert_to_tensor(value)
@@ -144,7 +147,7 @@ def content_of(leaf: Any) -> Any:
     return leaf
 
 
-class Layout:
+class ElementLayout:
     """The structure of the elements of a dataset, with a spec for each leaf."""
 
     __slots__ = ("_key", "_kind", "_pack", "flat", "plain", "spec", "wraps")
@@ -261,10 +264,10 @@ def leaf_maker(spec: TypeSpec) -> Callable[[Any], Any]:
     return (lambda item: item) if make is None else make
 
 
-def _of_replicas(spec: PerReplicaSpec) -> Layout:
+def _of_replicas(spec: PerReplicaSpec) -> ElementLayout:
     """The layout of the values of all replicas."""
     if spec.layout is None:
-        spec.layout = Layout(spec.specs)
+        spec.layout = ElementLayout(spec.specs)
     return spec.layout
 
 

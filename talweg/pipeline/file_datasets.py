@@ -21,21 +21,23 @@ def paths_stage(filenames: Any) -> Stage:
         spec: Any = filenames.element_spec
         if getattr(spec, "dtype", None) is not string:
             raise type_error(
-                "TW102", "The `filenames` argument must contain `tf.string` elements. Got "
-                f"{spec!r}.",
-            )  # fmt: skip
+                "TW102",
+                f"The `filenames` argument must contain `tf.string` elements. Got {spec!r}.",
+            )
         return filenames.stage
     if hasattr(filenames, "__fspath__"):
         filenames = filenames.__fspath__()
     if isinstance(filenames, (list, tuple)):
-        filenames = [part.__fspath__() if hasattr(part, "__fspath__") else part
-                     for part in filenames]  # fmt: skip
+        filenames = [
+            part.__fspath__() if hasattr(part, "__fspath__") else part for part in filenames
+        ]
     found = element.as_leaf(filenames if len(_as_list(filenames)) else _nothing())
     if found.dtype is not string:
         raise type_error(
-            "TW102", f"The `filenames` argument must contain `tf.string` elements. Got "
+            "TW102",
+            f"The `filenames` argument must contain `tf.string` elements. Got "
             f"`{found.dtype!r}` elements.",
-        )  # fmt: skip
+        )
     if type(found) is not Symbol and not found.ndim:
         found = element.wrap(found._array.reshape(1))
     elif type(found) is Symbol:
@@ -62,7 +64,7 @@ class FileDataset(Dataset):
 
     def _read(
         self, name: str, filenames: Any, reader: Any, compression: Any, parallel: Any
-    ) -> None:  # fmt: skip
+    ) -> None:
         count = None if parallel is None else integer(parallel, "num_parallel_reads")
         stage = files.Files(name, paths_stage(filenames), reader, _kind(compression), count)
         Dataset.__init__(self, stage)
@@ -110,9 +112,12 @@ class TFRecordDataset(FileDataset):
         name: str | None = None,
     ):
         self._read(
-            "TFRecordDatasetV2", filenames, files.whole_records, compression_type,
+            "TFRecordDatasetV2",
+            filenames,
+            files.whole_records,
+            compression_type,
             num_parallel_reads,
-        )  # fmt: skip
+        )
 
 
 class FixedLengthRecordDataset(FileDataset):
@@ -135,9 +140,12 @@ class FixedLengthRecordDataset(FileDataset):
     ):
         sizes = [integer(n or 0, "bytes") for n in (record_bytes, header_bytes, footer_bytes)]
         self._read(
-            "FixedLengthRecordDatasetV2", filenames, files.fixed_records(*sizes), compression_type,
+            "FixedLengthRecordDatasetV2",
+            filenames,
+            files.fixed_records(*sizes),
+            compression_type,
             num_parallel_reads,
-        )  # fmt: skip
+        )
 
 
 class TextLineDatasetV1(TextLineDataset, DatasetV1):

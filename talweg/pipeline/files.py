@@ -12,14 +12,14 @@ import numpy as np
 from talweg.core.dtypes import string
 from talweg.core.errors import InvalidArgumentError, compose
 from talweg.core.spec import TensorSpec
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.nesting import interleaved
 from talweg.pipeline.records import opened, records_in
-from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import Stage
 
 Reader = Callable[[str, str], Iterator[bytes]]  # path, compression -> what is in the file
-STRING = Layout(TensorSpec((), string))
+STRING = ElementLayout(TensorSpec((), string))
 
 
 def text(data: bytes) -> np.ndarray:
@@ -39,7 +39,7 @@ class Files(Stage):
         self.name, self.reader = name, reader
         self.compression, self.parallel = compression, parallel
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Open file after file."""
         paths, reader, compression = self.inputs[0].start(run), self.reader, self.compression
         waiting: list[str] = []
@@ -83,14 +83,15 @@ def fixed_records(size: int, header: int, footer: int) -> Reader:
         inside = len(data) - header - footer
         if inside < 0 or inside % size:
             raise InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 compose(
                     "TW207",
                     f"Excluding the header ({header} bytes) and footer ({footer} bytes), input "
                     f'file "{path}" has body length {inside} bytes, which is not an exact multiple '
                     f"of the record length ({size} bytes).",
                 ),
-            )  # fmt: skip
+            )
         for place in range(header, header + inside, size):
             yield data[place : place + size]
 

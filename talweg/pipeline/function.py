@@ -22,11 +22,11 @@ from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder
 from talweg.passes.functionalize import program_of
 from talweg.pipeline import element
-from talweg.pipeline.element import Layout
-from talweg.pipeline.run import Run
+from talweg.pipeline.element import ElementLayout
+from talweg.pipeline.run import IterationRun
 from talweg.pipeline.vectorized import Vectorized
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
-from talweg.trace.signature import Container, Place
+from talweg.trace.signature import ArgumentPlace, Container
 
 TRIALS, LONG = 8, 5e-5  # calls that are timed, and the seconds a call may take
 _UNKNOWN: Any = object()
@@ -38,17 +38,19 @@ class DataFunction:
     `layouts` are those of its arguments; a tuple is unpacked into arguments if it is alone.
     """
 
-    def __init__(self, function: Callable[..., Any], layouts: list[Layout], what: str):
+    def __init__(self, function: Callable[..., Any], layouts: list[ElementLayout], what: str):
         if not callable(function):
             raise value_error(
-                "TW104", f"{what}: Argument `func` must be a callable. Received func={function!r} "
+                "TW104",
+                f"{what}: Argument `func` must be a callable. Received func={function!r} "
                 f"(of type {type(function)})",
-            )  # fmt: skip
+            )
         self.layouts, self.what, self.function = layouts, what, function
         self.name = getattr(function, "__name__", type(function).__name__)
-        specs = [part for layout in layouts for leaf in layout.flat
-                 for part in element.part_specs(leaf)]  # fmt: skip
-        places = [Place(number) for number in range(len(specs))]
+        specs = [
+            part for layout in layouts for leaf in layout.flat for part in element.part_specs(leaf)
+        ]
+        places = [ArgumentPlace(number) for number in range(len(specs))]
         tree = Container([(), {}], [Container((None,) * len(specs), places), Container({}, [])])
         self._result: Any = None
         graph = TraceGraph(self.name)
@@ -57,13 +59,14 @@ class DataFunction:
         called = OPERATIONS["autograph_converted"](function)
         outer = dispatch.context.base
         try:
-            self.concrete.trace(lambda *tensors: self._traced(called, list(tensors)), [
-                f"args_{number}" for number in range(len(specs))
-            ])  # fmt: skip
+            self.concrete.trace(
+                lambda *tensors: self._traced(called, list(tensors)),
+                [f"args_{number}" for number in range(len(specs))],
+            )
         except BaseException:
             dispatch.context.base = outer
             raise
-        self.layout = Layout(self._result)
+        self.layout = ElementLayout(self._result)
         self.body = self.concrete.body
         self.waits = _waits(self.body)  # whether it calls Python, which may wait for the world
         del self._result
@@ -100,7 +103,7 @@ class DataFunction:
         """What it captured: tensors and variables."""
         return self.concrete._outside
 
-    def arrays_with(self, run: Run) -> Callable[[list], list]:
+    def arrays_with(self, run: IterationRun) -> Callable[[list], list]:
         """The function on arrays, for one iterator."""
         execute = _executing(program_of(self.body), run.state)
         changed = list(program_of(self.body).writes)
@@ -114,7 +117,9 @@ class DataFunction:
             return execute
         return lambda arrays: execute(arrays + fixed)
 
-    def _changing(self, run: Run, execute: Callable, changed: list) -> Callable[[list], list]:
+    def _changing(
+        self, run: IterationRun, execute: Callable, changed: list
+    ) -> Callable[[list], list]:
         """The function on arrays, which changes variables or draws random numbers."""
         captured, state = self.concrete._outside, run.state
         calls_python = program_of(self.body).calls_python
@@ -125,7 +130,7 @@ class DataFunction:
 
         return call
 
-    def run_with(self, run: Run) -> Callable[[tuple], tuple]:
+    def run_with(self, run: IterationRun) -> Callable[[tuple], tuple]:
         """The function on flat elements, for one iterator."""
         execute = self.arrays_with(run)
         inside, layout = self.layouts[0], self.layout
@@ -133,7 +138,7 @@ class DataFunction:
             return lambda flat: tuple(execute(list(flat)))
         return lambda flat: layout.whole(execute(inside.parts(flat)))
 
-    def run_several(self, run: Run) -> Callable[..., tuple]:
+    def run_several(self, run: IterationRun) -> Callable[..., tuple]:
         """The function of several flat elements, for one iterator."""
         execute, layouts, layout = self.arrays_with(run), self.layouts, self.layout
 
@@ -175,14 +180,19 @@ def _waits(body: Any) -> bool:
         if node.prim.effect == "host":
             return True
         inner = [value for value in node.params.values() if isinstance(value, Body)]
-        inner += [part for value in node.params.values() if isinstance(value, tuple)
-                  for part in value if isinstance(part, Body)]  # fmt: skip
+        inner += [
+            part
+            for value in node.params.values()
+            if isinstance(value, tuple)
+            for part in value
+            if isinstance(part, Body)
+        ]
         if any([_waits(own) for own in inner]):
             return True
     return False
 
 
-def _content(run: Run, value: Any) -> Any:
+def _content(run: IterationRun, value: Any) -> Any:
     """The value of a captured tensor, as programs take it."""
     found = run.array(value)
     return found if hasattr(found, "dtype") and hasattr(found, "shape") else Variant(found)

@@ -74,9 +74,12 @@ class Grouping:
         [[[1, 0, 0], [2, 2, 0], [3, 3, 3]]]
         """
         stage = PaddedBatch(
-            self.stage, integer(batch_size, "batch_size"), padded_shapes, padding_values,
+            self.stage,
+            integer(batch_size, "batch_size"),
+            padded_shapes,
+            padding_values,
             drop_remainder,
-        )  # fmt: skip
+        )
         return self.of(stage, self)
 
     def ragged_batch(
@@ -107,9 +110,10 @@ class Grouping:
             return self.unbatch().batch(batch_size, drop_remainder)
         if sizes.ndim > 1 or not sizes.size:
             raise value_error(
-                "TW104", f"rebatch: batch_size {batch_size!r} is neither a scalar nor a vector",
+                "TW104",
+                f"rebatch: batch_size {batch_size!r} is neither a scalar nor a vector",
                 "one size, or a list of sizes",
-            )  # fmt: skip
+            )
         stage = BatchesInTurn(self.unbatch().stage, sizes.tolist(), bool(drop_remainder))
         return self.of(stage, self)
 
@@ -140,8 +144,11 @@ class Grouping:
         [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
         """
         width = integer(size, "size")
-        numbers = (width, width if shift is None else integer(shift, "shift"),
-                   integer(stride, "stride"))  # fmt: skip
+        numbers = (
+            width,
+            width if shift is None else integer(shift, "shift"),
+            integer(stride, "stride"),
+        )
         for what, number in zip(("size", "shift", "stride"), numbers):
             if type(number) is int and number <= 0:
                 raise invalid("TW207", f"Window {what} must be greater than zero.")
@@ -166,12 +173,13 @@ class Grouping:
         """
         if (window_size is None) == (window_size_func is None):
             raise value_error(
-                "TW104", "Either the `window_size` argument or the `window_size_func` argument "
+                "TW104",
+                "Either the `window_size` argument or the `window_size_func` argument "
                 "must be specified, but not both."
-                if window_size is not None else
-                "Either the `window_size` argument or the `window_size_func` argument must be "
+                if window_size is not None
+                else "Either the `window_size` argument or the `window_size_func` argument must be "
                 "specified.",
-            )  # fmt: skip
+            )
         if window_size is not None:
             fixed = convert_to_tensor(integer(window_size, "window_size"), int64)
             size: Any = lambda key: fixed  # noqa: E731
@@ -200,10 +208,11 @@ class Grouping:
         """
         if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
             raise value_error(
-                "TW207", "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
+                "TW207",
+                "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
                 f"`len(bucket_batch_sizes)={len(bucket_batch_sizes)}` and "
                 f"`len(bucket_boundaries)={len(bucket_boundaries)}`.",
-            )  # fmt: skip
+            )
         limits = np.array(bucket_boundaries, np.int32)
         sizes = np.array(bucket_batch_sizes, np.int64)
         lowest = np.concatenate([[np.iinfo(np.int32).min], limits]).astype(np.int32)
@@ -228,9 +237,13 @@ class Grouping:
                 return group.padded_batch(count, padded_shapes, padding_values, drop_remainder)
             ends = np.concatenate([limits.astype(np.int64) - 1, [-1]])  # -1: beyond all boundaries
             stage = PaddedBatch(
-                group.stage, integer(count, "batch_size"), padded_shapes, padding_values,
-                drop_remainder, integer(exported("gather")(ends, key), "boundary"),
-            )  # fmt: skip
+                group.stage,
+                integer(count, "batch_size"),
+                padded_shapes,
+                padding_values,
+                drop_remainder,
+                integer(exported("gather")(ends, key), "boundary"),
+            )
             return group.of(stage, group)
 
         return self.group_by_window(bucket, reduce, window_size_func=batch_size)

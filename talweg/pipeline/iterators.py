@@ -24,7 +24,7 @@ from talweg.core.tracking import Trackable
 from talweg.eager.structured import Variant
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.pipeline import element
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.run import VARIANT_SPEC, End, Next
 from talweg.prims.host import host_call
 
@@ -34,7 +34,7 @@ class Cursor:
 
     __slots__ = ("__weakref__", "_ahead", "_lock", "_step", "layout", "taken")
 
-    def __init__(self, step: Next, layout: Layout):
+    def __init__(self, step: Next, layout: ElementLayout):
         self._step, self.layout = step, layout
         self._ahead: list = []
         self._lock = threading.RLock()
@@ -79,7 +79,7 @@ def unwrapped(value: Any) -> Any:
 # -- operations of graphs
 
 
-class Operation:
+class IteratorOperation:
     """What an operation on iterators does when a graph runs."""
 
     def __init__(self, tf_type: str, avals: tuple, call: Any):
@@ -91,7 +91,7 @@ class Operation:
 
 def applied(tf_type: str, avals: list, call: Any, *operands: Any) -> tuple:
     """The results of an operation with an effect."""
-    return host_call(*operands, call=Operation(tf_type, tuple(avals), call))
+    return host_call(*operands, call=IteratorOperation(tf_type, tuple(avals), call))
 
 
 def in_graph() -> bool:
@@ -99,7 +99,7 @@ def in_graph() -> bool:
     return dispatch.context.base is not None
 
 
-def avals_of(layout: Layout) -> list[Aval]:
+def avals_of(layout: ElementLayout) -> list[Aval]:
     """What graphs know of the tensors of an element."""
     specs = [part for leaf in layout.flat for part in element.part_specs(leaf)]
     return [
@@ -108,7 +108,7 @@ def avals_of(layout: Layout) -> list[Aval]:
     ]
 
 
-def element_in_graph(layout: Layout, tensors: tuple) -> Any:
+def element_in_graph(layout: ElementLayout, tensors: tuple) -> Any:
     """An element of the tensors it consists of."""
     remaining, leaves = list(tensors), []
     for spec in layout.flat:
@@ -139,7 +139,7 @@ class Iterator(Trackable):
         self._key: tuple | None = None
         self._dataset: Any = None
         if dataset is None:
-            self._layout = Layout(element_spec)
+            self._layout = ElementLayout(element_spec)
             self._take_variant(components[0] if isinstance(components, list) else components)
             return
         self._layout = dataset.stage.layout
@@ -335,24 +335,29 @@ class IteratorSpec(TypeSpec):
 class Optional:
     """An element, or none (`tf.experimental.Optional`)."""
 
-    def __init__(self, layout: Layout | None, flat: tuple | None, tensor: Any = None):
+    def __init__(self, layout: ElementLayout | None, flat: tuple | None, tensor: Any = None):
         self._given_layout, self._flat, self._variant = layout, flat, tensor
 
     @staticmethod
     def empty(element_spec: Any) -> Optional:
         """One without an element, which would have this spec; None if nobody knows it yet."""
-        return Optional(None if element_spec is None else Layout(element_spec), None)
+        return Optional(None if element_spec is None else ElementLayout(element_spec), None)
 
     @staticmethod
     def from_value(value: Any) -> Optional:
         """One with an element."""
         value = element.converted(value)
-        layout = Layout(element.specs_of(value))
+        layout = ElementLayout(element.specs_of(value))
         leaves = element.flatten(value)
         if in_graph():
-            parts = [part for leaf in leaves if leaf is not None
-                     for part in (leaf._flat_components() if hasattr(leaf, "_flat_components")
-                                  else [leaf])]  # fmt: skip
+            parts = [
+                part
+                for leaf in leaves
+                if leaf is not None
+                for part in (
+                    leaf._flat_components() if hasattr(leaf, "_flat_components") else [leaf]
+                )
+            ]
 
             def make(*arrays: Any) -> tuple:
                 return (Variant(Optional(layout, layout.whole(list(arrays)))),)
@@ -362,7 +367,7 @@ class Optional:
         return Optional(layout, tuple([element.content_of(leaf) for leaf in leaves]))
 
     @property
-    def _layout(self) -> Layout:
+    def _layout(self) -> ElementLayout:
         if self._given_layout is None:
             raise value_error(
                 "TW104", "The element of this Optional is not known: it was made by empty(None)"
@@ -375,7 +380,7 @@ class Optional:
         return None if self._given_layout is None else self._given_layout.spec
 
     def _set_element_spec(self, spec: Any) -> None:
-        self._given_layout = None if spec is None else Layout(spec)
+        self._given_layout = None if spec is None else ElementLayout(spec)
 
     # Keras's trainer makes one by `empty(None)` and says later, while a loop is traced, what it is.
     _element_spec = property(lambda self: self.element_spec, _set_element_spec)
@@ -451,7 +456,7 @@ class OptionalSpec(TypeSpec):
         if type(tensor) is EagerTensor:
             return unwrapped(tensor._array)
         spec = self._element_spec
-        return Optional(None if spec is None else Layout(spec), None, tensor)
+        return Optional(None if spec is None else ElementLayout(spec), None, tensor)
 
     def from_content(self, content: Any) -> Optional:
         """Itself."""

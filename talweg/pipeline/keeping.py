@@ -70,9 +70,12 @@ class Keeping:
         """
         layout = self.stage.layout
         saved.save(
-            bound_of(self.stage), layout, path_of(path), saved.kind_of_compression(compression),
+            bound_of(self.stage),
+            layout,
+            path_of(path),
+            saved.kind_of_compression(compression),
             saved.shard_function(shard_func, layout),
-        )  # fmt: skip
+        )
 
     @classmethod
     def load(

@@ -14,7 +14,7 @@ from talweg.eager import randomness
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
 from talweg.pipeline import element
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.source import (
     Counter,
     FromGenerator,
@@ -85,9 +85,12 @@ class Making:
         kwargs.pop("name", None)
         if kwargs or not 1 <= len(args) <= 3:
             raise value_error(
-                "TW104", f"Invalid `args`. The length of `args` should be between 1 and 3 but was "
-                f"{len(args)}." if not kwargs else f"range: unknown arguments {sorted(kwargs)}",
-            )  # fmt: skip
+                "TW104",
+                f"Invalid `args`. The length of `args` should be between 1 and 3 but was "
+                f"{len(args)}."
+                if not kwargs
+                else f"range: unknown arguments {sorted(kwargs)}",
+            )
         numbers = [integer(x, "range") for x in args]
         start, stop, step = {1: (0, *numbers, 1), 2: (*numbers, 1)}.get(len(args), tuple(numbers))
         return cls.of(Range(start, stop, step, dtype))
@@ -130,27 +133,32 @@ class Making:
         """
         if not callable(generator):
             raise type_error("TW104", "`generator` must be a Python callable.")
-        given = [output_types is not None or output_shapes is not None,
-                 output_signature is not None]  # fmt: skip
+        given = [
+            output_types is not None or output_shapes is not None,
+            output_signature is not None,
+        ]
         if all(given):
             raise type_error(
-                "TW104", "The `output_types` and `output_shapes` arguments can not be used "
+                "TW104",
+                "The `output_types` and `output_shapes` arguments can not be used "
                 "together with the `output_signature` argument.",
-            )  # fmt: skip
+            )
         if not any(given):
             raise type_error(
-                "TW104", "To create a `Dataset` from a generator you need to either provide the "
+                "TW104",
+                "To create a `Dataset` from a generator you need to either provide the "
                 "`output_signature` argument or the `output_types` and `output_shapes` arguments.",
-            )  # fmt: skip
+            )
         if output_signature is None:
             output_signature = _signature(output_types, output_shapes)
         for leaf in element.flatten(output_signature):
             if not isinstance(leaf, TypeSpec):
                 raise type_error(
-                    "TW104", f"`output_signature` must contain objects that are subclass of "
+                    "TW104",
+                    f"`output_signature` must contain objects that are subclass of "
                     f"`tf.TypeSpec` but found {type(leaf)} which is not.",
-                )  # fmt: skip
-        return cls.of(FromGenerator(generator, tuple(args or ()), Layout(output_signature)))
+                )
+        return cls.of(FromGenerator(generator, tuple(args or ()), ElementLayout(output_signature)))
 
 
 def _signature(types: Any, shapes: Any) -> Any:

@@ -11,10 +11,10 @@ from talweg.core.dtypes import bool_, int64
 from talweg.core.errors import FailedPreconditionError, OpError, compose, type_error, value_error
 from talweg.core.spec import TensorSpec
 from talweg.pipeline import element
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.function import DataFunction
 from talweg.pipeline.parallel import in_parallel
-from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import Rows, Stage, as_numbers, start_rows
 
 
@@ -34,11 +34,11 @@ class Map(Stage):
         """What the function captured."""
         return self.function.leaves()
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """That of its input."""
         return self.inputs[0].size(run)
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """The function of rows, many at a time."""
         many = self.function.vectorized
         rows = None if many is None else self.inputs[0].rows(run)
@@ -46,11 +46,15 @@ class Map(Stage):
             return None
         take, one, call = rows.take, rows.one, self.function.run_with(run)
         return Rows(
-            lambda numbers: many(take(numbers)), lambda number: call(one(number)), rows.order,
-            rows.length, True, rows.begin,
-        )  # fmt: skip
+            lambda numbers: many(take(numbers)),
+            lambda number: call(one(number)),
+            rows.order,
+            rows.length,
+            True,
+            rows.begin,
+        )
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Call the function; in threads where this is asked for and pays."""
         rows = self.rows(run)
         if rows is not None:
@@ -74,7 +78,7 @@ class Filter(Stage):
         """What the predicate captured."""
         return self.function.leaves()
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """The rows for which it is true, if that can be asked of many at a time."""
         many = self.function.vectorized
         rows = None if many is None else self.inputs[0].rows(run)
@@ -100,7 +104,7 @@ class Filter(Stage):
 
         return rows.ordered(_cut(kept))
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Pass over those for which it is false."""
         rows = self.rows(run)
         if rows is not None:
@@ -133,7 +137,7 @@ def _cut(order: Callable[[int], Any]) -> Callable[[int], Any]:
     return cut
 
 
-def _predicate(predicate: Callable[..., Any], layout: Layout, what: str) -> DataFunction:
+def _predicate(predicate: Callable[..., Any], layout: ElementLayout, what: str) -> DataFunction:
     """A traced function that gives one truth value; ValueError if it does not."""
     found = DataFunction(predicate, [layout], f"Dataset.{what}()")
     spec = found.layout.spec
@@ -152,11 +156,11 @@ class TakeWhile(Filter):
 
     name = "_TakeWhileDataset"
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """None: the end is found element by element."""
         return None
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """End there."""
         source = self.inputs[0].start(run)
         call, ended = self.function.run_with(run), False
@@ -180,14 +184,14 @@ class Enumerate(Stage):
     name = "_ZipDataset"
 
     def __init__(self, source: Any, start: Any):
-        super().__init__(Layout((TensorSpec((), int64), source.layout.spec)), source)
+        super().__init__(ElementLayout((TensorSpec((), int64), source.layout.spec)), source)
         self.first = int(start)
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """That of its input."""
         return self.inputs[0].size(run)
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """Rows in their own order, with their numbers."""
         rows = self.inputs[0].rows(run)
         if rows is None or rows.length is None:
@@ -198,11 +202,14 @@ class Enumerate(Stage):
             return [as_numbers(numbers).astype(np.int64) + first, *take(numbers)]
 
         return Rows(
-            numbered, lambda number: (np.int64(number + first), *one(number)), rows.order,
-            rows.length, rows.computed,
-        )  # fmt: skip
+            numbered,
+            lambda number: (np.int64(number + first), *one(number)),
+            rows.order,
+            rows.length,
+            rows.computed,
+        )
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Count."""
         rows = self.rows(run)
         if rows is not None:
@@ -227,17 +234,17 @@ class Scan(Stage):
         self.initial, self.function = settled(
             initial, function, source.layout, "Dataset.scan()", gives_element=True
         )
-        super().__init__(Layout(self.function.layout.spec[1]), source)
+        super().__init__(ElementLayout(self.function.layout.spec[1]), source)
 
     def leaves(self) -> list:
         """The first state, and what the function captured."""
         return [*element.flatten(self.initial), *self.function.leaves()]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """That of its input."""
         return self.inputs[0].size(run)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Carry the state."""
         source, call = self.inputs[0].start(run), self.function.run_several(run)
         state = tuple([run.array(leaf) for leaf in element.flatten(self.initial)])
@@ -253,7 +260,11 @@ class Scan(Stage):
 
 
 def settled(
-    initial: Any, function: Callable[..., Any], layout: Layout, what: str, gives_element: bool
+    initial: Any,
+    function: Callable[..., Any],
+    layout: ElementLayout,
+    what: str,
+    gives_element: bool,
 ) -> tuple[Any, DataFunction]:
     """The initial state as tensors, and the traced function of state and element.
 
@@ -263,15 +274,16 @@ def settled(
     initial = element.converted(initial)
     spec = element.specs_of(initial)
     while True:
-        state = Layout(spec)
+        state = ElementLayout(spec)
         made = DataFunction(function, [state, layout], what)
         after = made.layout.spec
         if gives_element:
             if not isinstance(after, tuple) or len(after) != 2:
                 raise type_error(
-                    "TW208", f"{what}: the function must return a pair of state and element, but "
+                    "TW208",
+                    f"{what}: the function must return a pair of state and element, but "
                     f"returns {after!r}",
-                )  # fmt: skip
+                )
             after = after[0]
         loosened = _loosened(spec, after, what)
         if loosened == spec:
@@ -287,17 +299,19 @@ def _loosened(before: Any, after: Any, what: str) -> Any:
     )
     if not same:
         raise type_error(
-            "TW208", f"The element structure for the new state must match the initial state: "
+            "TW208",
+            f"The element structure for the new state must match the initial state: "
             f"{what} expected {before!r}, got {after!r}",
-        )  # fmt: skip
+        )
     found = []
     for first, second in zip(one, other):
         merged = first.most_specific_common_supertype([second])
         if merged is None:
             raise type_error(
-                "TW102", f"The element types for the new state must match the initial state. "
+                "TW102",
+                f"The element types for the new state must match the initial state. "
                 f"{what} expected {first!r}; got {second!r}.",
-            )  # fmt: skip
+            )
         found.append(merged)
     return element.pack(before, found)
 
@@ -310,7 +324,7 @@ class Unique(Stage):
     def __init__(self, source: Any):
         super().__init__(source.layout, source)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Remember what was there."""
         source = self.inputs[0].start(run)
         seen: set = set()
@@ -338,7 +352,7 @@ class IgnoreErrors(Stage):
         super().__init__(source.layout, source)
         self.report = report
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Pass over errors."""
         source, report = self.inputs[0].start(run), self.report
 
@@ -362,11 +376,11 @@ class AssertCardinality(Stage):
         super().__init__(source.layout, source)
         self.expected = expected
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """What the user says."""
         return self.expected
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Count; FailedPreconditionError where it is wrong."""
         source, count, expected = self.inputs[0].start(run), 0, self.expected
 

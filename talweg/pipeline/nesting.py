@@ -11,9 +11,9 @@ from talweg.core.dtypes import int64
 from talweg.core.errors import InvalidArgumentError, compose, type_error, value_error
 from talweg.core.spec import TensorSpec
 from talweg.pipeline import element
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.function import DataFunction
-from talweg.pipeline.run import Bound, End, Next, Run, bound_of
+from talweg.pipeline.run import Bound, End, IterationRun, Next, bound_of
 from talweg.pipeline.stage import INFINITE, UNKNOWN, Rows, Stage, counting, smallest, start_rows
 
 
@@ -25,13 +25,13 @@ class Zip(Stage):
     def __init__(self, nest: Any):
         sources = [dataset.stage for dataset in element.flatten(nest)]
         spec = element.pack(nest, [source.layout.spec for source in sources])
-        super().__init__(Layout(spec), *sources)
+        super().__init__(ElementLayout(spec), *sources)
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """The smallest."""
         return smallest([source.size(run) for source in self.inputs])
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """Rows with equal numbers, where all are in their own order."""
         given = [source.rows(run) for source in self.inputs]
         found = [rows for rows in given if rows is not None and rows.length is not None]
@@ -42,10 +42,12 @@ class Zip(Stage):
         return Rows(
             lambda numbers: [array for take in takes for array in take(numbers)],
             lambda number: tuple([item for one in ones for item in one(number)]),
-            counting(0, size), size, any([rows.computed for rows in found]),
-        )  # fmt: skip
+            counting(0, size),
+            size,
+            any([rows.computed for rows in found]),
+        )
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """One of each."""
         rows = self.rows(run)
         if rows is not None:
@@ -64,14 +66,15 @@ class Zip(Stage):
         return step
 
 
-def nested_layout(function: DataFunction, what: str) -> Layout:
+def nested_layout(function: DataFunction, what: str) -> ElementLayout:
     """The layout of the datasets that a function gives; TypeError if it gives none."""
     spec = function.layout.spec
     if not hasattr(spec, "dataset_layout"):
         raise type_error(
-            "TW104", f"Invalid `map_func`: {what} expects a function that returns a "
+            "TW104",
+            f"Invalid `map_func`: {what} expects a function that returns a "
             f"`tf.data.Dataset`, but it returns {spec!r}",
-        )  # fmt: skip
+        )
     return spec.dataset_layout
 
 
@@ -88,7 +91,7 @@ class FlatMap(Stage):
         """What the function captured."""
         return self.function.leaves()
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Through dataset after dataset."""
         source, call = self.inputs[0].start(run), self.function.run_with(run)
         inner: Any = None
@@ -121,7 +124,7 @@ class Interleave(Stage):
         """Lengths, and what the function captured."""
         return [self.cycle, self.block, *self.function.leaves()]
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """In cycles: an ended dataset's place is taken by the next one when its turn comes."""
         source, call = self.inputs[0].start(run), self.function.run_with(run)
         cycle, block = run.number(self.cycle), run.number(self.block)
@@ -184,15 +187,15 @@ class Listed(Stage):
     name = "_VariantDataset"
     moves_rows = True
 
-    def __init__(self, layout: Layout, found: list):
+    def __init__(self, layout: ElementLayout, found: list):
         super().__init__(layout)
         self.found = found
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """How many there are."""
         return len(self.found)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """One after the other."""
         remaining = iter(self.found)
 
@@ -210,15 +213,15 @@ class Window(Stage):
     name = "_WindowDataset"
 
     def __init__(self, source: Any, numbers: tuple, drop_remainder: bool, spec: Any):
-        super().__init__(Layout(spec), source)
+        super().__init__(ElementLayout(spec), source)
         self.numbers, self.drop_remainder = numbers, drop_remainder
-        self.leaf_layouts = [Layout(leaf) for leaf in source.layout.flat]
+        self.leaf_layouts = [ElementLayout(leaf) for leaf in source.layout.flat]
 
     def leaves(self) -> list:
         """Size, shift and stride."""
         return list(self.numbers)
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """The number of windows."""
         count = self.inputs[0].size(run)
         size, shift, stride = [run.number(number) for number in self.numbers]
@@ -229,7 +232,7 @@ class Window(Stage):
             return 0 if count < span else (count - span) // shift + 1
         return -(-count // shift)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Collect, give, and move on."""
         source = self.inputs[0].start(run)
         size, shift, stride = [run.number(number) for number in self.numbers]
@@ -264,8 +267,12 @@ class Window(Stage):
 
     def _datasets(self, window: list) -> tuple:
         columns = zip(*window)
-        return tuple([bound_of(Listed(layout, [(item,) for item in column]))
-                      for layout, column in zip(self.leaf_layouts, columns)])  # fmt: skip
+        return tuple(
+            [
+                bound_of(Listed(layout, [(item,) for item in column]))
+                for layout, column in zip(self.leaf_layouts, columns)
+            ]
+        )
 
 
 class GroupByWindow(Stage):
@@ -275,23 +282,24 @@ class GroupByWindow(Stage):
 
     def __init__(self, source: Any, key: Any, reduce: Any, size: Any, group_spec: Any):
         self.key = DataFunction(key, [source.layout], "group_by_window()")
-        number = Layout(TensorSpec((), int64))
-        self.reduce = DataFunction(reduce, [number, Layout(group_spec)], "group_by_window()")
+        number = ElementLayout(TensorSpec((), int64))
+        self.reduce = DataFunction(reduce, [number, ElementLayout(group_spec)], "group_by_window()")
         self.group_size = DataFunction(size, [number], "group_by_window()")
         super().__init__(nested_layout(self.reduce, "group_by_window"), source)
         for function, what in ((self.key, "key_func"), (self.group_size, "window_size_func")):
             spec = function.layout.spec
             if not isinstance(spec, TensorSpec) or spec.dtype is not int64:
                 raise value_error(
-                    "TW102", f"Invalid `{what}`. `{what}` must return a single `tf.int64` scalar "
+                    "TW102",
+                    f"Invalid `{what}`. `{what}` must return a single `tf.int64` scalar "
                     f"tensor, but returns {spec!r}.",
-                )  # fmt: skip
+                )
 
     def leaves(self) -> list:
         """What the functions captured."""
         return [*self.key.leaves(), *self.reduce.leaves(), *self.group_size.leaves()]
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Fill groups until one is full; at the end, those that are left."""
         source, key = self.inputs[0].start(run), self.key.run_with(run)
         reduce, group_size = self.reduce.run_several(run), self.group_size.run_with(run)
@@ -354,17 +362,17 @@ class Choose(Stage):
         spec = sources[0].layout.spec
         for other in sources[1:]:
             spec = merged(spec, other.layout.spec, "Incompatible datasets: element specs")
-        super().__init__(Layout(spec), selector, *sources)
+        super().__init__(ElementLayout(spec), selector, *sources)
         self.stop_on_empty = stop_on_empty
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """Known only in simple cases."""
         sizes = [source.size(run) for source in self.inputs[1:]]
         if not self.stop_on_empty and self.inputs[0].size(run) == INFINITE:
             return INFINITE if INFINITE in sizes else UNKNOWN if UNKNOWN in sizes else sum(sizes)
         return INFINITE if all([size == INFINITE for size in sizes]) else UNKNOWN
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Pass over those that have ended, or end with the first that does."""
         choose = self.inputs[0].start(run)
         steps: list = [source.start(run) for source in self.inputs[1:]]
@@ -376,10 +384,14 @@ class Choose(Stage):
                 which = int(choose()[0])
                 if not 0 <= which < len(steps):
                     raise InvalidArgumentError(
-                        None, None,
-                        compose("TW206", "DirectedInterleaveDataset: the selector chose dataset "
-                                f"{which} of {len(steps)}"),
-                    )  # fmt: skip
+                        None,
+                        None,
+                        compose(
+                            "TW206",
+                            "DirectedInterleaveDataset: the selector chose dataset "
+                            f"{which} of {len(steps)}",
+                        ),
+                    )
                 if steps[which] is None:
                     continue
                 try:
@@ -416,7 +428,7 @@ class Given(Stage):
 
     name = "_VariantDataset"
 
-    def __init__(self, tensor: Any, layout: Layout):
+    def __init__(self, tensor: Any, layout: ElementLayout):
         super().__init__(layout)
         self.tensor = tensor
 
@@ -424,18 +436,18 @@ class Given(Stage):
         """The tensor."""
         return [self.tensor]
 
-    def _bound(self, run: Run) -> Bound:
+    def _bound(self, run: IterationRun) -> Bound:
         return run.array(self.tensor)
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """That of the dataset."""
         return self._bound(run).size()
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """Those of the dataset."""
         bound = self._bound(run)
         return bound.stage.rows(run.within(bound))
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """As the dataset does."""
         return self._bound(run).start(run)

@@ -63,9 +63,10 @@ class Settings:
             )
         if value is not None and not isinstance(value, wanted):
             raise type_error(
-                "TW104", f"The property {name!r} must be of type {wanted}, got: {value!r} (type: "
+                "TW104",
+                f"The property {name!r} must be of type {wanted}, got: {value!r} (type: "
                 f"{type(value)})",
-            )  # fmt: skip
+            )
         self._values[name] = value
 
     def __eq__(self, other: Any) -> bool:
@@ -98,10 +99,13 @@ class AutotuneOptions(Settings):
     """`tf.data.experimental.AutotuneOptions`."""
 
     fields = {
-        "enabled": bool, "cpu_budget": int, "ram_budget": int,
-        "autotune_algorithm": AutotuneAlgorithm, "initial_parallelism": int,
+        "enabled": bool,
+        "cpu_budget": int,
+        "ram_budget": int,
+        "autotune_algorithm": AutotuneAlgorithm,
+        "initial_parallelism": int,
         "min_parallelism": int,
-    }  # fmt: skip
+    }
 
 
 class DistributeOptions(Settings):
@@ -115,12 +119,20 @@ class OptimizationOptions(Settings):
     """`tf.data.experimental.OptimizationOptions`."""
 
     fields = {
-        "apply_default_optimizations": bool, "filter_fusion": bool,
-        "filter_parallelization": bool, "inject_prefetch": bool, "map_and_batch_fusion": bool,
-        "map_and_filter_fusion": bool, "map_fusion": bool, "map_parallelization": bool,
-        "noop_elimination": bool, "parallel_batch": bool, "seq_interleave_prefetch": bool,
-        "shuffle_and_repeat_fusion": bool, "warm_start": bool,
-    }  # fmt: skip
+        "apply_default_optimizations": bool,
+        "filter_fusion": bool,
+        "filter_parallelization": bool,
+        "inject_prefetch": bool,
+        "map_and_batch_fusion": bool,
+        "map_and_filter_fusion": bool,
+        "map_fusion": bool,
+        "map_parallelization": bool,
+        "noop_elimination": bool,
+        "parallel_batch": bool,
+        "seq_interleave_prefetch": bool,
+        "shuffle_and_repeat_fusion": bool,
+        "warm_start": bool,
+    }
 
 
 class ServiceOptions(Settings):
@@ -147,16 +159,22 @@ class Options(Settings):
     """
 
     fields = {
-        "dataset_name": str, "framework_type": list, "deterministic": bool,
-        "experimental_deterministic": bool, "experimental_symbolic_checkpoint": bool,
-        "experimental_slack": bool, "experimental_warm_start": bool,
+        "dataset_name": str,
+        "framework_type": list,
+        "deterministic": bool,
+        "experimental_deterministic": bool,
+        "experimental_symbolic_checkpoint": bool,
+        "experimental_slack": bool,
+        "experimental_warm_start": bool,
         "experimental_external_state_policy": ExternalStatePolicy,
-    }  # fmt: skip
+    }
     parts = {
-        "autotune": AutotuneOptions, "experimental_distribute": DistributeOptions,
-        "experimental_optimization": OptimizationOptions, "experimental_service": ServiceOptions,
+        "autotune": AutotuneOptions,
+        "experimental_distribute": DistributeOptions,
+        "experimental_optimization": OptimizationOptions,
+        "experimental_service": ServiceOptions,
         "threading": ThreadingOptions,
-    }  # fmt: skip
+    }
     older = {"experimental_threading": "threading", "experimental_deterministic": "deterministic"}
 
     def __getattr__(self, name: str) -> Any:

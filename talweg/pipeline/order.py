@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from talweg.kernels.random_bits import MASK64, blocks
-from talweg.kernels.random_streams import Stream, unforeseeable
-from talweg.pipeline.run import End, Next, Run
+from talweg.kernels.random.philox import MASK64, blocks
+from talweg.kernels.random.streams import Stream, unforeseeable
+from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import (
     INFINITE,
     UNKNOWN,
@@ -47,14 +47,14 @@ class Take(PassOn):
         """The count."""
         return [self.count]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """At most the count."""
         size, count = self.inputs[0].size(run), run.number(self.count)
         if count < 0 or size == 0 or count == 0:
             return size if count < 0 else 0
         return count if size == INFINITE else size if size == UNKNOWN else min(size, count)
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """The first ones."""
         rows = self.inputs[0].rows(run)
         left = run.number(self.count)
@@ -74,7 +74,7 @@ class Take(PassOn):
 
         return rows.ordered(first)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Count down."""
         rows = self.rows(run)
         if rows is not None:
@@ -109,14 +109,14 @@ class Skip(PassOn):
         """The count."""
         return [self.count]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """What is left."""
         size, count = self.inputs[0].size(run), run.number(self.count)
         if count < 0:
             return 0
         return size if size < 0 else max(0, size - count)
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """The last ones."""
         rows = self.inputs[0].rows(run)
         if rows is None:
@@ -134,7 +134,7 @@ class Skip(PassOn):
 
         return rows.ordered(last)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Pass over the first ones."""
         rows = self.rows(run)
         if rows is not None:
@@ -175,13 +175,13 @@ class Shard(PassOn):
         """Number of shards and which one."""
         return [self.count, self.index]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """About a part."""
         size = self.inputs[0].size(run)
         count, index = run.number(self.count), run.number(self.index)
         return size if size < 0 else max(0, (size - index + count - 1) // count)
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """Every n-th one."""
         rows = self.inputs[0].rows(run)
         if rows is None:
@@ -202,7 +202,7 @@ class Shard(PassOn):
 
         return rows.ordered(every)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Pass over the others."""
         rows = self.rows(run)
         if rows is not None:
@@ -236,7 +236,7 @@ class Repeat(PassOn):
         """The count."""
         return [self.count]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """That many times as many."""
         count = run.number(self.count)
         return times(self.inputs[0].size(run), INFINITE if count < 0 else count)
@@ -249,7 +249,7 @@ class Repeat(PassOn):
         """
         return count > 1 and not isinstance(self.inputs[0], Shuffle)
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """All of them, begun anew each time."""
         source = self.inputs[0]
         first = source.rows(run)
@@ -283,7 +283,7 @@ class Repeat(PassOn):
 
         return first.ordered(again)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Begin anew at the end."""
         rows = self.rows(run)
         if rows is not None:
@@ -318,11 +318,11 @@ class Concatenate(Stage):
 
     name = "_ConcatenateDataset"
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """Both together."""
         return total([source.size(run) for source in self.inputs])
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """One after the other."""
         waiting = list(self.inputs)
         step = waiting.pop(0).start(run)
@@ -380,7 +380,7 @@ class Shuffle(PassOn):
         """The size of the buffer."""
         return [self.buffer_size]
 
-    def _draws(self, run: Run) -> Iterator[int]:
+    def _draws(self, run: IterationRun) -> Iterator[int]:
         """The random numbers of one pass, whose seeds are drawn when its iterator is made."""
         first, second = self.seeds
         if self.reshuffle:
@@ -389,7 +389,7 @@ class Shuffle(PassOn):
             first, second = run.keep(self, lambda: Seeds(0, 0).next())
         return draws(first, second)
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """The numbers of rows, shuffled."""
         rows = self.inputs[0].rows(run)
         if rows is None:
@@ -427,7 +427,7 @@ class Shuffle(PassOn):
 
         return rows.ordered(shuffled_order, begin)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """From the buffer."""
         rows = self.rows(run)
         if rows is not None:

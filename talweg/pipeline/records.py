@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from talweg.core.errors import DataLossError, InvalidArgumentError, NotFoundError, compose
-from talweg.kernels.checksum import crc32c, masked
+from talweg.formats.checksum import crc32c, masked
 
 BLOCK = 1 << 18  # bytes read at once
 HEAD = struct.Struct("<QI")

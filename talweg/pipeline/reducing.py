@@ -16,13 +16,13 @@ from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
 from talweg.eager.tensor import wrap
 from talweg.pipeline import element
 from talweg.pipeline.batching import batches, check_count
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.function import DataFunction
 from talweg.pipeline.nesting import Listed, merged
-from talweg.pipeline.run import End, Next, Run, bound_of
+from talweg.pipeline.run import End, IterationRun, Next, bound_of
 from talweg.pipeline.stage import Stage
 
-KEY = Layout(TensorSpec((), int64))
+KEY = ElementLayout(TensorSpec((), int64))
 
 
 class Reducer:
@@ -51,7 +51,7 @@ class GroupByReducer(Stage):
         functions = (self.key, self.init, self.reduce, self.finalize)
         return [leaf for function in functions for leaf in function.leaves()]
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Reduce all, then give the results."""
         results: Any = None
 
@@ -65,7 +65,7 @@ class GroupByReducer(Stage):
 
         return step
 
-    def _results(self, run: Run) -> list:
+    def _results(self, run: IterationRun) -> list:
         source, key = self.inputs[0].start(run), self.key.run_with(run)
         init, reduce = self.init.run_with(run), self.reduce.run_several(run)
         states: dict[int, tuple] = {}
@@ -93,7 +93,7 @@ def listed(elements: Any) -> Listed:
     for value in values[1:]:
         spec = merged(spec, element.specs_of(value), "from_list: elements of specs")
     found = Listed(
-        Layout(spec),
+        ElementLayout(spec),
         [tuple([element.content_of(leaf) for leaf in element.flatten(v)]) for v in values],
     )
     found.name = "_ListDataset"
@@ -111,7 +111,9 @@ class SparseBatch(Stage):
             raise type_error("TW104", f"sparse_batch: elements must be tensors, are {spec!r}")
         self.row_shape = TensorShape(row_shape)
         super().__init__(
-            Layout(SparseTensorSpec(TensorShape([None]).concatenate(self.row_shape), spec.dtype)),
+            ElementLayout(
+                SparseTensorSpec(TensorShape([None]).concatenate(self.row_shape), spec.dtype)
+            ),
             source,
         )
         self.count = count
@@ -120,11 +122,11 @@ class SparseBatch(Stage):
         """The size of a batch."""
         return [self.count]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """The number of batches."""
         return batches(self.inputs[0].size(run), run.number(self.count), False)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Collect elements and note where they are."""
         source, count = self.inputs[0].start(run), run.number(self.count)
         check_count(count)
@@ -150,10 +152,14 @@ class SparseBatch(Stage):
         shape = [have if size is None else size for size, have in zip(wanted, largest)]
         if len(wanted) != found[0].ndim or any([h > s for h, s in zip(largest, shape)]):
             raise InvalidArgumentError(
-                None, None,
-                compose("TW204", f"sparse_batch: elements of shapes up to {largest} do not fit "
-                        f"row_shape {wanted}"),
-            )  # fmt: skip
+                None,
+                None,
+                compose(
+                    "TW204",
+                    f"sparse_batch: elements of shapes up to {largest} do not fit "
+                    f"row_shape {wanted}",
+                ),
+            )
         places = [
             np.concatenate(
                 [np.full((array.size, 1), n), np.indices(array.shape).reshape(array.ndim, -1).T],
@@ -174,18 +180,22 @@ class ToRagged(Stage):
     name = "_MapDataset"
 
     def __init__(self, source: Any, splits_dtype: Any):
-        self.flags = [isinstance(leaf, TensorSpec) and not leaf.shape.is_fully_defined()
-                      for leaf in source.layout.flat]  # fmt: skip
+        self.flags = [
+            isinstance(leaf, TensorSpec) and not leaf.shape.is_fully_defined()
+            for leaf in source.layout.flat
+        ]
         self.dtype = as_dtype(splits_dtype)
-        specs = [_ragged_spec(leaf, self.dtype) if flag else leaf
-                 for leaf, flag in zip(source.layout.flat, self.flags)]  # fmt: skip
-        super().__init__(Layout(element.pack(source.layout.spec, specs)), source)
+        specs = [
+            _ragged_spec(leaf, self.dtype) if flag else leaf
+            for leaf, flag in zip(source.layout.flat, self.flags)
+        ]
+        super().__init__(ElementLayout(element.pack(source.layout.spec, specs)), source)
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """That of its input."""
         return self.inputs[0].size(run)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Divide all but the last dimension."""
         source, flags = self.inputs[0].start(run), self.flags
 
@@ -216,25 +226,27 @@ class PadTo(Stage):
         spec = source.layout.spec
         if not isinstance(spec, dict):
             raise value_error(
-                "TW104", "`tf.data.experimental.pad_to_cardinality` requires its input dataset to "
+                "TW104",
+                "`tf.data.experimental.pad_to_cardinality` requires its input dataset to "
                 "be a dictionary.",
-            )  # fmt: skip
+            )
         if bound_of(source).size() < 0:
             raise value_error(
-                "TW104", "`tf.data.experimental.pad_to_cardinality` requires its input dataset to "
+                "TW104",
+                "`tf.data.experimental.pad_to_cardinality` requires its input dataset to "
                 "have a known, finite number of elements",
-            )  # fmt: skip
+            )
         for leaf in source.layout.flat:
             _check_fillable(leaf)
-        super().__init__(Layout({**spec, mask_key: TensorSpec((), bool_)}), source)
+        super().__init__(ElementLayout({**spec, mask_key: TensorSpec((), bool_)}), source)
         self.count = count
         self.place = len(element.flatten({k: spec[k] for k in spec if k < mask_key}))
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """The number asked for."""
         return self.count
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Fill up at the end."""
         source, given, ended, place = self.inputs[0].start(run), 0, False, self.place
         specs = self.inputs[0].layout.flat

@@ -12,8 +12,8 @@ from talweg.core.shapes import TensorShape
 from talweg.core.spec import NoneTensorSpec, TensorSpec, TypeSpec
 from talweg.eager.replicated import PerReplicaSpec
 from talweg.pipeline import element
-from talweg.pipeline.element import Layout
-from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.element import ElementLayout
+from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.slices import batch_spec, row_of, row_spec, stacked
 from talweg.pipeline.stage import Stage
 
@@ -28,11 +28,11 @@ class Shared(Stage):
         super().__init__(_layout(source.layout, specs, count), source)
         self.count = count
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """The number of batches."""
         return self.inputs[0].size(run)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Divide each batch."""
         source, count = self.inputs[0].start(run), self.count
         specs = self.inputs[0].layout.flat
@@ -57,14 +57,14 @@ class Consecutive(Stage):
             [shape is not None and shape.rank and shape.as_list()[0] is None for shape in shapes]
         )
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """The number of elements for all replicas."""
         size = self.inputs[0].size(run)
         if size < 0:
             return size
         return -(-size // self.count) if self.may_be_empty else size // self.count
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Take an element for each replica."""
         source, count = self.inputs[0].start(run), self.count
         specs = self.inputs[0].layout.flat
@@ -88,8 +88,10 @@ class Consecutive(Stage):
         return step
 
 
-def _layout(layout: Layout, specs: list, count: int) -> Layout:
-    return Layout(element.pack(layout.spec, [PerReplicaSpec(*[spec] * count) for spec in specs]))
+def _layout(layout: ElementLayout, specs: list, count: int) -> ElementLayout:
+    return ElementLayout(
+        element.pack(layout.spec, [PerReplicaSpec(*[spec] * count) for spec in specs])
+    )
 
 
 def _shared_spec(spec: TypeSpec, count: int) -> TypeSpec:

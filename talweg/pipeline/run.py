@@ -35,7 +35,7 @@ class Streams(Variables):
     """
 
 
-class Run:
+class IterationRun:
     """One iterator's pass: values of graph tensors, random streams, what datasets keep."""
 
     __slots__ = ("kept", "state", "values")
@@ -68,9 +68,9 @@ class Run:
         """An integer argument, which may be a tensor."""
         return value if type(value) is int else int(self.array(value))
 
-    def within(self, bound: Bound) -> Run:
+    def within(self, bound: Bound) -> IterationRun:
         """The pass over a dataset that this one has met."""
-        return Run(bound.values, bound.kept, self.state)
+        return IterationRun(bound.values, bound.kept, self.state)
 
     def keep(self, owner: Any, make: Callable[[], Any]) -> Any:
         """What a stage keeps from one iterator to the next; made on first use."""
@@ -92,14 +92,14 @@ class Bound:
     def __init__(self, stage: Any, values: dict, kept: dict | None):
         self.stage, self.values, self.kept = stage, values, kept
 
-    def start(self, run: Run | None = None) -> Next:
+    def start(self, run: IterationRun | None = None) -> Next:
         """Begin: a function that gives element after element."""
-        inner = Run(self.values, self.kept) if run is None else run.within(self)
+        inner = IterationRun(self.values, self.kept) if run is None else run.within(self)
         return self.stage.start(inner)
 
     def size(self) -> int:
         """The number of elements, INFINITE or UNKNOWN."""
-        return self.stage.size(Run(self.values, self.kept, False))
+        return self.stage.size(IterationRun(self.values, self.kept, False))
 
 
 def bound_of(stage: Any) -> Bound:

@@ -23,10 +23,10 @@ from talweg.core.errors import (
     value_error,
 )
 from talweg.pipeline.codec import decoded, encoded, spec_from_json, spec_to_json
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.function import DataFunction
 from talweg.pipeline.records import RecordFile, records_in
-from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import UNKNOWN, PassOn, Stage
 
 ABOUT = "dataset_spec.json"
@@ -43,11 +43,11 @@ class FileCache(PassOn):
         self.path, self.lock = path, f"{path}_0.lockfile"
         spec_to_json(source.layout.spec)  # TypeError now for what cannot be written
 
-    def rows(self, run: Run) -> None:
+    def rows(self, run: IterationRun) -> None:
         """None: what was shuffled before must stay as it was."""
         return
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Read if everything is there, else compute and write."""
         step: Any = None
 
@@ -63,14 +63,18 @@ class FileCache(PassOn):
     def _reading(self) -> Next:
         return _records(self.layout, [f"{self.path}.data-00000-of-00001"], "")
 
-    def _writing(self, run: Run) -> Next:
+    def _writing(self, run: IterationRun) -> Next:
         if os.path.exists(self.lock):
             raise AlreadyExistsError(
-                None, None,
-                compose("TW209", f"There appears to be a concurrent caching iterator running - "
-                        f"cache lockfile already exists ('{self.lock}').",
-                        hint="delete the lockfile if you are sure that nobody writes this cache"),
-            )  # fmt: skip
+                None,
+                None,
+                compose(
+                    "TW209",
+                    f"There appears to be a concurrent caching iterator running - "
+                    f"cache lockfile already exists ('{self.lock}').",
+                    hint="delete the lockfile if you are sure that nobody writes this cache",
+                ),
+            )
         source = self.inputs[0].start(run)
         writer = _CacheWriter(self.path, self.lock)
         layout = self.layout
@@ -101,7 +105,7 @@ class _CacheWriter:
         self.file.write(data)
         self.count += 1
 
-    def finish(self, layout: Layout) -> None:
+    def finish(self, layout: ElementLayout) -> None:
         """Everything is there."""
         if self.file is None:
             return
@@ -125,7 +129,7 @@ def _write_json(path: Path, value: Any) -> None:
     os.replace(part, path)
 
 
-def _records(layout: Layout, paths: list[str], compression: str) -> Next:
+def _records(layout: ElementLayout, paths: list[str], compression: str) -> Next:
     """The elements in files of records, one file after the other."""
     waiting = list(paths)
     source: Any = iter(())
@@ -154,13 +158,13 @@ def kind_of_compression(compression: Any) -> str:
 
 
 def save(
-    bound: Any, layout: Layout, path: str, compression: str, shard: DataFunction | None
+    bound: Any, layout: ElementLayout, path: str, compression: str, shard: DataFunction | None
 ) -> None:
     """Write all elements into a new run below `path`, in the shards that a function says."""
     run = uuid.uuid4().hex[:16]
     folder = Path(path) / run
     files: dict[int, RecordFile] = {}
-    choose = None if shard is None else shard.run_with(Run({}, None))
+    choose = None if shard is None else shard.run_with(IterationRun({}, None))
     spec, count = spec_to_json(layout.spec), 0
     step = bound.start()
     try:
@@ -180,8 +184,13 @@ def save(
         for file in files.values():
             file.close()
     folder.mkdir(parents=True, exist_ok=True)
-    about = {"spec": spec, "count": count, "run": run, "compression": compression,
-             "shards": sorted(files)}  # fmt: skip
+    about = {
+        "spec": spec,
+        "count": count,
+        "run": run,
+        "compression": compression,
+        "shards": sorted(files),
+    }
     _write_json(Path(path) / ABOUT, about)
 
 
@@ -199,18 +208,18 @@ class Saved(Stage):
 
     name = "_LoadDataset"
 
-    def __init__(self, path: str, found: dict, layout: Layout, shards: list[int]):
+    def __init__(self, path: str, found: dict, layout: ElementLayout, shards: list[int]):
         super().__init__(layout)
         self.count = found["count"] if shards == found["shards"] else UNKNOWN
         folder = Path(path) / found["run"]
         self.paths = [str(folder / SHARD.format(n) / "00000000.snapshot") for n in shards]
         self.compression = found["compression"]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """How many were saved."""
         return self.count
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Read; an element of each shard in turn."""
         steps = [_records(self.layout, [path], self.compression) for path in self.paths]
         here = 0
@@ -231,12 +240,12 @@ class Saved(Stage):
         return step
 
 
-def load_layout(found: dict, element_spec: Any) -> Layout:
+def load_layout(found: dict, element_spec: Any) -> ElementLayout:
     """The layout of a saved dataset; ValueError if the one given does not fit."""
-    own = Layout(spec_from_json(found["spec"]))
+    own = ElementLayout(spec_from_json(found["spec"]))
     if element_spec is None:
         return own
-    given = Layout(element_spec)
+    given = ElementLayout(element_spec)
     fits = len(own.flat) == len(given.flat) and all(
         [one.is_compatible_with(other) for one, other in zip(own.flat, given.flat)]
     )
@@ -258,11 +267,11 @@ class Snapshot(PassOn):
         self.path, self.compression, self.shard = path, compression, shard
         spec_to_json(source.layout.spec)
 
-    def rows(self, run: Run) -> None:
+    def rows(self, run: IterationRun) -> None:
         """None: what was shuffled before must stay as it was."""
         return
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Read what is there; else save it first."""
         step: Any = None
 
@@ -283,14 +292,16 @@ class Snapshot(PassOn):
 class _Within:
     """A stage within a pass, begun like a dataset."""
 
-    def __init__(self, stage: Any, run: Run):
+    def __init__(self, stage: Any, run: IterationRun):
         self.stage, self.run = stage, run
 
     def start(self) -> Next:
         return self.stage.start(self.run)
 
 
-def shard_function(function: Callable[..., Any] | None, layout: Layout) -> DataFunction | None:
+def shard_function(
+    function: Callable[..., Any] | None, layout: ElementLayout
+) -> DataFunction | None:
     """The traced function that says which shard an element belongs to."""
     if function is None:
         return None

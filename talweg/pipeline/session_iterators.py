@@ -28,10 +28,10 @@ from talweg.eager.composite import SparseTensorSpec
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.pipeline import element
 from talweg.pipeline.dataset import Dataset, read_leaf
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.iterators import (
     Cursor,
-    Operation,
+    IteratorOperation,
     OwnedIterator,
     applied,
     avals_of,
@@ -52,17 +52,21 @@ def session_state() -> dict:
     running = dispatch.context.running
     if running is None:
         raise FailedPreconditionError(
-            None, None,
-            compose("TW503", "an iterator of a graph gives elements in a session only",
-                    hint="session.run(...)"),
-        )  # fmt: skip
+            None,
+            None,
+            compose(
+                "TW503",
+                "an iterator of a graph gives elements in a session only",
+                hint="session.run(...)",
+            ),
+        )
     return running
 
 
-class Resource:
+class IteratorResource:
     """An iterator of a graph, which has a cursor in each session."""
 
-    def __init__(self, layout: Layout, stage: Any = None, unknown: Any = ()):
+    def __init__(self, layout: ElementLayout, stage: Any = None, unknown: Any = ()):
         self.layout, self.stage = layout, stage  # the stage of a one-shot iterator
         self.unknown = [id(leaf) for leaf in unknown]
         self.handle = f"iterator_{next(_numbers)}".encode()
@@ -79,11 +83,15 @@ class Resource:
             found = state[self]
         if found is None:
             raise FailedPreconditionError(
-                None, None,
-                compose("TW505", "GetNext() failed because the iterator has not been initialized. "
-                        "Ensure that you have run the initializer operation for this iterator "
-                        "before getting the next element."),
-            )  # fmt: skip
+                None,
+                None,
+                compose(
+                    "TW505",
+                    "GetNext() failed because the iterator has not been initialized. "
+                    "Ensure that you have run the initializer operation for this iterator "
+                    "before getting the next element.",
+                ),
+            )
         return found
 
 
@@ -97,7 +105,9 @@ class Iterator(OwnedIterator):
     [0, 1]
     """
 
-    def __init__(self, resource: Resource | None, layout: Layout, handle: Any = None):
+    def __init__(
+        self, resource: IteratorResource | None, layout: ElementLayout, handle: Any = None
+    ):
         self._layout, self._resource, self._handle = layout, resource, handle
         self._leaves: list = []
         self._initializer: Any = None
@@ -105,12 +115,14 @@ class Iterator(OwnedIterator):
 
     @staticmethod
     def from_structure(
-        output_types: Any, output_shapes: Any = None, shared_name: Any = None,
+        output_types: Any,
+        output_shapes: Any = None,
+        shared_name: Any = None,
         output_classes: Any = None,
-    ) -> Iterator:  # fmt: skip
+    ) -> Iterator:
         """An iterator for datasets of this structure, which `make_initializer` begins."""
         layout = layout_of(output_types, output_shapes, output_classes)
-        return Iterator(Resource(layout), layout)
+        return Iterator(IteratorResource(layout), layout)
 
     @staticmethod
     def from_string_handle(
@@ -128,10 +140,11 @@ class Iterator(OwnedIterator):
         """The operation that begins; ValueError for an iterator that has none."""
         if self._initializer is None:
             raise value_error(
-                "TW503", "The iterator does not have an initializer. This means it was likely "
+                "TW503",
+                "The iterator does not have an initializer. This means it was likely "
                 "created using `tf.data.Dataset.make_one_shot_iterator()`. For an initializable "
                 "iterator, use `tf.data.Dataset.make_initializable_iterator()` instead.",
-            )  # fmt: skip
+            )
         return self._initializer
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
@@ -144,14 +157,16 @@ class Iterator(OwnedIterator):
         for mine, leaf in zip(own.flat, other.flat):
             if getattr(mine, "dtype", None) is not getattr(leaf, "dtype", None):
                 raise type_error(
-                    "TW102", f"Expected output types {legacy_types(own.spec)!r} but got dataset "
+                    "TW102",
+                    f"Expected output types {legacy_types(own.spec)!r} but got dataset "
                     f"with output types {legacy_types(other.spec)!r}.",
-                )  # fmt: skip
+                )
             if hasattr(mine, "shape") and not mine.shape.is_compatible_with(leaf.shape):
                 raise type_error(
-                    "TW204", f"Expected output shapes compatible with {mine.shape} but got dataset "
+                    "TW204",
+                    f"Expected output shapes compatible with {mine.shape} but got dataset "
                     f"with output shapes {leaf.shape}.",
-                )  # fmt: skip
+                )
         return self._beginning(dataset, name)
 
     def _beginning(self, dataset: Any, name: str | None = None) -> Any:
@@ -163,7 +178,7 @@ class Iterator(OwnedIterator):
             values = {key: unwrapped(array) for key, array in zip(ids, arrays)}
             resource.start(session_state(), Bound(stage, values, {}))  # type: ignore[union-attr]
 
-        call = Operation("MakeIterator", (), begin)
+        call = IteratorOperation("MakeIterator", (), begin)
         operation = act(*[read_leaf(leaf) for leaf in found], call=call).op
         if name:
             operation.graph.label(operation.node, name)
@@ -227,7 +242,7 @@ class Iterator(OwnedIterator):
         return legacy_classes(self._layout.spec)
 
 
-def _named(state: dict, handle: Any) -> Resource:
+def _named(state: dict, handle: Any) -> IteratorResource:
     """The iterator that a string stands for."""
     key = handle[()] if isinstance(handle, np.ndarray) else handle
     found = state.get("iterators", {}).get(key)
@@ -247,16 +262,18 @@ def one_shot(dataset: Any) -> Any:
         name = getattr(leaf, "name", "")
         if type(leaf) is not Symbol:
             raise value_error(
-                "TW501", f"Cannot capture a stateful node (name:{name}) by value.",
+                "TW501",
+                f"Cannot capture a stateful node (name:{name}) by value.",
                 hint="tf.compat.v1.data.make_initializable_iterator",
-            )  # fmt: skip
+            )
         if leaf.node.prim.name in FIXED or constant_of(leaf.node) is None and _is_fed(leaf.node):
             raise value_error(
-                "TW501", f"Cannot capture a placeholder (name:{name}) by value.",
+                "TW501",
+                f"Cannot capture a placeholder (name:{name}) by value.",
                 hint="tf.compat.v1.data.make_initializable_iterator",
-            )  # fmt: skip
+            )
     layout = dataset.stage.layout
-    made = Iterator(Resource(layout, dataset.stage, found), layout)
+    made = Iterator(IteratorResource(layout, dataset.stage, found), layout)
     made._leaves = found
     return made
 
@@ -283,7 +300,7 @@ def initializable(dataset: Any, shared_name: str | None = None) -> Any:
     if not in_graph() or dispatch.context.base.building_function:
         return OwnedIterator(dataset)
     layout = dataset.stage.layout
-    made = Iterator(Resource(layout), layout)
+    made = Iterator(IteratorResource(layout), layout)
     made._initializer = made._beginning(dataset)
     return made
 
@@ -306,7 +323,7 @@ def legacy_classes(spec: Any) -> Any:
     return element.map_leaves(lambda leaf: leaf.value_type, spec)
 
 
-def layout_of(types: Any, shapes: Any, classes: Any) -> Layout:
+def layout_of(types: Any, shapes: Any, classes: Any) -> ElementLayout:
     """The layout of dtypes, shapes (unknown if not given) and classes (tensors)."""
     types = element.map_leaves(as_dtype, types)
     flat = element.flatten(types)
@@ -318,7 +335,7 @@ def layout_of(types: Any, shapes: Any, classes: Any) -> Layout:
         else TensorSpec(shape, dtype)
         for dtype, shape, kind in zip(flat, [TensorShape(shape) for shape in found], kinds)
     ]
-    return Layout(element.pack(types, specs))
+    return ElementLayout(element.pack(types, specs))
 
 
 def _flat_like(types: Any, shapes: Any) -> list:

@@ -130,7 +130,8 @@ def stacked_arrays(items: list, component: int) -> np.ndarray:
     for place, item in enumerate(items):
         if item.shape != shape:
             raise InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 compose(
                     "TW204",
                     "Cannot batch tensors with different shapes in component "
@@ -138,7 +139,7 @@ def stacked_arrays(items: list, component: int) -> np.ndarray:
                     f"shape {list(item.shape)}.",
                     hint="padded_batch, ragged_batch",
                 ),
-            )  # fmt: skip
+            )
         out[place] = item if item.ndim else item[()]
     return out
 
@@ -162,8 +163,10 @@ def _stacked_ragged(items: list, spec: Any) -> RaggedTensor:
     dtype = spec.row_splits_dtype.numpy_dtype
     tensors = [_plain(item) for item in items]
     depth = max(0, spec.ragged_rank)
-    columns = [tensor._flat_components() if isinstance(tensor, RaggedTensor) else [tensor]
-               for tensor in tensors]  # fmt: skip
+    columns = [
+        tensor._flat_components() if isinstance(tensor, RaggedTensor) else [tensor]
+        for tensor in tensors
+    ]
     arrays = [[part._array for part in parts] for parts in columns]
     flat = np.concatenate([parts[0] for parts in arrays])
     splits = []

@@ -14,9 +14,9 @@ from talweg.core.spec import NoneTensorSpec, TensorSpec
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.pipeline import element
-from talweg.pipeline.element import Layout
+from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.order import Seeds, draws
-from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.slices import count_rows, row_of, row_spec, static_count
 from talweg.pipeline.stage import (
     INFINITE,
@@ -35,18 +35,18 @@ class Tensors(Stage):
 
     def __init__(self, value: Any):
         self.value = element.converted(value)
-        super().__init__(Layout(element.specs_of(self.value)))
+        super().__init__(ElementLayout(element.specs_of(self.value)))
         self.flat_leaves = element.flatten(self.value)
 
     def leaves(self) -> list:
         """The tensors."""
         return _tensors_in(self.flat_leaves)
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """One."""
         return 1
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Once."""
         given = False
 
@@ -69,7 +69,7 @@ def _tensors_in(leaves: list) -> list:
     ]
 
 
-def resolved(run: Run, leaf: Any) -> Any:
+def resolved(run: IterationRun, leaf: Any) -> Any:
     """The content of a leaf, for this pass."""
     if type(leaf) is EagerTensor:
         return run.array(leaf)
@@ -96,11 +96,11 @@ class TensorSlices(Stage):
         self.flat_leaves = element.flatten(self.value)
         if not self.flat_leaves:
             raise value_error(
-                "TW208", "Invalid `tensors`. `tensors` should not be empty, and have at least one "
-                "component",
-            )  # fmt: skip
+                "TW208",
+                "Invalid `tensors`. `tensors` should not be empty, and have at least one component",
+            )
         specs = [row_spec(element.spec_of(leaf)) for leaf in self.flat_leaves]
-        super().__init__(Layout(element.pack(self.value, specs)))
+        super().__init__(ElementLayout(element.pack(self.value, specs)))
         self.known = self._known_length()
 
     def _known_length(self) -> int | None:
@@ -109,21 +109,22 @@ class TensorSlices(Stage):
         known = [size for size in sizes if size is not None]
         if len(set(known)) > 1:
             raise value_error(
-                "TW204", f"Dimensions {known[0]} and "
+                "TW204",
+                f"Dimensions {known[0]} and "
                 f"{next(size for size in known if size != known[0])} are not compatible: "
                 "from_tensor_slices of tensors with different numbers of slices",
                 "equal first dimensions",
-            )  # fmt: skip
+            )
         return known[0] if known else None
 
     def leaves(self) -> list:
         """The tensors."""
         return _tensors_in(self.flat_leaves)
 
-    def _contents(self, run: Run) -> list:
+    def _contents(self, run: IterationRun) -> list:
         return [resolved(run, leaf) for leaf in self.flat_leaves]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """The first dimension."""
         if self.known is not None:
             return self.known
@@ -133,12 +134,13 @@ class TensorSlices(Stage):
         sizes = {count_rows(item) for item in contents if item is not None}
         if len(sizes) > 1:
             raise InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 compose("TW204", f"from_tensor_slices: first dimensions differ: {sorted(sizes)}"),
-            )  # fmt: skip
+            )
         return sizes.pop() if sizes else 0
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """The rows of the arrays."""
         if not self.layout.plain:
             return None
@@ -146,7 +148,7 @@ class TensorSlices(Stage):
         size = self._length(arrays)
         return Rows(*rows_of_arrays(arrays), counting(0, size), size)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Slice after slice."""
         rows = self.rows(run)
         if rows is not None:
@@ -173,24 +175,24 @@ class Range(Stage):
     moves_rows = True
 
     def __init__(self, start: Any, stop: Any, step: Any, dtype: Any):
-        super().__init__(Layout(TensorSpec((), dtype)))
+        super().__init__(ElementLayout(TensorSpec((), dtype)))
         self.start_at, self.stop, self.step, self.dtype = start, stop, step, dtype.numpy_dtype
 
     def leaves(self) -> list:
         """The three numbers."""
         return [self.start_at, self.stop, self.step]
 
-    def _numbers(self, run: Run) -> range:
+    def _numbers(self, run: IterationRun) -> range:
         start, stop, step = [run.number(x) for x in (self.start_at, self.stop, self.step)]
         if not step:
             raise InvalidArgumentError(None, None, compose("TW207", "step must be non-zero."))
         return range(start, stop, step)
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """How many there are."""
         return len(self._numbers(run))
 
-    def rows(self, run: Run) -> Rows:
+    def rows(self, run: IterationRun) -> Rows:
         """The numbers, computed."""
         numbers, make = self._numbers(run), self.dtype.type
         start, step, dtype = numbers.start, numbers.step, self.dtype
@@ -210,15 +212,15 @@ class Counter(Stage):
     name = "_ScanDataset"
 
     def __init__(self, start: Any, step: Any, dtype: Any):
-        super().__init__(Layout(TensorSpec((), dtype)))
+        super().__init__(ElementLayout(TensorSpec((), dtype)))
         self.first = np.asarray(start, dtype.numpy_dtype)[()]
         self.by = np.asarray(step, dtype.numpy_dtype)[()]
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """No end."""
         return INFINITE
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Add up."""
         now, by = self.first, self.by
 
@@ -237,14 +239,14 @@ class RandomNumbers(Stage):
     remembers = True
 
     def __init__(self, seeds: tuple, rerandomize: bool):
-        super().__init__(Layout(TensorSpec((), as_dtype("int64"))))
+        super().__init__(ElementLayout(TensorSpec((), as_dtype("int64"))))
         self.seeds, self.rerandomize = seeds, rerandomize
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """No end."""
         return INFINITE
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """From the stream of the seeds; with `rerandomize`, of the next two seeds of that."""
         seeds = self.seeds
         if self.rerandomize:
@@ -261,7 +263,7 @@ class FromGenerator(Stage):
     name = "_FlatMapDataset"
     waits = True
 
-    def __init__(self, generator: Callable[..., Any], args: tuple, layout: Layout):
+    def __init__(self, generator: Callable[..., Any], args: tuple, layout: ElementLayout):
         super().__init__(layout)
         self.generator, self.args = generator, tuple([element.as_leaf(arg) for arg in args])
 
@@ -269,7 +271,7 @@ class FromGenerator(Stage):
         """The arguments."""
         return list(self.args)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Call it, and take element after element."""
         source: Any = None
         take = taker(self.layout)
@@ -323,7 +325,7 @@ def as_operation_error(error: Exception) -> OpError:
     return kind(None, None, compose("TW209", f"{type(error).__name__}: {error}"))
 
 
-def taker(layout: Layout) -> Callable[[Any], tuple]:
+def taker(layout: ElementLayout) -> Callable[[Any], tuple]:
     """What makes flat elements of what a generator yields; InvalidArgumentError where it cannot."""
     specs = layout.flat
     if not element.is_nested(layout.spec):
@@ -336,13 +338,15 @@ def taker(layout: Layout) -> Callable[[Any], tuple]:
         leaves = element.flatten(value)
         if len(leaves) != len(specs) or not element.is_nested(value):
             raise InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 compose(
-                    "TW208", "TypeError: `generator` yielded an element that did not match the "
+                    "TW208",
+                    "TypeError: `generator` yielded an element that did not match the "
                     f"expected structure. The expected structure was {layout.spec!r}, but the "
                     f"yielded element was {value!r}.",
                 ),
-            )  # fmt: skip
+            )
         return tuple([_taken(leaf, spec) for leaf, spec in zip(leaves, specs)])
 
     return take
@@ -371,10 +375,14 @@ def _taken(value: Any, spec: Any) -> Any:
         ) from None
     if not spec.shape.is_compatible_with(array.shape):
         raise InvalidArgumentError(
-            None, None,
-            compose("TW204", f"TypeError: `generator` yielded an element of shape {array.shape} "
-                    f"where an element of shape {spec.shape} was expected."),
-        )  # fmt: skip
+            None,
+            None,
+            compose(
+                "TW204",
+                f"TypeError: `generator` yielded an element of shape {array.shape} "
+                f"where an element of shape {spec.shape} was expected.",
+            ),
+        )
     return array
 
 

@@ -9,8 +9,8 @@ from talweg.core.dtypes import as_dtype
 from talweg.core.errors import InvalidArgumentError, UnknownError, compose
 from talweg.core.spec import TensorSpec
 from talweg.eager.convert import convert_to_tensor
-from talweg.pipeline.element import Layout
-from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.element import ElementLayout
+from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import Stage
 
 
@@ -22,10 +22,10 @@ class SqlRows(Stage):
 
     def __init__(self, path: str, query: str, types: Any):
         self.dtypes = [as_dtype(dtype) for dtype in types]
-        super().__init__(Layout(tuple([TensorSpec((), dtype) for dtype in self.dtypes])))
+        super().__init__(ElementLayout(tuple([TensorSpec((), dtype) for dtype in self.dtypes])))
         self.path, self.query = path, query
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """Ask the database, then give row after row."""
         rows: Any = None
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from talweg.core import dispatch
-from talweg.pipeline.element import Layout
-from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.element import ElementLayout
+from talweg.pipeline.run import End, IterationRun, Next
 
 INFINITE, UNKNOWN = -1, -2
 CHUNK = 512  # rows whose numbers are asked for at once
@@ -37,7 +37,7 @@ class Stage:
     waits = False  # whether it calls Python functions or the like, which may wait for the world
     remembers = False  # whether an iterator may find what an earlier one has left
 
-    def __init__(self, layout: Layout, *inputs: Any):
+    def __init__(self, layout: ElementLayout, *inputs: Any):
         self.layout = layout
         self.inputs: tuple = inputs
         self.kept: dict = {}
@@ -47,15 +47,15 @@ class Stage:
         """Tensors, variables and datasets that it uses beside its inputs."""
         return []
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """The number of elements, INFINITE or UNKNOWN."""
         return UNKNOWN
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """The elements as rows of arrays, if they are."""
         return None
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """A function that gives the next element, or raises End."""
         rows = self.rows(run)
         if rows is None:
@@ -244,14 +244,14 @@ class PassOn(Stage):
     def __init__(self, source: Any):
         super().__init__(source.layout, source)
 
-    def size(self, run: Run) -> int:
+    def size(self, run: IterationRun) -> int:
         """That of its input."""
         return self.inputs[0].size(run)
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """Those of its input."""
         return self.inputs[0].rows(run)
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """As its input does."""
         return self.inputs[0].start(run)

@@ -6,7 +6,7 @@ from typing import Any
 
 from talweg.core.errors import InvalidArgumentError, compose
 from talweg.pipeline.parallel import in_background
-from talweg.pipeline.run import End, Next, Run
+from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import PassOn, Rows, Stage
 
 
@@ -23,7 +23,7 @@ class Prefetch(PassOn):
         """How many."""
         return [self.ahead]
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """In the background; at once for a size of 0."""
         size = run.number(self.ahead)
         if size < -1:
@@ -49,11 +49,11 @@ class Cache(PassOn):
     remembers = True
     moves_rows = False
 
-    def rows(self, run: Run) -> Rows | None:
+    def rows(self, run: IterationRun) -> Rows | None:
         """None: what was shuffled before must stay as it was."""
         return None
 
-    def start(self, run: Run) -> Next:
+    def start(self, run: IterationRun) -> Next:
         """From memory if everything is there."""
         memory: dict = run.keep(self, dict)
         source: Any = None

@@ -51,9 +51,10 @@ class Transforming:
             parallel = integer(num_parallel_calls, "num_parallel_calls")
             if type(parallel) is int and parallel < 1 and parallel != -1:
                 raise invalid(
-                    "TW207", "num_parallel_calls must be greater than zero or tf.data.AUTOTUNE, "
+                    "TW207",
+                    "num_parallel_calls must be greater than zero or tf.data.AUTOTUNE, "
                     f"got {parallel}",
-                )  # fmt: skip
+                )
         return self._then(Map(self.stage, map_func, parallel))
 
     def map_with_legacy_function(
@@ -93,9 +94,10 @@ class Transforming:
         for leaf in flat:
             if getattr(getattr(leaf, "dtype", None), "name", "") not in UNIQUE:
                 raise type_error(
-                    "TW102", "`tf.data.Dataset.unique` only supports `tf.int32`, `tf.int64`, and "
+                    "TW102",
+                    "`tf.data.Dataset.unique` only supports `tf.int32`, `tf.int64`, and "
                     f"`tf.string` dtypes but got {leaf!r}",
-                )  # fmt: skip
+                )
         if len(flat) != 1 or not isinstance(flat[0], TensorSpec):
             raise invalid("TW104", "`tf.data.Dataset.unique` only supports single components")
         return self._then(Unique(self.stage))
@@ -154,7 +156,7 @@ class Transforming:
         if type(size) is int and size < -1:
             raise invalid(
                 "TW207", "buffer_size must be >= 0 or set buffer_size to be -1 (tf.data.AUTOTUNE)"
-            )  # fmt: skip
+            )
         return self._then(Prefetch(self.stage, size))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Any:
@@ -178,9 +180,9 @@ class Transforming:
         found = transformation_func(self)
         if not hasattr(found, "stage") and not hasattr(found, "element_spec"):
             raise type_error(
-                "TW104", "`transformation_func` must return a `tf.data.Dataset` object. Got "
-                f"{type(found)}.",
-            )  # fmt: skip
+                "TW104",
+                f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(found)}.",
+            )
         return found
 
 

@@ -24,10 +24,20 @@ from talweg.graph.walk import postorder
 from talweg.trace.host_calls import Outside
 from talweg.transform.batch import apply_rule
 
-MOVING = frozenset((
-    "broadcast_to", "concat", "gather", "gather_rows", "one_hot", "pad", "reshape",
-    "reverse", "strided_slice", "transpose",
-))  # fmt: skip
+MOVING = frozenset(
+    (
+        "broadcast_to",
+        "concat",
+        "gather",
+        "gather_rows",
+        "one_hot",
+        "pad",
+        "reshape",
+        "reverse",
+        "strided_slice",
+        "transpose",
+    )
+)
 MANY = 64  # operations, beyond which nobody is sure that it pays
 
 Step = tuple[Callable[..., Any], list[int], int]

@@ -14,8 +14,8 @@ from talweg.core.primitive import REGISTRY
 
 def load(name: str) -> None:
     """Load modules until there is a primitive of this name."""
-    for module in pkgutil.iter_modules(__path__):
-        import_module(f"{__name__}.{module.name}")
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        import_module(module.name)
         if name in REGISTRY:
             return
 

@@ -250,19 +250,26 @@ def square(y, x):
 
 
 @elementwise(
-    numpy=np.sqrt, accepts=INEXACT, domain={"x": (0.2, 3)}, singular="x = 0", guarded=True,
+    numpy=np.sqrt,
+    accepts=INEXACT,
+    domain={"x": (0.2, 3)},
+    singular="x = 0",
+    guarded=True,
     avoid="tf.sqrt(x + 1e-12) or tf.sqrt(tf.maximum(x, 1e-12))",
-)  # fmt: skip
+)
 def sqrt(y, x):
     """y = √x.   dy/dx = 1 / (2 y)."""
     return 0.5 / y
 
 
 @elementwise(
-    numpy=lambda x: np.reciprocal(np.sqrt(x)), accepts=INEXACT, domain={"x": (0.2, 3)},
-    singular="x = 0", avoid="tf.math.rsqrt(x + 1e-12) or tf.math.rsqrt(tf.maximum(x, 1e-12))",
+    numpy=lambda x: np.reciprocal(np.sqrt(x)),
+    accepts=INEXACT,
+    domain={"x": (0.2, 3)},
+    singular="x = 0",
+    avoid="tf.math.rsqrt(x + 1e-12) or tf.math.rsqrt(tf.maximum(x, 1e-12))",
     scalar=lambda s, x: 1 / s.sqrt(x),
-)  # fmt: skip
+)
 def rsqrt(y, x):
     """y = 1 / √x.   dy/dx = -y / (2 x) = -y³ / 2."""
     return y * y, y, -0.5

@@ -46,9 +46,13 @@ def _ordered(name, scipy_names, text, slope):
         "batch": ELEMENTWISE,
         "memory": "map",
         "domain": {"x": AROUND},
-        "samples": (Sample([4], order=0), Sample([2, 2], order=1), Sample([], order=2),
-                    Sample(np.float32([0.0, 1.0]), order=1)),
-    }  # fmt: skip
+        "samples": (
+            Sample([4], order=0),
+            Sample([2, 2], order=1),
+            Sample([], order=2),
+            Sample(np.float32([0.0, 1.0]), order=1),
+        ),
+    }
     return primitive(type(name, (), fields))
 
 

@@ -8,7 +8,7 @@ from talweg.core.dtypes import variant
 from talweg.core.errors import invalid
 from talweg.graph.node import GRAPH
 from talweg.kernels.variants import List
-from talweg.prims.lists import list_size
+from talweg.prims.lists.elements import list_size
 
 
 @primitive

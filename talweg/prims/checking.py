@@ -49,5 +49,7 @@ class check_numerics:
     batch = ELEMENTWISE
     memory = "view"
     samples = (Sample([3], message=""), Sample([], message="m"), Sample([0, 2], message=""))
-    rejects = (Reject([3], dtype=int32, message="", code="TW102"),
-               Reject(np.array([1.0, np.nan]), message="", code="TW209"))  # fmt: skip
+    rejects = (
+        Reject([3], dtype=int32, message="", code="TW102"),
+        Reject(np.array([1.0, np.nan]), message="", code="TW209"),
+    )

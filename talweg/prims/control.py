@@ -60,8 +60,9 @@ def merged(left: Aval, right: Aval) -> Aval:
     if left.dims is None or right.dims is None or len(left.dims) != len(right.dims):
         return Aval(None, left.dtype)
     pairs = zip(left.dims, right.dims)
-    dims = [a if a is not None and b is not None and same_dims((a,), (b,)) else None
-            for a, b in pairs]  # fmt: skip
+    dims = [
+        a if a is not None and b is not None and same_dims((a,), (b,)) else None for a, b in pairs
+    ]
     return Aval(tuple(dims), left.dtype)
 
 

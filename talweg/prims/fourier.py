@@ -230,10 +230,20 @@ class dct:
 
     memory = "library"
     samples = (
-        *(Sample([2, 5], kind=k, ortho=o, turned=t)
-          for k, o in ((1, False), (2, False), (3, False), (4, False), (2, True), (3, True),
-                       (4, True)) for t in (False, True)),
-    )  # fmt: skip
+        *(
+            Sample([2, 5], kind=k, ortho=o, turned=t)
+            for k, o in (
+                (1, False),
+                (2, False),
+                (3, False),
+                (4, False),
+                (2, True),
+                (3, True),
+                (4, True),
+            )
+            for t in (False, True)
+        ),
+    )
     rejects = (Reject([3], dtype=complex64, kind=2, ortho=False, turned=False, code="TW102"),)
 
 
@@ -316,9 +326,11 @@ class overlap_add:
         x, total = t.pad(x, zero, **ends), None
         for k in range(pieces):
             part = t.strided_slice(
-                x, begin=(*zeros, 0, k * step), end=(*lead, count, (k + 1) * step),
+                x,
+                begin=(*zeros, 0, k * step),
+                end=(*lead, count, (k + 1) * step),
                 strides=(1,) * len(x.dims),
-            )  # fmt: skip
+            )
             part = t.pad(part, zero, low=(*zeros, k, 0), high=(*zeros, pieces - 1 - k, 0))
             total = part if total is None else t.add(total, part)
         whole = (count + pieces - 1) * step

@@ -436,7 +436,8 @@ def scatter_into(name, kind, whole, i, updates):
 
 
 def nd_updates(s, i, u, dims):
-    """`Scatter.at` for updates u [..., r] of the places i [..., depth] in an array of `dims`."""
+    """`ScatterRule.at` for updates u [..., r] of the places i [..., depth] in an array of
+    `dims`."""
     depth, lead = i.dims[-1], len(i.dims) - 1
 
     def at(index):

@@ -67,8 +67,12 @@ class broadcast_to:
         return x(*[0 if n == 1 else i for i, n in zip(index[lead:], x.dims)])
 
     memory = "view"
-    samples = (Sample([3], shape=(2, 3)), Sample([2, 1], shape=(2, 4)), Sample([], shape=(2, 2)),
-               Sample([1], shape=(0,)))  # fmt: skip
+    samples = (
+        Sample([3], shape=(2, 3)),
+        Sample([2, 1], shape=(2, 4)),
+        Sample([], shape=(2, 2)),
+        Sample([1], shape=(0,)),
+    )
     rejects = (Reject([3], shape=(2, 4), code="TW201"), Reject([2, 3], shape=(3,), code="TW201"))
 
 
@@ -383,5 +387,8 @@ class concat:
 
     memory = "view"
     samples = (Sample([2, 3], [2, 1], axis=1), Sample([2], [0], [3], axis=0), Sample([2], axis=0))
-    rejects = (Reject([2, 3], [3, 3], axis=1, code="TW204"), Reject([2], axis=1, code="TW202"),
-               Reject([2], np.ones(2, np.int32), axis=0, dtype=float32, code="TW102"))  # fmt: skip
+    rejects = (
+        Reject([2, 3], [3, 3], axis=1, code="TW204"),
+        Reject([2], axis=1, code="TW202"),
+        Reject([2], np.ones(2, np.int32), axis=0, dtype=float32, code="TW102"),
+    )

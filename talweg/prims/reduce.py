@@ -383,7 +383,7 @@ def _logical(name, kernel, text):
         "samples": (
             Sample(np.array([[True, False], [True, True]]), axes=(1,), keepdims=False),
             Sample(np.zeros((0, 2), bool), axes=(0,), keepdims=True),
-        ),  # fmt: skip
+        ),
         "rejects": (Reject([2], axes=(0,), keepdims=False, code="TW102"),),
     }
     return primitive(type(name, (), fields))

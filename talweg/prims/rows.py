@@ -249,8 +249,11 @@ class history_rows:
         if history is None:
             return None
         own = history.values
-        values = {node: own[part] if kind else repeated_values(own[part], size)
-                  for node, part, kind in nodes.rows if part in own}  # fmt: skip
+        values = {
+            node: own[part] if kind else repeated_values(own[part], size)
+            for node, part, kind in nodes.rows
+            if part in own
+        }
         return History(history.trips, values)
 
     def vjp(g, z, history, *, nodes, size):

@@ -165,8 +165,10 @@ class linear_recurrence:
         Sample([1, 2], [1, 2], axis=0),
         Sample([0], [0], axis=0),
     )
-    rejects = (Reject([3], [4], axis=0, code="TW204"),
-               Reject(np.array([True]), np.array([True]), axis=0, code="TW102"))  # fmt: skip
+    rejects = (
+        Reject([3], [4], axis=0, code="TW204"),
+        Reject(np.array([True]), np.array([True]), axis=0, code="TW102"),
+    )
 
 
 # -- the three scans

@@ -96,7 +96,7 @@ def _reduced(name, ufunc, start):
 
 
 def _compiled(name, op, start, mark=None):
-    """The rules by which a segment reduction is compiled; start and mark as in `Scatter`."""
+    """The rules by which a segment reduction is compiled; start and mark as in `ScatterRule`."""
 
     def requires(t, x, ids, *, count):
         if count <= ids.dtype.max:

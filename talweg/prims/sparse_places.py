@@ -83,9 +83,11 @@ class checked_places:
             row = int(np.argmax(steps <= 0)) + 1
             what = "repeated" if steps[row - 1] == 0 else "out of order"
             raise invalid(
-                "TW206", f"indices[{row}] = {i[row].tolist()} is {what}", "sorted indices",
+                "TW206",
+                f"indices[{row}] = {i[row].tolist()} is {what}",
+                "sorted indices",
                 "tf.sparse.reorder(x), or validate_indices=False",
-            )  # fmt: skip
+            )
         return i
 
     def expand(t, i, d, *, ordered):

@@ -378,5 +378,9 @@ class update_variable:
 
 
 # rules that combine rows: what a loop combines them with
-ROW_RULES = {"scatter_add": "add", "scatter_sub": "add", "scatter_update": None,
-              "scatter_mul": "mul"}  # fmt: skip
+ROW_RULES = {
+    "scatter_add": "add",
+    "scatter_sub": "add",
+    "scatter_update": None,
+    "scatter_mul": "mul",
+}

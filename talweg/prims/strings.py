@@ -95,10 +95,13 @@ class substring:
 
     samples = (
         Sample(
-            np.array([b"abc", b"de"], object), np.array([1, -1], np.int32),
-            np.array([2, 1], np.int32), unit="BYTE", skip=("batch",),
+            np.array([b"abc", b"de"], object),
+            np.array([1, -1], np.int32),
+            np.array([2, 1], np.int32),
+            unit="BYTE",
+            skip=("batch",),
         ),
-    )  # fmt: skip
+    )
 
 
 @primitive

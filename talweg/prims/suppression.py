@@ -63,15 +63,23 @@ class suppress:
     samples = (
         Sample(
             np.array([[0, 0, 1, 1], [0, 0, 1, 0.9], [0, 2, 1, 3]], np.float32),
-            np.array([0.5, 0.6, 0.2], np.float32), np.float32(0.5), np.float32(0), np.float32(0),
-            limit=2, overlaps=False,
+            np.array([0.5, 0.6, 0.2], np.float32),
+            np.float32(0.5),
+            np.float32(0),
+            np.float32(0),
+            limit=2,
+            overlaps=False,
         ),
         Sample(
             np.array([[0, 0, 1, 1], [0, 0, 1, 0.9], [0, 2, 1, 3]], np.float32),
-            np.array([0.5, 0.6, 0.2], np.float32), np.float32(0.5), np.float32(0), np.float32(0.5),
-            limit=3, overlaps=False,
+            np.array([0.5, 0.6, 0.2], np.float32),
+            np.float32(0.5),
+            np.float32(0),
+            np.float32(0.5),
+            limit=3,
+            overlaps=False,
         ),
-    )  # fmt: skip
+    )
     rejects = (Reject([3, 3], [3], [], [], [], limit=2, overlaps=False, code="TW204"),)
 
 
@@ -93,9 +101,10 @@ class suppress_classes:
         check_dtype("combined_non_max_suppression", "boxes", x.dtype, {float32})
         if len(x.dims) != 4 or differ(x.dims[3], 4):
             raise invalid(
-                "TW204", f"combined_non_max_suppression: boxes have shape {x.dims}",
+                "TW204",
+                f"combined_non_max_suppression: boxes have shape {x.dims}",
                 "[batch, n, classes or 1, 4]",
-            )  # fmt: skip
+            )
         if len(scores.dims) != 3:
             raise invalid(
                 "TW203", f"combined_non_max_suppression: scores have shape {scores.dims}", "rank 3"
@@ -120,10 +129,14 @@ class suppress_classes:
     samples = (
         Sample(
             np.array([[[[0, 0, 1, 1]], [[0, 0, 1, 0.9]]]], np.float32),
-            np.array([[[0.5, 0.1], [0.6, 0.2]]], np.float32), np.float32(0.5), np.float32(0),
-            each=2, limit=3, clip=True,
+            np.array([[[0.5, 0.1], [0.6, 0.2]]], np.float32),
+            np.float32(0.5),
+            np.float32(0),
+            each=2,
+            limit=3,
+            clip=True,
         ),
-    )  # fmt: skip
+    )
     rejects = (Reject([1, 3, 4], [1, 3, 1], [], [], each=1, limit=1, clip=True, code="TW204"),)
 
 

@@ -41,9 +41,12 @@ def log(y, x):
 
 
 @elementwise(
-    numpy=np.log1p, accepts=INEXACT, domain=UNIT, singular="x = -1",
+    numpy=np.log1p,
+    accepts=INEXACT,
+    domain=UNIT,
+    singular="x = -1",
     avoid="tf.math.log1p(tf.maximum(x, -1 + 1e-6))",
-)  # fmt: skip
+)
 def log1p(y, x):
     """y = ln(1 + x), accurate near 0.   dy/dx = 1 / (1 + x)."""
     return 1 / (1 + x)
@@ -68,18 +71,24 @@ def tan(y, x):
 
 
 @elementwise(
-    numpy=np.arcsin, accepts=INEXACT, domain=UNIT, singular="|x| = 1",
+    numpy=np.arcsin,
+    accepts=INEXACT,
+    domain=UNIT,
+    singular="|x| = 1",
     avoid=f"{INSIDE}, or tf.atan2(sine, cosine)",
-)  # fmt: skip
+)
 def asin(y, x):
     """y = arcsin x.   dy/dx = 1 / √(1 - x²)."""
     return rsqrt(1 - x * x)
 
 
 @elementwise(
-    numpy=np.arccos, accepts=INEXACT, domain=UNIT, singular="|x| = 1",
+    numpy=np.arccos,
+    accepts=INEXACT,
+    domain=UNIT,
+    singular="|x| = 1",
     avoid=f"{INSIDE}, or tf.atan2(sine, cosine)",
-)  # fmt: skip
+)
 def acos(y, x):
     """y = arccos x.   dy/dx = -1 / √(1 - x²)."""
     return -rsqrt(1 - x * x)
@@ -147,9 +156,12 @@ def asinh(y, x):
 
 
 @elementwise(
-    numpy=np.arccosh, accepts=INEXACT, domain={"x": (1.2, 3)}, singular="x = 1",
+    numpy=np.arccosh,
+    accepts=INEXACT,
+    domain={"x": (1.2, 3)},
+    singular="x = 1",
     avoid="tf.math.acosh(tf.maximum(x, 1 + 1e-6))",
-)  # fmt: skip
+)
 def acosh(y, x):
     """y = arcosh x.   dy/dx = 1 / sinh y."""
     return 1 / sinh(y)

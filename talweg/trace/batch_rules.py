@@ -21,9 +21,10 @@ from talweg.core.value import OPERATIONS
 from talweg.graph.contents import element
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body, Tangents
-from talweg.prims import control, lists
+from talweg.prims import control
 from talweg.prims.arithmetic import add, less
 from talweg.prims.control import fixed
+from talweg.prims.lists import elements
 from talweg.prims.rows import (
     EVEN,
     UNEVEN,
@@ -204,10 +205,14 @@ class Batching:
         graph = self.graph
         pairs = zip(self.outputs, least)
         with dispatch.only(()), graph.as_default():
-            graph.results = [graph.own(in_front(value, self.size, kind or not wanted))
-                             for (value, kind), wanted in pairs]  # fmt: skip
-        self.outputs = [(value, max(kind, wanted)) for value, (_, kind), wanted in
-                        zip(graph.results, self.outputs, least)]  # fmt: skip
+            graph.results = [
+                graph.own(in_front(value, self.size, kind or not wanted))
+                for (value, kind), wanted in pairs
+            ]
+        self.outputs = [
+            (value, max(kind, wanted))
+            for value, (_, kind), wanted in zip(graph.results, self.outputs, least)
+        ]
         graph.asked = [graph.own(value).node for _, value, _ in self.rows]
 
     def close(self, captures: list) -> Body:
@@ -240,7 +245,7 @@ class Batched:
         """The history by the nodes of the bodies for one slice, and its kind."""
         context = dispatch.context
         if context.base is None and not context.recorders and not context.keep_inside:
-            return lists.variant_zero(), 0
+            return elements.variant_zero(), 0
         return history_rows(history, nodes=self.nodes, size=size), self.kind
 
 
@@ -335,14 +340,24 @@ def loop_batch(
     if made is None:
         return NotImplemented
     carried = own[0]
-    first = [in_front(x, size, kind or not wanted)
-             for x, kind, wanted in zip(operands, kinds, carried)]  # fmt: skip
-    known = tuple([(more_dims(size, dims) if kind and dtype is not variant else dims, dtype)
-                   for (dims, dtype), kind in zip(avals, carried)])  # fmt: skip
+    first = [
+        in_front(x, size, kind or not wanted) for x, kind, wanted in zip(operands, kinds, carried)
+    ]
+    known = tuple(
+        [
+            (more_dims(size, dims) if kind and dtype is not variant else dims, dtype)
+            for (dims, dtype), kind in zip(avals, carried)
+        ]
+    )
     *found, history = control.loop(
-        *first, *operands[count:], *made.captures,
-        cond=made.bodies[0], body=made.bodies[1], count=count, avals=known,
-    )  # fmt: skip
+        *first,
+        *operands[count:],
+        *made.captures,
+        cond=made.bodies[0],
+        body=made.bodies[1],
+        count=count,
+        avals=known,
+    )
     history, kind = made.history(history, size)
     return Kinds((*found, history), (*carried, kind))
 
@@ -357,19 +372,23 @@ def for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: d
 
     def step(variables: list) -> list:
         index, *own = variables
-        slices = [_slice(x, source, index) if kind else source
-                  for x, source, kind in zip(operands, sources, kinds)]  # fmt: skip
+        slices = [
+            _slice(x, source, index) if kind else source
+            for x, source, kind in zip(operands, sources, kinds)
+        ]
         found = prim(*slices, **params)
         found = found if prim.multiple else (found,)
         made[:] = [z.aval for z in found]
-        rows = [lists.list_set(row, index, z, limited=False)
-                for row, z in zip(own or [None] * len(found), found)]  # fmt: skip
+        rows = [
+            elements.list_set(row, index, z, limited=False)
+            for row, z in zip(own or [None] * len(found), found)
+        ]
         return [add(index, 1), *rows]
 
     convert = OPERATIONS["convert_to_tensor"]
     number = convert(size, int32) if _apart(size) else size_value(size=size, dtype=int32)
     results = _count_of_results(prim, operands, kinds, params)
-    start = [convert(0, int32), *[lists.list_new(number) for _ in range(results)]]
+    start = [convert(0, int32), *[elements.list_new(number) for _ in range(results)]]
     avals = [Aval((), int32), *[Aval((), variant)] * results]
     *found, _ = apply_loop(lambda own: less(own[0], number), step, start, avals)
     return _joined(found[1:], made, size, prim)
@@ -389,27 +408,27 @@ def _count_of_results(prim: Any, operands: list, kinds: tuple, params: dict) -> 
 
 def _slices(x: Any, size: Any, kind: int) -> Any:
     """The slices of an operand, as a list."""
-    return rows_list(x, size=size) if x.dtype is variant else lists.list_from(x)
+    return rows_list(x, size=size) if x.dtype is variant else elements.list_from(x)
 
 
 def _slice(x: Any, source: Any, index: Any) -> Any:
     """One of them, of which is known what is known of all of them."""
     graph = dispatch.context.base
     if x.dtype is variant:
-        return lists.list_get(source, index, dims=(), dtype=variant)
+        return elements.list_get(source, index, dims=(), dtype=variant)
     dims = known_dims(x)
     if dims is not None:
         dims = tuple([graph.size_inside(size) for size in dims[1:]])
     aval = Aval(dims, x.dtype)
     params = (("dims", fixed(aval)), ("dtype", x.dtype))
     # Not `list_get`: what nobody has computed, since no slice needs it, may be absent.
-    return graph.apply(lists.list_take, params, graph.nodes_of((source, index)), aval)
+    return graph.apply(elements.list_take, params, graph.nodes_of((source, index)), aval)
 
 
 def _joined(found: list, made: list, size: Any, prim: Any) -> Any:
     """The results of all slices together."""
     lenient = prim is control.inner_value
-    stack = rows_stack if lenient else lists.list_stack
+    stack = rows_stack if lenient else elements.list_stack
     results = []
     for values, aval in zip(found, made):
         if aval.dtype is variant:

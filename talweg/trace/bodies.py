@@ -26,7 +26,7 @@ from talweg.prims import control
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.control import is_fixed
 from talweg.prims.layout import broadcast_to
-from talweg.prims.lists import variant_zero
+from talweg.prims.lists.elements import variant_zero
 
 _bodies: Any = weakref.WeakValueDictionary()
 
@@ -201,13 +201,17 @@ def apply_loop(
     inside: frozenset = frozenset()
     avals = list(avals)
     while True:
-        graphs = [trace_loop(function, avals, inside, name)
-                  for function, name in ((condition, "condition"), (body, "body"))]  # fmt: skip
+        graphs = [
+            trace_loop(function, avals, inside, name)
+            for function, name in ((condition, "condition"), (body, "body"))
+        ]
         if check is not None:
             check(graphs[1])
         written = frozenset(variable for graph in graphs for variable in graph.writes)
-        loosened = [common(aval, node.aval, result.node.aval) for aval, node, result in
-                    zip(avals, graphs[1].inputs, graphs[1].results)]  # fmt: skip
+        loosened = [
+            common(aval, node.aval, result.node.aval)
+            for aval, node, result in zip(avals, graphs[1].inputs, graphs[1].results)
+        ]
         if written <= inside and all(a is b for a, b in zip(avals, loosened)):
             break
         inside |= written

@@ -25,14 +25,14 @@ from talweg.prims.calls import call
 from talweg.prims.control import avals_outside
 from talweg.trace.bodies import BodyGraph, aval_of
 from talweg.trace.control_rules import nodes_in, seeded, zeros_like
-from talweg.trace.derived import Inner, View
+from talweg.trace.derived import InnerValues, View
 from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import densify
 
 _turn = Turn()  # whoever derives a body from another has it
 
 
-class Derived:
+class DerivedCall:
     """A body derived from a body: which values it takes, and which results it gives.
 
     `sources` says of each input what it is: ("g", output), ("t", input), ("operand", input),
@@ -48,7 +48,7 @@ class Derived:
         dispatch.context.base = None
         try:
             graph = BodyGraph(f"{body.name}_{name}")
-            inner = Inner(body, [], None, len(body.inputs), nodes)
+            inner = InnerValues(body, [], None, len(body.inputs), nodes)
             graph.run(lambda: self.trace(graph, inner))
         finally:
             dispatch.context.base = before
@@ -61,11 +61,11 @@ class Derived:
             self.pairs = [(n, self.body.nodes[place[part]]) for n, part in self.pairs]
         self.inner = tuple([what for kind, what in self.sources if kind == "inner"])
 
-    def trace(self, graph: BodyGraph, inner: Inner) -> list:
+    def trace(self, graph: BodyGraph, inner: InnerValues) -> list:
         """The results of the derived body, traced in `graph`."""
         raise NotImplementedError
 
-    def _view(self, graph: BodyGraph, inner: Inner) -> View:
+    def _view(self, graph: BodyGraph, inner: InnerValues) -> View:
         def kept(node: Node, aval: Aval) -> Symbol:
             place = inner.position.get(node)
             return self._input(
@@ -86,8 +86,9 @@ class Derived:
         needed: dict[Node, None] = {}
         results = [x.node for x in graph.results if x is not None]
         postorder([*graph.effects, *results, *graph.asked], needed)
-        kept = [(node, source) for node, source in zip(graph.inputs, self.sources)
-                if node in needed]  # fmt: skip
+        kept = [
+            (node, source) for node, source in zip(graph.inputs, self.sources) if node in needed
+        ]
         graph.inputs = [node for node, _ in kept]
         self.sources = [source for _, source in kept]
 
@@ -107,7 +108,7 @@ class Derived:
         return [*[next(results) if there else None for there in self.present], own]
 
 
-class Reverse(Derived):
+class Reverse(DerivedCall):
     """The reverse of a body for cotangents of some outputs and inner values."""
 
     __slots__ = ("given", "parts", "wanted")
@@ -116,7 +117,7 @@ class Reverse(Derived):
         self.given, self.wanted, self.parts = given, wanted, parts
         super().__init__(body, "reverse", parts)
 
-    def trace(self, graph: BodyGraph, inner: Inner) -> list:
+    def trace(self, graph: BodyGraph, inner: InnerValues) -> list:
         view = self._view(graph, inner)
         starts = []
         pairs = [(inner.body.outputs[i], ("g", i)) for i in self.given]
@@ -128,7 +129,7 @@ class Reverse(Derived):
         return [None if x is None else densify(x) for x in found]
 
 
-class Forward(Derived):
+class Forward(DerivedCall):
     """The forward derivative of a body for tangents of some inputs."""
 
     __slots__ = ("given",)
@@ -137,7 +138,7 @@ class Forward(Derived):
         self.given = given
         super().__init__(body, "forward", body.asked)
 
-    def trace(self, graph: BodyGraph, inner: Inner) -> list:
+    def trace(self, graph: BodyGraph, inner: InnerValues) -> list:
         view = self._view(graph, inner)
         tangents: list = [None] * len(inner.body.inputs)
         for place in self.given:
@@ -209,14 +210,24 @@ def _parts(body: Body, g_history: Any, history: Any, operands: tuple) -> dict:
             def like(node: Node) -> tuple:
                 return ()
 
-        return {n: control.history_part(g_history, *like(n), inner=n, dims=None, dtype=n.aval.dtype)
-                for n in known if n.table is body.table}  # fmt: skip
+        return {
+            n: control.history_part(g_history, *like(n), inner=n, dims=None, dtype=n.aval.dtype)
+            for n in known
+            if n.table is body.table
+        }
     nodes, parts = seeded(body, g_history)
     if parts is not None:
         return {node: parts[node] for node in nodes}
-    return {node: control.history_part(g_history, inner_of(history, node, operands, body),
-                                       inner=node, dims=None, dtype=node.aval.dtype)
-            for node in nodes}  # fmt: skip
+    return {
+        node: control.history_part(
+            g_history,
+            inner_of(history, node, operands, body),
+            inner=node,
+            dims=None,
+            dtype=node.aval.dtype,
+        )
+        for node in nodes
+    }
 
 
 def _all_is_kept(history: Any, body: Body) -> bool:
@@ -240,8 +251,10 @@ def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body) -> list:
     if given != usual and not parts and not _all_is_kept(z[-1], body):
         # Only what the usual reverse needs was kept; it takes zeros for results that nobody used.
         given = usual
-        seeds = [zeros_like(z[i]) if i in given and seed is None else seed
-                 for i, seed in enumerate(seeds)]  # fmt: skip
+        seeds = [
+            zeros_like(z[i]) if i in given and seed is None else seed
+            for i, seed in enumerate(seeds)
+        ]
         reverse = reverse_of(body, given, wanted)
     values = {("g", i): densify(seeds[i]) for i in given}
     values.update({("part", node): densify(part) for node, part in parts.items()})

@@ -209,8 +209,10 @@ class ConcreteFunction:
                 f"{self.name} takes {len(self.specs)} tensors ({', '.join(names)}), got "
                 f"{len(given)}",
             )
-        tensors = [convert_to_tensor(x, dtype=None if is_tensor_like(x) else spec.dtype)
-                   for x, spec in zip(given, self.specs)]  # fmt: skip
+        tensors = [
+            convert_to_tensor(x, dtype=None if is_tensor_like(x) else spec.dtype)
+            for x, spec in zip(given, self.specs)
+        ]
         for tensor, spec, name in zip(tensors, self.specs, names):
             if tensor.dtype is not spec.dtype:
                 raise invalid(
@@ -229,10 +231,13 @@ class ConcreteFunction:
     def captures_now(self, state: Any = STATE) -> list:
         """What is taken from outside; of variables, the values they have now."""
         if state is not STATE:
-            return [state.variable(value).value() if type(value) is Handle else value
-                    for value in self._outside]  # fmt: skip
-        return [value.variable.value() if type(value) is Handle else value
-                for value in self._outside]  # fmt: skip
+            return [
+                state.variable(value).value() if type(value) is Handle else value
+                for value in self._outside
+            ]
+        return [
+            value.variable.value() if type(value) is Handle else value for value in self._outside
+        ]
 
     def call_flat(self, tensors: list, variables: Any = (), state: Any = None) -> Any:
         """The result for tensors and variables; with a `state`, what is written is held already."""
@@ -406,8 +411,9 @@ class ConcreteFunction:
         >>> concrete.function_type.output
         TensorSpec(shape=(None,), dtype=tf.float32, name=None)
         """
-        parameters = [Parameter(name, kind, annotation=value)
-                      for name, kind, value in self.parameters]  # fmt: skip
+        parameters = [
+            Parameter(name, kind, annotation=value) for name, kind, value in self.parameters
+        ]
         found = FunctionType(parameters, return_annotation=self.structured_outputs)
         found.flat_inputs = list(self.flat_inputs)
         found.flat_outputs = [output_spec(symbol) for symbol in self.outputs]
@@ -421,9 +427,12 @@ class ConcreteFunction:
         for name, kind, value in self.parameters:
             plain = not any(hasattr(leaf, "dtype") for leaf in structure.flatten(value))
             default = value if plain and kind is not kind.POSITIONAL_ONLY else Parameter.empty
-            if kind is not kind.KEYWORD_ONLY and default is Parameter.empty and found and (
-                found[-1].default is not Parameter.empty
-            ):  # fmt: skip
+            if (
+                kind is not kind.KEYWORD_ONLY
+                and default is Parameter.empty
+                and found
+                and (found[-1].default is not Parameter.empty)
+            ):
                 found = [part.replace(default=Parameter.empty) for part in found]
             found.append(inspect.Parameter(name, kind, default=default))
         return inspect.Signature(found)

@@ -85,8 +85,10 @@ def choose(index: Any, functions: list, function: str) -> Any:
     *found, history = apply_branch(index, graphs)
     results = iter(found)
     done = _operation_of(history)
-    flat = [(done if isinstance(leaf, Operation) else None) if missing else next(results)
-            for leaf, missing in zip(leaves_of(templates[0]), absent)]  # fmt: skip
+    flat = [
+        (done if isinstance(leaf, Operation) else None) if missing else next(results)
+        for leaf, missing in zip(leaves_of(templates[0]), absent)
+    ]
     found = structure.pack(templates[0], flat, composites=True)
     _note_shapes(found, templates)
     return found
@@ -133,9 +135,10 @@ def check_same(
     """TypeError or ValueError unless two branches give alike results."""
     if (first is None) != (other is None):
         raise value_error(
-            "TW208", f"{function}: branch 0 returns {first!r}, branch {number} returns {other!r}",
+            "TW208",
+            f"{function}: branch 0 returns {first!r}, branch {number} returns {other!r}",
             "results of one structure",
-        )  # fmt: skip
+        )
     try:
         structure.assert_same(first, other, composites=True)
     except (TypeError, ValueError) as error:
@@ -262,9 +265,12 @@ def while_loop(
 
 
 def loop_in_segments(
-    condition: Callable[[list], Any], body: Callable[[list], list], flat: list, avals: list,
+    condition: Callable[[list], Any],
+    body: Callable[[list], list],
+    flat: list,
+    avals: list,
     check: Callable[[Any], None],
-) -> list:  # fmt: skip
+) -> list:
     """A loop whose reverse needs memory for the square root of its length.
 
     It is a loop over segments of 1, 2, 3, ... iterations, so n of them make about sqrt(2 n)
@@ -357,9 +363,10 @@ def _pair_up(variable: Any, shape: Any, pairs: list) -> None:
     shapes = [None] * len(parts) if shape is None else structure.children(shape)
     if len(parts) != len(shapes):
         raise value_error(
-            "TW208", f"while_loop: shape_invariants {shape!r} for loop_vars {variable!r}",
+            "TW208",
+            f"while_loop: shape_invariants {shape!r} for loop_vars {variable!r}",
             "one structure",
-        )  # fmt: skip
+        )
     for part, own in zip(parts, shapes):
         _pair_up(part, own, pairs)
 
@@ -372,8 +379,10 @@ def _avals_of(variable: Any, parts: list, shape: Any) -> list[Aval]:
     if structure.kind_of(variable) == structure.COMPOSITE:
         if parts[0].dtype.name == "variant":
             return [Aval((), parts[0].dtype)]
-        loose = [_without_first(x) if place < 2 or hasattr(variable, "ragged_rank") else aval_of(x)
-                 for place, x in enumerate(parts)]  # fmt: skip
+        loose = [
+            _without_first(x) if place < 2 or hasattr(variable, "ragged_rank") else aval_of(x)
+            for place, x in enumerate(parts)
+        ]
         return loose
     (x,) = parts
     if shape is None:

@@ -22,19 +22,20 @@ from talweg.graph.node import Node
 from talweg.graph.subgraph import Body, Tangents
 from talweg.graph.symbol import Symbol
 from talweg.kernels.rows import nodes_of_values
-from talweg.prims import control, lists
+from talweg.prims import control
 from talweg.prims.arithmetic import add, greater, sub, zeros_of
 from talweg.prims.control import avals_outside, fixed
+from talweg.prims.lists import elements
 from talweg.prims.rows import EVEN
 from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of, captures_of
-from talweg.trace.derived import Inner, View
+from talweg.trace.derived import InnerValues, View
 from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import accumulate, densify
 
 
 def zeros_like(x: Any) -> Any:
     """A zero cotangent of `x`."""
-    return lists.variant_zero() if x.dtype is variant else zeros_of(x)
+    return elements.variant_zero() if x.dtype is variant else zeros_of(x)
 
 
 def parts_of(g: Any) -> dict | None:
@@ -94,7 +95,7 @@ def _like(view: View, node: Node) -> tuple[tuple, dict]:
 # -- branches
 
 
-def _branch_view(inner: Inner, graph: BodyGraph) -> View:
+def _branch_view(inner: InnerValues, graph: BodyGraph) -> View:
     """The values of a body of a branch, in a body of a derived branch."""
 
     def kept(node: Node, aval: Aval) -> Any:
@@ -114,7 +115,7 @@ def branch_vjp(g: tuple, z: tuple, index: Any, operands: tuple, bodies: tuple) -
     for body in bodies:
         graph = BodyGraph(f"{body.name}_reverse")
         nodes, parts = seeded(body, g[-1])
-        inner = Inner(body, list(operands), z[-1], 0, nodes)
+        inner = InnerValues(body, list(operands), z[-1], 0, nodes)
 
         def trace(graph: Any = graph, inner: Any = inner, given: Any = (nodes, parts)) -> list:
             view = _branch_view(inner, graph)
@@ -130,8 +131,9 @@ def _branch_seeds(view: View, g: tuple, nodes: list[Node], parts: dict | None) -
     """The inner nodes of a branch that have cotangents, with these."""
     graph, outputs = view.graph, view.inner.body.outputs
     *seeds, g_history = g
-    found = [(node, graph.own(densify(seed))) for node, seed in zip(outputs, seeds)
-             if seed is not None]  # fmt: skip
+    found = [
+        (node, graph.own(densify(seed))) for node, seed in zip(outputs, seeds) if seed is not None
+    ]
     for node in nodes:
         if parts is None:
             like, params = _like(view, node)
@@ -152,8 +154,9 @@ def _filled_branch(index: Any, graphs: list, like: list) -> list:
         with dispatch.only(()), graph.as_default():
             graph.results = [
                 (graph.own(zeros_like(graph.own(like[i]))) if found[i] is None else found[i])
-                for i in range(len(like)) if present[i]
-            ]  # fmt: skip
+                for i in range(len(like))
+                if present[i]
+            ]
     *found, history = apply_branch(index, graphs)
     results = iter(found)
     return [*[next(results) if there else None for there in present], history]
@@ -165,12 +168,14 @@ def branch_jvp(t: tuple, z: tuple, index: Any, operands: tuple, bodies: tuple) -
     graphs, pairs = [], []
     for body in bodies:
         graph = BodyGraph(f"{body.name}_forward")
-        inner = Inner(body, list(operands), z[-1], 0, body.asked)
+        inner = InnerValues(body, list(operands), z[-1], 0, body.asked)
 
         def trace(graph: Any = graph, inner: Any = inner) -> list:
             view = _branch_view(inner, graph)
-            given = [None if x is None else view.claim(n, graph.own(x))
-                     for n, x in zip(inner.body.inputs, tangents)]  # fmt: skip
+            given = [
+                None if x is None else view.claim(n, graph.own(x))
+                for n, x in zip(inner.body.inputs, tangents)
+            ]
             found = inner.push(view, given)
             pairs.append(_asked(graph, inner, found))
             return [found.get(node) for node in inner.body.outputs]
@@ -181,7 +186,7 @@ def branch_jvp(t: tuple, z: tuple, index: Any, operands: tuple, bodies: tuple) -
     return (*found, _tangent_history(history, list(bodies), graphs, pairs))
 
 
-def _asked(graph: BodyGraph, inner: Inner, found: dict) -> list:
+def _asked(graph: BodyGraph, inner: InnerValues, found: dict) -> list:
     """The inner nodes with their tangents, which may be asked for later."""
     outside = set(inner.body.inputs[inner.carried :])
     pairs = [(n, graph.own(x).node) for n, x in found.items() if n not in outside]
@@ -249,7 +254,7 @@ def _once_more(name: str, derive: Any, operands: tuple, others: tuple) -> list:
 class _Derived:
     """A loop derived from a loop: its bodies see iteration `index` of the original."""
 
-    def __init__(self, inner: Inner):
+    def __init__(self, inner: InnerValues):
         self.inner = inner
 
     def view(self, graph: BodyGraph, index: Any) -> View:
@@ -261,7 +266,7 @@ class _Derived:
             values = graph.outside(control.inner_value, inner.history, asked)
             nodes = graph.nodes_of((values, index))
             params = (("dims", fixed(aval)), ("dtype", aval.dtype))
-            return graph.apply(lists.list_get, params, nodes, aval)
+            return graph.apply(elements.list_get, params, nodes, aval)
 
         graph.view = View(inner, graph, kept)
         return graph.view
@@ -278,7 +283,7 @@ def loop_vjp(g: tuple, z: tuple, operands: tuple, body: Body, count: int) -> lis
     """Cotangents of a loop's operands: a loop that runs the reversed body backwards."""
     *seeds, g_history = g
     nodes, parts = seeded(body, g_history)
-    inner = Inner(body, list(operands), z[-1], count, nodes)
+    inner = InnerValues(body, list(operands), z[-1], count, nodes)
     active = _reversed_active(body, _reach(body, inner.nodes), seeds, nodes, count)
     carried = [i for i in range(count) if i in active]
     shared = [i for i in range(count, len(operands)) if i in active]
@@ -336,7 +341,7 @@ def _reversed_active(body: Body, reach: dict, seeds: list, nodes: list, count: i
 class _Reverse(_Derived):
     """The reversed loop: its variables are the iteration, cotangents, sums for what is shared."""
 
-    def __init__(self, inner: Inner, carried: list, shared: list, parts: dict):
+    def __init__(self, inner: InnerValues, carried: list, shared: list, parts: dict):
         super().__init__(inner)
         self.carried, self.shared, self.parts = carried, shared, parts
 
@@ -347,11 +352,13 @@ class _Reverse(_Derived):
         inputs, outputs = inner.body.inputs, inner.body.outputs
         index = sub(variables[0], 1)
         view = self.view(graph, index)
-        seeds = [(outputs[place], view.claim(outputs[place], g))
-                 for place, g in zip(carried, variables[1:])]  # fmt: skip
+        seeds = [
+            (outputs[place], view.claim(outputs[place], g))
+            for place, g in zip(carried, variables[1:])
+        ]
         for node, values in self.parts.items():
             like, params = _like(view, node)
-            part = lists.list_take(graph.own(values), index, *like, **params)
+            part = elements.list_take(graph.own(values), index, *like, **params)
             seeds.append((node, view.claim(node, part)))
         taken = {*carried, *self.shared}
         found = inner.pull(view, seeds, [i in taken for i in range(len(inputs))])
@@ -370,15 +377,17 @@ def loop_jvp(t: tuple, z: tuple, operands: tuple, body: Body, count: int) -> tup
     places = _pushed_active(body, _reach(body, body.nodes), t, count)
     if not places:
         return (None,) * len(z)
-    forward = _Forward(Inner(body, list(operands), z[-1], count, body.asked), places, list(t))
+    forward = _Forward(InnerValues(body, list(operands), z[-1], count, body.asked), places, list(t))
     start = [zeros_like(operands[i]) if t[i] is None else t[i] for i in places]
     number = control.trips(z[-1])
     zero = zeros_of(number)
     initial = [zero, *start]
     found = apply_loop(
-        lambda variables: greater(number, variables[0]), forward.body, initial,
+        lambda variables: greater(number, variables[0]),
+        forward.body,
+        initial,
         forward.avals(initial, places),
-    )  # fmt: skip
+    )
     results: list = [None] * len(z)
     for place, value in zip(places, found[1:-1]):
         results[place] = value
@@ -399,7 +408,7 @@ def _pushed_active(body: Body, reach: dict, t: tuple, count: int) -> list[int]:
 class _Forward(_Derived):
     """The forward derivative of a loop: its variables are the iteration and tangents."""
 
-    def __init__(self, inner: Inner, places: list, tangents: list):
+    def __init__(self, inner: InnerValues, places: list, tangents: list):
         super().__init__(inner)
         self.places, self.tangents = places, tangents
         self.pairs: list = []

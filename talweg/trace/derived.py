@@ -40,7 +40,7 @@ class Handles(Graph):
         self.forget_names()
 
 
-class Inner:
+class InnerValues:
     """One body, seen by the rules of the operation it belongs to."""
 
     def __init__(
@@ -98,8 +98,9 @@ class Inner:
 
     def push(self, view: View, tangents: list) -> dict[Node, Any]:
         """Tangents of inner nodes, from those of the inputs."""
-        known = {id(self.handle(n)): (n, t) for n, t in zip(self.body.inputs, tangents)
-                 if t is not None}  # fmt: skip
+        known = {
+            id(self.handle(n)): (n, t) for n, t in zip(self.body.inputs, tangents) if t is not None
+        }
         context = dispatch.context
         outer = context.deriving
         for record in self.records():
@@ -126,7 +127,7 @@ class View:
     `kept(node, aval)` gives the value that the operation kept, as a tensor of the graph.
     """
 
-    def __init__(self, inner: Inner, graph: BodyGraph, kept: Callable[[Node, Aval], Symbol]):
+    def __init__(self, inner: InnerValues, graph: BodyGraph, kept: Callable[[Node, Aval], Symbol]):
         self.inner, self.graph, self.kept = inner, graph, kept
         self.made: dict[Node, Symbol] = {}
 

@@ -31,7 +31,7 @@ from talweg.trace.input_signature import checked_signature, fitted, with_specs
 from talweg.trace.methods import BoundFunction, Method, positional, signature_of, unwrapped
 from talweg.trace.options import options
 from talweg.trace.signature import (
-    Place,
+    ArgumentPlace,
     Taken,
     covers,
     difference,
@@ -306,8 +306,9 @@ class Function:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise type_error("TW104", f"Binding inputs to tf.function {self._name!r} failed: "
-                             f"{error}") from None  # fmt: skip
+            raise type_error(
+                "TW104", f"Binding inputs to tf.function {self._name!r} failed: {error}"
+            ) from None
         bound.apply_defaults()
         return self._as_signature(bound.args, bound.kwargs)
 
@@ -318,16 +319,19 @@ class Function:
             return args, kwargs
         if len(args) < len(wanted):
             raise type_error(
-                "TW104", f"{self._name}: {len(wanted)} arguments in the input signature, got "
-                f"{len(args)}",
-            )  # fmt: skip
+                "TW104",
+                f"{self._name}: {len(wanted)} arguments in the input signature, got {len(args)}",
+            )
         found = [fitted(spec, value, self._name) for spec, value in zip(wanted, args)]
         return (*found, *args[len(wanted) :]), kwargs
 
     def _signature_key(self, taken: Taken) -> Any:
         """The one key of a function with an input signature."""
-        flat = [s for s in structure.flatten(list(self.input_signature), composites=True)
-                if isinstance(s, TensorSpec) or hasattr(s, "part_specs")]  # fmt: skip
+        flat = [
+            s
+            for s in structure.flatten(list(self.input_signature), composites=True)
+            if isinstance(s, TensorSpec) or hasattr(s, "part_specs")
+        ]
         specs = iter(flat)
         return with_specs(taken.key, specs)
 
@@ -338,8 +342,9 @@ class Function:
         reason = self._explain(key)
         given = [t.name if isinstance(t, TensorSpec) else None for t in taken.tensors]
         names = [own or name for own, name in zip(given, self._names(tree))]
-        types = [TensorSpec(dims, dtype, own) for (dtype, dims), own in
-                   zip(tensor_keys(key), given)]  # fmt: skip
+        types = [
+            TensorSpec(dims, dtype, own) for (dtype, dims), own in zip(tensor_keys(key), given)
+        ]
         specs = [TensorSpec(spec.shape, spec.dtype, name) for spec, name in zip(types, names)]
         concrete = self._trace(tree, specs, names, taken)
         if taken.variables:
@@ -395,8 +400,10 @@ class Function:
                 "%s was traced %d times, last because of %s.  Pass tensors instead of Python "
                 "values that change, keep dtypes the same, define tf.functions outside of loops, "
                 "or use reduce_retracing=True for sizes.",
-                self._name, len(self.reasons) + 1, reason,
-            )  # fmt: skip
+                self._name,
+                len(self.reasons) + 1,
+                reason,
+            )
         return reason
 
     def _reason(self, old: Any, new: Any) -> str:
@@ -421,7 +428,7 @@ class Function:
         pairs = list(zip(self._parameter_names(len(args.children)), args.children))
         pairs += list(zip(structure.sorted_keys(kwargs.like), kwargs.children))
         for name, child in pairs:
-            count = sum([type(place) is Place for place in places_of(child)])
+            count = sum([type(place) is ArgumentPlace for place in places_of(child)])
             found += [name if number == 0 else f"{name}_{number}" for number in range(count)]
         unique: dict[str, int] = {}
         for place, name in enumerate(found):
@@ -436,8 +443,10 @@ class Function:
         own, rest = positional(self._signature)
         kinds = {p.name: p.POSITIONAL_ONLY if rest else p.kind for p in own}
         names = self._parameter_names(len(args))
-        found = [(name, kinds.get(name, inspect.Parameter.POSITIONAL_ONLY), value)
-                 for name, value in zip(names, args)]  # fmt: skip
+        found = [
+            (name, kinds.get(name, inspect.Parameter.POSITIONAL_ONLY), value)
+            for name, value in zip(names, args)
+        ]
         return found + [(key, inspect.Parameter.KEYWORD_ONLY, kwargs[key]) for key in kwargs]
 
     def _trace(self, tree: Any, specs: list, names: list, taken: Taken) -> ConcreteFunction:

@@ -22,7 +22,7 @@ from talweg.transform.reverse import pullback
 from talweg.transform.rules import accumulate
 
 
-class Sweep:
+class GraphSweep:
     """The operations between some targets and sources, ready to be gone through backwards.
 
     `sources` are tensors of the graph, handles of variables, or None for what no target can depend
@@ -146,17 +146,22 @@ class Sweep:
             return False
         order: dict[Node, None] = {}
         postorder([source.node], order)
-        return any(target.node in order and target.node is not source.node
-                   for target in self.targets)  # fmt: skip
+        return any(
+            target.node in order and target.node is not source.node for target in self.targets
+        )
 
     def _variables(self) -> dict[int, str]:
         """The names of the variables that the targets read, by their ids."""
         order: dict[Node, None] = {}
         postorder([target.node for target in self.targets], order)
-        handles = [dict(node.key[1]).get("variable") for node in order
-                   if node.prim.name == "read_variable"]  # fmt: skip
-        handles += [outside for outside, _ in getattr(self.graph, "captured", {}).values()
-                    if type(outside) is Handle]  # fmt: skip
+        handles = [
+            dict(node.key[1]).get("variable") for node in order if node.prim.name == "read_variable"
+        ]
+        handles += [
+            outside
+            for outside, _ in getattr(self.graph, "captured", {}).values()
+            if type(outside) is Handle
+        ]
         owners = [getattr(handle, "variable", handle) for handle in handles]
         return {id(owner): owner.name for owner in owners if owner is not None}
 

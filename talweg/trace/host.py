@@ -20,7 +20,7 @@ from talweg.graph import structure
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims.host import act
 from talweg.prims.state import group
-from talweg.trace.whole import Hole
+from talweg.trace.opaque_calls import Hole
 from talweg.transform.batch import BatchTensor
 
 

@@ -90,7 +90,7 @@ class TapedCall:
         return (*[result._array for result in results], record)
 
 
-class Pull:
+class HostPullback:
     """The cotangents of the wanted operands, from the record of a call."""
 
     def __init__(self, given: tuple, wanted: tuple):
@@ -107,9 +107,13 @@ class Pull:
 
 
 def numpy_call(
-    function: Callable[..., Any], operands: list, dtypes: list, several: bool, tf_type: str,
+    function: Callable[..., Any],
+    operands: list,
+    dtypes: list,
+    several: bool,
+    tf_type: str,
     wrapped: Callable[..., Any],
-) -> Any:  # fmt: skip
+) -> Any:
     """The operation that calls `function` on arrays, through `wrapped`, which sorts out errors."""
     call = NumpyCall(function, dtypes, tf_type, wrapped)
     if not dtypes:
@@ -118,17 +122,15 @@ def numpy_call(
     return list(results) if several else results[0]
 
 
-def python_call(
-    function: Callable[..., Any], operands: list, dtypes: list, several: bool
-) -> Any:  # fmt: skip
+def python_call(function: Callable[..., Any], operands: list, dtypes: list, several: bool) -> Any:
     """The operation that calls `function` on tensors; it gives a list of tensors."""
     if not dtypes:
-        return act(*operands, call=Action(function)).op
+        return act(*operands, call=HostAction(function)).op
     results = taped_call(*operands, call=TapedCall(function, dtypes))[:-1]
     return list(results) if several else results[0]
 
 
-class Action:
+class HostAction:
     """A function of tensors without a result."""
 
     tf_type = "EagerPyFunc"
@@ -148,7 +150,7 @@ def taped_call_vjp(g: tuple, z: tuple, operands: tuple, call: TapedCall) -> list
     if not given or not wanted:
         return [None] * len(operands)
     avals = tuple([operands[i].aval for i in wanted])
-    pull = Pull(given, wanted)
+    pull = HostPullback(given, wanted)
     found = taped_pull(z[-1], *[densify(g[i]) for i in given], pull=pull, avals=avals)
     parts = iter(found)
     return [next(parts) if i in wanted else None for i in range(len(operands))]

@@ -23,13 +23,17 @@ def checked_signature(signature: Any, function: Any) -> Any:
     for leaf in structure.flatten(list(signature)):
         if not isinstance(leaf, TypeSpec):
             raise type_error(
-                "TW104", f"input_signature must be a possibly nested sequence of TensorSpec "
+                "TW104",
+                f"input_signature must be a possibly nested sequence of TensorSpec "
                 f"objects, got {leaf!r}",
-            )  # fmt: skip
+            )
     own = function._signature
     if own is not None:
-        takes = [p for p in own.parameters.values()
-                 if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]  # fmt: skip
+        takes = [
+            p
+            for p in own.parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
         if takes and takes[0].name == "self" and not inspect.ismethod(function._python_function):
             takes = takes[1:]  # a method, decorated in its class
         many = any(p.kind is p.VAR_POSITIONAL for p in own.parameters.values())
@@ -41,9 +45,10 @@ def checked_signature(signature: Any, function: Any) -> Any:
         missing = [p.name for p in takes[len(signature) :] if p.default is p.empty]
         if missing:
             raise type_error(
-                "TW104", f"input_signature leaves out the arguments {missing} of {function.name}, "
+                "TW104",
+                f"input_signature leaves out the arguments {missing} of {function.name}, "
                 "which have no default",
-            )  # fmt: skip
+            )
     return tuple(signature)
 
 
@@ -72,8 +77,9 @@ def fitted(spec: Any, value: Any, name: str) -> Any:
         structure.assert_same(spec, value, check_types=False)
     except (TypeError, ValueError):
         raise _unfit(spec, value, name) from None
-    parts = [fitted(s, v, name)
-             for s, v in zip(structure.children(spec), structure.children(value))]  # fmt: skip
+    parts = [
+        fitted(s, v, name) for s, v in zip(structure.children(spec), structure.children(value))
+    ]
     return structure.rebuild(value, parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from talweg.core import dispatch
 
 
-class Options:
+class FunctionOptions:
     """What holds for all functions."""
 
     run_eagerly = False
@@ -21,4 +21,4 @@ class Options:
         self.detours = self.run_eagerly or self.replicated > 0
 
 
-options = Options()
+options = FunctionOptions()

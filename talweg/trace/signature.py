@@ -23,7 +23,7 @@ from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 
 
-class Same:
+class IdentityKey:
     """An object as part of a key: equal only to itself, and not kept alive if possible."""
 
     __slots__ = ("_reference", "number", "text")
@@ -37,7 +37,7 @@ class Same:
             self._reference = lambda: value
 
     def __eq__(self, other: Any) -> bool:
-        if not isinstance(other, Same) or self.number != other.number:
+        if not isinstance(other, IdentityKey) or self.number != other.number:
             return False
         return self._reference() is other._reference() is not None
 
@@ -95,11 +95,11 @@ class Taken:
                 return (kind, value), value
         except TypeError:
             pass
-        return ("object", Same(value)), value
+        return ("object", IdentityKey(value)), value
 
     def _tensor(self, value: Any) -> tuple:
         self.tensors.append(value)
-        return (value.dtype, dims_of(value)), Place(len(self.tensors) - 1)
+        return (value.dtype, dims_of(value)), ArgumentPlace(len(self.tensors) - 1)
 
     def _variable(self, value: Any) -> tuple:
         number = self._numbers.setdefault(id(value), len(self.variables))
@@ -107,7 +107,7 @@ class Taken:
             self.variables.append(value)
         spec = VariableSpec(value.shape, value.dtype, value.trainable, number)
         if self._apart:
-            return ("variable", Same(value.handle)), VariablePlace(number, spec)
+            return ("variable", IdentityKey(value.handle)), VariablePlace(number, spec)
         return ("variable", type(value), spec.key), VariablePlace(number, spec)
 
     def _container(self, value: Any) -> tuple:
@@ -129,7 +129,7 @@ _EMPTIED = (structure.SEQUENCE, structure.MAPPING, structure.NAMEDTUPLE)
 _PLAIN = frozenset((bool, int, float, complex, type(None)))
 
 
-class Place:
+class ArgumentPlace:
     """Where tensor `number` stands in the arguments."""
 
     __slots__ = ("number",)
@@ -158,7 +158,7 @@ class Container:
 
 def put_together(tree: Any, tensors: list, variables: Any = ()) -> Any:
     """The arguments with other tensors, and other variables."""
-    if type(tree) is Place:
+    if type(tree) is ArgumentPlace:
         return tensors[tree.number]
     if type(tree) is VariablePlace:
         return variables[tree.number]
@@ -175,7 +175,7 @@ def put_together(tree: Any, tensors: list, variables: Any = ()) -> Any:
 
 def specs_together(tree: Any, specs: list) -> Any:
     """The arguments with specs in place of tensors; a composite is the tuple of its tensors'."""
-    if type(tree) is Place:
+    if type(tree) is ArgumentPlace:
         return specs[tree.number]
     if type(tree) is VariablePlace:
         return tree.spec
@@ -195,7 +195,7 @@ def places_of(tree: Any) -> list:
     """Where tensors and variables stand, in their order: a `Place` or `VariablePlace` for each."""
     if type(tree) is Container:
         return [place for child in tree.children for place in places_of(child)]
-    return [tree] if type(tree) in (Place, VariablePlace) else []
+    return [tree] if type(tree) in (ArgumentPlace, VariablePlace) else []
 
 
 def dims_of(value: Any) -> tuple | None:

@@ -1,7 +1,8 @@
 """What is known when a gradient is absent: `Evidence`, gathered where gradients are taken.
 
 The engine only notes absence; everything here is put together when somebody asks why (mode ERROR,
-`tape.explain`, an optimizer that meets a None).  The verdict is found in `doctor/absent.py`.
+`tape.explain`, an optimizer that meets a None).  The verdict is found in
+`doctor/absent/explain.py`.
 """
 
 from __future__ import annotations
@@ -69,8 +70,9 @@ class Scene:
             return None
         scenes = []
         for outer in outward(frame):
-            found = cls(outer.f_code, outer.f_lasti, names_in(outer, target),
-                        names_in(outer, source))  # fmt: skip
+            found = cls(
+                outer.f_code, outer.f_lasti, names_in(outer, target), names_in(outer, source)
+            )
             scenes.append((found, outer))
             if began is not None and outer.f_code is began[0]:
                 return found.with_holders(outer, source)

@@ -136,19 +136,26 @@ class BatchedRule:
 
     def _seen(self, values: Any, kinds: Any = None) -> tuple:
         kinds = (EVEN,) * len(values) if kinds is None else kinds
-        return tuple([BatchTensor(x, self.interpreter) if kind and x is not None else x
-                      for x, kind in zip(values, kinds)])  # fmt: skip
+        return tuple(
+            [
+                BatchTensor(x, self.interpreter) if kind and x is not None else x
+                for x, kind in zip(values, kinds)
+            ]
+        )
 
     def vjp(self, g: Any, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
         """The user's cotangents of all arguments; of shared ones the sum over the slices."""
         with in_force(self.interpreter):
             seen = self._seen(operands, self.kinds)
             found = self.rule.vjp(self._seen(g), self._seen(results), seen, params, wanted)
-            found = [None if part is None else unwrap(densify(part), self.interpreter)
-                     for part in found]  # fmt: skip
+            found = [
+                None if part is None else unwrap(densify(part), self.interpreter) for part in found
+            ]
         size = self.interpreter.size
-        return [rows_sum(part, size=size) if part is not None and not kind else part
-                for part, kind in zip(found, self.kinds)]  # fmt: skip
+        return [
+            rows_sum(part, size=size) if part is not None and not kind else part
+            for part, kind in zip(found, self.kinds)
+        ]
 
     def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
         """Tangents of the results."""

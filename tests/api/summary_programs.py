@@ -30,8 +30,9 @@ def files(logdir):
     from tensorboard.compat.proto.event_pb2 import Event
 
     paths = sorted(path for path in Path(logdir).iterdir() if path.is_file())
-    return [[Event.FromString(data) for data in RawEventFileLoader(str(path)).Load()]
-            for path in paths]  # fmt: skip
+    return [
+        [Event.FromString(data) for data in RawEventFileLoader(str(path)).Load()] for path in paths
+    ]
 
 
 def events(logdir):
@@ -64,9 +65,11 @@ def described(value):
     if value.HasField("metadata"):
         plugin = value.metadata.plugin_data
         found["metadata"] = [
-            plugin.plugin_name, plugin.content.hex(), value.metadata.summary_description,
+            plugin.plugin_name,
+            plugin.content.hex(),
+            value.metadata.summary_description,
             value.metadata.display_name,
-        ]  # fmt: skip
+        ]
     if found["kind"] == "tensor":
         array = tensor_util.make_ndarray(value.tensor)
         found["dtype"], found["shape"] = str(array.dtype), list(array.shape)

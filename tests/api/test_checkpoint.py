@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import talweg as tf
-from talweg.api.checkpoint import object_graph as messages
-from talweg.api.v1.train.bundle.reader import Bundle
+from talweg.formats.bundle.reader import Bundle
+from talweg.interop.checkpoint import object_graph as messages
 
 RECORDED = str(Path(__file__).parent / "checkpoints" / "tensorflow-1")
 TOOL = Path(__file__).parent.parent.parent / "tools" / "record_object_checkpoint.py"
@@ -149,8 +149,7 @@ def test_elements_that_lists_get_later(tmp_path):
     later.heads = {}
     later.layers += [Dense(2), Dense(2)]
     later.heads["a"] = Dense(1)
-    for mine, saved in zip([*later.layers, later.heads["a"]],
-                           [*before.layers, before.heads["a"]]):  # fmt: skip
+    for mine, saved in zip([*later.layers, later.heads["a"]], [*before.layers, before.heads["a"]]):
         np.testing.assert_array_equal(mine(x), saved(x))
     status.assert_consumed()
     assert len(later.variables) == 6
@@ -292,19 +291,36 @@ def test_values_that_are_left_are_reported(tmp_path, monkeypatch):
         (lambda: tf.train.Checkpoint().restore("nope"), tf.errors.NotFoundError, "nope"),
         (lambda: tf.train.Checkpoint().restore("."), tf.errors.NotFoundError, "latest_checkpoint"),
         (lambda: tf.train.Checkpoint().restore(None).assert_consumed(), AssertionError, "None"),
-        (lambda: tf.train.Checkpoint().read(RECORDED).assert_nontrivial_match(), AssertionError,
-         "Nothing to load"),
-        (lambda: tf.train.Checkpoint(q=tf.Variable(1)).read(RECORDED).assert_nontrivial_match(),
-         AssertionError, "Nothing except the root"),
+        (
+            lambda: tf.train.Checkpoint().read(RECORDED).assert_nontrivial_match(),
+            AssertionError,
+            "Nothing to load",
+        ),
+        (
+            lambda: tf.train.Checkpoint(q=tf.Variable(1)).read(RECORDED).assert_nontrivial_match(),
+            AssertionError,
+            "Nothing except the root",
+        ),
         (lambda: tf.train.Checkpoint(d={1: tf.Variable(1)}).write("x"), ValueError, "key 1"),
-        (lambda: tf.function(lambda: tf.train.Checkpoint().save("x"))(), NotImplementedError,
-         "inside a tf.function"),
-        (lambda: tf.train.CheckpointManager(tf.train.Checkpoint(), "d", 0), ValueError,
-         "positive integer or `None`"),
-        (lambda: tf.train.CheckpointManager(tf.train.Checkpoint(), "d", 1, checkpoint_interval=2),
-         ValueError, "step_counter"),
+        (
+            lambda: tf.function(lambda: tf.train.Checkpoint().save("x"))(),
+            NotImplementedError,
+            "inside a tf.function",
+        ),
+        (
+            lambda: tf.train.CheckpointManager(tf.train.Checkpoint(), "d", 0),
+            ValueError,
+            "positive integer or `None`",
+        ),
+        (
+            lambda: tf.train.CheckpointManager(
+                tf.train.Checkpoint(), "d", 1, checkpoint_interval=2
+            ),
+            ValueError,
+            "step_counter",
+        ),
     ],
-)  # fmt: skip
+)
 def test_errors(call, kind, words):
     """TensorFlow's classes and words."""
     with pytest.raises(kind, match=words):
@@ -401,7 +417,7 @@ def test_manager(tmp_path):
 def test_manager_keeps_one_for_some_hours(tmp_path, monkeypatch):
     """Of those that go, one for every n hours stays, and is not counted any more."""
     now = [1e9]
-    monkeypatch.setattr("talweg.api.checkpoint.manager.time.time", lambda: now[0])
+    monkeypatch.setattr("talweg.interop.checkpoint.manager.time.time", lambda: now[0])
     checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
     manager = tf.train.CheckpointManager(checkpoint, tmp_path, 1, keep_checkpoint_every_n_hours=2)
     for _ in range(6):
@@ -417,9 +433,13 @@ def test_manager_with_an_interval(tmp_path):
     step = tf.Variable(0)
     called = []
     manager = tf.train.CheckpointManager(
-        tf.train.Checkpoint(step=step), tmp_path, None, step_counter=step, checkpoint_interval=3,
+        tf.train.Checkpoint(step=step),
+        tmp_path,
+        None,
+        step_counter=step,
+        checkpoint_interval=3,
         init_fn=lambda: called.append(True),
-    )  # fmt: skip
+    )
     assert manager.restore_or_initialize() is None and called == [True]
     saved = []
     for _ in range(8):

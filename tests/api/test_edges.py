@@ -33,19 +33,32 @@ def test_rows_of_a_table_of_numbers_are_clipped():
     assert found.numpy().tolist() == [1.0, 0.5, -1.0]
 
 
-@pytest.mark.parametrize(("value", "dtype"), [
-    ([HALF(0)], "float16"), ([HALF(0), np.array(1.0, HALF)], "float16"),
-    ([HALF(0), 1.0], "float16"),
-    ([np.array(1.0, HALF)], "float16"), ([[HALF(0)], [HALF(1)]], "float16"),
-    ((HALF(1),), "float16"),
-    ([HALF(1), 1], "float16"), ([HALF(1), np.float32(2)], "float16"), ([1.0, HALF(0)], "float32"),
-    ([np.float32(1), HALF(0)], "float32"), ([1, HALF(1)], "float32"),
-    ([np.zeros(2, HALF), np.ones(2, np.float32)], "float16"), ([np.float64(1)], "float64"),
-    ([np.uint64(1)], "int32"), ([np.uint64(2**40)], "int64"), ([np.ones(2, "u8")] * 2, "int32"),
-    ([np.zeros(0, "i8")] * 2, "float32"), ([np.str_("a"), "b"], "string"),
-    (["b", np.str_("a")], "string"), ([[np.bytes_(b"a")], [b"b"]], "string"),
-    ([np.array("ab"), np.array("c")], "string"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        ([HALF(0)], "float16"),
+        ([HALF(0), np.array(1.0, HALF)], "float16"),
+        ([HALF(0), 1.0], "float16"),
+        ([np.array(1.0, HALF)], "float16"),
+        ([[HALF(0)], [HALF(1)]], "float16"),
+        ((HALF(1),), "float16"),
+        ([HALF(1), 1], "float16"),
+        ([HALF(1), np.float32(2)], "float16"),
+        ([1.0, HALF(0)], "float32"),
+        ([np.float32(1), HALF(0)], "float32"),
+        ([1, HALF(1)], "float32"),
+        ([np.zeros(2, HALF), np.ones(2, np.float32)], "float16"),
+        ([np.float64(1)], "float64"),
+        ([np.uint64(1)], "int32"),
+        ([np.uint64(2**40)], "int64"),
+        ([np.ones(2, "u8")] * 2, "int32"),
+        ([np.zeros(0, "i8")] * 2, "float32"),
+        ([np.str_("a"), "b"], "string"),
+        (["b", np.str_("a")], "string"),
+        ([[np.bytes_(b"a")], [b"b"]], "string"),
+        ([np.array("ab"), np.array("c")], "string"),
+    ],
+)
 def test_lists_of_numpy_scalars(value, dtype):
     for made in (tf.constant(value), tf.convert_to_tensor(value), tf.Variable(value)):
         assert made.dtype.name == dtype
@@ -61,8 +74,13 @@ def test_lists_of_numpy_scalars_that_no_tensor_holds(value):
 
 
 def test_isotonic_regression_of_integers():
-    for dtype, wanted in {"int8": "float32", "int16": "float32", "int32": "float64",
-                          "int64": "float64", "float16": "float16"}.items():  # fmt: skip
+    for dtype, wanted in {
+        "int8": "float32",
+        "int16": "float32",
+        "int32": "float64",
+        "int64": "float64",
+        "float16": "float16",
+    }.items():
         output, _ = tf.nn.isotonic_regression(tf.constant([3, 1, 2], dtype))
         assert output.dtype.name == wanted and output.numpy().tolist() == [3.0, 1.5, 1.5]
 
@@ -106,8 +124,11 @@ def test_saturate_cast_is_finite():
     ).all()
 
 
-POOLS = [tf.nn.avg_pool2d, tf.nn.max_pool2d,
-         lambda *operands: tf.nn.max_pool_with_argmax(*operands)[0]]  # fmt: skip
+POOLS = [
+    tf.nn.avg_pool2d,
+    tf.nn.max_pool2d,
+    lambda *operands: tf.nn.max_pool_with_argmax(*operands)[0],
+]
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -146,6 +167,9 @@ def test_pooling_of_very_large_windows_ends():
 
 
 def test_top_k_takes_nan_for_the_largest():
-    for values, k, places in [([1, np.nan, 2], 1, [1]), ([1, np.nan, 2], 3, [1, 2, 0]),
-                              ([np.nan, 1, np.nan], 3, [0, 2, 1])]:  # fmt: skip
+    for values, k, places in [
+        ([1, np.nan, 2], 1, [1]),
+        ([1, np.nan, 2], 3, [1, 2, 0]),
+        ([np.nan, 1, np.nan], 3, [0, 2, 1]),
+    ]:
         assert tf.math.top_k(tf.constant(values, tf.float32), k).indices.numpy().tolist() == places

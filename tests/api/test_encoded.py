@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import talweg as tf
-from talweg.kernels import images
+from talweg.formats.images import codecs
 
 RANDOM = np.random.default_rng(0)
 PIXELS = {c: RANDOM.integers(0, 256, (4, 5, c)).astype(np.uint8) for c in (1, 2, 3, 4)}
@@ -83,7 +83,7 @@ def test_png_of_several_images():
         (lambda: tf.io.decode_png(b"abc"), "Unknown image file format"),
         (lambda: tf.io.decode_png(b""), "Input is empty"),
         (lambda: tf.io.decode_png([b"abc"]), "must be scalar"),
-        (lambda: tf.io.decode_png(images.png.SIGNATURE + b"xxxx"), "Invalid PNG"),
+        (lambda: tf.io.decode_png(codecs.png.SIGNATURE + b"xxxx"), "Invalid PNG"),
         (lambda: tf.io.decode_png(b"abc", channels=2), "0, 1, 3 or 4 but got 2"),
         (lambda: tf.io.decode_png(b"abc", dtype=tf.float32), "uint8 or uint16"),
         (lambda: tf.io.decode_jpeg(b"abc", ratio=3), "ratio must be 1, 2, 4, or 8"),
@@ -202,9 +202,13 @@ def test_shapes_in_graphs():
 
     traced.get_concrete_function(tf.TensorSpec([], tf.string))
     assert shapes == {
-        "png": [None, None, 3], "any": None, "first": [None, None, 3],
-        "gif": [None, None, None, 3], "sound": [5, 1], "raw": [2],
-    }  # fmt: skip
+        "png": [None, None, 3],
+        "any": None,
+        "first": [None, None, 3],
+        "gif": [None, None, None, 3],
+        "sound": [5, 1],
+        "raw": [2],
+    }
     alone = tf.function(lambda data: tf.shape(tf.io.decode_png(data)))
     assert alone(tf.io.encode_png(PIXELS[3])).numpy().tolist() == [4, 5, 3]
 

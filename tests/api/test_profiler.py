@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import talweg as tf
-from talweg.api.v1.train.bundle.wire import read_fields
 from talweg.core import settings
+from talweg.formats.bundle.wire import read_fields
 
 
 def test_a_profile(tmp_path):

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 import talweg as tf
-from talweg.api import raw_ops
+from talweg.api.raw import ops
 
-ROWS = raw_ops.rows()
+ROWS = ops.rows()
 NAMES = Path(__file__).parent.parent / "recorded" / "names.txt"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_the_target_takes_what_the_row_passes(row):
-    function = raw_ops._find(row.target)
+    function = ops._find(row.target)
     signature = inspect.signature(function)
     signature.bind(*[None for _ in row.positional], **dict.fromkeys(row.keywords))
     used = {what for named, what in row.positional if named} | set(row.keywords.values())
@@ -118,10 +118,16 @@ def test_batch_norm_in_training_and_after():
     np.testing.assert_allclose(after.y, training.y, rtol=1e-5)
 
 
-@pytest.mark.parametrize("axis, shapes", [
-    (4, [[1, 2], [3, 2]]), (-4, [[1, 2], [3, 2]]), (0, [[1, 2], [1, 3]]), (0, [[1, 2], [1, 3, 2]]),
-    (0, [3, 4]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "axis, shapes",
+    [
+        (4, [[1, 2], [3, 2]]),
+        (-4, [[1, 2], [3, 2]]),
+        (0, [[1, 2], [1, 3]]),
+        (0, [[1, 2], [1, 3, 2]]),
+        (0, [3, 4]),
+    ],
+)
 def test_concat_offset_refuses(axis, shapes):
     with pytest.raises(tf.errors.InvalidArgumentError, match="ConcatOffset"):
         tf.raw_ops.ConcatOffset(concat_dim=axis, shape=shapes)

@@ -30,10 +30,16 @@ def test_numbers_one_by_one():
     assert int(tf.io.parse_tensor(data, tf.int32)) == 5
 
 
-@pytest.mark.parametrize(("text", "dtype"), [
-    (RECORDED[1][1], tf.float32), ([RECORDED[1][1]], tf.int32), (b"abc", tf.int32),
-    (b"", tf.float32), (RECORDED[1][1][:-1], tf.int32),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [
+        (RECORDED[1][1], tf.float32),
+        ([RECORDED[1][1]], tf.int32),
+        (b"abc", tf.int32),
+        (b"", tf.float32),
+        (RECORDED[1][1][:-1], tf.int32),
+    ],
+)
 def test_refused(text, dtype):
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.io.parse_tensor(text, dtype)

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 import talweg as tf
-from talweg.kernels import png
+from talweg.formats.images import png
 from tests.api.summary_programs import PROGRAMS, RECORD, events, files, run
 
 v1 = tf.compat.v1
@@ -88,8 +88,11 @@ def test_paths_of_a_python_if_write_what_is_theirs(tmp_path):
     with tf.summary.create_file_writer(tmp_path).as_default(step=1):
         assert [float(step(tf.constant(x))) for x in (1.0, -1.0)] == [2.0, -2.0]
     assert [x[1:] for x in steps(tmp_path)] == [
-        ("before", 1.0), ("after", 2.0), ("before", -1.0), ("after", -2.0)
-    ]  # fmt: skip
+        ("before", 1.0),
+        ("after", 2.0),
+        ("before", -1.0),
+        ("after", -2.0),
+    ]
 
 
 def test_summaries_in_a_gradient_and_its_loop(tmp_path):
@@ -274,20 +277,26 @@ def test_errors(tmp_path):
         (lambda: tf.summary.scalar(5, 1.0, step=1), TypeError),
         (lambda: tf.summary.text("x", 3, step=1), TypeError),
         (lambda: tf.summary.image("x", tf.zeros([2, 2, 3]), step=1), ValueError),
-        (lambda: tf.summary.image("x", tf.zeros([1, 2, 2, 7]), step=1),
-         tf.errors.InvalidArgumentError),
-        (lambda: tf.summary.image("x", tf.zeros([1, 0, 2, 1]), step=1),
-         tf.errors.InvalidArgumentError),
+        (
+            lambda: tf.summary.image("x", tf.zeros([1, 2, 2, 7]), step=1),
+            tf.errors.InvalidArgumentError,
+        ),
+        (
+            lambda: tf.summary.image("x", tf.zeros([1, 0, 2, 1]), step=1),
+            tf.errors.InvalidArgumentError,
+        ),
         (lambda: tf.summary.image("x", [[[[True]]]], step=1), AttributeError),
         (lambda: tf.summary.image("x", tf.zeros([1, 1, 1, 1]), step=1, max_outputs=-1), ValueError),
         (lambda: tf.summary.audio("x", tf.zeros([1, 4]), 8000, step=1), ValueError),
         (lambda: tf.summary.audio("x", tf.zeros([1, 4, 1]), 8000, 1, encoding="mp3"), ValueError),
         (lambda: tf.summary.write(3, 1.0, step=1), TypeError),
-        (lambda: tf.summary.experimental.write_raw_pb(b"\xff", step=1),
-         tf.errors.InvalidArgumentError),
+        (
+            lambda: tf.summary.experimental.write_raw_pb(b"\xff", step=1),
+            tf.errors.InvalidArgumentError,
+        ),
         (lambda: tf.summary.create_file_writer(None), ValueError),
         (lambda: tf.summary.create_file_writer(3), TypeError),
-    ]:  # fmt: skip
+    ]:
         with tf.summary.create_file_writer(tmp_path).as_default(), pytest.raises(error):
             call()
     with tf.summary.create_file_writer(tmp_path).as_default(), tf.summary.record_if("x"):
@@ -393,15 +402,26 @@ def test_file_writers(tmp_path):
         writer.add_summary(summary, 1)
         writer.add_summary(summary, np.int64(2))
         writer.add_meta_graph(v1.train.export_meta_graph(), 3)
-        for call in (writer.add_graph, writer.add_summary, writer.add_event,
-                     writer.add_meta_graph, writer.add_session_log):  # fmt: skip
+        for call in (
+            writer.add_graph,
+            writer.add_summary,
+            writer.add_event,
+            writer.add_meta_graph,
+            writer.add_session_log,
+        ):
             pytest.raises(TypeError, call, 3)
         writer.add_run_metadata(v1.RunMetadata(), "tag")
         pytest.raises(ValueError, writer.add_run_metadata, v1.RunMetadata(), "tag")
         writer.flush()
         kinds = [event.WhichOneof("what") for event in events(tmp_path)]
-        assert kinds == ["graph_def", "meta_graph_def", "summary", "summary", "meta_graph_def",
-                         "tagged_run_metadata"]  # fmt: skip
+        assert kinds == [
+            "graph_def",
+            "meta_graph_def",
+            "summary",
+            "summary",
+            "meta_graph_def",
+            "tagged_run_metadata",
+        ]
         values = [event.summary.value[0] for event in events(tmp_path)[2:4]]
         assert [value.HasField("metadata") for value in values] == [True, False]
         writer.close()

@@ -39,8 +39,11 @@ def test_whole_files(tmp_path):
     path = written(tmp_path)
     found = list(v1.train.summary_iterator(str(path)))
     assert found[0].file_version == "brain.Event:2"
-    values = [(event.step, value.tag, tf.make_ndarray(value.tensor).item())
-              for event in found[1:] for value in event.summary.value]  # fmt: skip
+    values = [
+        (event.step, value.tag, tf.make_ndarray(value.tensor).item())
+        for event in found[1:]
+        for value in event.summary.value
+    ]
     assert values == [(0, "x", 0.0), (1, "x", 1.0), (2, "x", 2.0)]
     with pytest.raises(tf.errors.NotFoundError, match="no_file"):
         v1.train.summary_iterator(tmp_path / "no_file")

@@ -77,9 +77,13 @@ def test_graphs_of_functions(tmp_path):
     assert "dense/MatMul" in inner
     shapes = {node.name: node.attr["_output_shapes"].list.shape for node in message.node}
     assert [size.size for size in shapes["w/Read/ReadVariableOp"][0].dim] == [4, 3]
-    assert all(shapes[name] or message.node[place].op.startswith(("Assign", "NoOp"))
-               or "/size" in name or name.endswith(("shape", "Const"))
-               for place, name in enumerate(names))  # fmt: skip
+    assert all(
+        shapes[name]
+        or message.node[place].op.startswith(("Assign", "NoOp"))
+        or "/size" in name
+        or name.endswith(("shape", "Const"))
+        for place, name in enumerate(names)
+    )
 
 
 def test_graphs_of_sessions(tmp_path):
@@ -109,8 +113,11 @@ def test_traces(tmp_path, warnings_of):
     assert (event.step, event.summary.value[0].tag) == (7, "outer/my trace")
     listed, served = shown(tmp_path)
     assert listed["."]["tags"]["outer/my trace"] == {
-        "tag": "outer/my trace", "conceptual_graph": False, "op_graph": True, "profile": False
-    }  # fmt: skip
+        "tag": "outer/my trace",
+        "conceptual_graph": False,
+        "op_graph": True,
+        "profile": False,
+    }
     names = [node.name for node in served(".", "outer/my trace").node]
     assert any("gradient_tape/loss/Sum" in name for name in names)
     assert sum(name.endswith("w") for name in names) == 1  # each function once
@@ -139,8 +146,10 @@ def test_what_traces_refuse(tmp_path, warnings_of):
         tf.summary.trace_on(graph=False, profiler=True)
         tf.summary.trace_export("nothing", step=1)
     found = warnings_of()
-    assert found[:2] == ["Cannot enable trace inside a tf.function or a graph.",
-                         "Cannot export trace inside a tf.function or a graph."]  # fmt: skip
+    assert found[:2] == [
+        "Cannot enable trace inside a tf.function or a graph.",
+        "Cannot export trace inside a tf.function or a graph.",
+    ]
     assert len(found) == 3 and "talweg profile" in found[2]
     (event,) = events(tmp_path)
     assert event.summary.value[0].metadata.plugin_data.plugin_name == "graph_run_metadata"
@@ -212,8 +221,10 @@ def test_summaries_in_meta_graphs(tmp_path):
         v1.train.export_meta_graph(path)
     kinds = {node.name: node.op for node in graph.as_graph_def().node}
     assert (kinds["scope/s"], kinds["i"], kinds[merged.op.name]) == (
-        "ScalarSummary", "ImageSummary", "MergeSummary"
-    )  # fmt: skip
+        "ScalarSummary",
+        "ImageSummary",
+        "MergeSummary",
+    )
     with tf.Graph().as_default() as graph, v1.Session() as session:
         v1.train.import_meta_graph(path)
         assert graph.get_operation_by_name("h").type == "HistogramSummary"

@@ -194,7 +194,9 @@ def test_options_of_loops_are_looked_up_each_time(load, converted, call):
 
 def test_a_second_process_does_without_malt(tmp_path, cache):
     script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(HALVINGS) + textwrap.dedent("""
+    script.write_text(
+        textwrap.dedent(HALVINGS)
+        + textwrap.dedent("""
         import sys
 
         @tf.function
@@ -211,7 +213,8 @@ def test_a_second_process_does_without_malt(tmp_path, cache):
             lines = [each.lineno for each in traceback.extract_tb(error.__traceback__)
                      if each.filename == __file__]
             print(type(error).__name__, lines)
-    """))  # fmt: skip
+    """)
+    )
     root = os.path.dirname(os.path.dirname(tf.__file__))
     environment = os.environ | {"TALWEG_CACHE": str(cache), "PYTHONPATH": root}
     command = [sys.executable, str(script)]

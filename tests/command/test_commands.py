@@ -155,15 +155,17 @@ def test_nothing_of_it_is_imported_by_talweg():
     )
     shim = "import sys, talweg_pytest; print('talweg' in sys.modules)"
     for text, printed in ((code, "[]"), (shim, "False")):
-        done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True,
-                              text=True)  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True
+        )
         assert (done.stdout.strip(), done.stderr) == (printed, "")
 
 
 def test_the_shell_gets_the_status(tmp_path):
     path = tmp_path / "program.py"
     path.write_text("import sys\nprint('out')\nsys.exit(5)\n")
-    done = subprocess.run([sys.executable, "-m", "talweg", "run", str(path)], cwd=ROOT,
-                          capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "talweg", "run", str(path)], cwd=ROOT, capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (5, "out\n")
     assert line.main(["explain", "nonsense"]) == 2

@@ -55,8 +55,9 @@ def test_items_say_what_they_are(picture):
     assert [group.title for group in relu.parent.above()[1:]] == ["dense"]
     assert "in step: h = tf.nn.relu(h @ weight + 1.0)" in relu.line
     assert labels["AssignSubVariableOp w0"].kind == "effect"
-    assert any(item.kind == "gradient" and "derivative of" in item.details
-               for item in picture.items)  # fmt: skip
+    assert any(
+        item.kind == "gradient" and "derivative of" in item.details for item in picture.items
+    )
     assert [item.label for item in picture.items if item.is_result] == ["Mean"]
     titles = {group.title for group in all_groups(picture)}
     assert {"dense", "dense_1", "dense_2", "body", "cond"} <= titles
@@ -113,7 +114,7 @@ def test_answers_are_told_apart():
 def members(*names):
     root = model.Group("root")
     picture = model.Picture("picture", root)
-    return [picture.add(model.Item(name, "operation"), root) for name in names]
+    return [picture.add(model.DrawnItem(name, "operation"), root) for name in names]
 
 
 def test_rows_follow_the_edges_and_long_edges_bend():
@@ -129,7 +130,10 @@ def test_circles_between_groups_are_cut_at_what_was_made_first():
     layers = layers_of([a, b, c], [(a, b), (b, a), (c, a), (b, c)])
     assert layers.turned == {(b, a), (c, a)}
     assert [[m.label for m in row if not isinstance(m, Bend)] for row in layers.rows] == [
-        ["a"], ["b"], ["c"]]  # fmt: skip
+        ["a"],
+        ["b"],
+        ["c"],
+    ]
 
 
 def test_crossings_are_counted_and_removed():
@@ -284,16 +288,15 @@ def test_edges_from_outside_do_not_run_behind_boxes():
     root = model.Group("root")
     picture = model.Picture("picture", root)
     group = model.Group("dense", "scope", root)
-    x = picture.add(model.Item("x", "input"), root)
+    x = picture.add(model.DrawnItem("x", "input"), root)
     root.members.append(group)
-    w = picture.add(model.Item("w", "variable"), group)
-    product = picture.add(model.Item("MatMul", "operation"), group)
+    w = picture.add(model.DrawnItem("w", "variable"), group)
+    product = picture.add(model.DrawnItem("MatMul", "operation"), group)
     picture.join(w, product, "")
     picture.join(x, product, "")
     layers = arrange(picture)
     placed = placing.place(picture, layers, {root, group})
-    (points,) = [edge["points"] for edge in svg.edges_of(picture, layers, placed)
-                 if edge["across"]]  # fmt: skip
+    (points,) = [edge["points"] for edge in svg.edges_of(picture, layers, placed) if edge["across"]]
     assert len(points) == 3
     box = placed.boxes[w]
     (x_of_bend, y_of_bend) = points[1]

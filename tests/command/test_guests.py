@@ -128,14 +128,24 @@ def test_zero_was_asked_for():
 
 def test_pytest_fails_tests_that_leak_bake_or_drop(tmp_path):
     (tmp_path / "test_own.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p",
-               "talweg_pytest", "test_own.py"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "talweg_pytest",
+        "test_own.py",
+    ]
     # where talweg is installed, pytest would find the plugin by itself, and refuse it a second time
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
     def run(*options):
-        return subprocess.run([*command, *options], cwd=tmp_path, env=environment,
-                              capture_output=True, text=True).stdout  # fmt: skip
+        return subprocess.run(
+            [*command, *options], cwd=tmp_path, env=environment, capture_output=True, text=True
+        ).stdout
 
     out = run("--talweg-doctor")
     assert "3 failed, 4 passed" in out

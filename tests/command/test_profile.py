@@ -35,8 +35,15 @@ def test_nested_work_counts_once():
 
 
 def functions_in_place():
-    return (dispatch.state.evaluate, executor.run, interpret.run, executor.compiled,
-            EagerTensor.__add__, EagerTensor.__rmul__, tf.GradientTape.gradient)  # fmt: skip
+    return (
+        dispatch.state.evaluate,
+        executor.run,
+        interpret.run,
+        executor.compiled,
+        EagerTensor.__add__,
+        EagerTensor.__rmul__,
+        tf.GradientTape.gradient,
+    )
 
 
 def test_operators_of_constants_inside_a_function_that_is_traced():
@@ -78,7 +85,8 @@ def test_operations_of_all_kinds_are_counted():
     assert total == pytest.approx(found.clock.total, rel=0.02)
     sines = [row for row in found.profile.lines() if "sin" in row.parts]
     assert [row.place.source for row in sines] == [
-        "double = tf.function(lambda x: tf.sin(x) * 2.0)"]  # fmt: skip
+        "double = tf.function(lambda x: tf.sin(x) * 2.0)"
+    ]
     assert "By operation" in found.text()
 
 

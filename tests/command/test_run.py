@@ -31,8 +31,10 @@ def test_a_program_finds_what_python_gives_it(run, tmp_path):
     status, out, err = run(
         "import sys, beside, __main__\n"
         "print(__name__, __file__, sys.argv, beside.text, __main__.sys is sys)",
-        "--epochs", "3", "--help",
-    )  # fmt: skip
+        "--epochs",
+        "3",
+        "--help",
+    )
     assert out == "__main__ program.py ['program.py', '--epochs', '3', '--help'] beside True\n"
     assert (status, err) == (0, "")
     assert sys.modules.get("tensorflow") is before and str(tmp_path) not in sys.path
@@ -157,12 +159,21 @@ def test_a_notebook_runs_as_a_program(tmp_path, capfd):
     cells = [
         {"cell_type": "markdown", "source": ["# text"]},
         {"cell_type": "code", "source": "%matplotlib inline\nimport tensorflow as tf"},
-        {"cell_type": "code", "source": ["@tf.function\n", "def f(a):\n", "  if a > 0:\n",
-                                         "    return a * 2\n", "  return -a\n", "\n",
-                                         "f(tf.constant(2.0)).numpy()"]},
+        {
+            "cell_type": "code",
+            "source": [
+                "@tf.function\n",
+                "def f(a):\n",
+                "  if a > 0:\n",
+                "    return a * 2\n",
+                "  return -a\n",
+                "\n",
+                "f(tf.constant(2.0)).numpy()",
+            ],
+        },
         {"cell_type": "code", "source": ["'not shown';\n", "x = 1\n", "x;"]},
         {"cell_type": "code", "source": ["tf.no_such_thing"]},
-    ]  # fmt: skip
+    ]
     path = tmp_path / "book.ipynb"
     path.write_text(json.dumps({"cells": cells, "nbformat": 4, "metadata": {}}))
     assert main(["run", str(path)]) == 1

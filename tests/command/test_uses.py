@@ -24,12 +24,14 @@ def names(source):
         ("from tensorflow import nn as n\nn.relu(1)", ["nn", "nn.relu"]),
         ("from tensorflow.nn import relu\nrelu(1)", ["nn.relu"]),
         ("import tensorflow as tf\nlayers = tf.nn\nlayers.relu", ["nn", "nn.relu"]),
-        ("import tensorflow as tf\ntf = tf.compat.v1\ntf.Session", ["compat.v1.compat.v1",
-                                                                    "compat.v1.Session"]),
+        (
+            "import tensorflow as tf\ntf = tf.compat.v1\ntf.Session",
+            ["compat.v1.compat.v1", "compat.v1.Session"],
+        ),
         ("import numpy as np\nnp.add(1, 2)", []),
         ("import tensorflow as tf\ntf.own = 3", []),
     ],
-)  # fmt: skip
+)
 def test_names_that_are_used(source, found):
     assert [name for name in names(source) if name] == found
 
@@ -55,10 +57,13 @@ def test_lines_are_those_of_the_use(tmp_path):
         ("import tensorflow as tf\nwith tf.GradientTape() as tape: pass", False),
         ("import tensorflow as tf\ntf.keras.layers.Dense(3)", False),
         ("import tensorflow as tf\ntf.nonsense()", False),
-        ("try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n"
-         "    import tensorflow as tf\ntf.Session()", False),
+        (
+            "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n"
+            "    import tensorflow as tf\ntf.Session()",
+            False,
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_generation_is_recognised(tmp_path, source, first):
     path = tmp_path / "program.py"
     path.write_text(source)
@@ -84,8 +89,10 @@ def test_questions_about_versions_decide_nothing(tmp_path):
     assert not read(str(path)).first_generation() and not read(str(path)).missing()
     path.write_text(VERSIONS + "x = tf.placeholder(tf.float32)\n")
     assert [use.text for use in read(str(path)).first_generation()] == ["tf.placeholder"]
-    path.write_text("import tensorflow as tf\ntf.random.set_seed(1)\ntf.data.AUTOTUNE\n"
-                    "tf.random.set_seed(2)\ntf.get_variable('x', [2])\n")  # fmt: skip
+    path.write_text(
+        "import tensorflow as tf\ntf.random.set_seed(1)\ntf.data.AUTOTUNE\n"
+        "tf.random.set_seed(2)\ntf.get_variable('x', [2])\n"
+    )
     assert not read(str(path)).first_generation()
 
 

@@ -11,25 +11,25 @@ import numpy as np
 import talweg as tf
 from talweg.core import settings
 from talweg.core.errors import OpError
-from talweg.execute import stages
+from talweg.execute import stage_dump
 
 
 @contextlib.contextmanager
 def refusals() -> Iterator[list]:
     """The programs that are left to the interpreter meanwhile, whole or in part, and why."""
     found: list = []
-    told, said = stages.refused, stages.Stages.say
+    told, said = stage_dump.refused, stage_dump.Stages.say
 
     def say(self: Any, text: str) -> None:
         if "compiled but for" in text:
             found.append(text)
 
-    stages.refused = lambda name, reason: found.append(f"{name}: {reason}")
-    stages.Stages.say = say
+    stage_dump.refused = lambda name, reason: found.append(f"{name}: {reason}")
+    stage_dump.Stages.say = say
     try:
         yield found
     finally:
-        stages.refused, stages.Stages.say = told, said
+        stage_dump.refused, stage_dump.Stages.say = told, said
 
 
 def runs(function: Callable, calls: list, executor: str) -> list:

@@ -166,8 +166,9 @@ def run_scan(values, a, target, block):
 def run_fold(values, a, b, block):
     return tf.foldl(
         lambda state, x: run_block(block, changed(state, a, state[b] * x)),
-        tf.stack(values), initializer=tuple(values),
-    )  # fmt: skip
+        tf.stack(values),
+        initializer=tuple(values),
+    )
 
 
 def run_map(values, a, target, block):
@@ -201,8 +202,9 @@ def run_partition(values, a, b):
     places = tf.cast(stacked > values[a], tf.int32)
     parts = tf.dynamic_partition(stacked, places, 2)
     rows = tf.dynamic_partition(tf.range(REGISTERS), places, 2)
-    return tuple(tf.unstack(tf.dynamic_stitch(rows, [tf.sin(parts[0]), parts[1] * parts[1]]),
-                            REGISTERS))  # fmt: skip
+    return tuple(
+        tf.unstack(tf.dynamic_stitch(rows, [tf.sin(parts[0]), parts[1] * parts[1]]), REGISTERS)
+    )
 
 
 def run_custom(values, a, target):

@@ -80,8 +80,9 @@ def test_operations_as_results():
         done = tf.cond(p, lambda: v1.assign(v, 5.0).op, lambda: tf.no_op())
         session.run(v1.global_variables_initializer())
         assert isinstance(done, tf.Operation)
-        assert [session.run(v) for flag in (False, True) if session.run(done, {p: flag}) is None
-                ] == [0.0, 5.0]  # fmt: skip
+        assert [
+            session.run(v) for flag in (False, True) if session.run(done, {p: flag}) is None
+        ] == [0.0, 5.0]
 
 
 def test_nests_as_loop_variables():
@@ -144,9 +145,11 @@ def test_sizes_that_change():
             return i + 1, tf.concat([rows, [[tf.cast(i, tf.float32), 1.0]]], 0)
 
         return tf.while_loop(
-            lambda i, _: i < n, body, (0, tf.zeros([1, 2])),
+            lambda i, _: i < n,
+            body,
+            (0, tf.zeros([1, 2])),
             shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, 2])),
-        )[1]  # fmt: skip
+        )[1]
 
     assert run(tf.constant(2)).shape == [3, 2] and run(tf.constant(0)).shape == [1, 2]
 

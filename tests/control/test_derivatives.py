@@ -75,8 +75,9 @@ def test_orders_and_modes(program):
             assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12), modes
 
 
-@pytest.mark.parametrize("modes", [("forward", "reverse", "reverse"),
-                                   ("reverse", "forward", "reverse")], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize(
+    "modes", [("forward", "reverse", "reverse"), ("reverse", "forward", "reverse")], ids=" ".join
+)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_compiled_derivatives_of_third_order(program, modes):
     """What two loops add to the cotangents of a history belongs to the same values of it."""

@@ -113,37 +113,84 @@ def assert_agree(program, order, seed):
 
 LISTS_OF_ONE_REGION = [
     ("kept", 1, 1, [("scan", 1, 2, [("unique", 2, 0)])]),
-    ("scan", 0, 0, [("call", 2, 1, [("set", "mean", 0, 2, 0)]),
-                    ("loop", 3, [("masked", 0, 1), ("unique", 1, 2),
-                                 ("set", "product", 0, 0, 2)])]),
-]  # fmt: skip
+    (
+        "scan",
+        0,
+        0,
+        [
+            ("call", 2, 1, [("set", "mean", 0, 2, 0)]),
+            ("loop", 3, [("masked", 0, 1), ("unique", 1, 2), ("set", "product", 0, 0, 2)]),
+        ],
+    ),
+]
 STACKS_GIVEN_TO_REGIONS = [
-    ("scan", 0, 1, [
-        ("kept", 0, 0, [("set", "whole", 2, 0, 2), ("set", "mean", 2, 1, 2)]),
-        ("branch", 2, 0,
-         [("set", "mean", 0, 0, 2), ("set", "sine", 1, 0, 2), ("set", "bell", 2, 1, 2)],
-         [("set", "whole", 0, 2, 0), ("set", "whole", 2, 2, 1), ("set", "sine", 1, 2, 0)]),
-        ("set", "product", 0, 2, 1)]),
-]  # fmt: skip
+    (
+        "scan",
+        0,
+        1,
+        [
+            ("kept", 0, 0, [("set", "whole", 2, 0, 2), ("set", "mean", 2, 1, 2)]),
+            (
+                "branch",
+                2,
+                0,
+                [("set", "mean", 0, 0, 2), ("set", "sine", 1, 0, 2), ("set", "bell", 2, 1, 2)],
+                [("set", "whole", 0, 2, 0), ("set", "whole", 2, 2, 1), ("set", "sine", 1, 2, 0)],
+            ),
+            ("set", "product", 0, 2, 1),
+        ],
+    ),
+]
 STACKS_OF_ONE_BRANCH = [
-    ("branch", 1, 2,
-     [("branch", 0, 2, [("set", "whole", 0, 1, 0), ("set", "whole", 2, 0, 0)],
-       [("unique", 0, 0), ("set", "product", 1, 2, 0)]),
-      ("kept", 0, 1, [("set", "product", 0, 2, 0), ("set", "mean", 2, 1, 1)])],
-     [("array", 2, 0, [("masked", 2, 0), ("set", "sine", 2, 1, 2)]),
-      ("map", 0, 1, [("set", "product", 1, 2, 1)])]),
-    ("map", 2, 0, [("call", 0, 1, [("set", "bell", 0, 0, 0)]),
-                   ("array", 1, 1, [("set", "whole", 0, 1, 1), ("set", "sine", 1, 0, 0)]),
-                   ("masked", 1, 1)]),
-]  # fmt: skip
+    (
+        "branch",
+        1,
+        2,
+        [
+            (
+                "branch",
+                0,
+                2,
+                [("set", "whole", 0, 1, 0), ("set", "whole", 2, 0, 0)],
+                [("unique", 0, 0), ("set", "product", 1, 2, 0)],
+            ),
+            ("kept", 0, 1, [("set", "product", 0, 2, 0), ("set", "mean", 2, 1, 1)]),
+        ],
+        [
+            ("array", 2, 0, [("masked", 2, 0), ("set", "sine", 2, 1, 2)]),
+            ("map", 0, 1, [("set", "product", 1, 2, 1)]),
+        ],
+    ),
+    (
+        "map",
+        2,
+        0,
+        [
+            ("call", 0, 1, [("set", "bell", 0, 0, 0)]),
+            ("array", 1, 1, [("set", "whole", 0, 1, 1), ("set", "sine", 1, 0, 0)]),
+            ("masked", 1, 1),
+        ],
+    ),
+]
 LENGTHS_OF_ONE_BRANCH = [
     ("set", "product", 0, 0, 1),
-    ("branch", 0, 1,
-     [("kept", 1, 0, [("set", "sine", 2, 0, 0), ("set", "whole", 1, 0, 2),
-                      ("set", "bell", 0, 1, 1)]),
-      ("set", "sine", 1, 2, 1), ("set", "bell", 0, 0, 2)],
-     [("map", 0, 0, [("set", "product", 2, 2, 0), ("set", "whole", 0, 2, 1)])]),
-]  # fmt: skip
+    (
+        "branch",
+        0,
+        1,
+        [
+            (
+                "kept",
+                1,
+                0,
+                [("set", "sine", 2, 0, 0), ("set", "whole", 1, 0, 2), ("set", "bell", 0, 1, 1)],
+            ),
+            ("set", "sine", 1, 2, 1),
+            ("set", "bell", 0, 0, 2),
+        ],
+        [("map", 0, 0, [("set", "product", 2, 2, 0), ("set", "whole", 0, 2, 1)])],
+    ),
+]
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,11 @@ class Machine:
     def __init__(self):
         start = np.linspace(-0.5, 0.5, SIZE)
         self.variables = {
-            "v": tf.Variable(start), "w": tf.Variable(start[::-1] ** 2),
-            "t": tf.Variable(np.outer(start, [1.0, 0.5])), "n": tf.Variable([3, 1, 4, 0, 2]),
-        }  # fmt: skip
+            "v": tf.Variable(start),
+            "w": tf.Variable(start[::-1] ** 2),
+            "t": tf.Variable(np.outer(start, [1.0, 0.5])),
+            "n": tf.Variable([3, 1, 4, 0, 2]),
+        }
 
     def read(self, name, own):
         """A local, a variable, a column of the table."""
@@ -227,15 +229,27 @@ def check(program):
 
 LOOP = ("loop", 3, [("set", "b", ("product", "b", "a", "i"))])
 KNOWN = [  # what was wrong once
-    [("rows", "v", "scatter_add", ("plain", "n", "i"), ("plain", "b", "b", "i")),
-     ("number", "n", ("moved", "n", "n"))],
-    [("rows", "w", "scatter_sub", ("plain", "i", "n"), ("plain", "v", "v", "i")),
-     ("set", "v", ("reversed", "v", "v", "i"))],
+    [
+        ("rows", "v", "scatter_add", ("plain", "n", "i"), ("plain", "b", "b", "i")),
+        ("number", "n", ("moved", "n", "n")),
+    ],
+    [
+        ("rows", "w", "scatter_sub", ("plain", "i", "n"), ("plain", "v", "v", "i")),
+        ("set", "v", ("reversed", "v", "v", "i")),
+    ],
     [("rows", "w", "scatter_add", ("plain", "i", "n"), ("plain", "w", "v", "i"))],
-    [("bounded", "b", [("rows", "v", "scatter_add", ("plain", "n", "n"), ("plain", "b", "b", "n")),
-                       ("number", "n", ("moved", "n", "n"))])],
+    [
+        (
+            "bounded",
+            "b",
+            [
+                ("rows", "v", "scatter_add", ("plain", "n", "n"), ("plain", "b", "b", "n")),
+                ("number", "n", ("moved", "n", "n")),
+            ],
+        )
+    ],
     [("branch", "b", "a", [LOOP], [LOOP])],
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("program", KNOWN)

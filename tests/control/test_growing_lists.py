@@ -146,10 +146,18 @@ def samples(n):
 
 
 FUNCTIONS = [
-    where_accepted, until_there_are_enough, behind_what_is_there, after_a_first_one,
-    one_and_perhaps_another, in_inner_loops, one_list_or_the_other, rows_of_vectors,
-    numbers_of_collatz, skipped_and_stopped, samples,
-]  # fmt: skip
+    where_accepted,
+    until_there_are_enough,
+    behind_what_is_there,
+    after_a_first_one,
+    one_and_perhaps_another,
+    in_inner_loops,
+    one_list_or_the_other,
+    rows_of_vectors,
+    numbers_of_collatz,
+    skipped_and_stopped,
+    samples,
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)

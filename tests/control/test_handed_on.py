@@ -98,8 +98,16 @@ def calls_of_calls(w, n):
     return inner(w, n) * 2 + inner(w, n // 2)
 
 
-FUNCTIONS = [known_length, unknown_length, in_each_other, three_deep, in_known_loop, in_a_branch,
-             growing_list, calls_of_calls]  # fmt: skip
+FUNCTIONS = [
+    known_length,
+    unknown_length,
+    in_each_other,
+    three_deep,
+    in_known_loop,
+    in_a_branch,
+    growing_list,
+    calls_of_calls,
+]
 
 
 def gradients(function, executor, reverse=None):

@@ -81,10 +81,10 @@ def in_branch(function: Callable) -> Callable:
 
 @pytest.mark.parametrize("around", [alone, in_loop_of_unknown_length, in_counted_loop, in_branch])
 @pytest.mark.parametrize(
-    "function", [element, run_of_rows, never_negative, element_of_list, changed_element_of_list,
-                 gathered],
+    "function",
+    [element, run_of_rows, never_negative, element_of_list, changed_element_of_list, gathered],
     ids=lambda function: function.__name__,
-)  # fmt: skip
+)
 def test_places_outside_are_errors(function, around):
     assert_compiled(around(function), *PLACES)
 

@@ -170,8 +170,11 @@ def gradient_of_draws(n):
     return x, slope, outer.gradient(slope, scale)
 
 
-FUNCTIONS = [value for value in list(globals().values()) if getattr(value, "__code__", None)
-             and value.__module__ == __name__]  # fmt: skip
+FUNCTIONS = [
+    value
+    for value in list(globals().values())
+    if getattr(value, "__code__", None) and value.__module__ == __name__
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)

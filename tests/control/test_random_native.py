@@ -10,14 +10,37 @@ from hypothesis import strategies as st
 
 import talweg as tf
 from talweg.core import settings
-from talweg.lower.loops import Host, Kernel
+from talweg.lower.ir.loops import Host, Kernel
 from talweg.passes.functionalize import program_of
-from talweg.prims import random as prims
+from talweg.prims.random import streams as prims
 from tests.control.compiling import refusals
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
-SHAPES = [[], [1], [2], [3], [4], [5], [7], [8], [9], [15], [16], [17], [31], [33], [255], [1001],
-          [20001], [3, 5], [3, 1, 7], [0], [2, 0, 3], [1] * 9, [2, 1, 3, 1, 1, 5]]  # fmt: skip
+SHAPES = [
+    [],
+    [1],
+    [2],
+    [3],
+    [4],
+    [5],
+    [7],
+    [8],
+    [9],
+    [15],
+    [16],
+    [17],
+    [31],
+    [33],
+    [255],
+    [1001],
+    [20001],
+    [3, 5],
+    [3, 1, 7],
+    [0],
+    [2, 0, 3],
+    [1] * 9,
+    [2, 1, 3, 1, 1, 5],
+]
 ULPS = 4  # of normal numbers: logarithms, sines and cosines are the compiler's own
 INTEGERS = {2: np.int16, 4: np.int32, 8: np.int64}
 
@@ -290,9 +313,16 @@ def test_normals_of_whole_streams():
     assert np.mean(made == wanted) > 0.9
 
 
-KINDS = [("uniform", "float32"), ("uniform", "float64"), ("uniform", "bfloat16"),
-         ("bits", "uint32"), ("bits", "int64"), ("normal", "float32"), ("normal", "float64"),
-         ("truncated_normal", "float32")]  # fmt: skip
+KINDS = [
+    ("uniform", "float32"),
+    ("uniform", "float64"),
+    ("uniform", "bfloat16"),
+    ("bits", "uint32"),
+    ("bits", "int64"),
+    ("normal", "float32"),
+    ("normal", "float64"),
+    ("truncated_normal", "float32"),
+]
 
 
 @hypothesis_settings(max_examples=20, deadline=None)

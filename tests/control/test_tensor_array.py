@@ -113,8 +113,11 @@ def test_static_shapes_in_a_graph():
 
     np.testing.assert_array_equal(run(tf.ones([2, 3])), 3 * np.ones([2, 3]))
     assert {key: shape.rank and shape.as_list() for key, shape in found.items()} == {
-        "read": [3], "stack": [None, 3], "out": [None, 3], "loose": None,
-    }  # fmt: skip
+        "read": [3],
+        "stack": [None, 3],
+        "out": [None, 3],
+        "loose": None,
+    }
 
 
 def test_eager_errors():

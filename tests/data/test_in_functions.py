@@ -121,9 +121,12 @@ def test_a_dataset_goes_with_its_last_reference():
 
 
 def test_pipelines_of_a_million_elements():
-    total = Dataset.range(1_000_000).map(lambda x: x * 2).batch(10_000).reduce(
-        np.int64(0), lambda s, x: s + tf.reduce_sum(x)
-    )  # fmt: skip
+    total = (
+        Dataset.range(1_000_000)
+        .map(lambda x: x * 2)
+        .batch(10_000)
+        .reduce(np.int64(0), lambda s, x: s + tf.reduce_sum(x))
+    )
     assert int(total) == 999_999_000_000
 
 

@@ -56,8 +56,12 @@ def test_many_rows_give_what_single_rows_give(name):
     ],
 )
 def test_what_acts_is_called_row_by_row(function):
-    assert Map(Dataset.range(3).map(lambda x: tf.cast(x, tf.float32)).stage,
-               function).function.vectorized is None  # fmt: skip
+    assert (
+        Map(
+            Dataset.range(3).map(lambda x: tf.cast(x, tf.float32)).stage, function
+        ).function.vectorized
+        is None
+    )
 
 
 def pipelines(d):

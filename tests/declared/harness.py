@@ -24,8 +24,8 @@ from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import wrap
 from talweg.transform import batch
 
-for _module in pkgutil.iter_modules(prims.__path__):
-    importlib.import_module(f"talweg.prims.{_module.name}")
+for _module in pkgutil.walk_packages(prims.__path__, "talweg.prims."):
+    importlib.import_module(_module.name)
 
 WIDE = {"float32": np.float64, "complex64": np.complex128}
 STEP = 1e-6
@@ -268,8 +268,10 @@ def check_batch(case: Case) -> None:
             np.stack([s[i] for s in sets]) if flag else sets[0][i] for i, flag in enumerate(flags)
         ]
         with batch.batching(2) as interpreter:
-            operands = [batch.BatchTensor(wrap(r), interpreter) if flag else wrap(r)
-                        for r, flag in zip(rows, flags)]  # fmt: skip
+            operands = [
+                batch.BatchTensor(wrap(r), interpreter) if flag else wrap(r)
+                for r, flag in zip(rows, flags)
+            ]
             got = [batch.unwrap(z, interpreter)._array for z in case.apply(operands)]
         for position in range(2):
             each = [wrap(r[position] if flag else r) for r, flag in zip(rows, flags)]

@@ -19,9 +19,31 @@ FLOATS = ["float16", "bfloat16", "float32", "float64"]
 KINDS = [*INTEGERS, *FLOATS, "bool", "complex64", "complex128"]
 
 POWERS = [2.0**n for n in (7, 8, 15, 16, 31, 32, 53, 63, 64, 65)]
-EDGES = [0.0, -0.0, 0.5, 0.999, 1.5, 127.5, 255.5, 300.0, 3e9, 5e9, 1e19, 1e20, 1e38, 1e300,
-         math.inf, math.nan, 2.0**31 - 200, 2.0**32 - 300, 2.0**31 - 0.5, 65504.0,
-         *POWERS, *[p - 1 for p in POWERS], *[p + 1 for p in POWERS]]  # fmt: skip
+EDGES = [
+    0.0,
+    -0.0,
+    0.5,
+    0.999,
+    1.5,
+    127.5,
+    255.5,
+    300.0,
+    3e9,
+    5e9,
+    1e19,
+    1e20,
+    1e38,
+    1e300,
+    math.inf,
+    math.nan,
+    2.0**31 - 200,
+    2.0**32 - 300,
+    2.0**31 - 0.5,
+    65504.0,
+    *POWERS,
+    *[p - 1 for p in POWERS],
+    *[p + 1 for p in POWERS],
+]
 EDGES += [-x for x in EDGES]
 
 
@@ -30,8 +52,9 @@ def values(kind: str) -> np.ndarray:
     dtype = tf.as_dtype(kind)
     if dtype.is_integer:
         whole = {int(x) for x in EDGES if math.isfinite(x)} | {dtype.min, dtype.max}
-        return np.array([n for n in sorted(whole) if dtype.min <= n <= dtype.max],
-                        dtype.numpy_dtype)  # fmt: skip
+        return np.array(
+            [n for n in sorted(whole) if dtype.min <= n <= dtype.max], dtype.numpy_dtype
+        )
     if kind == "bool":
         return np.array([True, False])
     with np.errstate(all="ignore"):

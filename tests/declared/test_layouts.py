@@ -85,8 +85,12 @@ def applied(case, arrays: list) -> list:
 @every_case
 def test_values(case):
     for layouts in layouts_of(len(case.sample.operands)):
-        compare(case, operands(case, layouts), lambda arrays: applied(case, arrays),
-                f"{layouts}, values")  # fmt: skip
+        compare(
+            case,
+            operands(case, layouts),
+            lambda arrays: applied(case, arrays),
+            f"{layouts}, values",
+        )
 
 
 @select(SMOOTH, "reverse")
@@ -101,9 +105,10 @@ def test_reverse(case):
             continue
         cotangents = [
             laid(harness.direction(random, z), layouts[place % count])
-            if of_numpy(z.dtype).is_differentiable else None
+            if of_numpy(z.dtype).is_differentiable
+            else None
             for place, z in enumerate(results)
-        ]  # fmt: skip
+        ]
         given = [g for g in cotangents if g is not None]
 
         def pull(mixed, cotangents=cotangents):
@@ -120,11 +125,16 @@ def test_forward(case):
     random = case.generator()
     for layouts in layouts_of(count):
         arrays = operands(case, layouts)
-        tangents = [laid(harness.direction(random, arrays[i]), layouts[(i + 1) % count])
-                    for i in case.differentiable()]  # fmt: skip
-        compare(case, arrays + tangents,
-                lambda mixed: harness.push(case, mixed[:count], mixed[count:]),
-                f"{layouts}, forward")  # fmt: skip
+        tangents = [
+            laid(harness.direction(random, arrays[i]), layouts[(i + 1) % count])
+            for i in case.differentiable()
+        ]
+        compare(
+            case,
+            arrays + tangents,
+            lambda mixed: harness.push(case, mixed[:count], mixed[count:]),
+            f"{layouts}, forward",
+        )
 
 
 @select(PURE, "batch")
@@ -135,8 +145,12 @@ def test_batch(case):
     sets = [fitted(case, case.arrays(random=random)) for _ in range(2)]
     stacks = [np.stack(rows) for rows in zip(*sets)]
     for layouts in layouts_of(count, 5 if case.prim.batch is LOOP else 1):  # one rule for all LOOPs
-        compare(case, [laid(a, layout) for a, layout in zip(stacks, layouts)],
-                lambda arrays: batched(case, arrays), f"{layouts}, batch")  # fmt: skip
+        compare(
+            case,
+            [laid(a, layout) for a, layout in zip(stacks, layouts)],
+            lambda arrays: batched(case, arrays),
+            f"{layouts}, batch",
+        )
 
 
 def batched(case, arrays: list) -> list:

@@ -16,15 +16,23 @@ from talweg.eager.tensor import wrap
 from tests.declared import harness
 
 CASES = [
-    case for case in harness.cases()
-    if case.prim.elementwise and case.number == 0 and harness.is_float64_capable(case)
+    case
+    for case in harness.cases()
+    if case.prim.elementwise
+    and case.number == 0
+    and harness.is_float64_capable(case)
     and case.sample.dtype is tf.float32
     and not any(np.asarray(a).dtype == bool for a in case.arrays())
-]  # fmt: skip
+]
 
 # Differences of numbers that are nearly equal: right to the rounding of those.
-CANCELLING = {"bessel_k0e": 100, "bessel_k1e": 100, "dawsn": 100, "tanh": 100,
-              "gamma_derivative": np.inf}  # fmt: skip
+CANCELLING = {
+    "bessel_k0e": 100,
+    "bessel_k1e": 100,
+    "dawsn": 100,
+    "tanh": 100,
+    "gamma_derivative": np.inf,
+}
 SLOW = {"gamma_derivative", "igamma", "igammac"}
 
 
@@ -32,9 +40,27 @@ def edges(dtype: np.dtype) -> np.ndarray:
     """Numbers of a dtype near which something ends: its range, its precision, exp, 0, 1."""
     info = np.finfo(dtype)
     top, least, step = float(info.max), float(info.tiny), float(info.eps)
-    sizes = [0, 1, 0.5, 2, 6, 10, 100, 1 - step, 1 + step, top, top / 16, top**0.25, top**0.5,
-             4 * top**0.5, 4 * least, 64 * least, 4 * least**0.5, 0.999 * np.log(top),
-             np.log(top) / 2]  # fmt: skip
+    sizes = [
+        0,
+        1,
+        0.5,
+        2,
+        6,
+        10,
+        100,
+        1 - step,
+        1 + step,
+        top,
+        top / 16,
+        top**0.25,
+        top**0.5,
+        4 * top**0.5,
+        4 * least,
+        64 * least,
+        4 * least**0.5,
+        0.999 * np.log(top),
+        np.log(top) / 2,
+    ]
     sizes = np.array(sizes).astype(dtype).astype(np.float64)
     return np.concatenate([sizes, -sizes[1:]])
 

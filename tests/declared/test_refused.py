@@ -9,7 +9,7 @@ from talweg.core.aval import Aval
 from talweg.core.declare import DeclarationError, elementwise, primitive
 from talweg.core.dtypes import FLOATING
 from talweg.core.primitive import REGISTRY, NoGradient
-from talweg.passes.rows import Construct
+from talweg.passes.specialize.stack_primitives import Construct
 
 NONE = NoGradient("a step function", "smooth it")
 
@@ -22,21 +22,30 @@ def by_partials(extra, **given):
 
 def by_rules(extra):
     body = {
-        "__doc__": "y = x.", "operands": "x", "infer": lambda x: Aval(x.dims, x.dtype),
-        "numpy": np.positive, "batch": "elementwise", "memory": "map", "samples": (1,),
-        "transpose_x": lambda g, x: g, **extra,
-    }  # fmt: skip
+        "__doc__": "y = x.",
+        "operands": "x",
+        "infer": lambda x: Aval(x.dims, x.dtype),
+        "numpy": np.positive,
+        "batch": "elementwise",
+        "memory": "map",
+        "samples": (1,),
+        "transpose_x": lambda g, x: g,
+        **extra,
+    }
     return primitive(type("made_up", (), body))
 
 
-@pytest.mark.parametrize(("extra", "said"), [
-    ({"dz": 1}, "'dz' is no field of a declaration; did you mean 'd[xy]'?"),
-    ({"Scalar": "add"}, "'Scalar' is no field of a declaration; did you mean 'scalar'?"),
-    ({"samplez": ()}, "'samplez' is no field"),
-    ({"nogradient": NONE}, "did you mean 'no_gradient'?"),
-    ({"requirez": None}, "did you mean 'requires'?"),
-    ({"no_gradient": {"z": NONE}}, "no_gradient speaks of 'z', which is no operand"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({"dz": 1}, "'dz' is no field of a declaration; did you mean 'd[xy]'?"),
+        ({"Scalar": "add"}, "'Scalar' is no field of a declaration; did you mean 'scalar'?"),
+        ({"samplez": ()}, "'samplez' is no field"),
+        ({"nogradient": NONE}, "did you mean 'no_gradient'?"),
+        ({"requirez": None}, "did you mean 'requires'?"),
+        ({"no_gradient": {"z": NONE}}, "no_gradient speaks of 'z', which is no operand"),
+    ],
+)
 def test_elementwise(extra, said):
     with pytest.raises(DeclarationError, match=said.replace("?", r"\?")):
         by_partials(extra)
@@ -50,13 +59,16 @@ def test_arguments_of_elementwise(given):
     assert "made_up" not in REGISTRY
 
 
-@pytest.mark.parametrize(("extra", "said"), [
-    ({"transpose_y": lambda g, x: g}, "did you mean 'transpose_x'?"),
-    ({"lopps": None}, "did you mean 'loops'?"),
-    ({"sample": ()}, "did you mean 'samples'?"),
-    ({"linear": "x z"}, "linear speaks of 'z'"),
-    ({"no_gradient": {"z": NONE}}, "no_gradient speaks of 'z'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({"transpose_y": lambda g, x: g}, "did you mean 'transpose_x'?"),
+        ({"lopps": None}, "did you mean 'loops'?"),
+        ({"sample": ()}, "did you mean 'samples'?"),
+        ({"linear": "x z"}, "linear speaks of 'z'"),
+        ({"no_gradient": {"z": NONE}}, "no_gradient speaks of 'z'"),
+    ],
+)
 def test_primitive(extra, said):
     with pytest.raises(DeclarationError, match=said.replace("?", r"\?")):
         by_rules(extra)

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from talweg.execute import loops_numpy
-from talweg.execute.llvm import code
-from talweg.execute.llvm.emit import emit
-from talweg.execute.llvm.vector_math import Library
-from talweg.lower.check import check
-from talweg.lower.loops import Buffer, LoopProgram
-from talweg.lower.text import parse
+from talweg.execute.llvm.codegen.program import emit
+from talweg.execute.llvm.link import code
+from talweg.execute.llvm.vector_math.library import VectorMathLibrary
+from talweg.execute.loop_interpreter import interpreter
+from talweg.lower.ir.loops import Buffer, LoopProgram
+from talweg.lower.ir.printer import parse
+from talweg.lower.ir.verifier import check
 
 PAGE = mmap.PAGESIZE
 _LIBC = ctypes.CDLL(None)
@@ -64,7 +64,7 @@ class Machine:
 
     def __init__(self, program: LoopProgram, vector_bytes: int = 32, symbols: dict | None = None):
         self.program = program
-        self.text = emit(program, vector_bytes, Library())
+        self.text = emit(program, vector_bytes, VectorMathLibrary())
         self.hosts: list[Any] = []
         self.barrier: threading.Barrier | None = None
         self.failed = False
@@ -166,7 +166,7 @@ def same(
             arrays[buffer.name] = numbers(buffer)
         elif buffer.name in arrays:
             arrays[buffer.name] = np.asarray(arrays[buffer.name]).astype(buffer.dtype.numpy_dtype)
-    expected = loops_numpy.run(program, arrays)
+    expected = interpreter.run(program, arrays)
     machine = Machine(program, vector_bytes)
     found: dict[str, NDArray] = {}
     for count in threads:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from talweg.execute.llvm import emit_kernel
-from talweg.execute.llvm.executable import Executable
-from talweg.execute.loops_numpy import run
-from talweg.lower import memory
-from talweg.lower.loops import Call
-from talweg.lower.statements import all_statements
+from talweg.execute.llvm.codegen import kernel
+from talweg.execute.llvm.runtime.executable import Executable
+from talweg.execute.loop_interpreter.interpreter import run
+from talweg.lower import buffer_assignment
+from talweg.lower.ir.loops import Call
+from talweg.lower.ir.visitors import all_statements
 from tests.execute.emitted import Machine
 from tests.lower.kernels import KERNELS
 from tests.lower.programs import Case, programs, random_case
@@ -71,8 +71,8 @@ def test_kinds_of_kernels(kind, vector_bytes):
 @pytest.mark.parametrize("kind", KERNELS)
 def test_loops_in_pieces(kind, monkeypatch):
     """Whoever is free does the next one, here of every loop that is shared."""
-    monkeypatch.setattr(emit_kernel, "PIECE_WORK", 1)
-    monkeypatch.setattr(emit_kernel, "FEWEST_PIECES", 1)
+    monkeypatch.setattr(kernel, "PIECE_WORK", 1)
+    monkeypatch.setattr(kernel, "FEWEST_PIECES", 1)
     for seed in range(3):
         case = random_case(seed, (kind,), control=(), most=2)
         machine = Machine(case.program, 32, {"talweg_gemm_float32": gemm})
@@ -88,14 +88,18 @@ def test_loops_in_pieces(kind, monkeypatch):
 def test_temporaries_share_memory(case):
     """Where memory is planned, what NumPy computes in it stays the same."""
     wanted = run(case.program, case.arrays)
-    memory.plan(case.program)
+    buffer_assignment.plan(case.program)
     case.agree(run(case.program, case.arrays), wanted)
 
 
 def test_routines_are_called():
     case = random_case(1, ("gemm",), control=(), most=1)
-    calls = [s for k in kernels_of(case.program.blocks) for s in all_statements(k.body)
-             if type(s) is Call]  # fmt: skip
+    calls = [
+        s
+        for k in kernels_of(case.program.blocks)
+        for s in all_statements(k.body)
+        if type(s) is Call
+    ]
     assert calls
     case.agree(executed(case, native=False), run(case.program, case.arrays))
 

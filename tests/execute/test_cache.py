@@ -10,8 +10,8 @@ import pytest
 
 from talweg.core import settings
 from talweg.execute import cache
-from talweg.execute.cache import Cache
-from talweg.execute.llvm import code, jit
+from talweg.execute.cache import CompilationCache
+from talweg.execute.llvm.link import code, jit
 
 MODULE = "define i32 @run() {\n  ret i32 41\n}\n"
 
@@ -25,17 +25,17 @@ def folder(tmp_path):
 
 
 def test_entries_come_back(tmp_path):
-    kept = Cache(str(tmp_path / "new" / "folder"), 1 << 20)
+    kept = CompilationCache(str(tmp_path / "new" / "folder"), 1 << 20)
     assert kept.get(b"key") is None
     assert kept.put(b"key", b"content")
     assert kept.get(b"key") == b"content"
     assert kept.get(b"another") is None
-    assert Cache(kept.folder, 1 << 20).get(b"key") == b"content"
+    assert CompilationCache(kept.folder, 1 << 20).get(b"key") == b"content"
     assert kept.put(b"key", b"") and kept.get(b"key") == b""
 
 
 def test_damaged_entries_are_absent_and_written_again(tmp_path):
-    kept = Cache(str(tmp_path), 1 << 20)
+    kept = CompilationCache(str(tmp_path), 1 << 20)
     kept.put(b"key", b"content" * 20)
     path = kept.path(b"key")
     with open(path, "rb") as file:
@@ -50,14 +50,14 @@ def test_damaged_entries_are_absent_and_written_again(tmp_path):
 
 
 def test_an_entry_under_the_name_of_another_is_absent(tmp_path):
-    kept = Cache(str(tmp_path), 1 << 20)
+    kept = CompilationCache(str(tmp_path), 1 << 20)
     kept.put(b"one", b"content")
     os.rename(kept.path(b"one"), kept.path(b"two"))
     assert kept.get(b"two") is None
 
 
 def test_those_used_longest_ago_go(tmp_path):
-    kept = Cache(str(tmp_path), 100_000)
+    kept = CompilationCache(str(tmp_path), 100_000)
     for i in range(20):
         kept.put(b"%d" % i, bytes(10_000))
         os.utime(kept.path(b"%d" % i), (1000 + i, 1000 + i))
@@ -68,7 +68,7 @@ def test_those_used_longest_ago_go(tmp_path):
 
 
 def test_other_files_stay_and_litter_goes(tmp_path):
-    kept = Cache(str(tmp_path), 1000)
+    kept = CompilationCache(str(tmp_path), 1000)
     (tmp_path / "mine.txt").write_text("text")
     old, new = tmp_path / ("old" + cache.TEMPORARY), tmp_path / ("new" + cache.TEMPORARY)
     for path in (old, new):
@@ -81,7 +81,7 @@ def test_other_files_stay_and_litter_goes(tmp_path):
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    kept = Cache(str(tmp_path), 1 << 20)
+    kept = CompilationCache(str(tmp_path), 1 << 20)
 
     def fail(*_):
         raise OSError("disk full")
@@ -101,15 +101,15 @@ def test_a_folder_that_cannot_be_made_is_no_error(tmp_path, folder):
 
 
 def test_a_folder_others_may_write_to_is_not_used(tmp_path):
-    kept = Cache(str(tmp_path), 1 << 20)
+    kept = CompilationCache(str(tmp_path), 1 << 20)
     kept.put(b"key", b"content")
     os.chmod(tmp_path, 0o777)
-    other = Cache(str(tmp_path), 1 << 20)
+    other = CompilationCache(str(tmp_path), 1 << 20)
     assert other.get(b"key") is None and not other.put(b"key", b"content")
 
 
 def test_what_is_too_large_is_not_kept(tmp_path):
-    kept = Cache(str(tmp_path), 1000)
+    kept = CompilationCache(str(tmp_path), 1000)
     assert not kept.put(b"key", bytes(600)) and kept.put(b"key", bytes(400))
 
 
@@ -131,7 +131,7 @@ def test_the_default_folder(monkeypatch):
 
 def test_a_hit_parses_optimizes_and_generates_nothing(folder, monkeypatch):
     first = code.compile_module(MODULE)
-    for name in ("parse", "optimize", "Crew"):
+    for name in ("parse", "optimize", "CompileWorkers"):
         monkeypatch.setattr(jit, name, None)
     second = code.compile_module(MODULE)
     assert first.addresses["run"] != second.addresses["run"]
@@ -152,7 +152,7 @@ def test_other_processors_have_other_entries(folder, monkeypatch):
     assert cache.get(code.key(MODULE)) is None
 
 
-def call(made: code.Code) -> int:
+def call(made: code.LoadedCode) -> int:
     import ctypes
 
     return ctypes.CFUNCTYPE(ctypes.c_int32)(made.addresses["run"])()
@@ -160,8 +160,8 @@ def call(made: code.Code) -> int:
 
 WORKER = """
 import sys
-from talweg.execute.cache import Cache
-kept = Cache(sys.argv[1], 400_000)
+from talweg.execute.cache import CompilationCache
+kept = CompilationCache(sys.argv[1], 400_000)
 for round in range(60):
     for i in range(12):
         content = bytes([i]) * (1000 * (i + 1))

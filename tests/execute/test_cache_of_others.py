@@ -15,9 +15,10 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
-from talweg.execute import cache, lowering, outline
-from talweg.execute.llvm import code, elf, jit, processor
-from talweg.trace.autograph import kept
+from talweg.execute import cache, compilation, manifest
+from talweg.execute.llvm import processor
+from talweg.execute.llvm.link import code, elf, jit
+from talweg.trace.autograph import cache as kept
 
 X = np.linspace(-1, 1, 40, dtype=np.float32).reshape(5, 8)
 OURS = b"converted\n"  # what AutoGraph made: Python's, whatever the processor
@@ -51,7 +52,7 @@ class Watched:
 @pytest.fixture
 def watched(tmp_path, monkeypatch):
     """Everything is compiled, into an empty cache, and noted."""
-    seen, made, get, put = Watched(), lowering.made, cache.get, cache.put
+    seen, made, get, put = Watched(), compilation.made, cache.get, cache.put
 
     def noted(program, *rest):
         seen.lowered.append(program.name)
@@ -68,7 +69,7 @@ def watched(tmp_path, monkeypatch):
             seen.written[key] = content
         return put(key, content)
 
-    monkeypatch.setattr(lowering, "made", noted)
+    monkeypatch.setattr(compilation, "made", noted)
     monkeypatch.setattr(cache, "get", read)
     monkeypatch.setattr(cache, "put", written)
     with settings.cache(str(tmp_path / "cache")), settings.executor("llvm"):
@@ -154,8 +155,11 @@ def levels() -> list[str]:
     """What this machine can be."""
     able = llvm.get_host_cpu_features()
     there = llvm.get_process_triple().startswith("x86_64")
-    fitting = [name for name, level in processor.LEVELS.items()
-               if there and all(able.get(feature) for feature in level.features)]  # fmt: skip
+    fitting = [
+        name
+        for name, level in processor.LEVELS.items()
+        if there and all(able.get(feature) for feature in level.features)
+    ]
     return ["native", *fitting]
 
 
@@ -256,7 +260,7 @@ ABOUTS = {
     "null": setting("plan", None),
     "other code": setting("code", "0" * 64),
     "a missing name": lambda about: about.pop("guard"),
-}  # fmt: skip
+}
 CONTENTS = {
     "empty": lambda content: b"",
     "cut short": lambda content: content[:50],
@@ -266,8 +270,10 @@ CONTENTS = {
     "no UTF-8": lambda content: content.replace(b'"name"', b'"n\xffme"'),
     "another thing": lambda content: struct.pack("<Q", 2) + b"[]",
     "deep": lambda content: struct.pack("<Q", 200_000) + b"[" * 200_000,
-} | {name: lambda content, change=change: with_about(content, change)
-     for name, change in ABOUTS.items()}  # fmt: skip
+} | {
+    name: lambda content, change=change: with_about(content, change)
+    for name, change in ABOUTS.items()
+}
 
 
 @pytest.mark.parametrize("damage", CONTENTS.values(), ids=CONTENTS)
@@ -340,4 +346,4 @@ def test_outlines_are_sound(watched):
     key, _ = outline_of(watched.written)
     watched.run()
     assert key in watched.read and not watched.lowered
-    assert set(outline.KINDS) >= {"input", "output", "state", "constant", "temporary", "scratch"}
+    assert set(manifest.KINDS) >= {"input", "output", "state", "constant", "temporary", "scratch"}

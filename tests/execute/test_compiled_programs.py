@@ -51,8 +51,9 @@ def test_both_executors_agree():
 
 
 def test_new_shapes_are_new_versions():
-    function = tf.function(lambda x: tf.reduce_sum(x * 2, 0), input_signature=[
-        tf.TensorSpec([None, 3], tf.float32)])  # fmt: skip
+    function = tf.function(
+        lambda x: tf.reduce_sum(x * 2, 0), input_signature=[tf.TensorSpec([None, 3], tf.float32)]
+    )
     for rows in (1, 4, 0, 4, 100):
         x = normal(rows, 3)
         np.testing.assert_allclose(function(tf.constant(x)), x.sum(0) * 2, rtol=1e-5, atol=1e-5)

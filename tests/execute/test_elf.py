@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from talweg.core import settings
-from talweg.execute.llvm import code, elf, jit
+from talweg.execute.llvm.link import code, elf, jit
 
 pytestmark = pytest.mark.skipif(not elf.works(), reason="object files of other systems: LLVM links")
 
@@ -90,7 +90,7 @@ def test_another_linker_is_asked_where_there_is_something_unknown(made, monkeypa
         raise elf.UnknownError("a relocation of another kind")
 
     monkeypatch.setattr(elf, "Image", refuse)
-    found = code.Code(made, {"ours": 1}, ("run", "scale"))
+    found = code.LoadedCode(made, {"ours": 1}, ("run", "scale"))
     assert [type(each) for each in found._images] == [jit.Linked] and found.addresses["run"]
 
 
@@ -149,9 +149,12 @@ def test_a_second_process_does_not_load_llvm(tmp_path):
     outputs = []
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, str(file)], capture_output=True, text=True, check=True,
+            [sys.executable, str(file)],
+            capture_output=True,
+            text=True,
+            check=True,
             env={"PYTHONPATH": ":".join(sys.path), **variables},
-        )  # fmt: skip
+        )
         outputs.append(done.stdout.splitlines())
     assert outputs[0][0] == outputs[1][0]
     assert "llvmlite" in outputs[0][1] and outputs[1][1] == "[]"

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from talweg.core.dtypes import BY_NAME
-from talweg.execute.llvm import emit_kernel
-from talweg.execute.llvm.emit import emit
-from talweg.execute.llvm.vector_math import Library
-from talweg.lower.index import Axis, Index
-from talweg.lower.loops import Expr, For, Kernel, LoopProgram, Store, const, load
-from talweg.lower.text import parse
+from talweg.execute.llvm.codegen import kernel
+from talweg.execute.llvm.codegen.program import emit
+from talweg.execute.llvm.vector_math.library import VectorMathLibrary
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import Expr, For, Kernel, LoopProgram, Store, const, load
+from talweg.lower.ir.printer import parse
 from tests.execute.emitted import Machine, numbers, same
 
 
@@ -93,7 +93,7 @@ def test_iterations_that_take_long_go_to_whoever_is_free(monkeypatch):
 
 def test_of_many_such_loops_the_first_are_shared_so():
     machine = Machine(parse(heavy(11)))
-    assert machine.text.count("call i64 @talweg_piece(") == emit_kernel.LOOPS
+    assert machine.text.count("call i64 @talweg_piece(") == kernel.LOOPS
     for threads in (1, 3):
         found = machine.run({f"x{number}": np.zeros(37) for number in range(11)}, threads)
         np.testing.assert_array_equal(list(found.values()), np.full((11, 37), 3e5))
@@ -222,7 +222,7 @@ kernel k:
     y[i] = x[i]
 """
     same(text, threads=(1,))
-    assert len(emit(parse(text), 32, Library()).splitlines()) < 80
+    assert len(emit(parse(text), 32, VectorMathLibrary()).splitlines()) < 80
 
 
 def test_repeat_and_if():
@@ -375,7 +375,7 @@ def test_an_expression_has_the_value_of_its_first_use():
     body = [Store(y, i, shared), Store(z, i, Expr("neg", (shared,), dtype))]
     made.blocks = [Kernel("k", [For(i, body, "vector")])]
     same(made, threads=(1,), tolerance=1e-5)
-    text = emit(made, 32, Library())
+    text = emit(made, 32, VectorMathLibrary())
     assert text.count("call <8 x float> @talweg_exp") == 1
 
 
@@ -386,7 +386,7 @@ def test_equal_kernels_are_one_function():
     for number in range(5):
         text += f"kernel k{number}:\n  for i in 64 vector:\n    y{number}[i] = exp(x[i])\n"
     same(text, threads=(1,), tolerance=1e-6)
-    assert emit(parse(text), 32, Library()).count("define internal void @kernel") == 1
+    assert emit(parse(text), 32, VectorMathLibrary()).count("define internal void @kernel") == 1
 
 
 def test_chains_of_a_thousand_functions():
@@ -400,7 +400,7 @@ def test_chains_of_a_thousand_functions():
     for _ in range(3000):
         value = Expr("add", (value, const(1.0, dtype)), dtype)
     made.blocks = [Kernel("k", [For(i, [Store(y, i, value)], "vector")])]
-    emit(made, 32, Library())
+    emit(made, 32, VectorMathLibrary())
 
 
 def test_emission_takes_linear_time():
@@ -421,7 +421,7 @@ def test_emission_takes_linear_time():
         best = 9.0
         for _ in range(3):
             start = time.process_time()
-            emit(program, 32, Library())
+            emit(program, 32, VectorMathLibrary())
             best = min(best, time.process_time() - start)
         return best
 

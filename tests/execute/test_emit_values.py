@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from talweg.core.dtypes import BY_NAME, DType, bool_, float32
-from talweg.execute.llvm.vector_math import FUNCTIONS
+from talweg.execute.llvm.vector_math.library import FUNCTIONS
 from talweg.lower.handler import s
-from talweg.lower.index import Axis, Index
-from talweg.lower.loops import Expr, For, Kernel, LoopProgram, Store, const, load, number
-from talweg.lower.scalars import SCALARS, Scalar
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import Expr, For, Kernel, LoopProgram, Store, const, load, number
+from talweg.lower.ir.scalars import SCALARS, Scalar
 from tests.execute.emitted import Machine, same
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
@@ -146,9 +146,16 @@ def test_rounding_of_doubles_to_halves():
 
 @pytest.mark.parametrize(
     "source, target",
-    [("float32", "int32"), ("int32", "float32"), ("float64", "uint64"), ("uint16", "float16"),
-     ("bfloat16", "int16"), ("float16", "uint16"), ("int8", "uint8")],
-)  # fmt: skip
+    [
+        ("float32", "int32"),
+        ("int32", "float32"),
+        ("float64", "uint64"),
+        ("uint16", "float16"),
+        ("bfloat16", "int16"),
+        ("float16", "uint16"),
+        ("int8", "uint8"),
+    ],
+)
 def test_bits(source: str, target: str):
     size = 19
     made = LoopProgram("p")
@@ -163,10 +170,15 @@ def test_bits(source: str, target: str):
 def test_constants_are_exact():
     values = {
         "float32": [0.1, -0.0, np.inf, -np.inf, np.nan, 1e-45, 3.4e38, 1e39],
-        "float64": [0.1, 5e-324, np.nan, -np.inf], "float16": [0.1, 65504.0, 1e9, 6e-8],
-        "bfloat16": [0.1, 1e38], "uint64": [2**64 - 1, 2**63, 7], "int8": [-128, 127],
-        "uint8": [255], "int64": [-(2**63), 2**63 - 1], "bool": [True, False],
-    }  # fmt: skip
+        "float64": [0.1, 5e-324, np.nan, -np.inf],
+        "float16": [0.1, 65504.0, 1e9, 6e-8],
+        "bfloat16": [0.1, 1e38],
+        "uint64": [2**64 - 1, 2**63, 7],
+        "int8": [-128, 127],
+        "uint8": [255],
+        "int64": [-(2**63), 2**63 - 1],
+        "bool": [True, False],
+    }
     made = LoopProgram("p")
     for name, list_ in values.items():
         dtype = BY_NAME[name]
@@ -183,8 +195,15 @@ def test_index_as_number(name: str):
     dtype = BY_NAME[name]
     made = LoopProgram("p")
     i, r = Axis("i", 13), Axis("r", 3)
-    for index in (Index.of(i), Index.of(r) * 13 + i, Index.of(i) * -3 + 40, Index.of(i) // 4,
-                  (Index.of(i) * 3 + r) % 7, Index.of(r), Index.of(5)):  # fmt: skip
+    for index in (
+        Index.of(i),
+        Index.of(r) * 13 + i,
+        Index.of(i) * -3 + 40,
+        Index.of(i) // 4,
+        (Index.of(i) * 3 + r) % 7,
+        Index.of(r),
+        Index.of(5),
+    ):
         output = made.buffer("y", dtype, (3, 13), "output")
         store = Store(output, Index.of(r) * 13 + i, number(index, dtype))
         made.blocks.append(Kernel("k", [For(r, [For(i, [store], "vector")], "parallel")]))

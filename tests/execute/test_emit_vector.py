@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from talweg.core.dtypes import BY_NAME
-from talweg.execute.llvm.emit import emit
-from talweg.execute.llvm.vector_math import Library
-from talweg.lower.index import Axis, Index
-from talweg.lower.loops import (
+from talweg.execute.llvm.codegen.program import emit
+from talweg.execute.llvm.vector_math.library import VectorMathLibrary
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import (
     Expr,
     For,
     Kernel,
@@ -21,7 +21,7 @@ from talweg.lower.loops import (
     load,
     within,
 )
-from talweg.lower.text import parse
+from talweg.lower.ir.printer import parse
 from tests.execute.emitted import same
 
 EXTENTS = [0, 1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 26, 31, 33, 40, 47, 64, 65, 100, 257]
@@ -110,7 +110,7 @@ kernel k:
   y[0] = s[]
 """
     same(text, threads=(1,), tolerance=1e-5)
-    made = emit(parse(text), 32, Library())
+    made = emit(parse(text), 32, VectorMathLibrary())
     loop = made[made.index("loop") : made.index("after")]
     assert "shufflevector" not in loop and "extractelement" not in loop
 
@@ -181,7 +181,7 @@ def product(rows: int, columns: int, depth: int, m: int, n: int) -> LoopProgram:
 def test_product_in_registers(m: int, n: int):
     made = product(3, 2, 11, m, n)
     same(made, tolerance=1e-5)
-    text = emit(made, 32, Library())
+    text = emit(made, 32, VectorMathLibrary())
     assert "alloca" not in text
 
 
@@ -340,5 +340,5 @@ kernel k:
     for i in 64 vector:
       y[o*64 + i] = add(x[{index}], 1.0:float32)
 """
-    assert "gather" not in emit(parse(text), 32, Library())
+    assert "gather" not in emit(parse(text), 32, VectorMathLibrary())
     same(text, threads=(1,))

@@ -14,11 +14,13 @@ import pytest
 from talweg.core import settings
 from talweg.core.dtypes import bfloat16, bool_, float32, float64, int32
 from talweg.core.errors import InternalError, ResourceExhaustedError
-from talweg.execute.llvm import code, dispatch, elf, emit, generate, jit
-from talweg.execute.llvm import executable as module
-from talweg.execute.llvm.executable import Executable
-from talweg.lower.index import Axis, Index
-from talweg.lower.loops import (
+from talweg.execute.llvm.codegen import program as emit
+from talweg.execute.llvm.link import code, elf, generate, jit
+from talweg.execute.llvm.runtime import dispatch
+from talweg.execute.llvm.runtime import executable as module
+from talweg.execute.llvm.runtime.executable import Executable
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import (
     Buffer,
     Expr,
     For,
@@ -600,7 +602,7 @@ def test_references_are_counted_right():
 def test_a_key_saves_emission(tmp_path, monkeypatch):
     with settings.cache(str(tmp_path / "cache")):
         first = Executable(addition(), key="addition of (2, 3)")
-        for name in ("parse", "optimize", "Crew"):
+        for name in ("parse", "optimize", "CompileWorkers"):
             monkeypatch.setattr(jit, name, None)
         monkeypatch.setattr(emit, "emit_modules", None)
         second = Executable(addition(), key="addition of (2, 3)")
@@ -614,7 +616,7 @@ def test_a_key_saves_emission(tmp_path, monkeypatch):
 def test_modules_compiled_at_the_same_time(linker, tmp_path, monkeypatch):
     """Kernels are in several modules, @run calls them all; they are kept as one."""
     monkeypatch.setattr(emit, "MODULE_TEXT", 1)
-    monkeypatch.setattr(jit.threads, "available_cores", lambda: 3)
+    monkeypatch.setattr(jit.thread_pool, "available_cores", lambda: 3)
     if linker == "LLVM's":
         monkeypatch.setattr(elf, "works", lambda: False)
     program = LoopProgram("several")
@@ -632,7 +634,7 @@ def test_modules_compiled_at_the_same_time(linker, tmp_path, monkeypatch):
     assert ["@run" in text for text in texts] == [False] * 4 + [True]
     with settings.cache(str(tmp_path / "cache")):
         first = Executable(program, key="several")
-        for name in ("parse", "optimize", "Crew"):
+        for name in ("parse", "optimize", "CompileWorkers"):
             monkeypatch.setattr(jit, name, None)
         second = Executable(program, key="several")
         for executable in (first, second):

@@ -7,9 +7,9 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
-from talweg.execute.llvm.emit import emit
-from talweg.execute.llvm.vector_math import Library
-from talweg.lower.text import parse, to_text
+from talweg.execute.llvm.codegen.program import emit
+from talweg.execute.llvm.vector_math.library import VectorMathLibrary
+from talweg.lower.ir.printer import parse, to_text
 from talweg.passes.functionalize import program_of
 
 WILD = np.array(
@@ -71,9 +71,10 @@ kernel k:
   for i in {size} vector:
     y[i] = tanh(x[i])
 """
-    assert f"store <{lanes} x float>" in emit(parse(text), 32, Library())
+    assert f"store <{lanes} x float>" in emit(parse(text), 32, VectorMathLibrary())
     assert (
-        f"store <{lanes} x float>" not in emit(parse(text.replace("tanh", "neg")), 32, Library())
+        f"store <{lanes} x float>"
+        not in emit(parse(text.replace("tanh", "neg")), 32, VectorMathLibrary())
         or lanes == 8
     )
 

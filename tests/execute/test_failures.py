@@ -182,14 +182,38 @@ def columns_sorted_by_a_wrong_axis(own, x, n):
 
 
 FAILING = [
-    fixed_index_too_large, fixed_index_too_small, first_index_too_large, index_on_an_empty_axis,
-    computed_index, computed_index_too_small, gradient_of_a_computed_index, slice_too_long,
-    slice_of_computed_length, rows_after_a_write, rows_of_a_variable, labels, in_a_late_trip,
-    in_an_endless_loop, in_a_branch, in_another_function, an_assertion, a_wrong_shape,
-    sizes_that_differ, a_product, a_reshape, a_number_that_is_none, an_element_of_an_array,
-    an_element_written_too_far, a_division, a_power, a_function_in_python, an_assertion_in_a_loop,
-    an_inverse, an_equation, columns_sorted_by_a_wrong_axis,
-]  # fmt: skip
+    fixed_index_too_large,
+    fixed_index_too_small,
+    first_index_too_large,
+    index_on_an_empty_axis,
+    computed_index,
+    computed_index_too_small,
+    gradient_of_a_computed_index,
+    slice_too_long,
+    slice_of_computed_length,
+    rows_after_a_write,
+    rows_of_a_variable,
+    labels,
+    in_a_late_trip,
+    in_an_endless_loop,
+    in_a_branch,
+    in_another_function,
+    an_assertion,
+    a_wrong_shape,
+    sizes_that_differ,
+    a_product,
+    a_reshape,
+    a_number_that_is_none,
+    an_element_of_an_array,
+    an_element_written_too_far,
+    a_division,
+    a_power,
+    a_function_in_python,
+    an_assertion_in_a_loop,
+    an_inverse,
+    an_equation,
+    columns_sorted_by_a_wrong_axis,
+]
 
 
 def outcome(program, executor):

@@ -14,14 +14,22 @@ import talweg as tf
 from talweg.core import settings
 from talweg.core.errors import InternalError
 from talweg.core.primitive import REGISTRY, later
-from talweg.execute import heavy, lowering, outline
-from talweg.execute.llvm import code
+from talweg.execute import compilation, eager_kernels, manifest
+from talweg.execute.llvm.link import code
 from talweg.lower import build as building
-from talweg.lower.pull import UnloweredError
-from talweg.passes import faults, pipeline, product_chains, product_sums, repeats, simplify, split
-from talweg.passes.reasons import NotStraightError, Reason
-from talweg.passes.specialize import specialize
-from talweg.passes.straight import Straight, Value, constant
+from talweg.lower.fusion.inline import UnloweredError
+from talweg.passes import faults
+from talweg.passes.optimize import (
+    contractions,
+    loop_invariants,
+    matrix_chains,
+    pipeline,
+    simplify,
+    split_reductions,
+)
+from talweg.passes.reasons import Reason, SpecializationError
+from talweg.passes.specialize.program import StaticProgram, Value, constant
+from talweg.passes.specialize.specializer import specialize
 
 PACKAGE = Path(tf.__file__).parent
 x = np.linspace(-1, 1, 65_537).astype(np.float32)
@@ -29,21 +37,26 @@ x = np.linspace(-1, 1, 65_537).astype(np.float32)
 
 def in_parts_that_do_not_fit(patch):
     """The mutant that all tests of the compiler missed once."""
-    patch.setattr(split, "_parts", lambda e: (16, e.inputs[0].size // 16, 1)
-                  if "fold" in e.prim.lowering else None)  # fmt: skip
+    patch.setattr(
+        split_reductions,
+        "_parts",
+        lambda e: (16, e.inputs[0].size // 16, 1) if "fold" in e.prim.lowering else None,
+    )
 
 
 def forgetting_a_rule(patch):
     def broken(equation):
         raise AttributeError("no such rule")
 
-    patch.setattr(Straight, "rewrite", lambda straight, rule: list(map(broken, straight.equations)))
+    patch.setattr(
+        StaticProgram, "rewrite", lambda straight, rule: list(map(broken, straight.equations))
+    )
 
 
 def refusing(name):
     def broken(patch):
         def refuse(straight):
-            raise NotStraightError(Reason.SIZE_OF_VALUE)
+            raise SpecializationError(Reason.SIZE_OF_VALUE)
 
         patch.setitem(pipeline.PASSES, name, refuse)
 
@@ -67,21 +80,21 @@ def lowering_refuses(patch):
     def refuse(*given, **named):
         raise UnloweredError("no loops")
 
-    patch.setattr(lowering, "build", refuse)
+    patch.setattr(compilation, "build", refuse)
 
 
 def lowering_says_not_straight(patch):
     def refuse(*given, **named):
-        raise NotStraightError(Reason.STACK_USED)
+        raise SpecializationError(Reason.STACK_USED)
 
-    patch.setattr(lowering, "build", refuse)
+    patch.setattr(compilation, "build", refuse)
 
 
 def llvm_that_does_not_parse_it(patch):
     def broken(*given):
         raise RuntimeError("LLVM IR parsing error")
 
-    patch.setattr(lowering, "executable_of", broken)
+    patch.setattr(compilation, "executable_of", broken)
 
 
 def a_recipe_with_wrong_shapes(patch):
@@ -91,14 +104,14 @@ def a_recipe_with_wrong_shapes(patch):
 
 
 def a_specializer_with_a_typo(patch):
-    patch.setattr(lowering, "specialize", lambda *given: given.no_such_name)
+    patch.setattr(compilation, "specialize", lambda *given: given.no_such_name)
 
 
 def a_key_that_cannot_be_made(patch):
     def broken(program):
         raise KeyError("no text for this")
 
-    patch.setattr(outline, "text_of", broken)
+    patch.setattr(manifest, "text_of", broken)
 
 
 BROKEN = [
@@ -125,8 +138,8 @@ def program():
 def nothing_kept(monkeypatch):
     """Nothing comes from the disk: it would be as it was made before; nothing is checked."""
     monkeypatch.setattr(settings.check, "value", False)
-    monkeypatch.setattr(outline, "found", lambda *given: None)
-    monkeypatch.setattr(outline, "keep", lambda key, program, made: None)
+    monkeypatch.setattr(manifest, "found", lambda *given: None)
+    monkeypatch.setattr(manifest, "keep", lambda key, program, made: None)
     monkeypatch.setattr(faults, "_reported", set())
 
 
@@ -178,7 +191,7 @@ def test_what_goes_wrong_on_disk_is_made_anew(monkeypatch, caplog):
         raise KeyError("buffers")
 
     for name in ("found", "keep"):
-        monkeypatch.setattr(outline, name, broken)
+        monkeypatch.setattr(manifest, name, broken)
     monkeypatch.setattr(faults, "_reported", set())
     with settings.executor("auto"), settings.strict(False), caplog.at_level(logging.ERROR):
         monkeypatch.setattr("talweg.execute.executor.WORTH", 0.0)
@@ -203,7 +216,7 @@ def test_no_llvm_is_nobodys_fault(executor, nothing_kept, monkeypatch, caplog):
         return real(name)
 
     monkeypatch.setattr(code, "import_module", without)
-    monkeypatch.setattr(outline, "key_of", lambda *given: None)
+    monkeypatch.setattr(manifest, "key_of", lambda *given: None)
     monkeypatch.setattr(code, "fingerprint", lambda: "none")
     monkeypatch.setattr(code, "cache", type("Off", (), {"get": lambda key: None}))
     monkeypatch.setattr("talweg.execute.executor.WORTH", 0.0)
@@ -219,7 +232,7 @@ def test_no_memory_is_nobodys_fault(nothing_kept, monkeypatch, caplog):
     def full(*given, **named):
         raise MemoryError
 
-    monkeypatch.setattr(lowering, "build", full)
+    monkeypatch.setattr(compilation, "build", full)
     monkeypatch.setattr("talweg.execute.executor.WORTH", 0.0)
     with settings.executor("auto"), caplog.at_level(logging.ERROR):
         function = program()
@@ -233,8 +246,8 @@ def test_no_memory_is_nobodys_fault(nothing_kept, monkeypatch, caplog):
 def test_a_heavy_operation_whose_compilation_fails(nothing_kept, monkeypatch, caplog):
     images, filters = tf.ones([2, 6, 6, 3]), tf.ones([3, 3, 3, 2])
     expected = tf.nn.conv2d(images, filters, 1, "SAME").numpy()
-    monkeypatch.setattr(heavy, "SECONDS", 0.0)
-    monkeypatch.setattr(heavy.heavy, "compiled", {})
+    monkeypatch.setattr(eager_kernels, "SECONDS", 0.0)
+    monkeypatch.setattr(eager_kernels.heavy, "compiled", {})
     lowering_refuses(monkeypatch)
     with settings.executor("auto"), pytest.raises(InternalError, match="'lower'"):
         tf.nn.conv2d(images, filters, 1, "SAME")
@@ -252,7 +265,7 @@ def test_the_stages_that_were_reached_are_written(nothing_kept, monkeypatch, tmp
     names = {path.name for path in folder.iterdir()}
     assert {"fault.txt", "straight-0.txt", "straight-simplify.txt"} <= names
     assert "straight-split.txt" not in names
-    assert "split.py" in (folder / "fault.txt").read_text()
+    assert "passes/optimize/split_reductions.py" in (folder / "fault.txt").read_text()
 
 
 # -- refusals
@@ -271,7 +284,7 @@ def test_a_program_that_fails_for_sure_is_refused_where_it_is_specialized():
 
 
 def test_a_guard_that_a_pass_finds_to_be_false_is_lowered_all_the_same():
-    straight = Straight()
+    straight = StaticProgram()
     straight.inputs = [Value((3,), tf.float32)]
     straight.outputs = [straight.apply(later("neg"), straight.inputs, {})]
     straight.guards = [constant(np.False_)]
@@ -302,11 +315,11 @@ def test_only_what_specializes_refuses_and_each_reason_is_one_that_is_given():
         given.update(re.findall(r"\bReason\.([A-Z_]+)\b", path.read_text("utf-8")))
         for line in _raised(path):
             place = f"{path.relative_to(PACKAGE)}:{line}"
-            assert path.parent.name == "passes" or path.name == "lowering.py", place
+            assert path.parent.name == "passes" or path.name == "execute/compilation.py", place
     assert given == set(Reason.__members__)
-    for module in (simplify, split, product_chains, product_sums, repeats):
+    for module in (simplify, split_reductions, matrix_chains, contractions, loop_invariants):
         assert not list(_raised(Path(module.__file__))), module
-    assert specialize.__module__ == "talweg.passes.specialize"
+    assert specialize.__module__ == "talweg.passes.specialize.specializer"
 
 
 def test_the_codes_are_listed_in_the_documentation():

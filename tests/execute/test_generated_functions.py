@@ -21,30 +21,57 @@ DTYPES = (*FLOATS, *WHOLE, "bool", "complex64", "complex128")
 CLOSE = {"float16": 6e-2, "bfloat16": 3e-1, "float32": 3e-4, "complex64": 3e-4}
 
 BOUNDED = {
-    "sin": tf.sin, "tanh": tf.tanh, "sigmoid": tf.sigmoid, "erf": tf.math.erf,
-    "softsign": tf.nn.softsign, "cos": tf.cos, "atan": tf.atan,
-}  # fmt: skip
+    "sin": tf.sin,
+    "tanh": tf.tanh,
+    "sigmoid": tf.sigmoid,
+    "erf": tf.math.erf,
+    "softsign": tf.nn.softsign,
+    "cos": tf.cos,
+    "atan": tf.atan,
+}
 UNARY = {
-    "neg": lambda x: -x, "square": tf.square, "abs": tf.abs, "sign": tf.sign,
-    "reverse": lambda x: tf.reverse(x, [0]), "transpose": tf.transpose,
-    "flat": lambda x: tf.reshape(x, [-1]), "cumsum": lambda x: tf.cumsum(x, reverse=True),
-    "half": lambda x: x[::2], "rolled": lambda x: tf.roll(x, 1, 0), "row": lambda x: x[-1],
+    "neg": lambda x: -x,
+    "square": tf.square,
+    "abs": tf.abs,
+    "sign": tf.sign,
+    "reverse": lambda x: tf.reverse(x, [0]),
+    "transpose": tf.transpose,
+    "flat": lambda x: tf.reshape(x, [-1]),
+    "cumsum": lambda x: tf.cumsum(x, reverse=True),
+    "half": lambda x: x[::2],
+    "rolled": lambda x: tf.roll(x, 1, 0),
+    "row": lambda x: x[-1],
     "twice": lambda x: tf.concat([x, x], -1),
     "padded": lambda x: tf.pad(x, [[1, 2]] + [[0, 0]] * (len(x.shape) - 1)),
     "tiled": lambda x: tf.tile(x, [2] + [1] * (len(x.shape) - 1)),
-}  # fmt: skip
+}
 FOLDS = {
-    "sum": tf.reduce_sum, "mean": tf.reduce_mean, "max": tf.reduce_max, "min": tf.reduce_min,
-    "prod": tf.reduce_prod, "logsumexp": tf.reduce_logsumexp, "variance": tf.math.reduce_variance,
+    "sum": tf.reduce_sum,
+    "mean": tf.reduce_mean,
+    "max": tf.reduce_max,
+    "min": tf.reduce_min,
+    "prod": tf.reduce_prod,
+    "logsumexp": tf.reduce_logsumexp,
+    "variance": tf.math.reduce_variance,
     "argmax": lambda x, axis, keepdims: tf.argmax(x, axis),
-}  # fmt: skip
+}
 BINARY = {
-    "add": tf.add, "sub": tf.subtract, "mul": tf.multiply, "maximum": tf.maximum,
-    "minimum": tf.minimum, "difference": tf.math.squared_difference, "less": tf.less,
-    "equal": tf.equal, "ratio": tf.math.divide_no_nan, "floor": lambda x, y: x // (y * y + 1),
-    "rest": lambda x, y: x % (y * y + 1), "product": tf.matmul, "and": tf.logical_and,
-    "chosen": lambda x, y: tf.where(x > y, x, y), "bits": tf.bitwise.bitwise_xor,
-}  # fmt: skip
+    "add": tf.add,
+    "sub": tf.subtract,
+    "mul": tf.multiply,
+    "maximum": tf.maximum,
+    "minimum": tf.minimum,
+    "difference": tf.math.squared_difference,
+    "less": tf.less,
+    "equal": tf.equal,
+    "ratio": tf.math.divide_no_nan,
+    "floor": lambda x, y: x // (y * y + 1),
+    "rest": lambda x, y: x % (y * y + 1),
+    "product": tf.matmul,
+    "and": tf.logical_and,
+    "chosen": lambda x, y: tf.where(x > y, x, y),
+    "bits": tf.bitwise.bitwise_xor,
+}
 ROUGH = ("prod", "ratio", "floor", "rest")  # where small errors of 16 bits become large
 SPECIAL = [np.nan, np.inf, -np.inf, -0.0, 1e-40, 3e38]
 
@@ -122,8 +149,10 @@ def outcome(made, mode):
             for operation in operations:
                 registers.append(applied(operation, registers))
             wanted = [x for x in registers[2:] if x.dtype.is_floating]
-            total = tf.add_n([tf.cast(tf.reduce_sum(tf.tanh(x)), tf.float64) for x in wanted] or
-                             [tf.zeros([], tf.float64)])  # fmt: skip
+            total = tf.add_n(
+                [tf.cast(tf.reduce_sum(tf.tanh(x)), tf.float64) for x in wanted]
+                or [tf.zeros([], tf.float64)]
+            )
         zero = tf.UnconnectedGradients.ZERO
         return registers[2:], tape.gradient(total, watched, unconnected_gradients=zero)
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from talweg.core import settings
-from talweg.execute.llvm import code, halves, processor
+from talweg.execute.llvm import halves, processor
+from talweg.execute.llvm.link import code
 from tests.execute.test_cache_of_others import levels
 
 LOOP = """
@@ -30,8 +31,11 @@ done:
 }}
 """
 KINDS = {"half": np.float16, "float": np.float32, "double": np.float64}
-OLD = [name for name in levels() if name in processor.LEVELS and
-       processor.HALVES not in processor.LEVELS[name].features]  # fmt: skip
+OLD = [
+    name
+    for name in levels()
+    if name in processor.LEVELS and processor.HALVES not in processor.LEVELS[name].features
+]
 
 
 def converted(numbers: np.ndarray, source: str, target: str, level: str) -> np.ndarray:
@@ -76,13 +80,14 @@ def test_numbers_are_rounded_once(level, source):
 
 
 def test_the_functions_are_added_where_they_are_called():
-    from talweg.execute.llvm import jit
+    from talweg.execute.llvm.link import jit
 
     text = LOOP.format(source="half", target="float", what="fpext")
     for level in levels():
         with settings.cpu(level):
             names = {function.name for function in jit.parse(text).functions}
             assert ("__extendhfsf2" in names) == (not jit.target().has_halves)
-            assert "__extendhfsf2" not in jit.optimized(text.replace("half", "float").replace(
-                "fpext float %a to float", "fneg float %a"))  # fmt: skip
+            assert "__extendhfsf2" not in jit.optimized(
+                text.replace("half", "float").replace("fpext float %a to float", "fneg float %a")
+            )
     assert halves.TEXT.count("define") == 3

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from talweg.core import settings
-from talweg.execute.llvm import code, jit
+from talweg.execute.llvm.link import code, jit
 
 ADD = """
 define i32 @run(i32 %x) {{
@@ -46,7 +46,7 @@ def no_cache():
         yield
 
 
-def call(made: code.Code, *arguments: int) -> int:
+def call(made: code.LoadedCode, *arguments: int) -> int:
     kinds = [ctypes.c_int32] * len(arguments)
     return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)(made.addresses["run"])(*arguments)
 
@@ -152,11 +152,11 @@ def test_compiling_again_and_again_leaves_no_memory_behind():
 
 def test_code_loaded_again_and_again_leaves_no_memory_behind():
     (made,) = jit.compile_texts([LOOP.format(number=2)])
-    kept = code.Code(made, {})
+    kept = code.LoadedCode(made, {})
 
     def load_some(count: int) -> None:
         for _ in range(count):
-            code.Code(made, {})
+            code.LoadedCode(made, {})
 
     load_some(300)
     assert growth(load_some, 500) < 341
@@ -174,7 +174,7 @@ def test_closing_twice_is_harmless():
 @pytest.fixture
 def cores(monkeypatch):
     """Sets how many cores `jit` takes the machine to have."""
-    return lambda count: monkeypatch.setattr(jit.threads, "available_cores", lambda: count)
+    return lambda count: monkeypatch.setattr(jit.thread_pool, "available_cores", lambda: count)
 
 
 def idle():
@@ -205,7 +205,7 @@ def test_code_does_not_depend_on_how_many_threads_make_it(cores):
 def test_a_module_is_compiled_while_the_next_is_made(cores):
     cores(2)
     compiled = threading.Event()
-    crew = jit.Crew()
+    crew = jit.CompileWorkers()
     made, crew._made = crew._made, lambda *given: (made(*given), compiled.set())[0]
     with crew:
         crew.add(0, LOOP.format(number=0))

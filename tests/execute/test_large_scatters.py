@@ -7,16 +7,21 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
-from talweg.execute import loops_numpy
-from talweg.execute.llvm import emit_ahead, generate
-from talweg.lower import blocks_scatter
-from talweg.lower.check import check
-from talweg.lower.text import to_text
-from talweg.lower.text_reader import parse
+from talweg.execute.llvm.codegen import prefetch
+from talweg.execute.llvm.link import generate
+from talweg.execute.loop_interpreter import interpreter
+from talweg.lower.blocks import scatter
+from talweg.lower.ir.parser import parse
+from talweg.lower.ir.printer import to_text
+from talweg.lower.ir.verifier import check
 from talweg.passes.functionalize import program_of
 
-SIZES = {"float16": (9000, 128), "bfloat16": (5000, 128), "float32": (4500, 96),
-         "float64": (2500, 67)}  # fmt: skip
+SIZES = {
+    "float16": (9000, 128),
+    "bfloat16": (5000, 128),
+    "float32": (4500, 96),
+    "float64": (2500, 67),
+}
 IDS = {"equal": [3, 3, 3, 7, 3], "none": [], "ends": [0, -1], "one": [5], "many": None}
 
 
@@ -30,8 +35,8 @@ def lowered_here():
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """As if the caches were small."""
-    monkeypatch.setattr(blocks_scatter, "STREAMED_BYTES", 1 << 20)
-    monkeypatch.setattr(emit_ahead, "STREAMED_BYTES", 1 << 20)
+    monkeypatch.setattr(scatter, "STREAMED_BYTES", 1 << 20)
+    monkeypatch.setattr(prefetch, "STREAMED_BYTES", 1 << 20)
 
 
 def places(name: str, rows: int) -> np.ndarray:
@@ -122,13 +127,14 @@ def test_the_loops_print_parse_are_checked_and_run_slowly():
     buffers = [b for b in program.buffers if b.kind == "input"]
     arrays = {"float32": iter([x.numpy(), -x.numpy()]), "int32": iter([ids.numpy()])}
     given = {b.name: next(arrays[b.dtype.name]) for b in buffers}
-    found = loops_numpy.run(program, given)
+    found = interpreter.run(program, given)
     result = next(b for b in program.buffers if b.kind == "output" and b.shape)
     assert np.array_equal(found[result.name].reshape(result.shape), wanted)
 
 
-@pytest.mark.parametrize("rows, columns, asked", [(9000, 33, True), (3000, 128, True),
-                                                  (100, 33, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    "rows, columns, asked", [(9000, 33, True), (3000, 128, True), (100, 33, False)]
+)
 @pytest.mark.parametrize("count", [5, 1000])
 def test_rows_that_data_names_are_asked_for_ahead(rows, columns, asked, count):
     random = np.random.default_rng(3)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from talweg.core.errors import InternalError
-from talweg.execute.loops_numpy import run
-from talweg.lower.check import check
-from talweg.lower.scalars import SCALARS
-from talweg.lower.text import parse
+from talweg.execute.loop_interpreter.interpreter import run
+from talweg.lower.ir.printer import parse
+from talweg.lower.ir.scalars import SCALARS
+from talweg.lower.ir.verifier import check
 
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((6, 8)).astype(np.float32)
@@ -105,9 +105,7 @@ CASES = {
         r[i] = float32[i*2 - 3]
 """,
         lambda: {
-            "r": np.where(
-                X[:, 0] < 0, X[:, 1], np.where(X[:, 0] > 1, np.arange(6) * 2 - 3, 5)
-            )
+            "r": np.where(X[:, 0] < 0, X[:, 1], np.where(X[:, 0] > 1, np.arange(6) * 2 - 3, 5))
         },
     ),
     "in place, by the old values": (
@@ -133,7 +131,7 @@ CASES = {
 """,
         lambda: {"c": np.convolve(V, [1, 1, 1], "same")},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("lanes", [True, False])
@@ -162,12 +160,14 @@ F = np.array([0, -0.5, 2.5, 3.99, -129.7, 300, 1e30, -1e30, np.inf, -np.inf, np.
 
 @pytest.mark.parametrize(
     "dtype, wanted",
-    [("int8", [0, 0, 2, 3, -128, 127, 127, -128, 127, -128, 0]),
-     ("uint8", [0, 0, 2, 3, 0, 255, 255, 0, 255, 0, 0]),
-     ("int32", [0, 0, 2, 3, -129, 300, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 0]),
-     ("int64", [0, 0, 2, 3, -129, 300, 2**63 - 1, -(2**63), 2**63 - 1, -(2**63), 0]),
-     ("uint64", [0, 0, 2, 3, 0, 300, 2**64 - 1, 0, 2**64 - 1, 0, 0])],
-)  # fmt: skip
+    [
+        ("int8", [0, 0, 2, 3, -128, 127, 127, -128, 127, -128, 0]),
+        ("uint8", [0, 0, 2, 3, 0, 255, 255, 0, 255, 0, 0]),
+        ("int32", [0, 0, 2, 3, -129, 300, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 0]),
+        ("int64", [0, 0, 2, 3, -129, 300, 2**63 - 1, -(2**63), 2**63 - 1, -(2**63), 0]),
+        ("uint64", [0, 0, 2, 3, 0, 300, 2**64 - 1, 0, 2**64 - 1, 0, 0]),
+    ],
+)
 def test_floats_to_integers_saturate(dtype, wanted):
     for name in ("float32", "float64"):
         assert one(f"{dtype}(x[i])", dtype, x=F.astype(name)).tolist() == wanted
@@ -204,8 +204,13 @@ def test_integers():
     assert one("add(x[i], y[i])", "int32", x=x, y=y).tolist()[3:5] == [2**31 - 1, -(2**31)]
     assert one("shift_left(x[i], y[i])", "int32", x=x, y=y).tolist()[5] == 0
     assert one("shift_right(x[i], y[i])", "int32", x=x, y=np.full(6, 40, np.int32)).tolist() == [
-        0, -1, 0, -1, 0, 0,
-    ]  # fmt: skip
+        0,
+        -1,
+        0,
+        -1,
+        0,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("name", sorted({*SCALARS} - {"philox32", "philox64"}))

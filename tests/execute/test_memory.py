@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from talweg.core.dtypes import bool_, float32, int32
-from talweg.execute import loops_numpy
-from talweg.lower import memory
-from talweg.lower.index import Axis, Index
-from talweg.lower.loops import (
+from talweg.execute.loop_interpreter import interpreter
+from talweg.lower import buffer_assignment
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import (
     Buffer,
     Call,
     Expr,
@@ -57,17 +57,17 @@ def overlap(x: Buffer, y: Buffer) -> bool:
 
 def test_a_chain_needs_two_buffers():
     program, buffers = chain([100] * 10)
-    plan = memory.plan(program)
-    assert plan.nbytes == plan.peak == 2 * memory.rounded(400)
+    plan = buffer_assignment.plan(program)
+    assert plan.nbytes == plan.peak == 2 * buffer_assignment.rounded(400)
     assert len({buffer.offset for buffer in buffers}) == 2
     assert not any(overlap(x, y) for x, y in zip(buffers, buffers[1:]))
 
 
 def test_offsets_are_aligned_and_bounds_hold():
     program, buffers = chain([1, 1000, 3, 17, 512, 65, 2])
-    plan = memory.plan(program)
+    plan = buffer_assignment.plan(program)
     for buffer in buffers:
-        assert buffer.offset % memory.ALIGNMENT == 0
+        assert buffer.offset % buffer_assignment.ALIGNMENT == 0
         assert buffer.offset + buffer.nbytes <= plan.nbytes
     assert plan.nbytes == plan.peak
 
@@ -78,8 +78,8 @@ def test_scratch_is_for_each_thread():
     y = program.buffer("y", float32, (1,), "output")
     body = [Store(scratch, 0, const(1.0, float32)), Store(y, 0, load(scratch, 0))]
     program.blocks = [Kernel("k", body)]
-    assert memory.plan(program, threads=4).nbytes == 4 * 64
-    assert memory.plan(program, threads=1).nbytes == 64
+    assert buffer_assignment.plan(program, threads=4).nbytes == 4 * 64
+    assert buffer_assignment.plan(program, threads=1).nbytes == 64
 
 
 def test_parts_live_in_the_whole():
@@ -90,7 +90,7 @@ def test_parts_live_in_the_whole():
     right.offset = 64
     other, y = program.buffer("o", int32, (32,)), program.buffer("y", int32, (32,), "output")
     program.blocks = [fill(left), fill(right, left), fill(other, right), fill(y, other, left)]
-    memory.plan(program)
+    buffer_assignment.plan(program)
     assert (left.offset, right.offset) == (0, 64)  # in the whole: not the plan's business
     assert not overlap(whole, other)
 
@@ -100,7 +100,7 @@ def test_unused_and_empty_buffers_take_nothing():
     empty, y = [program.buffer("b", int32, (0,), kind) for kind in ("temporary", "output")]
     program.blocks = [fill(empty), Host("copy", np.array, (empty,), (y,))]
     program.buffer("unused", int32, (1000,))
-    assert memory.plan(program).nbytes == 0
+    assert buffer_assignment.plan(program).nbytes == 0
 
 
 def loop(program: LoopProgram, body: list, rounds: int = 3) -> list:
@@ -119,7 +119,7 @@ def test_what_a_round_makes_for_itself_shares_memory():
     a, b, c = [program.buffer("t", int32, (100,)) for _ in range(3)]
     y = program.buffer("y", int32, (100,), "output")
     program.blocks = loop(program, [fill(a), fill(b, a), fill(c, b), fill(y, c)])
-    memory.plan(program)
+    buffer_assignment.plan(program)
     assert a.offset == c.offset != b.offset
 
 
@@ -129,7 +129,7 @@ def test_what_is_carried_from_round_to_round_is_alone():
     y = program.buffer("y", int32, (100,), "output")
     body = [fill(b, a), fill(c, b), fill(d, c), fill(a, d)]
     program.blocks = [fill(a), *loop(program, body), fill(y, a)]
-    memory.plan(program)
+    buffer_assignment.plan(program)
     assert not any(overlap(a, other) for other in (b, c, d))
     assert not overlap(b, c) and not overlap(c, d)
 
@@ -140,7 +140,7 @@ def test_what_a_round_writes_under_a_condition_is_carried():
     y = program.buffer("y", int32, (100,), "output")
     body = [conditional(program, fill(a)), fill(y, a), fill(b), fill(y, b)]
     program.blocks = loop(program, body)
-    memory.plan(program)
+    buffer_assignment.plan(program)
     assert not overlap(a, b)
 
 
@@ -150,7 +150,7 @@ def test_what_is_made_in_one_body_shares_memory_with_the_other():
     a, b, c = [program.buffer("t", int32, (100,)) for _ in range(3)]
     y = program.buffer("y", int32, (100,), "output")
     program.blocks = [fill(c), If(choice, [[fill(a), fill(y, a)], [fill(b), fill(y, b, c)]])]
-    memory.plan(program)
+    buffer_assignment.plan(program)
     assert a.offset == b.offset != c.offset
 
 
@@ -169,7 +169,7 @@ def test_what_a_body_writes_under_a_condition_is_carried():
     y = program.buffer("y", int32, (100,), "output")
     first = If(choice, [[conditional(program, fill(a)), fill(y, a)], []])
     program.blocks = loop(program, [first, fill(b), fill(y, b)])
-    memory.plan(program)
+    buffer_assignment.plan(program)
     assert not overlap(a, b)
 
 
@@ -180,7 +180,7 @@ def test_what_only_one_body_makes_is_carried():
     y = program.buffer("y", int32, (100,), "output")
     body = [If(choice, [[fill(a), fill(c)], [fill(c)]]), fill(y, a, c), fill(b), fill(y, b)]
     program.blocks = loop(program, body)
-    memory.plan(program)
+    buffer_assignment.plan(program)
     assert not overlap(a, b) and overlap(b, c)
 
 
@@ -191,7 +191,7 @@ def test_what_a_kernel_reads_and_writes_is_carried():
     axis = Axis("i", 100)
     grow = Kernel("grow", [For(axis, [Store(a, axis, load(a, axis) + 1)])])
     program.blocks = loop(program, [grow, fill(b), fill(y, b)])
-    memory.plan(program)
+    buffer_assignment.plan(program)
     assert not overlap(a, b)
 
 
@@ -203,10 +203,10 @@ def test_what_rounds_write_part_by_part_is_carried():
     place = Index.of(turn) * 10 + axis
     part = Kernel("part", [For(axis, [Store(a, place, number(place, int32))])])
     program.blocks = [Repeat(turn, [fill(b), fill(y, b), part, fill(z, a)])]
-    memory.plan(program)
+    buffer_assignment.plan(program)
     assert not overlap(a, b)
     part.body = [For(axis, [Store(a, axis, number(place, int32))])]
-    memory.plan(program)
+    buffer_assignment.plan(program)
     assert overlap(a, b)
 
 
@@ -215,7 +215,7 @@ def test_flags_and_choices_are_alone():
     a, b, c = [program.buffer("t", int32, (1,)) for _ in range(3)]
     y = program.buffer("y", int32, (1,), "output")
     program.blocks = [*loop(program, [fill(y)]), fill(a), fill(b), fill(c, a, b), fill(y, a, b, c)]
-    memory.plan(program)
+    buffer_assignment.plan(program)
     (flag,) = [buffer for buffer in program.buffers if buffer.dtype is bool_]
     others = [b for b in program.buffers if b.kind == "temporary" and b is not flag]
     assert not any(overlap(flag, other) for other in others)
@@ -229,17 +229,29 @@ def test_calls_and_hosts_read_and_write():
     sizes = [Index(4)] * 3
     call = Call(
         "gemm",
-        [Index(0), Index(0), *sizes, const(1.0, float32), Pointer(a), Index(4), Pointer(x),
-         Index(4), const(0.0, float32), Pointer(b), Index(4)],
-        (a, x), (b,),
-    )  # fmt: skip
+        [
+            Index(0),
+            Index(0),
+            *sizes,
+            const(1.0, float32),
+            Pointer(a),
+            Index(4),
+            Pointer(x),
+            Index(4),
+            const(0.0, float32),
+            Pointer(b),
+            Index(4),
+        ],
+        (a, x),
+        (b,),
+    )
     program.blocks = [
         Host("first", np.sin, (x,), (a,)),
         Kernel("product", [call]),
         Host("then", np.cos, (b,), (c,)),
         Host("last", np.add, (c, x), (y,)),
     ]
-    plan = memory.plan(program)
+    plan = buffer_assignment.plan(program)
     assert a.offset == c.offset != b.offset and plan.nbytes == 128
 
 
@@ -250,7 +262,7 @@ def test_many_buffers_are_planned_quickly_and_well():
     program.blocks = [fill(made[0])]
     for i in range(1, len(made)):
         program.blocks.append(fill(made[i], made[i - 1], made[rng.randint(max(0, i - 20), i - 1)]))
-    plan = memory.plan(program)
+    plan = buffer_assignment.plan(program)
     assert plan.peak <= plan.nbytes <= 1.15 * plan.peak
 
 
@@ -316,13 +328,16 @@ def test_random_programs_mean_the_same_with_shared_memory(start):
         rng = np.random.default_rng(seed)
         arrays = {b.name: rng.integers(0, 9, b.shape, np.int32) for b in maker.inputs}
         arrays |= {b.name: np.int32(rng.integers(0, 2)) for b in maker.choices}
-        wanted = loops_numpy.run(maker.program, arrays)
-        plan = memory.plan(maker.program)
-        found = loops_numpy.run(maker.program, arrays)
+        wanted = interpreter.run(maker.program, arrays)
+        plan = buffer_assignment.plan(maker.program)
+        found = interpreter.run(maker.program, arrays)
         for name, array in wanted.items():
             np.testing.assert_array_equal(found[name], array, err_msg=f"seed {seed}")
-        alone = [memory.rounded(b.nbytes) for b in memory.lifetimes(maker.program)
-                 if b.kind == "temporary"]  # fmt: skip
+        alone = [
+            buffer_assignment.rounded(b.nbytes)
+            for b in buffer_assignment.lifetimes(maker.program)
+            if b.kind == "temporary"
+        ]
         saved += sum(alone) - plan.nbytes
     assert saved > 0
 
@@ -330,8 +345,8 @@ def test_random_programs_mean_the_same_with_shared_memory(start):
 @pytest.mark.parametrize("seed", range(25))
 def test_random_cases(seed):
     case = random_case(seed)
-    wanted = loops_numpy.run(case.program, case.arrays)
-    memory.plan(case.program, threads=2)
-    found = loops_numpy.run(case.program, case.arrays)
+    wanted = interpreter.run(case.program, case.arrays)
+    buffer_assignment.plan(case.program, threads=2)
+    found = interpreter.run(case.program, case.arrays)
     for name, array in wanted.items():
         np.testing.assert_array_equal(found[name], array)

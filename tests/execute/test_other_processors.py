@@ -13,8 +13,10 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
-from talweg.execute.llvm import entry, jit, team, vector_math
-from talweg.execute.llvm.emit import emit
+from talweg.execute.llvm.codegen.program import emit
+from talweg.execute.llvm.link import jit
+from talweg.execute.llvm.runtime import entry_stub, thread_pool_ir
+from talweg.execute.llvm.vector_math import library
 from talweg.passes.functionalize import program_of
 
 llvm.initialize_all_targets()
@@ -62,8 +64,10 @@ def program():
         return loss
 
     arguments = [
-        tf.zeros([8, 28, 28, 1]), tf.zeros([8], tf.int32), tf.zeros([8], tf.int32),
-    ]  # fmt: skip
+        tf.zeros([8, 28, 28, 1]),
+        tf.zeros([8], tf.int32),
+        tf.zeros([8], tf.int32),
+    ]
     with settings.executor("llvm"):
         step(*arguments)
     body = step.get_concrete_function(*arguments).body
@@ -84,7 +88,7 @@ def program():
 )
 def test_programs(program, processor, products):
     triple, cpu, vector_bytes = processor
-    text = emit(program, vector_bytes, vector_math.Library())
+    text = emit(program, vector_bytes, library.VectorMathLibrary())
     made = assembly(text, triple, cpu)
     assert len(re.findall(products, made)) > 50
     assert not re.search(r"\b(expf|tanhf|erff|logf)\b", made)  # no calls of the C library
@@ -95,5 +99,5 @@ def test_the_team_and_the_entry(processor, monkeypatch):
     triple, cpu, _ = processor
     machine = "AMD64" if triple.startswith("x86") else "arm64"
     monkeypatch.setattr("platform.machine", lambda: machine)
-    for text in (team.text(), entry.text()):
+    for text in (thread_pool_ir.text(), entry_stub.text()):
         assert len(assembly(text, triple, cpu)) > 1000

@@ -14,7 +14,7 @@ import pytest
 import talweg as tf
 from talweg.core import settings
 from talweg.core.errors import InternalError
-from talweg.execute import cache, executor, heap, lowering, outline
+from talweg.execute import cache, compilation, executor, heap, manifest
 
 
 @pytest.fixture(autouse=True)
@@ -27,13 +27,13 @@ def compiled(tmp_path):
 @pytest.fixture
 def lowered(monkeypatch):
     """The names of the programs that were lowered."""
-    found, made = [], lowering.made
+    found, made = [], compilation.made
 
     def noted(program, *rest):
         found.append(program.name)
         return made(program, *rest)
 
-    monkeypatch.setattr(lowering, "made", noted)
+    monkeypatch.setattr(compilation, "made", noted)
     return found
 
 
@@ -258,19 +258,22 @@ def test_what_decides_beside_the_program(lowered, monkeypatch):
     with settings.threads(2 if threads == 1 else 1):
         tf.function(double)(tf.ones([2]))
     assert len(lowered) == 3
-    monkeypatch.setattr(outline, "_fingerprint", lambda: "another version")
+    monkeypatch.setattr(manifest, "_fingerprint", lambda: "another version")
     tf.function(double)(tf.ones([2]))
     assert len(lowered) == 4
     tf.function(double)(tf.ones([2]))
     assert len(lowered) == 4
 
 
-@pytest.mark.parametrize("function", [
-    lambda x: tf.numpy_function(lambda y: y + 1, [x], tf.float32) * 2,
-    lambda x: tf.reduce_sum(tf.boolean_mask(x, x > 0) * 2),
-    lambda x: tf.linalg.qr(tf.reshape(x, [2, 2]) * 2)[1],
-    lambda x: tf.reduce_sum(np.arange(400_000, dtype="float32")[:, None] * x, 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: tf.numpy_function(lambda y: y + 1, [x], tf.float32) * 2,
+        lambda x: tf.reduce_sum(tf.boolean_mask(x, x > 0) * 2),
+        lambda x: tf.linalg.qr(tf.reshape(x, [2, 2]) * 2)[1],
+        lambda x: tf.reduce_sum(np.arange(400_000, dtype="float32")[:, None] * x, 0),
+    ],
+)
 def test_what_is_not_kept(function, lowered):
     given = tf.constant([1.0, 2.0, 3.0, 4.0])
     results = [numbers(tf.function(function)(given)) for _ in range(2)]
@@ -326,7 +329,7 @@ def test_a_second_process_loads_neither_passes_nor_llvm(compiled):
         "    w.assign_sub(0.1 * tape.gradient(loss, w))\n"
         "    return loss\n"
         "print([float(step(tf.ones([2, 4]))) for _ in range(3)])\n"
-        "heavy = 'llvmlite', 'talweg.lower.build', 'talweg.passes.specialize'\n"
+        "heavy = 'llvmlite', 'talweg.lower.build', 'talweg.passes.specialize.specializer'\n"
         "print([name in sys.modules for name in heavy])\n"
     )
     root = os.path.dirname(os.path.dirname(tf.__file__))
@@ -345,7 +348,7 @@ def test_a_second_process_loads_neither_passes_nor_llvm(compiled):
 @pytest.mark.parametrize("enabled", [True, False])
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_collector_rests_while_something_is_made(enabled, fails, monkeypatch):
-    seen, build = [], lowering.build
+    seen, build = [], compilation.build
 
     def noted(*given, **named):
         seen.append(gc.isenabled())
@@ -353,7 +356,7 @@ def test_the_collector_rests_while_something_is_made(enabled, fails, monkeypatch
             raise KeyError("a fault of ours")
         return build(*given, **named)
 
-    monkeypatch.setattr(lowering, "build", noted)
+    monkeypatch.setattr(compilation, "build", noted)
     before = gc.isenabled()
     try:
         (gc.enable if enabled else gc.disable)()

@@ -7,14 +7,14 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
-from talweg.passes import specialize
 from talweg.passes.functionalize import program_of
+from talweg.passes.specialize import specializer
 
 
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch):
     """Programs that can be compiled as a whole are, from the first call on; no others."""
-    monkeypatch.setattr(specialize, "ATTEMPTS", 0)
+    monkeypatch.setattr(specializer, "ATTEMPTS", 0)
     with settings.executor("llvm"):
         yield
 

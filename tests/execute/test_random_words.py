@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talweg.core.dtypes import DType, float16, float32, int32, uint32, uint64
-from talweg.execute.llvm.emit import emit
-from talweg.kernels.random_bits import one_block, words_at
+from talweg.execute.llvm.codegen.program import emit
+from talweg.kernels.random.philox import one_block, words_at
 from talweg.lower.handler import s
-from talweg.lower.index import Axis, Index
-from talweg.lower.loops import Expr, For, Kernel, LoopProgram, Store, Tile, Update, load
-from talweg.lower.text import parse, to_text
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import Expr, For, Kernel, LoopProgram, Store, Tile, Update, load
+from talweg.lower.ir.printer import parse, to_text
 from tests.execute.emitted import same
 
 STREAM = np.array([2**64 - 3, 2**64 - 1, 0x0123456789ABCDEF], np.uint64)  # both halves overflow
@@ -148,8 +148,10 @@ def test_streams_of_elements():
         dtypes[output.name] = dtype
     found = same(made, arrays, (1,))
     for name, values in found.items():
-        own = [wanted(np.array([3 * k + 1]), dtypes[name], np.array([x[k] for x in columns]))[0]
-               for k in range(19)]  # fmt: skip
+        own = [
+            wanted(np.array([3 * k + 1]), dtypes[name], np.array([x[k] for x in columns]))[0]
+            for k in range(19)
+        ]
         np.testing.assert_array_equal(values, own)
 
 
@@ -193,9 +195,13 @@ def test_parts_of_blocks(part):
 
 @settings(max_examples=15, deadline=None)
 @given(
-    st.integers(1, 40), st.integers(1, 4), st.integers(0, 9), st.integers(1, 5), st.integers(1, 6),
+    st.integers(1, 40),
+    st.integers(1, 4),
+    st.integers(0, 9),
+    st.integers(1, 5),
+    st.integers(1, 6),
     st.sampled_from([uint32, uint64]),
-)  # fmt: skip
+)
 def test_any_places(size, rows, first, step, part, dtype):
     program = Program()
     program.row(size, dtype, lambda o, i: o * size + i * step + first, rows=rows)
@@ -225,9 +231,19 @@ def test_what_neighbours_share(size):
     number, own = s.cast(s.bits(small, int32), float32), load(x, i)
     found = load(x, Index.of(i) + s.element(small))
     odd = s.equal(small, 3)
-    values = [number, number + own, s.select(odd, own, number), s.select(odd, number, 0.5), found,
-              load(x, i, odd, number), s.pow(number + 1.5, own * own), s.exp(number),
-              s.cast(number, float16), s.cast(odd, int32), s.maximum(own, number)]  # fmt: skip
+    values = [
+        number,
+        number + own,
+        s.select(odd, own, number),
+        s.select(odd, number, 0.5),
+        found,
+        load(x, i, odd, number),
+        s.pow(number + 1.5, own * own),
+        s.exp(number),
+        s.cast(number, float16),
+        s.cast(odd, int32),
+        s.maximum(own, number),
+    ]
     for value in values:
         output = made.buffer("z", value.dtype, (size,), "output")
         made.blocks.append(Kernel("k", [For(i, [Store(output, i, value)], "vector")]))

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from talweg.core.dtypes import float32
-from talweg.execute.llvm import dispatch, result_memory
-from talweg.execute.llvm.executable import Executable
-from talweg.execute.ownership import is_writable
-from talweg.lower.index import Axis
-from talweg.lower.loops import For, Kernel, LoopProgram, Store, load
+from talweg.execute.donation import is_writable
+from talweg.execute.llvm.runtime import dispatch, result_memory
+from talweg.execute.llvm.runtime.executable import Executable
+from talweg.lower.ir.index import Axis
+from talweg.lower.ir.loops import For, Kernel, LoopProgram, Store, load
 
 MEGABYTE = 1 << 20
 

@@ -10,10 +10,10 @@ import pytest
 
 from talweg.core.dtypes import float32, float64
 from talweg.core.errors import InternalError
-from talweg.execute.llvm import routines
-from talweg.execute.llvm.executable import Executable
-from talweg.lower.index import Axis, Index
-from talweg.lower.loops import Call, For, Host, Kernel, LoopProgram, Pointer, const
+from talweg.execute.llvm.runtime import routines
+from talweg.execute.llvm.runtime.executable import Executable
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import Call, For, Host, Kernel, LoopProgram, Pointer, const
 
 DTYPES = {"float32": (float32, ctypes.c_float), "float64": (float64, ctypes.c_double)}
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import talweg as tf
 from talweg.core import settings as talweg_settings
-from talweg.execute.llvm import emit_stacks, stack_memory
-from talweg.lower.memory import plan
+from talweg.execute.llvm.codegen import stacks
+from talweg.execute.llvm.runtime import stack_memory
+from talweg.lower.buffer_assignment import plan
 from tests.lower.controlled import Case, agree, gradient
 
 
@@ -81,7 +82,7 @@ def test_memory_after_many_calls(compiled):
 
 
 def test_what_is_too_much_is_given_back(compiled, monkeypatch):
-    monkeypatch.setattr(emit_stacks, "KEPT", 1 << 16)
+    monkeypatch.setattr(stacks, "KEPT", 1 << 16)
     grown: list[int] = []
     adapt = stack_memory.StackMemory.adapt
 

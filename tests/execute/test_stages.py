@@ -11,7 +11,7 @@ import numpy as np
 import talweg as tf
 from talweg.core import settings
 from talweg.eager.structured import STATE
-from talweg.execute.profile import profile, table
+from talweg.execute.kernel_profile import profile, table
 from talweg.passes.functionalize import program_of
 
 PROGRAM = """
@@ -30,9 +30,13 @@ def command(tmp_path, *arguments):
     path.write_text(PROGRAM)
     root = os.path.dirname(os.path.dirname(tf.__file__))
     return subprocess.run(
-        [sys.executable, "-m", "talweg", *arguments, str(path)], text=True, capture_output=True,
-        cwd=tmp_path, check=True, env={**os.environ, "PYTHONPATH": root},
-    )  # fmt: skip
+        [sys.executable, "-m", "talweg", *arguments, str(path)],
+        text=True,
+        capture_output=True,
+        cwd=tmp_path,
+        check=True,
+        env={**os.environ, "PYTHONPATH": root},
+    )
 
 
 def test_dump_writes_every_stage(tmp_path):

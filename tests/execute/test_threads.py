@@ -17,10 +17,11 @@ import pytest
 import talweg as tf
 from talweg.core import settings
 from talweg.core.dtypes import int32
-from talweg.execute.llvm import code, jit, team, threads
-from talweg.execute.llvm.executable import Executable
-from talweg.lower.index import Axis, Index
-from talweg.lower.loops import For, Host, Kernel, LoopProgram, Store, load
+from talweg.execute.llvm.link import code, jit
+from talweg.execute.llvm.runtime import thread_pool, thread_pool_ir
+from talweg.execute.llvm.runtime.executable import Executable
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import For, Host, Kernel, LoopProgram, Store, load
 
 ROUNDS = """
 declare void @talweg_barrier(ptr, i64, i64)
@@ -77,11 +78,11 @@ def shifted(x: np.ndarray, steps: int) -> np.ndarray:
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_after_a_barrier_all_have_written(count):
-    found = threads.the_team()
+    found = thread_pool.the_team()
     found.ensure(count)
     rounds = 300
     made = code.compile_module(ROUNDS, {"talweg_barrier": found.addresses["talweg_barrier"]})
-    frame = threads.aligned(team.FRAME_BYTES).view(np.int64)
+    frame = thread_pool.aligned(thread_pool_ir.FRAME_BYTES).view(np.int64)
     table = np.zeros((rounds + 1, count), np.int64)
     buffers = np.array([table.ctypes.data, rounds])
     fields = {
@@ -92,7 +93,7 @@ def test_after_a_barrier_all_have_written(count):
         "waits": 1,
     }
     for name, value in fields.items():
-        frame[team.FRAME[name] // 8] = value
+        frame[thread_pool_ir.FRAME[name] // 8] = value
     for _ in range(5):
         table[...] = 0
         found.launch(frame.ctypes.data)
@@ -142,7 +143,7 @@ def test_workers_end_and_start_again():
     executable = Executable(shifting(5), threads=3)
     x = np.arange(64, dtype=np.int32)
     executable([x])
-    found = threads.the_team()
+    found = thread_pool.the_team()
     workers = list(found.threads)
     assert len(workers) >= 2 and found.stop(patience=20)
     assert not any(worker.is_alive() for worker in workers) and not found.threads
@@ -154,9 +155,9 @@ def test_workers_end_and_start_again():
 
 def all_sleep() -> None:
     """Wait until no worker is awake."""
-    found = threads.the_team()
-    slots = found.memory[team.SLOTS :].reshape(-1, team.CACHE_LINE)
-    place = team.SLOT["asleep"]
+    found = thread_pool.the_team()
+    slots = found.memory[thread_pool_ir.SLOTS :].reshape(-1, thread_pool_ir.CACHE_LINE)
+    place = thread_pool_ir.SLOT["asleep"]
     asleep = slots[1 : 1 + len(found.threads), place : place + 4].view(np.int32)
     end = time.monotonic() + 60
     while not asleep.all() and time.monotonic() < end:
@@ -170,7 +171,7 @@ def test_short_programs_do_not_wait_for_sleepers():
     x = np.arange(64, dtype=np.int32)
     executable([x])
     (frame,) = executable.frames
-    found = threads.the_team()
+    found = thread_pool.the_team()
     jobs = found.field("sequence")
     frame.set("waits", 0)
     all_sleep()
@@ -201,7 +202,7 @@ def test_workers_keep_off_the_core_of_the_caller():
         for core in sorted(cores)[:2]:
             os.sched_setaffinity(0, {core})
             np.testing.assert_array_equal(executable([x])[0], shifted(x, 5))
-            for worker in threads.the_team().threads:
+            for worker in thread_pool.the_team().threads:
                 assert os.sched_getaffinity(worker.native_id) == cores - {core}
     finally:
         os.sched_setaffinity(0, cores)
@@ -220,9 +221,11 @@ def test_the_caller_keeps_to_its_core_while_it_works_and_no_longer():
         Host("look", lambda x: within.append(os.sched_getaffinity(0)) or x, (y,), (after,))
     )
     executable = Executable(program, threads=2)
-    found = threads.the_team()
-    slot = found.memory[team.SLOTS : team.SLOTS + team.CACHE_LINE].view(np.int32)
-    place = team.SLOT["barrier"] // 4
+    found = thread_pool.the_team()
+    slot = found.memory[
+        thread_pool_ir.SLOTS : thread_pool_ir.SLOTS + thread_pool_ir.CACHE_LINE
+    ].view(np.int32)
+    place = thread_pool_ir.SLOT["barrier"] // 4
     learned = slot[place : place + 3].copy()
     done = threading.Event()
 
@@ -250,13 +253,15 @@ def test_more_threads_than_cores_do_not_look_for_long():
     """Whoever looks then keeps the one it waits for from its core."""
 
     def patience() -> list[int]:
-        place = team.SLOT["barrier"] + 8
-        slots = found.memory[team.SLOTS :].reshape(-1, team.CACHE_LINE)[: len(found.locks)]
+        place = thread_pool_ir.SLOT["barrier"] + 8
+        slots = found.memory[thread_pool_ir.SLOTS :].reshape(-1, thread_pool_ir.CACHE_LINE)[
+            : len(found.locks)
+        ]
         return slots[:, place : place + 4].copy().view(np.int32).reshape(-1).tolist()
 
-    found = threads.the_team()
+    found = thread_pool.the_team()
     assert found.stop(patience=20)
-    cores = threads.available_cores()
+    cores = thread_pool.available_cores()
     found.ensure(cores)
     long = patience()
     found.ensure(cores + 1)
@@ -269,20 +274,20 @@ def test_more_threads_than_cores_do_not_look_for_long():
 
 def test_how_many():
     with settings.threads(3):
-        assert threads.wanted() == 3
+        assert thread_pool.wanted() == 3
     with settings.threads(10**6):
-        assert threads.wanted() == team.MAX_THREADS
+        assert thread_pool.wanted() == thread_pool_ir.MAX_THREADS
     with settings.threads(0):
-        assert 1 <= threads.wanted() <= (os.cpu_count() or 1)
+        assert 1 <= thread_pool.wanted() <= (os.cpu_count() or 1)
 
 
 def test_tensorflows_name_for_it():
     with settings.threads(0):
         tf.config.threading.set_intra_op_parallelism_threads(5)
         assert tf.config.threading.get_intra_op_parallelism_threads() == 5
-        assert threads.wanted() == 5
+        assert thread_pool.wanted() == 5
         tf.config.threading.set_intra_op_parallelism_threads(0)
-        assert threads.wanted() == threads.available_cores()
+        assert thread_pool.wanted() == thread_pool.available_cores()
 
 
 def test_an_interrupt_comes_after_the_step():
@@ -312,7 +317,7 @@ def test_an_interrupt_comes_after_the_step():
 
 def test_an_interrupt_while_workers_are_started(monkeypatch):
     """Ctrl-C as soon as a worker runs: it is known, and the next program has it."""
-    found = threads.the_team()
+    found = thread_pool.the_team()
     assert found.stop(patience=20)
     main = threading.main_thread().ident
     assert main is not None
@@ -327,7 +332,7 @@ def test_an_interrupt_while_workers_are_started(monkeypatch):
                 time.sleep(0.02)  # the handler may run
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    monkeypatch.setattr(threads.threading, "Thread", Interrupted)
+    monkeypatch.setattr(thread_pool.threading, "Thread", Interrupted)
     try:
         with pytest.raises(KeyboardInterrupt):
             found.ensure(2)
@@ -370,11 +375,11 @@ def test_a_forked_child_has_workers_of_its_own():
     executable([x])
 
     def work() -> None:
-        assert not threads.the_team().threads
+        assert not thread_pool.the_team().threads
         for again in (executable, Executable(shifting(7), threads=3)):
             steps = len(again.program.blocks)
             np.testing.assert_array_equal(again([x])[0], shifted(x, steps))
-        assert len(threads.the_team().threads) == 2
+        assert len(thread_pool.the_team().threads) == 2
 
     assert in_a_child(work) == 0
     np.testing.assert_array_equal(executable([x])[0], shifted(x, 10))
@@ -423,7 +428,7 @@ def test_the_interpreter_ends(way):
     text = f"""
     import sys, threading, time
     import numpy as np
-    from talweg.execute.llvm.executable import Executable
+    from talweg.execute.llvm.runtime.executable import Executable
     from tests.execute.test_threads import shifting
     executable = Executable(shifting(10, 5000), threads=3)
     x = np.arange(5000, dtype=np.int32)
@@ -441,6 +446,6 @@ def test_the_interpreter_ends(way):
 
 
 def test_spinning_is_timed():
-    found = threads.the_team()
+    found = thread_pool.the_team()
     spin = ctypes.CFUNCTYPE(None, ctypes.c_int32)(found.addresses["talweg_spin"])
-    assert threads._spins_in_a_microsecond(spin) > 0.1
+    assert thread_pool._spins_in_a_microsecond(spin) > 0.1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from talweg.execute.llvm.vector_math import BINARY, BOUNDS, FUNCTIONS
-from talweg.lower.scalars import SCALARS
+from talweg.execute.llvm.vector_math.library import BINARY, BOUNDS, FUNCTIONS
+from talweg.lower.ir.scalars import SCALARS
 
 from . import vector_math_harness as harness
 

@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from talweg.core.dtypes import BY_NAME
-from talweg.execute.llvm.vector_math import BINARY, Library
+from talweg.execute.llvm.vector_math.library import BINARY, VectorMathLibrary
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
@@ -48,15 +48,20 @@ def kind_of(dtype: str, lanes: int) -> tuple[str, str]:
     return element, element if lanes == 1 else f"<{lanes} x {element}>"
 
 
-def loop_text(library: Library, name: str, dtype: str, lanes: int) -> str:
+def loop_text(library: VectorMathLibrary, name: str, dtype: str, lanes: int) -> str:
     """A function that applies `name` to arrays, whose length is a multiple of `lanes`."""
     symbol = library.symbol(name, BY_NAME[dtype], lanes)
     element, kind = kind_of(dtype, lanes)
     operands = f"{kind} %a, {kind} %b" if name in BINARY else f"{kind} %a"
     return LOOP.format(
-        loop=f"loop_{symbol}", symbol=symbol, element=element, kind=kind, operands=operands,
-        lanes=lanes, size=BY_NAME[dtype].size,
-    )  # fmt: skip
+        loop=f"loop_{symbol}",
+        symbol=symbol,
+        element=element,
+        kind=kind,
+        operands=operands,
+        lanes=lanes,
+        size=BY_NAME[dtype].size,
+    )
 
 
 def optimized(text: str) -> tuple:
@@ -83,7 +88,7 @@ def addresses(text: str, names: Sequence[str]) -> dict[str, int]:
 
 def compiled(wanted: Sequence[tuple[str, str, int]]) -> dict[tuple[str, str, int], Callable]:
     """For each (name, dtype, lanes) a function of NumPy arrays."""
-    library = Library()
+    library = VectorMathLibrary()
     loops = [loop_text(library, *each) for each in wanted]
     symbols = [f"loop_{library.symbol(name, BY_NAME[d], lanes)}" for name, d, lanes in wanted]
     found = addresses("\n".join([library.text(), *loops]), symbols)

@@ -71,20 +71,32 @@ def test_fields_are_converted():
         made.named["a"] = 3  # type: ignore[index]
 
 
-@pytest.mark.parametrize("given, text", [
-    (lambda: Settings([1, "a"], (1.0, 2), {}, None), r"numbers\[1\]: expected 'int', got 'str'"),
-    (lambda: Settings(3, (1.0, 2), {}, None), "numbers: expected tuple, got 'int'"),
-    (lambda: Settings([], (1.0,), {}, None), "pair: expected tuple with length 2"),
-    (lambda: Settings([], (1.0, 2), {1: 2.0}, None), r"named\[<key>\]: expected 'str', got 'int'"),
-    (lambda: Settings([], (1.0, 2), {}, "a"), "either: expected .*Union.*, got 'str'"),
-    (lambda: Settings([], (1.0, 2), {}, None, shape="a"), "shape: expected 'tf.TensorShape'"),
-    (lambda: Masked(1.0, object()), "mask: expected a Tensor, got 'object'"),
-    (lambda: Masked(tf.ragged.constant([[1]]), 1), "values: expected a Tensor, got 'RaggedTensor'"),
-    (lambda: Masked(1.0), "missing a required argument: 'mask'"),
-    (lambda: Masked(1.0, True, 3), "too many positional arguments"),
-    (lambda: Masked(1.0, True, z=3), "unexpected keyword argument 'z'"),
-    (lambda: Masked.Spec(tf.TensorSpec([1]), 3), "mask: expected a TensorSpec, got 'int'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given, text",
+    [
+        (
+            lambda: Settings([1, "a"], (1.0, 2), {}, None),
+            r"numbers\[1\]: expected 'int', got 'str'",
+        ),
+        (lambda: Settings(3, (1.0, 2), {}, None), "numbers: expected tuple, got 'int'"),
+        (lambda: Settings([], (1.0,), {}, None), "pair: expected tuple with length 2"),
+        (
+            lambda: Settings([], (1.0, 2), {1: 2.0}, None),
+            r"named\[<key>\]: expected 'str', got 'int'",
+        ),
+        (lambda: Settings([], (1.0, 2), {}, "a"), "either: expected .*Union.*, got 'str'"),
+        (lambda: Settings([], (1.0, 2), {}, None, shape="a"), "shape: expected 'tf.TensorShape'"),
+        (lambda: Masked(1.0, object()), "mask: expected a Tensor, got 'object'"),
+        (
+            lambda: Masked(tf.ragged.constant([[1]]), 1),
+            "values: expected a Tensor, got 'RaggedTensor'",
+        ),
+        (lambda: Masked(1.0), "missing a required argument: 'mask'"),
+        (lambda: Masked(1.0, True, 3), "too many positional arguments"),
+        (lambda: Masked(1.0, True, z=3), "unexpected keyword argument 'z'"),
+        (lambda: Masked.Spec(tf.TensorSpec([1]), 3), "mask: expected a TensorSpec, got 'int'"),
+    ],
+)
 def test_what_does_not_fit(given, text):
     with pytest.raises(TypeError, match=text):
         given()
@@ -107,8 +119,11 @@ def test_names_and_defaults():
 
 def test_values_do_not_change():
     value = masked()
-    for change in (lambda: setattr(value, "values", 3), lambda: delattr(value, "mask"),
-                   lambda: setattr(value, "other", 3)):  # fmt: skip
+    for change in (
+        lambda: setattr(value, "values", 3),
+        lambda: delattr(value, "mask"),
+        lambda: setattr(value, "other", 3),
+    ):
         with pytest.raises(AttributeError, match="Cannot mutate attribute"):
             change()
     with pytest.raises(TypeError, match="unhashable"):
@@ -233,8 +248,9 @@ def test_functions_over_rows():
         lambda x: Rows(x * 2.0, x > 0.0), tf.constant([1.0, -1.0]), fn_output_signature=spec
     )
     assert made.weight.numpy().tolist() == [True, False]
-    traced = tf.function(lambda x: tf.map_fn(lambda row: row.values * row.weight, x,
-                                             fn_output_signature=tf.float32))  # fmt: skip
+    traced = tf.function(
+        lambda x: tf.map_fn(lambda row: row.values * row.weight, x, fn_output_signature=tf.float32)
+    )
     assert traced(rows()).numpy().tolist() == [[5.0, 10.0], [18.0, 24.0]]
     assert tf.vectorized_map(lambda row: row.values * row.weight, rows()).shape == (2, 2)
 

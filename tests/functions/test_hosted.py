@@ -12,7 +12,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
-from talweg.execute import profile
+from talweg.execute import kernel_profile
 from talweg.passes.functionalize import program_of
 from tests.functions.hosted import PROGRAMS, numbers
 
@@ -86,13 +86,13 @@ def test_a_dump_has_the_steps_and_their_lines(tmp_path):
 
 def test_a_profile_shows_them():
     programs = [PROGRAMS[name]() for name in ("masked_loss", "strings_beside")]
-    before = list(profile.CALLED)
+    before = list(kernel_profile.CALLED)
     with settings.profile(True), settings.executor("llvm"):
         for step, arguments, _ in programs:
             tf.function(step)(*[tf.constant(x) for x in arguments])
-        profile.CALLED[:] = profile.CALLED[len(before) :]
-        text = profile.report()
-    profile.CALLED[:] = before
+        kernel_profile.CALLED[:] = kernel_profile.CALLED[len(before) :]
+        text = kernel_profile.report()
+    kernel_profile.CALLED[:] = before
     assert "host: nonzero, gather, reduce_mean" in text and "hosted.py" in text
     assert text.count("host: ") == 2
 

@@ -104,11 +104,15 @@ def choice_of_three():
 def random_numbers():
     tf.set_random_seed(4)
     return [
-        tf.random_uniform([3]), tf.random_normal([2, 2]), tf.truncated_normal([4], seed=3),
-        tf.random_uniform([5], 0, 10, tf.int32), tf.random_shuffle(tf.range(5)),
-        tf.random_gamma([2], [1.0, 2.0]), talweg.random.stateless_normal([3], [1, 2]),
+        tf.random_uniform([3]),
+        tf.random_normal([2, 2]),
+        tf.truncated_normal([4], seed=3),
+        tf.random_uniform([5], 0, 10, tf.int32),
+        tf.random_shuffle(tf.range(5)),
+        tf.random_gamma([2], [1.0, 2.0]),
+        talweg.random.stateless_normal([3], [1, 2]),
         talweg.random.stateless_uniform([3], [1, 2], 0, 9, tf.int32),
-    ]  # fmt: skip
+    ]
 
 
 def maps_and_their_gradient():
@@ -161,10 +165,17 @@ def unknown_sizes():
     count = tf.shape(x)[0]
     wide = tf.tile(x[None], [count + 1, 1])
     return [
-        tf.reshape(wide, [-1, 1]), tf.concat([x, x[1:], x[:-1]], 0), tf.reduce_mean(wide, 0),
-        tf.pad(x, [[1, count]]), tf.one_hot(tf.range(count), count * 2), x[::-1], tf.zeros_like(x),
-        tf.transpose(wide), tf.broadcast_to(x, [2, count]), *tf.gradients(tf.reduce_mean(wide), x),
-    ]  # fmt: skip
+        tf.reshape(wide, [-1, 1]),
+        tf.concat([x, x[1:], x[:-1]], 0),
+        tf.reduce_mean(wide, 0),
+        tf.pad(x, [[1, count]]),
+        tf.one_hot(tf.range(count), count * 2),
+        x[::-1],
+        tf.zeros_like(x),
+        tf.transpose(wide),
+        tf.broadcast_to(x, [2, count]),
+        *tf.gradients(tf.reduce_mean(wide), x),
+    ]
 
 
 BUILDERS = [

@@ -22,8 +22,8 @@ from talweg.core import dispatch
 from talweg.eager.convert import to_array
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
-from talweg.prims.whole import whole
-from talweg.trace.whole import Call, Hole, known_dims
+from talweg.prims.opaque import whole
+from talweg.trace.opaque_calls import Hole, OpaqueCall, known_dims
 
 CONSTANT, FLOATS, ALL, RANK = "constant", "floats", "all", "rank"
 MODES = (CONSTANT, FLOATS, ALL, RANK)
@@ -238,7 +238,7 @@ def ramp(like):
     """0.1, 0.2, ... in the shape of a tensor of the graph, which need not be known."""
     if isinstance(like, (tuple, list)):
         return type(like)(ramp(part) for part in like)
-    call = Call(ramp_like, (Hole(0),), {})
+    call = OpaqueCall(ramp_like, (Hole(0),), {})
     return T.stop_gradient(whole(like, call=call, avals=((known_dims(like), like.dtype),))[0])
 
 

@@ -102,13 +102,14 @@ LINEAR = {
     "split_by_shape": (lambda x: T.split(x, [T.shape(x)[1] // 2, -1], axis=1), X),
     "gather": (lambda x, i: T.gather(x, i), X, PLACES),
     "gather_axis": (lambda x, i: T.gather(x, i, axis=1), X, PLACES),
-    "gather_batch": (
-        lambda x: T.gather(x, [[1, 0], [2, 2]], axis=1, batch_dims=1), VOLUME),
+    "gather_batch": (lambda x: T.gather(x, [[1, 0], [2, 2]], axis=1, batch_dims=1), VOLUME),
     "gather_nd": (lambda x: T.gather_nd(x, [[0, 1], [3, 2], [0, 1]]), X),
     "gather_nd_rows": (lambda x: T.gather_nd(x, [[0], [3], [0]]), X),
     "gather_nd_batch": (lambda x: T.gather_nd(x, [[[0, 1]], [[2, 3]]], batch_dims=1), VOLUME),
     "gather_nd_ignoring": (
-        lambda x: T.gather_nd(x, [[0, 1], [9, 2]], bad_indices_policy="IGNORE"), X),
+        lambda x: T.gather_nd(x, [[0, 1], [9, 2]], bad_indices_policy="IGNORE"),
+        X,
+    ),
     "boolean_mask": (lambda x: T.boolean_mask(x, x > 0.0), X),
     "boolean_mask_rows": (lambda x: T.boolean_mask(x, x[:, 0] > 0.0), X),
     "where": (lambda x, y: T.where(x > 0.0, x, y), X, X[:1]),
@@ -117,16 +118,23 @@ LINEAR = {
     "reverse_sequence": (lambda x: T.reverse_sequence(x, [3, 0, 6, 1], seq_axis=1), X),
     "roll": (lambda x: T.roll(x, [1, T.shape(x)[0]], [0, 1]), X),
     "scatter_nd": (lambda u, i: T.scatter_nd(i[:, None], u, [5]), ROW, PLACES),
-    "scatter_nd_by_shape": (
-        lambda u, i: T.scatter_nd(i[:, None], u, T.shape(u) + 1), ROW, PLACES),
+    "scatter_nd_by_shape": (lambda u, i: T.scatter_nd(i[:, None], u, T.shape(u) + 1), ROW, PLACES),
     "scatter_nd_ignoring": (
-        lambda u, i: T.scatter_nd(i[:, None], u, [3], bad_indices_policy="IGNORE"), ROW, PLACES),
+        lambda u, i: T.scatter_nd(i[:, None], u, [3], bad_indices_policy="IGNORE"),
+        ROW,
+        PLACES,
+    ),
     "tensor_scatter_update": (
-        lambda x, u: T.tensor_scatter_nd_update(x, [[1], [1]], u), X, X[:2] * 2),
-    "tensor_scatter_add": (
-        lambda x, u: T.tensor_scatter_nd_add(x, [[1], [1]], u), X, X[:2] * 2),
+        lambda x, u: T.tensor_scatter_nd_update(x, [[1], [1]], u),
+        X,
+        X[:2] * 2,
+    ),
+    "tensor_scatter_add": (lambda x, u: T.tensor_scatter_nd_add(x, [[1], [1]], u), X, X[:2] * 2),
     "tensor_scatter_max": (
-        lambda x, u: T.tensor_scatter_nd_max(x, [[1, 0], [1, 0]], u), X, ROW[:2]),
+        lambda x, u: T.tensor_scatter_nd_max(x, [[1, 0], [1, 0]], u),
+        X,
+        ROW[:2],
+    ),
     "sort": (lambda x: T.sort(x, 0, "DESCENDING"), VOLUME),
     "top_k": (lambda x: T.math.top_k(x, 2)[0], VOLUME),
     "top_k_by_shape": (lambda x: T.math.top_k(x, T.shape(x)[1] - 1)[0], VOLUME),
@@ -144,11 +152,17 @@ LINEAR = {
     "fill": (lambda x: T.fill([3, T.shape(x)[0]], x[0]), ROW),
     "bincount": (lambda w, i: T.math.bincount(i, w, minlength=6), ROW, PLACES),
     "confusion_matrix": (
-        lambda w, i: T.math.confusion_matrix(i, i, weights=w, dtype=T.float32), ROW, PLACES),
+        lambda w, i: T.math.confusion_matrix(i, i, weights=w, dtype=T.float32),
+        ROW,
+        PLACES,
+    ),
     "extract_patches": (
         lambda x: T.image.extract_patches(
-            x[None, :, :, None], [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "SAME"), X),
-}  # fmt: skip
+            x[None, :, :, None], [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "SAME"
+        ),
+        X,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", LINEAR)
@@ -232,7 +246,10 @@ WHOLE_NUMBERS = {
     "searchsorted": (lambda x: T.searchsorted(T.sort(x), x), X),
     "invert_permutation": (T.math.invert_permutation, np.array([2, 0, 1], np.int32)),
     "broadcast_dynamic_shape": (
-        lambda x, y: T.broadcast_dynamic_shape(T.shape(x), T.shape(y)), X, X[:, :1]),
+        lambda x, y: T.broadcast_dynamic_shape(T.shape(x), T.shape(y)),
+        X,
+        X[:, :1],
+    ),
     "transpose_by_a_vector": (lambda x, p: T.transpose(x, p), VOLUME, np.array([2, 0, 1])),
     "tile_by_a_vector": (lambda x, n: T.tile(x, n), X, np.array([2, 1])),
     "pad_by_a_matrix": (lambda x, p: T.pad(x, p), X, np.array([[1, 0], [2, 2]])),
@@ -240,17 +257,18 @@ WHOLE_NUMBERS = {
     "reshape_by_a_vector": (lambda x, s: T.reshape(x, s), X, np.array([2, -1, 3])),
     "broadcast_by_a_vector": (lambda x, s: T.broadcast_to(x, s), ROW, np.array([2, 4])),
     "bincount": (lambda i: T.math.bincount(i), PLACES),
-    "bincount_rows": (
-        lambda i: T.math.bincount(i, axis=-1, maxlength=3), PLACES.reshape(2, 2)),
+    "bincount_rows": (lambda i: T.math.bincount(i, axis=-1, maxlength=3), PLACES.reshape(2, 2)),
     "confusion_matrix": (lambda i: T.math.confusion_matrix(i, i), PLACES),
     "histogram": (lambda x: T.histogram_fixed_width(x, [-1.0, 1.0], 4), X),
     "histogram_bins": (lambda x: T.histogram_fixed_width_bins(x, [-1.0, 1.0], 4), X),
     "unravel_index": (lambda i: T.unravel_index(i, [2, 3]), PLACES),
     "space_to_batch_paddings": (
-        lambda x: T.required_space_to_batch_paddings(T.shape(x), [3, 4]), X),
+        lambda x: T.required_space_to_batch_paddings(T.shape(x), [3, 4]),
+        X,
+    ),
     "in_top_k": (lambda x, i: T.math.in_top_k(i, x, 2), X, PLACES),
     "bitcast": (lambda x: T.bitcast(x, T.uint8), X),
-}  # fmt: skip
+}
 
 
 PLACED = np.array([[0, 1], [1, 0], [1, 3]])

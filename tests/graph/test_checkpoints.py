@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import talweg as T
-from talweg.api.v1.train.bundle.entries import HEADER, Entry, write_entry, write_header
-from talweg.api.v1.train.bundle.reader import Bundle
-from talweg.api.v1.train.bundle.table import read_table, write_table
-from talweg.api.v1.train.bundle.wire import field, read_varint, write_varint
-from talweg.api.v1.train.bundle.writer import write_bundle, write_file
-from talweg.api.v1.train.checkpoints import CheckpointState, parse_state
+from talweg.compat_v1.train.checkpoints import CheckpointState, parse_state
 from talweg.core.dtypes import float32, string
-from talweg.kernels.checksum import _byte_table, crc32c, masked
+from talweg.formats.bundle.entries import HEADER, BundleEntry, write_entry, write_header
+from talweg.formats.bundle.reader import Bundle
+from talweg.formats.bundle.table import read_table, write_table
+from talweg.formats.bundle.wire import field, read_varint, write_varint
+from talweg.formats.bundle.writer import write_bundle, write_file
+from talweg.formats.checksum import _byte_table, crc32c, masked
 
 v1 = T.compat.v1
 RECORDED = Path(__file__).parent / "checkpoints" / "tensorflow"
@@ -193,7 +193,7 @@ def test_string_lengths_that_lie(tmp_path):
     """A string tensor whose lengths do not add up, or overflow."""
     for sizes in ([1 << 40, 1], [(1 << 64) - 1, 2], [3]):
         data = b"".join(map(write_varint, sizes)).ljust(20, b"x")
-        entry = Entry(string, (len(sizes),), 0, 0, len(data), 0)
+        entry = BundleEntry(string, (len(sizes),), 0, 0, len(data), 0)
         with pytest.raises(T.errors.DataLossError):
             read_all(forged(tmp_path / "m", {b"v": write_entry(entry)}, data))
 
@@ -258,9 +258,15 @@ def test_state_files_both_ways(paths):
 
 @pytest.mark.parametrize(
     "text",
-    ["nonsense", 'model_checkpoint_path: "a', "model_checkpoint_path: 3", 'other: "a"',
-     "last_preserved_timestamp: x", 'model_checkpoint_path: "a" "b"'],
-)  # fmt: skip
+    [
+        "nonsense",
+        'model_checkpoint_path: "a',
+        "model_checkpoint_path: 3",
+        'other: "a"',
+        "last_preserved_timestamp: x",
+        'model_checkpoint_path: "a" "b"',
+    ],
+)
 def test_damaged_state_files(text):
     """DataLossError, not a guess."""
     with pytest.raises(T.errors.DataLossError):
@@ -373,8 +379,9 @@ def test_old_checkpoints_of_certain_hours_stay(tmp_path):
         v = T.Variable(1.0, name="v")
         session.run(v.initializer)
         saver = v1.train.Saver(max_to_keep=1, keep_checkpoint_every_n_hours=0.0)
-        paths = [saver.save(session, str(tmp_path / "m"), s, write_meta_graph=False)
-                 for s in range(3)]  # fmt: skip
+        paths = [
+            saver.save(session, str(tmp_path / "m"), s, write_meta_graph=False) for s in range(3)
+        ]
         assert all(map(v1.train.checkpoint_exists, paths))
         assert saver.last_checkpoints == paths[-1:]
         other = v1.train.Saver()
@@ -389,8 +396,10 @@ def test_only_own_files_are_removed(tmp_path):
     (tmp_path / "model-1.data-notes").write_text("mine")
     v1.train.remove_checkpoint(str(tmp_path / "model-1"))
     assert sorted(os.listdir(tmp_path)) == [
-        "model-1.data-notes", "model-10.data-00000-of-00001", "model-10.index",
-    ]  # fmt: skip
+        "model-1.data-notes",
+        "model-10.data-00000-of-00001",
+        "model-10.index",
+    ]
 
 
 def test_saving_in_a_finalized_graph(tmp_path):

@@ -17,12 +17,12 @@ from graph import exported
 from programs.support import given
 
 import talweg
-from talweg.api.v1.graph_def import building, operations
-from talweg.api.v1.graph_def.messages import GraphDef, NodeDef
-from talweg.api.v1.graph_def.rules_more import compiled
-from talweg.api.v1.graph_def.tensor_protos import given_values
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import NeedsStaticError
+from talweg.interop.graph_def import building, operations
+from talweg.interop.graph_def.messages import GraphDef, NodeDef
+from talweg.interop.graph_def.rules_more import compiled
+from talweg.interop.graph_def.tensor_protos import given_values
 
 tf = talweg.compat.v1
 
@@ -263,7 +263,9 @@ def test_constants_are_checked_before_memory_is_taken():
     one = [1] * 2
     sums = node("s", "Shape", ["c"], T=talweg.float32, out_type=talweg.int64)
     assert run(graph_of(constant([2**40, 2**20], values=[3.0]), sums), "s:0").tolist() == [
-        2**40, 2**20]  # fmt: skip
+        2**40,
+        2**20,
+    ]
     assert run(graph_of(constant(one, values=[3.0])), "c:0").tolist() == [[3.0]]
 
 
@@ -316,8 +318,12 @@ def twice_deep(depth):
     for number in range(depth):
         add = node("sum", "AddV2", ["p:output:0", "q:output:0"], T=talweg.float32)
         neg = node("neg", "Neg", ["a"], T=talweg.float32)
-        inner = [neg, call("p", f"f{number + 1}", ["a"]), call("q", f"f{number + 1}", ["neg:y:0"]),
-                 add]  # fmt: skip
+        inner = [
+            neg,
+            call("p", f"f{number + 1}", ["a"]),
+            call("q", f"f{number + 1}", ["neg:y:0"]),
+            add,
+        ]
         function(message, f"f{number}", inner, "sum:z:0")
     function(message, f"f{depth}", [node("e", "Exp", ["a"], T=talweg.float32)], "e:y:0")
     return message
@@ -362,9 +368,14 @@ def test_functions_are_checked():
         ([node("y", "Neg", ["a"], T=talweg.float32)], "y:y:1"),
         ([node("y", "Neg", ["b:y:0"], T=talweg.float32)], "y:y:0"),
         ([node("a", "Neg", ["a"], T=talweg.float32)], "a:y:0"),
-        ([node("y", "Neg", ["z:y:0"], T=talweg.float32),
-          node("z", "Neg", ["y:y:0"], T=talweg.float32)], "y:y:0"),
-    ):  # fmt: skip
+        (
+            [
+                node("y", "Neg", ["z:y:0"], T=talweg.float32),
+                node("z", "Neg", ["y:y:0"], T=talweg.float32),
+            ],
+            "y:y:0",
+        ),
+    ):
         message = graph_of(X, call("y", "f", ["x"]))
         function(message, "f", nodes, result)
         refused(message, "y|a|f")
@@ -434,8 +445,9 @@ def test_damaged_bytes():
 
 def test_no_code_and_no_files(tmp_path):
     """Python functions are refused; checkpoints are neither written nor read."""
-    refused(graph_of(node("f", "PyFunc", token="x", Tin=_types(), Tout=_types(1))), "'f'",
-            UNSUPPORTED)  # fmt: skip
+    refused(
+        graph_of(node("f", "PyFunc", token="x", Tin=_types(), Tout=_types(1))), "'f'", UNSUPPORTED
+    )
     names = constant([1], dtype=talweg.string)
     names.attr["value"].tensor.string_val.append(str(tmp_path / "file").encode())
     scalar = NodeDef()
@@ -483,8 +495,11 @@ def test_tensor_messages_of_every_dtype():
     names = "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64"
     for name in (*names.split(), "bool", "complex64", "complex128"):
         dtype = talweg.as_dtype(name).numpy_dtype
-        for array in (np.array([[1, 0], [3, 2]]).astype(dtype), np.array(5).astype(dtype),
-                      np.zeros((0, 2), dtype)):  # fmt: skip
+        for array in (
+            np.array([[1, 0], [3, 2]]).astype(dtype),
+            np.array(5).astype(dtype),
+            np.zeros((0, 2), dtype),
+        ):
             back = talweg.make_ndarray(talweg.make_tensor_proto(array))
             assert back.dtype == array.dtype and back.tolist() == array.tolist()
     values, dims = given_values(talweg.make_tensor_proto(["a", "bc"]))

@@ -333,8 +333,9 @@ def test_a_graph_with_control_flow_and_kept_calls_goes():
     def build(graph, session):
         x = tf.placeholder(tf.float32)
         n = tf.placeholder(tf.int32, [])
-        total = tf.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + tf.reduce_sum(x)),
-                              [0, 0.0])[1]  # fmt: skip
+        total = tf.while_loop(
+            lambda i, s: i < n, lambda i, s: (i + 1, s + tf.reduce_sum(x)), [0, 0.0]
+        )[1]
         chosen = tf.cond(total > 3.0, lambda: total * 2.0, lambda: total)
         shaped = tf.reshape(x, [n, -1])
         rows = tf.map_fn(lambda row: row * 2.0, tf.placeholder_with_default([1.0, 2.0], [None]))

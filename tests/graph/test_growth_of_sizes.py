@@ -14,8 +14,8 @@ from talweg.core import settings
 from talweg.core.dim_walks import atoms_of, evaluate, functions_in, substitute
 from talweg.core.dims import HEAVY, Dim, largest, of_atom, weight
 from talweg.graph.contents import element
+from talweg.passes.fingerprint import UnprintableError, text_of
 from talweg.passes.functionalize import program_of
-from talweg.passes.program_text import UntoldError, text_of
 
 MANY = 100_000
 
@@ -74,7 +74,7 @@ def _measure(function, *arguments):
     sizes = [size for aval in avals for size in aval.dims or ()]
     try:
         length = len(text_of(program_of(body)))
-    except UntoldError:  # a call kept whole
+    except UnprintableError:  # a call kept whole
         length = 0
     return sum(map(weight, sizes)), length
 

@@ -46,9 +46,10 @@ def test_calls_with_equal_arrays_are_one_node(x):
 
 
 @pytest.mark.parametrize(
-    "other", [np.array([[1], [0]]), np.array([[0], [1]], np.int32), np.array([0, 1])],
+    "other",
+    [np.array([[1], [0]]), np.array([[0], [1]], np.int32), np.array([0, 1])],
     ids=["values", "dtype", "shape"],
-)  # fmt: skip
+)
 def test_calls_with_different_arrays_are_two_nodes(x, other):
     first = T.gather_nd(x, np.array([[0], [1]]))
     assert kept(T.gather_nd(x, other)) is not kept(first)

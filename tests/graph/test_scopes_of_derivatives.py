@@ -14,8 +14,10 @@ v1 = tf.compat.v1
 def written(graph):
     """The nodes of a graph by name, and those of its functions by the name of the function."""
     message = graph.as_graph_def(add_shapes=True)
-    functions = {function.signature.name: [node.name for node in function.node_def]
-                 for function in message.library.function}  # fmt: skip
+    functions = {
+        function.signature.name: [node.name for node in function.node_def]
+        for function in message.library.function
+    }
     return {node.name: node for node in message.node}, functions
 
 

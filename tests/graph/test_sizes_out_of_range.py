@@ -23,15 +23,27 @@ CASES = {
     "reshape, no divisor": (lambda s: tf.reshape(tf.range(6), [s, -1]), 4, INVALID),
     "reshape to others": (lambda s: tf.reshape(tf.range(6), [s, 2]), 5, INVALID),
     "reshape to many": (lambda s: tf.reshape(tf.range(6), [s, s]), 2**31 - 1, INVALID),
-    "reshape to 65 axes": (lambda s: tf.reshape(tf.zeros([1]), tf.ones([65], tf.int32) * s), 1,
-                           INVALID),
-    "segments far away": (lambda s: tf.math.segment_sum(tf.ones([2]), [0 * _far(s), _far(s)]), 2,
-                          EXHAUSTED),
-    "means far away": (lambda s: tf.math.segment_mean(tf.ones([2]), [0 * _far(s), _far(s)]), 2,
-                       EXHAUSTED),
+    "reshape to 65 axes": (
+        lambda s: tf.reshape(tf.zeros([1]), tf.ones([65], tf.int32) * s),
+        1,
+        INVALID,
+    ),
+    "segments far away": (
+        lambda s: tf.math.segment_sum(tf.ones([2]), [0 * _far(s), _far(s)]),
+        2,
+        EXHAUSTED,
+    ),
+    "means far away": (
+        lambda s: tf.math.segment_mean(tf.ones([2]), [0 * _far(s), _far(s)]),
+        2,
+        EXHAUSTED,
+    ),
     "negative ids": (lambda s: tf.math.segment_sum(tf.ones([3]), tf.stack([s, 0, 0])), -1, INVALID),
-    "fewer than none": (lambda s: tf.math.unsorted_segment_sum(tf.ones([3]), [0, 0, 0], s), -1,
-                        INVALID),
+    "fewer than none": (
+        lambda s: tf.math.unsorted_segment_sum(tf.ones([3]), [0, 0, 0], s),
+        -1,
+        INVALID,
+    ),
     "no maximum": (lambda s: tf.math.unsorted_segment_max(tf.ones([3]), [0, 0, 0], s), -1, INVALID),
     "zeros": (lambda s: tf.zeros([s]), -1, INVALID),
     "zeros, too many": (lambda s: tf.zeros([s, s, s, s]), 2**30, INVALID),
@@ -64,15 +76,19 @@ CASES = {
     "divided by 0": (lambda s: tf.zeros([6 // s]), 0, INVALID),
     "rest by 0": (lambda s: tf.zeros([6 % s]), 0, INVALID),
     "size by 0": (lambda s: tf.zeros([tf.shape(tf.ones([6]))[0] // s]), 0, INVALID),
-    "blocks": (lambda s: tf.space_to_batch(tf.zeros([1, 4, 4, 1]), [s, 2], [[0, 0], [0, 0]]), -1,
-               INVALID),
+    "blocks": (
+        lambda s: tf.space_to_batch(tf.zeros([1, 4, 4, 1]), [s, 2], [[0, 0], [0, 0]]),
+        -1,
+        INVALID,
+    ),
     "histogram": (lambda s: tf.histogram_fixed_width([1.0], [0.0, 2.0], nbins=s), -1, INVALID),
     "frames": (lambda s: tf.signal.frame(tf.range(6.0), s, 1), -1, INVALID),
     "sparse, too many": (
-        lambda s: tf.sparse.to_dense(tf.SparseTensor([[0, 0]], [1.0], tf.stack([_far(s)] * 2))), 1,
+        lambda s: tf.sparse.to_dense(tf.SparseTensor([[0, 0]], [1.0], tf.stack([_far(s)] * 2))),
+        1,
         INVALID,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("mode", ["eager", "interpreter", "llvm"])

@@ -354,9 +354,12 @@ def test_state_that_is_no_tuple(graph):
     for is_tuple in (True, False):
         with tf.variable_scope("net", reuse=tf.AUTO_REUSE):
             cell = kinds.MultiRNNCell(
-                [kinds.LSTMCell(3, num_proj=2, state_is_tuple=is_tuple),
-                 kinds.BasicLSTMCell(2, state_is_tuple=is_tuple)], is_tuple,
-            )  # fmt: skip
+                [
+                    kinds.LSTMCell(3, num_proj=2, state_is_tuple=is_tuple),
+                    kinds.BasicLSTMCell(2, state_is_tuple=is_tuple),
+                ],
+                is_tuple,
+            )
             found.append(tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)[0])
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -367,9 +370,12 @@ def test_state_that_is_no_tuple(graph):
 def test_variational_dropout_is_the_same_at_every_step(graph):
     kinds = tf.nn.rnn_cell
     cell = kinds.DropoutWrapper(
-        kinds.BasicRNNCell(40), output_keep_prob=0.5, variational_recurrent=True,
-        dtype=tf.float32, seed=1,
-    )  # fmt: skip
+        kinds.BasicRNNCell(40),
+        output_keep_prob=0.5,
+        variational_recurrent=True,
+        dtype=tf.float32,
+        seed=1,
+    )
     outputs, _ = tf.nn.static_rnn(cell, [tf.ones([1, 3])] * 3, dtype=tf.float32)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

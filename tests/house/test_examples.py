@@ -92,16 +92,27 @@ def test_what_is_moved(direction):
     """Numbers that machines may round otherwise; not exact ones, nor those that are passed on."""
     kernels = {name: prim.numpy for name, prim in REGISTRY.items()}
     third = np.float32(1) / np.float32(3)
-    plain = [tf.exp([0.0, 1.0]), tf.abs([third, -third]), tf.reduce_sum([0.5, 2.0]),
-             tf.signal.fft(tf.constant([1.0, third], tf.complex64))]  # fmt: skip
+    plain = [
+        tf.exp([0.0, 1.0]),
+        tf.abs([third, -third]),
+        tf.reduce_sum([0.5, 2.0]),
+        tf.signal.fft(tf.constant([1.0, third], tf.complex64)),
+    ]
     with moved(direction):
-        other = [tf.exp([0.0, 1.0]), tf.abs([third, -third]), tf.reduce_sum([0.5, 2.0]),
-                 tf.signal.fft(tf.constant([1.0, third], tf.complex64))]  # fmt: skip
+        other = [
+            tf.exp([0.0, 1.0]),
+            tf.abs([third, -third]),
+            tf.reduce_sum([0.5, 2.0]),
+            tf.signal.fft(tf.constant([1.0, third], tf.complex64)),
+        ]
         names: dict = {"tf": tf}
         fragile = doctest.DocTestParser().get_doctest(
             ">>> tf.exp(1.0).numpy().round(7)\n" + repr(tf.exp(1.0).numpy().round(7)),
-            names, "fragile", None, 0,
-        )  # fmt: skip
+            names,
+            "fragile",
+            None,
+            0,
+        )
     sign = math.copysign(1, direction)
     distance = (other[0].numpy().view("i4") - plain[0].numpy().view("i4")).tolist()
     assert distance == [0, 2 * sign]

@@ -37,8 +37,12 @@ def known() -> frozenset[str]:
     for module in pkgutil.walk_packages(tf.__path__, "talweg."):
         if module.name.split(".")[1] not in ("command", "__main__"):
             import_module(module.name)
-    constructs = {text for path in FILES for call in calls(tree_of(path), "Construct")
-                  for text in texts(call.args[0], path)}  # fmt: skip
+    constructs = {
+        text
+        for path in FILES
+        for call in calls(tree_of(path), "Construct")
+        for text in texts(call.args[0], path)
+    }
     return frozenset(REGISTRY) | constructs
 
 
@@ -79,8 +83,11 @@ def texts(node: ast.expr | None, path: Path) -> list[str]:
     if isinstance(node, (ast.Tuple, ast.Set, ast.List)):
         return [text for item in node.elts for text in texts(item, path)]
     if isinstance(node, ast.Dict):  # without a key: **other
-        return [text for key, value in zip(node.keys, node.values)
-                for text in texts(value if key is None else key, path)]  # fmt: skip
+        return [
+            text
+            for key, value in zip(node.keys, node.values)
+            for text in texts(value if key is None else key, path)
+        ]
     if isinstance(node, ast.DictComp):
         return []
     if isinstance(node, ast.Starred):

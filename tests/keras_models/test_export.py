@@ -13,10 +13,16 @@ keras = tf.keras
 @pytest.fixture
 def model():
     keras.utils.set_random_seed(1)
-    return keras.Sequential([
-        keras.Input([6, 4]), keras.layers.Conv1D(5, 3), keras.layers.BatchNormalization(),
-        keras.layers.LSTM(3), keras.layers.Dropout(0.5), keras.layers.Dense(2),
-    ])  # fmt: skip
+    return keras.Sequential(
+        [
+            keras.Input([6, 4]),
+            keras.layers.Conv1D(5, 3),
+            keras.layers.BatchNormalization(),
+            keras.layers.LSTM(3),
+            keras.layers.Dropout(0.5),
+            keras.layers.Dense(2),
+        ]
+    )
 
 
 X = np.random.default_rng(0).normal(size=(3, 6, 4)).astype("float32")
@@ -49,8 +55,9 @@ def test_loaded_layers_are_trained(model, tmp_path):
 def test_words(tmp_path):
     vectorize = keras.layers.TextVectorization(output_sequence_length=3)
     vectorize.adapt(["one two", "three four"])
-    model = keras.Sequential([keras.Input([], dtype="string"), vectorize,
-                              keras.layers.Embedding(8, 2)])  # fmt: skip
+    model = keras.Sequential(
+        [keras.Input([], dtype="string"), vectorize, keras.layers.Embedding(8, 2)]
+    )
     model.export(tmp_path / "model", verbose=False)
     texts = tf.constant(["One, four!", "nothing known"])
     found = tf.saved_model.load(tmp_path / "model").serve(texts)

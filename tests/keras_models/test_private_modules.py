@@ -20,13 +20,21 @@ def test_batch_sizes():
     numbers = tf.data.Dataset.range(16)
     batches = numbers.batch(8)
     cases = [
-        (batches, 8), (numbers.batch(8, True), 8), (batches.prefetch(2), 8),
-        (batches.shuffle(3), 8), (batches.filter(lambda x: True), 8), (batches.repeat(2), 8),
-        (tf.data.Dataset.zip((batches, batches)), 8), (batches.concatenate(batches), 8),
-        (tf.data.Dataset.zip((batches, numbers.batch(4))), -1), (numbers.padded_batch(4), 4),
-        (batches.map(lambda x: x + 1), -1), (batches.window(2), -1), (batches.batch(3), 3),
+        (batches, 8),
+        (numbers.batch(8, True), 8),
+        (batches.prefetch(2), 8),
+        (batches.shuffle(3), 8),
+        (batches.filter(lambda x: True), 8),
+        (batches.repeat(2), 8),
+        (tf.data.Dataset.zip((batches, batches)), 8),
+        (batches.concatenate(batches), 8),
+        (tf.data.Dataset.zip((batches, numbers.batch(4))), -1),
+        (numbers.padded_batch(4), 4),
+        (batches.map(lambda x: x + 1), -1),
+        (batches.window(2), -1),
+        (batches.batch(3), 3),
         (tf.data.Dataset.from_tensor_slices([[1, 2], [3, 4]]), 2),
-    ]  # fmt: skip
+    ]
     for dataset, size in cases:
         assert distribute.compute_batch_size(dataset).numpy() == size, dataset
 

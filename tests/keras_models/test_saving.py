@@ -34,8 +34,9 @@ def test_whole_models(tmp_path, data):
     model.fit(*data, epochs=2, verbose=0)
     model.save(tmp_path / "model.keras")
     found = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(found.predict(data[0], verbose=0), model.predict(data[0], verbose=0),
-                               rtol=1e-6)  # fmt: skip
+    np.testing.assert_allclose(
+        found.predict(data[0], verbose=0), model.predict(data[0], verbose=0), rtol=1e-6
+    )
     one, other = (m.fit(*data, epochs=2, verbose=0, shuffle=False) for m in (model, found))
     np.testing.assert_allclose(one.history["loss"], other.history["loss"], rtol=1e-5)
 
@@ -66,7 +67,10 @@ def test_callbacks(tmp_path, data):
     made = keras.callbacks
     rates: list = []
     history = model.fit(
-        *data, epochs=8, verbose=0, validation_split=0.25,
+        *data,
+        epochs=8,
+        verbose=0,
+        validation_split=0.25,
         callbacks=[
             made.EarlyStopping(monitor="val_loss", patience=0, min_delta=10.0, start_from_epoch=2),
             made.ModelCheckpoint(tmp_path / "best.keras", save_best_only=True),
@@ -79,7 +83,7 @@ def test_callbacks(tmp_path, data):
             ),
             made.TerminateOnNaN(),
         ],
-    )  # fmt: skip
+    )
     assert 2 <= len(history.history["loss"]) < 8
     assert rates[1] == pytest.approx(rates[0] / 2)
     rows = list(csv.DictReader((tmp_path / "log.csv").read_text().splitlines()))

@@ -23,17 +23,20 @@ def trained(folder):
     keras.backend.clear_session()
     x = tf.random.normal([200, 8], seed=1)
     y = tf.cast(tf.reduce_sum(x, 1) > 0.0, tf.float32)
-    model = keras.Sequential([
-        keras.Input((8,)),
-        keras.layers.Dense(16, activation="relu", name="hidden"),
-        keras.layers.Dense(1, activation="sigmoid", name="out"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.Input((8,)),
+            keras.layers.Dense(16, activation="relu", name="hidden"),
+            keras.layers.Dense(1, activation="sigmoid", name="out"),
+        ]
+    )
     model.compile("adam", "binary_crossentropy", metrics=["accuracy"])
     callback = keras.callbacks.TensorBoard(
         str(folder), histogram_freq=1, write_images=True, update_freq=7
     )
-    model.fit(x, y, epochs=3, batch_size=32, validation_data=(x, y), callbacks=[callback],
-              verbose=0)  # fmt: skip
+    model.fit(
+        x, y, epochs=3, batch_size=32, validation_data=(x, y), callbacks=[callback], verbose=0
+    )
 
 
 def test_the_callback(tmp_path):

@@ -51,9 +51,16 @@ def _rejections():
 def _others():
     infinity = float("inf")
     for mean, deviation, low, high in (
-        (0, 1, -2, 2), (0, 1, -1.3, infinity), (0, 1, -infinity, 1.4), (0, 1, -0.5, 0.5),
-        (0, 1, 3, infinity), (0, 1, -infinity, -3), (5, 2, 4, 9), (5, 3, -10, -9), (0, 3, -1, 5),
-    ):  # fmt: skip
+        (0, 1, -2, 2),
+        (0, 1, -1.3, infinity),
+        (0, 1, -infinity, 1.4),
+        (0, 1, -0.5, 0.5),
+        (0, 1, 3, infinity),
+        (0, 1, -infinity, -3),
+        (5, 2, 4, 9),
+        (5, 3, -10, -9),
+        (0, 3, -1, 5),
+    ):
         for dtype in ("float16", "float32", "float64"):
             bounds = {"mean": mean, "deviation": deviation, "low": low, "high": high}
             yield "bounded_normal", SEEDS[0], [37], dtype, bounds

@@ -54,20 +54,33 @@ TWICE = [
     )
 ]
 
-SEEDS = [
-    f"r.set_seed({seed}); r.uniform([2])"
-    for seed in ("0", "-1", "2**31 - 1", "2**31 + 5", "2**64", "2**70", "2.7", "True",
-                 "tf.constant(5)")
-] + [
-    f"r.set_seed(5); r.uniform([2], seed={seed})"
-    for seed in ("0", "-1", "2**31 - 1", "2**40", "tf.constant(3)", "2.0")
-] + [
-    "r.set_seed(0); r.uniform([2], seed=0)",
-    "r.set_seed(42); [r.uniform([2]), r.normal([1]), r.shuffle(tf.range(4)), r.uniform([2])]",
-    "r.set_seed(42); r.normal([1]); r.uniform([2], seed=1); r.normal([1])",
-    "r.set_seed(3); tf.compat.v1.random.get_seed(9)",
-    "r.set_seed(3); tf.compat.v1.get_seed(None)",
-]  # fmt: skip
+SEEDS = (
+    [
+        f"r.set_seed({seed}); r.uniform([2])"
+        for seed in (
+            "0",
+            "-1",
+            "2**31 - 1",
+            "2**31 + 5",
+            "2**64",
+            "2**70",
+            "2.7",
+            "True",
+            "tf.constant(5)",
+        )
+    ]
+    + [
+        f"r.set_seed(5); r.uniform([2], seed={seed})"
+        for seed in ("0", "-1", "2**31 - 1", "2**40", "tf.constant(3)", "2.0")
+    ]
+    + [
+        "r.set_seed(0); r.uniform([2], seed=0)",
+        "r.set_seed(42); [r.uniform([2]), r.normal([1]), r.shuffle(tf.range(4)), r.uniform([2])]",
+        "r.set_seed(42); r.normal([1]); r.uniform([2], seed=1); r.normal([1])",
+        "r.set_seed(3); tf.compat.v1.random.get_seed(9)",
+        "r.set_seed(3); tf.compat.v1.get_seed(None)",
+    ]
+)
 
 PARAMETERS = [
     f"r.set_seed(1); {call}"
@@ -84,26 +97,42 @@ PARAMETERS = [
         "r.uniform([2], 0.0, 5.0, tf.int32)",
         "r.uniform([2], tf.constant(0), 5, tf.int64)",
         "r.uniform([2], None, 5.0)",
-        "r.uniform(3)", "r.normal(3)", "r.gamma(3, 1.0)", "r.poisson(3, 1.0)", "r.uniform([2.0])",
-        "r.uniform('a')", "r.uniform(None)", "r.uniform([None])", "r.uniform([[2]])",
-        "r.uniform(tf.TensorShape(None))", "r.uniform(tf.TensorShape([None]))", "r.uniform([True])",
-        "r.gamma([-1], 1.0)", "r.poisson([-1], 1.0)",
+        "r.uniform(3)",
+        "r.normal(3)",
+        "r.gamma(3, 1.0)",
+        "r.poisson(3, 1.0)",
+        "r.uniform([2.0])",
+        "r.uniform('a')",
+        "r.uniform(None)",
+        "r.uniform([None])",
+        "r.uniform([[2]])",
+        "r.uniform(tf.TensorShape(None))",
+        "r.uniform(tf.TensorShape([None]))",
+        "r.uniform([True])",
+        "r.gamma([-1], 1.0)",
+        "r.poisson([-1], 1.0)",
         "r.normal([2, 1], [0.0, 100.0], [1.0, 2.0], seed=1)",
         "r.normal([2], [0.0, 1.0, 2.0])",
         "r.normal([2], tf.constant(0.0, tf.float64))",
         "r.normal([2], 1, 2, tf.float64, seed=1)",
         "r.normal([2], dtype=tf.complex64)",
-        "r.gamma([2], 1, seed=1)", "r.gamma([2], tf.constant(1), seed=1)",
+        "r.gamma([2], 1, seed=1)",
+        "r.gamma([2], tf.constant(1), seed=1)",
         "r.gamma([2], tf.constant(1.0, tf.float64), seed=1)",
-        "r.gamma([2], 1.0, dtype=tf.int32, seed=1)", "r.gamma([2], -1.0, seed=1)",
+        "r.gamma([2], 1.0, dtype=tf.int32, seed=1)",
+        "r.gamma([2], -1.0, seed=1)",
         "r.gamma([], [1.0, 2.0], [1.0, 2.0, 3.0], seed=1)",
-        "r.poisson([2], 1.0, dtype=tf.bfloat16, seed=1)", "r.poisson([2], -1.0, seed=1)",
-        "r.categorical([[0.0, 1.0]], 3.0)", "r.categorical([[0.0, 1.0]], 3, dtype=tf.float32)",
-        "r.categorical([[]], 3)", "r.categorical(np.zeros([0, 3], 'f4'), 2)",
-        "r.categorical([[0.0, 1.0]], [3])", "r.shuffle(5)",
+        "r.poisson([2], 1.0, dtype=tf.bfloat16, seed=1)",
+        "r.poisson([2], -1.0, seed=1)",
+        "r.categorical([[0.0, 1.0]], 3.0)",
+        "r.categorical([[0.0, 1.0]], 3, dtype=tf.float32)",
+        "r.categorical([[]], 3)",
+        "r.categorical(np.zeros([0, 3], 'f4'), 2)",
+        "r.categorical([[0.0, 1.0]], [3])",
+        "r.shuffle(5)",
         "r.truncated_normal([2], 1.0, 2.0, seed=1)",
     )
-]  # fmt: skip
+]
 
 STATELESS = [
     "r.stateless_gamma([2, 3], [1, 2], [3.0, 3.0, 3.0])",
@@ -111,11 +140,14 @@ STATELESS = [
     "r.stateless_gamma([2, 3], [1, 2], [3.0, 3.0, 3.0], [[1.0], [1.0]])",
     "r.stateless_gamma([2], [1, 2], 3.0, [1.0, 2.0])",
     "r.stateless_gamma([3, 2, 2], [1, 2], [[3.0, 1.0], [0.2, 3.0]])",
-    "r.stateless_gamma([], [1, 2], [3.0, 3.0])", "r.stateless_gamma([2], [1, 2], [3.0])",
-    "r.stateless_gamma([2], [1, 2], -1.0)", "r.stateless_gamma([2], [1, 2], 1)",
+    "r.stateless_gamma([], [1, 2], [3.0, 3.0])",
+    "r.stateless_gamma([2], [1, 2], [3.0])",
+    "r.stateless_gamma([2], [1, 2], -1.0)",
+    "r.stateless_gamma([2], [1, 2], 1)",
     "r.stateless_gamma([2], [1, 2], tf.constant(1.0, tf.float64))",
     "r.stateless_gamma([2], [1, 2], 1, dtype=tf.int32)",
-    "r.stateless_gamma([4], [1, 2], 0.0)", "r.stateless_gamma(3, [1, 2], 1.0)",
+    "r.stateless_gamma([4], [1, 2], 0.0)",
+    "r.stateless_gamma(3, [1, 2], 1.0)",
     "r.stateless_poisson([2, 3], [1, 2], [3.0, 0.5, 30.0])",
     "r.stateless_poisson([2, 3], [1, 2], [[3.0], [3.0]])",
     "r.stateless_poisson([3], [1, 2], 3.0, tf.uint8)",
@@ -132,30 +164,56 @@ STATELESS = [
     "r.stateless_parameterized_truncated_normal([2], [1, 2], 0.0, -1.0)",
     "r.stateless_parameterized_truncated_normal([2], [1, 2], 0, 1, -1, 1)",
     "r.stateless_parameterized_truncated_normal([2], [1, 2], 0.0, tf.constant(1.0, tf.float64))",
-    "r.split([1, 2], 0)", "r.split([1, 2], -1)", "r.split([1, 2, 3])", "r.split(1)",
-    "r.split([1, 2], tf.constant(2))", "r.fold_in([1, 2], [3, 4])", "r.fold_in([1, 2], 2**40)",
-    "r.fold_in(tf.constant([1, 2], tf.int64), 5)", "r.split(tf.constant([1, 2], tf.uint32), 2)",
+    "r.split([1, 2], 0)",
+    "r.split([1, 2], -1)",
+    "r.split([1, 2, 3])",
+    "r.split(1)",
+    "r.split([1, 2], tf.constant(2))",
+    "r.fold_in([1, 2], [3, 4])",
+    "r.fold_in([1, 2], 2**40)",
+    "r.fold_in(tf.constant([1, 2], tf.int64), 5)",
+    "r.split(tf.constant([1, 2], tf.uint32), 2)",
     "r.experimental.stateless_shuffle(5, [1, 2])",
     "r.experimental.stateless_shuffle(['a', 'b'], [1, 2])",
     "r.experimental.stateless_shuffle(tf.zeros([3, 0]), [1, 2])",
     "r.experimental.index_shuffle([1, 2], [1, 2], [5, 9])",
     "r.experimental.index_shuffle(tf.constant([[1, 2]]), [1, 2], 9)",
     "r.experimental.index_shuffle(3, [1, -2], 100000)",
-    "r.experimental.index_shuffle(10, [1, 2], 9)", "r.experimental.index_shuffle(-1, [1, 2], 5)",
-    "r.experimental.index_shuffle(1.5, [1, 2], 5)", "r.experimental.index_shuffle(1, [1.0, 2], 5)",
-    "r.experimental.index_shuffle(3, [1, 2, 3], 9)", "r.experimental.index_shuffle(0, [1, 2], 0)",
-    "r.stateless_normal(3, [1, 2])", "r.stateless_uniform([2], [1, 2], 0, 5, tf.uint32)",
-]  # fmt: skip
+    "r.experimental.index_shuffle(10, [1, 2], 9)",
+    "r.experimental.index_shuffle(-1, [1, 2], 5)",
+    "r.experimental.index_shuffle(1.5, [1, 2], 5)",
+    "r.experimental.index_shuffle(1, [1.0, 2], 5)",
+    "r.experimental.index_shuffle(3, [1, 2, 3], 9)",
+    "r.experimental.index_shuffle(0, [1, 2], 0)",
+    "r.stateless_normal(3, [1, 2])",
+    "r.stateless_uniform([2], [1, 2], 0, 5, tf.uint32)",
+]
 
 STATES = [
     f"r.create_rng_state({seed}, 'philox')"
-    for seed in ("5", "-5", "2**63 + 5", "2**80 + 5", "-2**70", "2**130 + 7", "2**200", "[1]",
-                 "[1, 2]", "[1, 2, 3, 4]", "[]", "1.5", "True", "tf.constant(5)",
-                 "[[1, 2], [3, 4]]")
+    for seed in (
+        "5",
+        "-5",
+        "2**63 + 5",
+        "2**80 + 5",
+        "-2**70",
+        "2**130 + 7",
+        "2**200",
+        "[1]",
+        "[1, 2]",
+        "[1, 2, 3, 4]",
+        "[]",
+        "1.5",
+        "True",
+        "tf.constant(5)",
+        "[[1, 2], [3, 4]]",
+    )
 ] + [
-    "r.create_rng_state(2**70, 'threefry')", "r.create_rng_state([1, 2, 3], 2)",
-    "r.create_rng_state(5, None)", "r.create_rng_state([2**70], 'philox')",
-]  # fmt: skip
+    "r.create_rng_state(2**70, 'threefry')",
+    "r.create_rng_state([1, 2, 3], 2)",
+    "r.create_rng_state(5, None)",
+    "r.create_rng_state([2**70], 'philox')",
+]
 
 GENERATOR = [
     f"g = r.Generator.from_seed(1); {calls}"
@@ -165,29 +223,48 @@ GENERATOR = [
         "g.binomial([3, 2], [5.0, 100.0], [0.3, 0.4])",
         "g.binomial([2], 10.0, 0.5, tf.float32)",
         "g.uniform([3]); g.uniform([5, 2]); g.normal([7]); g.truncated_normal([2]); g.state + 0",
-        "g.skip(3)", "g.skip(-3); g.state.numpy()", "g.skip([1])",
-        "g.make_seeds(2)", "g.make_seeds()", "g.make_seeds(0)", "g.make_seeds([2])",
-        "[h.state.numpy() for h in g.split(3)]", "g.split(0)", "g.split(-1)",
-        "g.uniform([2], None, None, tf.int32)", "g.uniform([2], 5, 5, tf.int32)",
-        "g.uniform([2], None, None)", "g.uniform([2], dtype=tf.uint32)", "g.uniform(3)",
-        "g.uniform([2], dtype=tf.bool)", "g.uniform_full_int([2], tf.float32)",
-        "g.uniform_full_int([2], tf.int8)", "g.normal([2], dtype=tf.int32)",
+        "g.skip(3)",
+        "g.skip(-3); g.state.numpy()",
+        "g.skip([1])",
+        "g.make_seeds(2)",
+        "g.make_seeds()",
+        "g.make_seeds(0)",
+        "g.make_seeds([2])",
+        "[h.state.numpy() for h in g.split(3)]",
+        "g.split(0)",
+        "g.split(-1)",
+        "g.uniform([2], None, None, tf.int32)",
+        "g.uniform([2], 5, 5, tf.int32)",
+        "g.uniform([2], None, None)",
+        "g.uniform([2], dtype=tf.uint32)",
+        "g.uniform(3)",
+        "g.uniform([2], dtype=tf.bool)",
+        "g.uniform_full_int([2], tf.float32)",
+        "g.uniform_full_int([2], tf.int8)",
+        "g.normal([2], dtype=tf.int32)",
         "g.binomial([2], 10.0, tf.constant(0.5, tf.float64))",
-        "g.reset([1])", "g.reset_from_key_counter(1, [1])", "g.reset_from_key_counter([1], [1, 2])",
-        "g.reset_from_seed([1, 2, 3]); g.state.numpy()", "g.reset_from_seed('a')",
+        "g.reset([1])",
+        "g.reset_from_key_counter(1, [1])",
+        "g.reset_from_key_counter([1], [1, 2])",
+        "g.reset_from_seed([1, 2, 3]); g.state.numpy()",
+        "g.reset_from_seed('a')",
         "g.uniform([], 0, 10, tf.int32), g.state.numpy()",
         "g.reset([2**63 - 10, -1, 3]); g.uniform([100]); g.state.numpy()",
         "g.reset([-1, 5, 3]); g.uniform([3]), g.state.numpy()",
     )
 ] + [
-    "r.Generator(state=[1, 2, 3])", "r.Generator(alg='philox')", "r.Generator()",
-    "r.Generator.from_state([1, 2, 3], None)", "r.Generator.from_key_counter(1, [2], 'philox')",
+    "r.Generator(state=[1, 2, 3])",
+    "r.Generator(alg='philox')",
+    "r.Generator()",
+    "r.Generator.from_state([1, 2, 3], None)",
+    "r.Generator.from_key_counter(1, [2], 'philox')",
     "r.Generator.from_key_counter([1], [2, 3], 'philox')",
     "r.Generator.from_key_counter(1, [2, 3], 'philox').state.numpy()",
     "r.Generator.from_state([1, 2, 3], 'auto_select').algorithm",
     "r.Generator.from_non_deterministic_state('threefry').state.shape",
-    "r.Generator.from_state([1, 2, 3, 4], 'philox')", "[kind.value for kind in r.Algorithm]",
-]  # fmt: skip
+    "r.Generator.from_state([1, 2, 3, 4], 'philox')",
+    "[kind.value for kind in r.Algorithm]",
+]
 
 _TRUE = "t = tf.constant([[1, 2], [3, 0]], tf.int64); r.set_seed(7); "
 CANDIDATES = [
@@ -223,8 +300,12 @@ _BOUNDED = (
 GRADIENTS = [
     _BOUNDED.format(values=values)
     for values in (
-        "(0.0, 1.0, -2.0, 2.0)", "(1.0, 2.0, -1.0, 3.0)", "(0.0, 1.0, 0.5, 0.7)",
-        "(0.0, 1.0, 3.0, 5.0)", "(0.0, 1.0, -6.0, -4.0)", "(0.0, 1.0, 6.0, 9.0)",
+        "(0.0, 1.0, -2.0, 2.0)",
+        "(1.0, 2.0, -1.0, 3.0)",
+        "(0.0, 1.0, 0.5, 0.7)",
+        "(0.0, 1.0, 3.0, 5.0)",
+        "(0.0, 1.0, -6.0, -4.0)",
+        "(0.0, 1.0, 6.0, 9.0)",
     )
 ] + [
     f"a = tf.constant({alpha}, tf.{dtype}); b = tf.constant(2.0, tf.{dtype})\n"
@@ -233,7 +314,7 @@ GRADIENTS = [
     "\nt.gradient(y, [a, b])"
     for alpha in ("[0.3, 1.0]", "[5.0, 60.0]")
     for dtype in ("float32", "float64")
-]  # fmt: skip
+]
 
 
 def programs():

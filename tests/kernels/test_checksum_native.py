@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from talweg.kernels import checksum
-from talweg.kernels.checksum_native import native_checksum
+from talweg.formats import checksum
+from talweg.formats.checksum_native import native_checksum
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 17, 511, 513, 4099, 70001])

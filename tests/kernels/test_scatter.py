@@ -17,8 +17,14 @@ PLACES = {
     "all equal": lambda random: np.full(80, 7),
     "two dimensions": lambda random: random.integers(0, 90, (12, 11)),
 }
-KINDS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
-         "max": np.maximum, "min": np.minimum}  # fmt: skip
+KINDS = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 
 
 @pytest.mark.parametrize("width", [(), (3,), (40,), (4, 5)])

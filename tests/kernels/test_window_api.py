@@ -30,8 +30,11 @@ def first(x):
 
 
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
-POOLS = {1: (tf.nn.max_pool1d, tf.nn.avg_pool1d), 2: (tf.nn.max_pool2d, tf.nn.avg_pool2d),
-         3: (tf.nn.max_pool3d, tf.nn.avg_pool3d)}  # fmt: skip
+POOLS = {
+    1: (tf.nn.max_pool1d, tf.nn.avg_pool1d),
+    2: (tf.nn.max_pool2d, tf.nn.avg_pool2d),
+    3: (tf.nn.max_pool3d, tf.nn.avg_pool3d),
+}
 CONVOLUTIONS = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}
 
 

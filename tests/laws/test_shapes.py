@@ -56,8 +56,14 @@ def test_cotangents_of_broadcast_operands_are_sums(data, shapes):
 @given(st.data(), SHAPES, st.booleans(), st.sampled_from(["sum", "max", "min", "prod", "mean"]))
 def test_reductions_are_numpys(data, shape, keepdims, name):
     x = array(data, shape)
-    axes = data.draw(st.none() | st.lists(st.integers(-len(shape), len(shape) - 1), unique_by=(
-        lambda axis: axis % len(shape))) if shape else st.none())  # fmt: skip
+    axes = data.draw(
+        st.none()
+        | st.lists(
+            st.integers(-len(shape), len(shape) - 1), unique_by=(lambda axis: axis % len(shape))
+        )
+        if shape
+        else st.none()
+    )
     ours = getattr(tf, f"reduce_{name}")(x, axis=axes, keepdims=keepdims)
     reduced = tuple(range(len(shape))) if axes is None else tuple(a % len(shape) for a in axes)
     if name in ("max", "min", "mean") and 0 in [shape[a] for a in reduced]:

@@ -18,8 +18,12 @@ T = tf.constant  # of float64; a transform takes a bare array as float32, as in 
 )
 def test_transforms_along_axes(norm, axes, lengths):
     z = X + 1j * X[::-1]
-    names = [("fftnd", np.fft.fftn, z), ("ifftnd", np.fft.ifftn, z), ("rfftnd", np.fft.rfftn, X),
-             ("irfftnd", np.fft.irfftn, z)]  # fmt: skip
+    names = [
+        ("fftnd", np.fft.fftn, z),
+        ("ifftnd", np.fft.ifftn, z),
+        ("rfftnd", np.fft.rfftn, X),
+        ("irfftnd", np.fft.irfftn, z),
+    ]
     for name, reference, operand in names:
         given = range(3)[3 - len(lengths) :] if axes is None else axes
         wanted = reference(operand, lengths, given, norm)

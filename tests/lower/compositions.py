@@ -1,7 +1,7 @@
-"""Random straight programs of several primitives, with what the NumPy kernels make of them.
+"""Random static programs of several primitives, with what the NumPy kernels make of them.
 
-`programs()` is a hypothesis strategy; each `Composition` has a `Straight` program, the arrays of
-its inputs and variables, and the arrays that its outputs and variables should be in the end.
+`programs()` is a hypothesis strategy; each `Composition` has a `StaticProgram` program, the arrays
+of its inputs and variables, and the arrays that its outputs and variables should be in the end.
 Numbers are held near 1 (products and sums go through tanh), so that rounding stays small.
 """
 
@@ -17,7 +17,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import float64, int32, int64, of_numpy
 from talweg.core.errors import OpError
 from talweg.core.primitive import REGISTRY
-from talweg.passes.straight import Straight, Value, constant
+from talweg.passes.specialize.program import StaticProgram, Value, constant
 from tests.declared import harness  # noqa: F401  (it loads all primitives)
 
 SIZES = (0, 1, 2, 3, 4, 6, 17, 67, 131)
@@ -33,7 +33,7 @@ class Composition:
     """See this module's docstring; `values` are pairs (value, array)."""
 
     def __init__(self) -> None:
-        self.straight = Straight()
+        self.straight = StaticProgram()
         self.values: list[tuple[Value, np.ndarray]] = []
         self.inputs: list[np.ndarray] = []
         self.before: list[np.ndarray] = []
@@ -264,8 +264,11 @@ def _product(draw: Any, made: Composition) -> None:
     if x is None:
         return
     dims = made.values[x][1].shape
-    fitting = [k for k, (v, a) in enumerate(made.values)
-               if a.ndim == 2 and dims[-1] in a.shape and v.dtype is float64]  # fmt: skip
+    fitting = [
+        k
+        for k, (v, a) in enumerate(made.values)
+        if a.ndim == 2 and dims[-1] in a.shape and v.dtype is float64
+    ]
     if not fitting:
         return
     y = draw(st.sampled_from(fitting))
@@ -275,5 +278,21 @@ def _product(draw: Any, made: Composition) -> None:
         made.apply("tanh", made.apply("matmul", x, y))
 
 
-KINDS = (_unary, _unary, _binary, _binary, _binary, _chosen, _reduce, _reduce, _reduce, _along,
-         _view, _view, _view, _joined, _gathered, _product)  # fmt: skip
+KINDS = (
+    _unary,
+    _unary,
+    _binary,
+    _binary,
+    _binary,
+    _chosen,
+    _reduce,
+    _reduce,
+    _reduce,
+    _along,
+    _view,
+    _view,
+    _view,
+    _joined,
+    _gathered,
+    _product,
+)

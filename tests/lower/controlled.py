@@ -10,16 +10,17 @@ import talweg as tf
 from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
-from talweg.execute import interpret, loops_numpy
+from talweg.execute import interpret
 from talweg.execute.compiled import reserved
+from talweg.execute.loop_interpreter import interpreter
+from talweg.lower.buffer_assignment import plan
 from talweg.lower.build import Lowered, build
-from talweg.lower.check import check
-from talweg.lower.loops import If, Repeat
-from talweg.lower.memory import plan
-from talweg.lower.text import parse, to_text
+from talweg.lower.ir.loops import If, Repeat
+from talweg.lower.ir.printer import parse, to_text
+from talweg.lower.ir.verifier import check
 from talweg.passes.functionalize import program_of
-from talweg.passes.pipeline import optimize
-from talweg.passes.specialize import specialize
+from talweg.passes.optimize.pipeline import optimize
+from talweg.passes.specialize.specializer import specialize
 
 
 class Case:
@@ -91,13 +92,13 @@ def agree(
 def _by_numpy(case: Case, lowered: Lowered, inputs: list) -> tuple[list, list]:
     arrays = {buffer.name: np.asarray(x) for buffer, x in zip(lowered.inputs, inputs, strict=True)}
     arrays |= {buffer.name: case.before[v] for v, buffer, _ in lowered.states}
-    found = loops_numpy.run(lowered.program, arrays)
+    found = interpreter.run(lowered.program, arrays)
     states = [found.get(buffer.name, arrays[buffer.name]) for _, buffer, _ in lowered.states]
     return [found[buffer.name] for buffer in lowered.outputs], states
 
 
 def _by_machine(case: Case, lowered: Lowered, inputs: list) -> tuple[list, list]:
-    from talweg.execute.llvm.executable import Executable
+    from talweg.execute.llvm.runtime.executable import Executable
 
     states = [np.array(case.before[v]) for v, _, _ in lowered.states]
     read = [x for x, (_, _, written) in zip(states, lowered.states) if not written]

@@ -9,22 +9,24 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.core.primitive import Primitive
-from talweg.execute import loops_numpy
+from talweg.execute.loop_interpreter import interpreter
 from talweg.lower.build import Lowered, build
-from talweg.lower.check import check
-from talweg.lower.loops import Host, LoopProgram
-from talweg.passes.straight import Straight, Value
+from talweg.lower.ir.loops import Host, LoopProgram
+from talweg.lower.ir.verifier import check
+from talweg.passes.specialize.program import StaticProgram, Value
 
 
-def straight_of(prim: Primitive, arrays: list, params: dict, constants: tuple = ()) -> Straight:
+def straight_of(
+    prim: Primitive, arrays: list, params: dict, constants: tuple = ()
+) -> StaticProgram:
     """The program of one equation; operands at the places `constants` are known."""
-    straight = Straight()
+    straight = StaticProgram()
     add(straight, prim, arrays, params, constants)
     return straight
 
 
 def add(
-    straight: Straight, prim: Primitive, arrays: list, params: dict, constants: tuple = ()
+    straight: StaticProgram, prim: Primitive, arrays: list, params: dict, constants: tuple = ()
 ) -> list[Value]:
     """Apply a primitive to new inputs of a program; the results, which are outputs."""
     values = []
@@ -47,11 +49,11 @@ def hosts(program: LoopProgram) -> list[str]:
 def run(lowered: Lowered, arrays: list, lanes: bool = True) -> list[np.ndarray]:
     """The outputs of a program without variables, the guard among them."""
     given = {buffer.name: array for buffer, array in zip(lowered.inputs, arrays)}
-    found = loops_numpy.run(lowered.program, given, lanes)
+    found = interpreter.run(lowered.program, given, lanes)
     return [found[buffer.name].reshape(buffer.shape) for buffer in lowered.outputs]
 
 
-def lower(straight: Straight) -> Lowered:
+def lower(straight: StaticProgram) -> Lowered:
     """The loop program, which keeps the rules of the language."""
     lowered = build(straight)
     check(lowered.program)

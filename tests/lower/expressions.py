@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from talweg.core.dtypes import BY_NAME, DType, bool_, float32, int32, int64
-from talweg.lower.index import Axis, Element, Index
-from talweg.lower.loops import Buffer, Expr, const, load, number, within
-from talweg.lower.scalars import SCALARS
+from talweg.lower.ir.index import Axis, Element, Index
+from talweg.lower.ir.loops import Buffer, Expr, const, load, number, within
+from talweg.lower.ir.scalars import SCALARS
 
 LARGEST = 16.0  # what an inexact number may grow to before it is scaled
 BITS = {"int32": "float32", "int64": "float64", "uint32": "int32", "int16": "float16"}
@@ -167,8 +167,20 @@ class Expressions:
         if kind == 4:
             return Number(make(self.choices.pick(unary), x))
         y = self.any(dtype, depth - 1, True).expr
-        ops = ("add", "sub", "mul", "floor_div", "remainder", "maximum", "minimum", "and", "or",
-               "xor", "shift_left", "shift_right")  # fmt: skip
+        ops = (
+            "add",
+            "sub",
+            "mul",
+            "floor_div",
+            "remainder",
+            "maximum",
+            "minimum",
+            "and",
+            "or",
+            "xor",
+            "shift_left",
+            "shift_right",
+        )
         return Number(make(self.choices.pick(ops), x, y))
 
     def exact_float(self, dtype: DType, depth: int) -> Number:
@@ -176,15 +188,28 @@ class Expressions:
             return self.leaf(dtype, True)
         x = self.any(dtype, depth - 1, True).expr
         op = self.choices.pick(
-            ("neg", "abs", "floor", "ceil", "rint", "trunc", "maximum", "minimum", "select",
-             "copysign")
-        )  # fmt: skip
+            (
+                "neg",
+                "abs",
+                "floor",
+                "ceil",
+                "rint",
+                "trunc",
+                "maximum",
+                "minimum",
+                "select",
+                "copysign",
+            )
+        )
         if op == "select":
             condition = self.any(bool_, depth - 1).expr
             return Number(Expr(op, (condition, x, self.leaf(dtype, True).expr), dtype))
         if op in ("maximum", "minimum", "copysign"):
-            y = make("abs", self.leaf(dtype, True).expr) if op == "copysign" else self.leaf(
-                dtype, True).expr  # fmt: skip
+            y = (
+                make("abs", self.leaf(dtype, True).expr)
+                if op == "copysign"
+                else self.leaf(dtype, True).expr
+            )
             return Number(make(op, x, y))
         return Number(make(op, x))
 
@@ -224,9 +249,29 @@ class Expressions:
         """A function that keeps errors small."""
         dtype, e = x.expr.dtype, x.expr
         op = self.choices.pick(
-            ("sin", "cos", "tanh", "exp", "sigmoid", "softplus", "erf", "erfc", "atan", "sqrt",
-             "log", "log1p", "expm1", "asinh", "abs", "neg", "atan2", "pow", "sinh", "asin")
-        )  # fmt: skip
+            (
+                "sin",
+                "cos",
+                "tanh",
+                "exp",
+                "sigmoid",
+                "softplus",
+                "erf",
+                "erfc",
+                "atan",
+                "sqrt",
+                "log",
+                "log1p",
+                "expm1",
+                "asinh",
+                "abs",
+                "neg",
+                "atan2",
+                "pow",
+                "sinh",
+                "asin",
+            )
+        )
         near = make("minimum", make("maximum", e, const(-2.0, dtype)), const(2.0, dtype))
         size = make("add", make("abs", e), const(0.5, dtype))
         if op in ("exp", "expm1", "sinh"):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import BY_NAME, DType, float32, float64, int32
-from talweg.lower.index import Element, Index
-from talweg.lower.loops import (
+from talweg.lower.ir.index import Element, Index
+from talweg.lower.ir.loops import (
     Call,
     Expr,
     For,
@@ -177,8 +177,11 @@ def product(maker: Maker) -> None:
     target = maker.new(dtype, (n, m))
     scaled = make("mul", tile.at(u, v), const(1 / 256, dtype))
     out = Store(target, row * m + column, scaled)
-    body = [tile, For(r, [For(u, [For(v, [update], "vector")], "unroll")]),
-            For(u, [For(v, [out], "vector")], "unroll")]  # fmt: skip
+    body = [
+        tile,
+        For(r, [For(u, [For(v, [update], "vector")], "unroll")]),
+        For(u, [For(v, [out], "vector")], "unroll"),
+    ]
     inner = For(j, body, maker.kind("parallel", "serial"))
     outer = "parallel" if inner.kind == "parallel" else maker.kind("parallel", "serial")
     maker.add([For(i, [inner], outer)], "matmul")
@@ -224,8 +227,10 @@ def staged(maker: Maker) -> None:
     target = maker.new(float32, (n, m))
     back = make("add", load(row, Index(m - 1) - k), load(row, (Index.of(k) * 3) % m))
     halved = make("mul", back, const(0.5, float32))
-    body = [For(j, [Store(row, j, value.expr)], maker.kind("vector", "serial")),
-            For(k, [Store(target, Index.of(i) * m + k, halved)], "vector")]  # fmt: skip
+    body = [
+        For(j, [Store(row, j, value.expr)], maker.kind("vector", "serial")),
+        For(k, [Store(target, Index.of(i) * m + k, halved)], "vector"),
+    ]
     maker.add([For(i, body, maker.kind("parallel", "serial"))], "staged")
     maker.made(target, False)
 
@@ -365,9 +370,21 @@ def gemm(maker: Maker) -> None:
         zero = Store(target, z, const(1.0, float32))
         maker.add([For(z, [zero], "vector")], "fill")
     at = Index.of(i)
-    arguments = [Index(tx), Index(ty), Index(n), Index(m), Index(k), const(1 / 64, float32),
-                 Pointer(x, at * (n * k)), Index(n if tx else k), Pointer(y), Index(k if ty else m),
-                 const(beta, float32), Pointer(target, at * (n * m)), Index(m)]  # fmt: skip
+    arguments = [
+        Index(tx),
+        Index(ty),
+        Index(n),
+        Index(m),
+        Index(k),
+        const(1 / 64, float32),
+        Pointer(x, at * (n * k)),
+        Index(n if tx else k),
+        Pointer(y),
+        Index(k if ty else m),
+        const(beta, float32),
+        Pointer(target, at * (n * m)),
+        Index(m),
+    ]
     call = Call("gemm", arguments, [x, y], [target])
     maker.add([For(i, [call], maker.kind("serial", "parallel"))], "gemm")
     maker.made(target, False)
@@ -375,6 +392,21 @@ def gemm(maker: Maker) -> None:
 
 KERNELS: dict[str, Callable[[Maker], None]] = {
     kernel.__name__: kernel
-    for kernel in (elementwise, rows, columns, product, scatter, histogram, staged, conditional,
-                   in_place, reshaped, whole, lanewise, beside, part_of, gemm)
-}  # fmt: skip
+    for kernel in (
+        elementwise,
+        rows,
+        columns,
+        product,
+        scatter,
+        histogram,
+        staged,
+        conditional,
+        in_place,
+        reshaped,
+        whole,
+        lanewise,
+        beside,
+        part_of,
+        gemm,
+    )
+}

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.core.dtypes import BY_NAME, DType, bool_, float32, int32
-from talweg.lower.index import Axis, Index
-from talweg.lower.loops import (
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import (
     Buffer,
     For,
     If,
@@ -21,8 +21,19 @@ from talweg.lower.loops import (
 )
 from tests.lower.expressions import Expressions, Number, Source, make
 
-COMPUTED = ("float32", "float32", "float32", "float64", "int32", "int64", "uint8", "int8", "bool",
-            "float16", "bfloat16")  # fmt: skip
+COMPUTED = (
+    "float32",
+    "float32",
+    "float32",
+    "float64",
+    "int32",
+    "int64",
+    "uint8",
+    "int8",
+    "bool",
+    "float16",
+    "bfloat16",
+)
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 31, 40)
 
 

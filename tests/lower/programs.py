@@ -14,13 +14,26 @@ import numpy as np
 from hypothesis import strategies as st
 
 from talweg.core.dtypes import BY_NAME, DType
-from talweg.lower.loops import LoopProgram
+from talweg.lower.ir.loops import LoopProgram
 from tests.lower.kernels import KERNELS
 from tests.lower.maker import Maker
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 33)
-DTYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "uint8", "int8", "int16",
-          "uint32", "uint64", "uint16", "bool")  # fmt: skip
+DTYPES = (
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "int32",
+    "int64",
+    "uint8",
+    "int8",
+    "int16",
+    "uint32",
+    "uint64",
+    "uint16",
+    "bool",
+)
 CONTROL = ("while", "repeat", "if")
 TOLERANCE = {"float64": 1e-6, "float32": 3e-3, "float16": 3e-2, "bfloat16": 1e-1}
 
@@ -32,7 +45,7 @@ class Case:
         self.program, self.arrays = program, arrays
 
     def __repr__(self) -> str:
-        from talweg.lower.text import to_text
+        from talweg.lower.ir.printer import to_text
 
         return to_text(self.program)
 
@@ -45,9 +58,12 @@ class Case:
             tolerance = TOLERANCE.get(array.dtype.name, 0)
             if tolerance:
                 np.testing.assert_allclose(
-                    other.astype(np.float64), array.astype(np.float64), tolerance, tolerance,
+                    other.astype(np.float64),
+                    array.astype(np.float64),
+                    tolerance,
+                    tolerance,
                     err_msg=name,
-                )  # fmt: skip
+                )
             else:
                 np.testing.assert_array_equal(other, array, err_msg=name)
 

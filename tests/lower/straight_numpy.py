@@ -1,4 +1,4 @@
-"""Straight programs without loops and branches, run by the NumPy kernels."""
+"""Static programs without loops and branches, run by the NumPy kernels."""
 
 from __future__ import annotations
 

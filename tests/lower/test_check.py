@@ -7,17 +7,10 @@ from hypothesis import HealthCheck, given, settings
 
 from talweg.core.dtypes import float32
 from talweg.core.errors import InternalError
-from talweg.lower.check import check
-from talweg.lower.index import Axis
-from talweg.lower.loops import (
-    Buffer,
-    Expr,
-    For,
-    Kernel,
-    Store,
-    Update,
-)
-from talweg.lower.text import parse
+from talweg.lower.ir.index import Axis
+from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Update
+from talweg.lower.ir.printer import parse
+from talweg.lower.ir.verifier import check
 from tests.lower.programs import programs
 
 
@@ -318,7 +311,7 @@ kernel k:
 """,
     "is scratch": "host f(x0) -> s5\n",
     "the flag of a repeat: w6": "repeat r in 4 while w6:\n",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -348,19 +341,23 @@ def test_scopes():
     loop = kernel.body[0]
     tile, sums, last = loop.body
     for body, what in (
-        ([loop, For(Axis("i", 2), [Store(program.buffers[6], last.body[0].index, tile.start)])],
-         "axis . is used outside of its loop"),
+        (
+            [loop, For(Axis("i", 2), [Store(program.buffers[6], last.body[0].index, tile.start)])],
+            "axis . is used outside of its loop",
+        ),
         ([sums], "used outside of its l"),
         ([For(loop.axis, [sums, tile, last])], "tile a is used outside of its list"),
         ([tile, tile], "it is in scope already"),
         ([For(loop.axis, [For(loop.axis, [])])], "the axis is that of a loop around it"),
         ([Store(Buffer("z", float32, (), "output"), 0, tile.start)], "z is no buffer"),
-        ([Store(program.buffers[3], 0, Expr("frobnicate", (tile.start,), float32))],
-         "no scalar function frobnicate"),
+        (
+            [Store(program.buffers[3], 0, Expr("frobnicate", (tile.start,), float32))],
+            "no scalar function frobnicate",
+        ),
         ([kernel], "Kernel is no statement"),
         ([For(loop.axis, [], "sideways")], "'sideways' is no kind of loop"),
         ([Update(tile, (), tile.start, "sub")], "'sub' is no operation|outside of its list"),
-    ):  # fmt: skip
+    ):
         program.blocks = [Kernel("k", body)]
         with pytest.raises(InternalError, match=what):
             check(program)

@@ -10,10 +10,9 @@ import pytest
 
 from talweg.core.dtypes import int16
 from talweg.core.errors import InternalError
-from talweg.execute.loops_numpy import run
-from talweg.lower.check import check
-from talweg.lower.index import ZERO, Axis, Index
-from talweg.lower.loops import (
+from talweg.execute.loop_interpreter.interpreter import run
+from talweg.lower.ir.index import ZERO, Axis, Index
+from talweg.lower.ir.loops import (
     Buffer,
     Expr,
     For,
@@ -26,8 +25,9 @@ from talweg.lower.loops import (
     elements,
     walk,
 )
-from talweg.lower.scalars import SCALARS
-from talweg.lower.statements import all_statements, bodies, roots, written
+from talweg.lower.ir.scalars import SCALARS
+from talweg.lower.ir.verifier import check
+from talweg.lower.ir.visitors import all_statements, bodies, roots, written
 from tests.lower.programs import random_case
 
 
@@ -45,8 +45,12 @@ def kernels_of(blocks: list) -> list[Kernel]:
 
 
 def statements_of(program, kind: type) -> list:
-    return [s for kernel in kernels_of(program.blocks) for s in unconditional(kernel.body)
-            if type(s) is kind]  # fmt: skip
+    return [
+        s
+        for kernel in kernels_of(program.blocks)
+        for s in unconditional(kernel.body)
+        if type(s) is kind
+    ]
 
 
 def unconditional(body: list) -> list:
@@ -106,8 +110,11 @@ def axis_of_nobody(program, choices):
 
 
 def one_place(program, choices):
-    loops = [s for s in statements_of(program, For)
-             if s.kind in ("parallel", "vector", "unroll") and s.axis.extent > 1]  # fmt: skip
+    loops = [
+        s
+        for s in statements_of(program, For)
+        if s.kind in ("parallel", "vector", "unroll") and s.axis.extent > 1
+    ]
     loops = [(loop, s) for loop in loops for s in unconditional(loop.body) if type(s) is Store]
     loop, store = choices.choice(
         [(loop, s) for loop, s in loops if s.buffer.kind != "scratch" and s.op is None]
@@ -123,16 +130,23 @@ def tile_index(program, choices):
 
 
 def tile_gone(program, choices):
-    lists = [s.body for k in kernels_of(program.blocks) for s in [k, *all_statements(k.body)]
-             if hasattr(s, "body")]  # fmt: skip
+    lists = [
+        s.body
+        for k in kernels_of(program.blocks)
+        for s in [k, *all_statements(k.body)]
+        if hasattr(s, "body")
+    ]
     lists = [body for body in lists if any(type(s) is Tile for s in body)]
     body = choices.choice(lists)
     body.remove(next(s for s in body if type(s) is Tile))
 
 
 def parallel_inside(program, choices):
-    kernels = [k for k in kernels_of(program.blocks)
-               if any(getattr(s, "kind", "") == "parallel" for s in k.body)]  # fmt: skip
+    kernels = [
+        k
+        for k in kernels_of(program.blocks)
+        if any(getattr(s, "kind", "") == "parallel" for s in k.body)
+    ]
     kernel = choices.choice(kernels)
     kernel.body = [For(Axis("again", 2), list(kernel.body))]
 
@@ -156,9 +170,20 @@ def writer_gone(program, choices):
         kernel.body = without(kernel.body)
 
 
-MUTATIONS = [store_outside, store_into_input, store_another_dtype, operand_of_another_dtype,
-             operand_missing, load_outside, axis_of_nobody, one_place, tile_index, tile_gone,
-             parallel_inside, writer_gone]  # fmt: skip
+MUTATIONS = [
+    store_outside,
+    store_into_input,
+    store_another_dtype,
+    operand_of_another_dtype,
+    operand_missing,
+    load_outside,
+    axis_of_nobody,
+    one_place,
+    tile_index,
+    tile_gone,
+    parallel_inside,
+    writer_gone,
+]
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)

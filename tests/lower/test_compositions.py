@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 
 from talweg.core.settings import check as checked
-from talweg.execute import loops_numpy
+from talweg.execute.loop_interpreter import interpreter
 from talweg.lower.build import build
-from talweg.lower.check import check
-from talweg.lower.text import to_text
-from talweg.passes.pipeline import optimize
+from talweg.lower.ir.printer import to_text
+from talweg.lower.ir.verifier import check
+from talweg.passes.optimize.pipeline import optimize
 from tests.lower.compositions import Composition, programs
 
 TOLERANCE = 1e-9
@@ -20,15 +20,17 @@ def by_numpy(made: Composition, lowered) -> tuple[list, list]:
     arrays = {buffer.name: array for buffer, array in zip(lowered.inputs, made.inputs)}
     for (_, buffer, _), array in zip(lowered.states, made.before):
         arrays[buffer.name] = array
-    found = loops_numpy.run(lowered.program, arrays)
+    found = interpreter.run(lowered.program, arrays)
     outputs = [found[buffer.name].reshape(buffer.shape) for buffer in lowered.outputs]
-    states = [found.get(buffer.name, arrays[buffer.name]).reshape(buffer.shape)
-              for _, buffer, _ in lowered.states]  # fmt: skip
+    states = [
+        found.get(buffer.name, arrays[buffer.name]).reshape(buffer.shape)
+        for _, buffer, _ in lowered.states
+    ]
     return outputs, states
 
 
 def by_machine(made: Composition, lowered) -> tuple[list, list]:
-    from talweg.execute.llvm.executable import Executable
+    from talweg.execute.llvm.runtime.executable import Executable
 
     written = [number for number, (_, _, written) in enumerate(lowered.states) if written]
     read = [number for number, (_, _, written) in enumerate(lowered.states) if not written]

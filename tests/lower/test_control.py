@@ -11,11 +11,11 @@ import talweg as tf
 from talweg.core import settings as talweg_settings
 from talweg.core.dtypes import float32, int32
 from talweg.core.primitive import later
-from talweg.lower.loops import Call, Host, If, Kernel, Repeat
-from talweg.lower.statements import all_statements
-from talweg.passes import specialize
-from talweg.passes.counted import counted
-from talweg.passes.straight import NotStraightError, Straight, Value, constant
+from talweg.lower.ir.loops import Call, Host, If, Kernel, Repeat
+from talweg.lower.ir.visitors import all_statements
+from talweg.passes.specialize import specializer
+from talweg.passes.specialize.program import SpecializationError, StaticProgram, Value, constant
+from talweg.passes.specialize.trip_counts import counted
 from tests.lower.controlled import Case, agree, blocks_of, gradient
 
 R = np.random.default_rng(1)
@@ -290,18 +290,58 @@ def random(x):
 
 
 FUNCTIONS = [
-    (plain, X), (swapped, X), (crossed, X), (transposed, X), (recurrent, X, W), (lstm, X, W),
-    (nested, X, W), (nested_of_other_lengths, X, W), (nested_lists, X, W), (small_branch, X),
-    (large_branch, X, W), (large_branch, -X, W), (switch, X, N), (loop_in_branch, X, W),
-    (loop_in_branch, -X, W), (branch_in_loop, X, W), (branch_by_data_in_loop, X, W),
-    (scanned, X, W), (mapped, X, W), (folded, X), (over_rows, X), (broken_off, X), (going_on, X),
-    (while_large, X), (given_length, X, N), (at_most, X), (growing_list, X), (read_back, X),
-    (written_sometimes, X), (no_trip, X), (one_trip, X), (integers, X), (sliced, X),
-    (from_the_end, X), (gathered, X), (scattered, X), (custom, X), (descent, X), (random, X),
-]  # fmt: skip
+    (plain, X),
+    (swapped, X),
+    (crossed, X),
+    (transposed, X),
+    (recurrent, X, W),
+    (lstm, X, W),
+    (nested, X, W),
+    (nested_of_other_lengths, X, W),
+    (nested_lists, X, W),
+    (small_branch, X),
+    (large_branch, X, W),
+    (large_branch, -X, W),
+    (switch, X, N),
+    (loop_in_branch, X, W),
+    (loop_in_branch, -X, W),
+    (branch_in_loop, X, W),
+    (branch_by_data_in_loop, X, W),
+    (scanned, X, W),
+    (mapped, X, W),
+    (folded, X),
+    (over_rows, X),
+    (broken_off, X),
+    (going_on, X),
+    (while_large, X),
+    (given_length, X, N),
+    (at_most, X),
+    (growing_list, X),
+    (read_back, X),
+    (written_sometimes, X),
+    (no_trip, X),
+    (one_trip, X),
+    (integers, X),
+    (sliced, X),
+    (from_the_end, X),
+    (gathered, X),
+    (scattered, X),
+    (custom, X),
+    (descent, X),
+    (random, X),
+]
 WITHOUT_GRADIENT = (integers,)
-TWICE = (recurrent, nested, nested_of_other_lengths, loop_in_branch, branch_by_data_in_loop,
-         broken_off, given_length, read_back, at_most)  # fmt: skip
+TWICE = (
+    recurrent,
+    nested,
+    nested_of_other_lengths,
+    loop_in_branch,
+    branch_by_data_in_loop,
+    broken_off,
+    given_length,
+    read_back,
+    at_most,
+)
 
 
 @pytest.mark.parametrize("function, arguments", [(f, a) for f, *a in FUNCTIONS])
@@ -369,8 +409,22 @@ def test_variables(function):
 # -- random bodies
 
 
-OPERATIONS = ("add", "mul", "tanh", "product", "swap", "transpose", "branch", "parity", "read",
-              "write", "slice", "keep", "inner", "total")  # fmt: skip
+OPERATIONS = (
+    "add",
+    "mul",
+    "tanh",
+    "product",
+    "swap",
+    "transpose",
+    "branch",
+    "parity",
+    "read",
+    "write",
+    "slice",
+    "keep",
+    "inner",
+    "total",
+)
 
 
 def body_of(steps: list, trips: int):
@@ -480,14 +534,14 @@ def test_shapes_that_change_are_written_out():
 
 
 def test_reasons_to_leave_it_to_the_interpreter(monkeypatch):
-    monkeypatch.setattr(specialize, "ATTEMPTS", 0)
+    monkeypatch.setattr(specializer, "ATTEMPTS", 0)
 
     def growing(x):
         body = lambda a: (tf.concat([a, a], 0),)  # noqa: E731
         shapes = (tf.TensorShape([None, 4]),)
         return tf.while_loop(lambda a: tf.reduce_sum(a) < 1e3, body, (x,), shapes)
 
-    with pytest.raises(NotStraightError, match="shape of a loop variable"):
+    with pytest.raises(SpecializationError, match="shape of a loop variable"):
         Case(growing, np.abs(X))
 
 
@@ -503,7 +557,7 @@ def test_failures_are_told_by_the_interpreter():
 
 
 def count(start, step, test, limit):
-    straight = Straight()
+    straight = StaticProgram()
     before = Value((), int32)
     after = straight.apply(later("add"), [before, constant(np.int32(step))], {})
     going = straight.apply(later(test), [before, constant(np.int32(limit))], {})
@@ -514,11 +568,15 @@ def count(start, step, test, limit):
 @pytest.mark.parametrize(
     "loop, trips",
     [
-        ((0, 1, "less", 10), 10), ((0, 3, "less", 10), 4), ((10, -1, "greater", 0), 10),
-        ((0, 1, "less", 0), 0), ((0, 7, "less", 1_000_000), 142_858),
-        ((1, 2, "not_equal", 301), 150), ((2**31 - 3, 1, "greater", 0), 3),
+        ((0, 1, "less", 10), 10),
+        ((0, 3, "less", 10), 4),
+        ((10, -1, "greater", 0), 10),
+        ((0, 1, "less", 0), 0),
+        ((0, 7, "less", 1_000_000), 142_858),
+        ((1, 2, "not_equal", 301), 150),
+        ((2**31 - 3, 1, "greater", 0), 3),
     ],
-)  # fmt: skip
+)
 def test_trips(loop, trips):
     assert count(*loop) == (trips, True)
 
@@ -529,7 +587,7 @@ def test_trips_that_do_not_end():
 
 
 def test_trips_bounded_by_one_of_two_conditions():
-    straight = Straight()
+    straight = StaticProgram()
     before, other = Value((), int32), Value((), float32)
     after = straight.apply(later("add"), [before, constant(np.int32(1))], {})
     small = straight.apply(later("less"), [other, constant(np.float32(1))], {})

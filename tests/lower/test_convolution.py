@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 import talweg as tf
 from talweg.core.primitive import later
-from talweg.lower.blocks_convolution_windows import geometry_of, shares
+from talweg.lower.convolution.geometry import geometry_of, shares
 from tests.lower.declared import hosts, lower, straight_of
 from tests.lower.windows import CHANNELS, check_case, convolutions
 
@@ -51,7 +51,7 @@ SHAPES = [
     (1, (5, 5), 2, 41, (3, 3), plain()),  # panels of two widths, and few chunks
     (2, (9, 6), 18, 18, (3, 3), plain(groups=18)),  # each channel by itself
     (3, (6, 5), 9, 18, (2, 3), plain(groups=9, strides=(1, 2), dilation=(2, 1))),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from talweg.lower.cost import NOTHING, Cost, cost, of_blocks, total
-from talweg.lower.loops import Kernel
-from talweg.lower.scalars import SCALARS
-from talweg.lower.text import parse
+from talweg.lower.ir.cost import NOTHING, Cost, cost, of_blocks, total
+from talweg.lower.ir.loops import Kernel
+from talweg.lower.ir.printer import parse
+from talweg.lower.ir.scalars import SCALARS
 from tests.lower.programs import random_case
 
 HEAD = """\
@@ -112,7 +112,7 @@ CASES = {
 """,  # noqa: E501
         (2 * 4 * 4 * 6, 48 * 4, 16 * 4),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

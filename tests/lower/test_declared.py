@@ -15,9 +15,9 @@ import talweg as tf
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import OpError
 from talweg.core.primitive import REGISTRY
-from talweg.execute.llvm.executable import Executable
-from talweg.lower.pull import is_plain
-from talweg.passes.straight import NotStraightError, Straight
+from talweg.execute.llvm.runtime.executable import Executable
+from talweg.lower.fusion.inline import is_plain
+from talweg.passes.specialize.program import SpecializationError, StaticProgram
 from tests.declared.harness import Case, cases
 from tests.lower import declared
 
@@ -43,9 +43,17 @@ HOST_ONLY = {name for names in HOST.values() for name in names.split()}
 # What has a rule that does not apply to all samples.
 PARTLY = {"bitcast", "permute_rows", "random_integers", "random_numbers"}
 
-# Results whose shapes depend on values: no straight program has them, unless they are constant.
-VALUES = {"broadcast_by", "grouped_places", "nonzero", "repeated", "reshape_to", "sequence",
-          "transpose_by", "unique"}  # fmt: skip
+# Results whose shapes depend on values: no static program has them, unless they are constant.
+VALUES = {
+    "broadcast_by",
+    "grouped_places",
+    "nonzero",
+    "repeated",
+    "reshape_to",
+    "sequence",
+    "transpose_by",
+    "unique",
+}
 
 
 def has_strings(case: Case) -> bool:
@@ -92,7 +100,7 @@ def agree(case: Case, arrays: list, **options) -> list[str]:
 def test_samples(case):
     arrays = fitted(case, case.arrays())
     if case.prim.name in VALUES and case.sample.params.get("count") is None:
-        with pytest.raises(NotStraightError, match="depends on values"):
+        with pytest.raises(SpecializationError, match="depends on values"):
             declared.straight_of(case.prim, arrays, case.params())
         return
     called = agree(case, arrays)
@@ -170,7 +178,7 @@ def special(case: Case, dtype: tf.DType) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("kind", ("float32", "float64", "int32"))
 def test_special_values_by_machine(kind):
-    straight, given, wanted, names, dtype = Straight(), [], [], [], tf.as_dtype(kind)
+    straight, given, wanted, names, dtype = StaticProgram(), [], [], [], tf.as_dtype(kind)
     for case in ELEMENTWISE:
         if dtype not in case.prim.accepts or "check" in case.prim.name:
             continue
@@ -223,8 +231,9 @@ def test_casts(kind):
         declared.assert_close(found[0], wanted[0], 0, (kind, target))
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if len(c.sample.operands) > 1],
-                         ids=lambda case: case.name)  # fmt: skip
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if len(c.sample.operands) > 1], ids=lambda case: case.name
+)
 def test_constant_operands(case):
     """What is known beforehand may be used: shapes, places, exponents."""
     arrays = fitted(case, case.arrays())
@@ -233,7 +242,7 @@ def test_constant_operands(case):
     for place in range(1, len(arrays)):
         try:
             agree(case, arrays, constants=(place,))
-        except NotStraightError:
+        except SpecializationError:
             assert case.prim.name in VALUES
     if case.prim.name in ("reshape_to", "broadcast_by", "transpose_by", "reverse_by"):
         assert not agree(case, arrays, constants=(1,))
@@ -270,7 +279,7 @@ def test_what_the_kernel_refuses_the_guard_refuses(case):
         return
     try:
         lowered = declared.lower(declared.straight_of(prim, arrays, case.params()))
-    except (OpError, NotStraightError):
+    except (OpError, SpecializationError):
         return  # refused before it runs
     if declared.hosts(lowered.program):
         with pytest.raises(OpError):
@@ -282,7 +291,7 @@ def test_what_the_kernel_refuses_the_guard_refuses(case):
 @pytest.mark.parametrize("part", range(8))
 def test_by_machine(part):
     """First samples as machine code, many in one program: without NumPy's hand in it."""
-    straight, given, wanted, what = Straight(), [], [], []
+    straight, given, wanted, what = StaticProgram(), [], [], []
     for case in LOOPS[part::8]:
         arrays = fitted(case, case.arrays())
         if not fits(case, arrays):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import talweg as tf
-from talweg.lower.loops import Fill, Grow, Host
+from talweg.lower.ir.loops import Fill, Grow, Host
 from tests.lower.controlled import agree, blocks_of, gradient
 
 R = np.random.default_rng(3)
@@ -229,16 +229,35 @@ def written_now_and_then(y):
 
 
 FUNCTIONS = [
-    (root, A), (power_iteration, S), (adaptive_steps, Y), (one_or_the_other, Y, M),
-    (known_loop_inside, Y), (in_a_branch, Y, M), (no_trip_at_all, Y), (several_dtypes, Y),
-    (complex_numbers, Y), (two_after_each_other, Y), (reads_itself, Y),
-    (newton_for_each, Y), (newton_until, Y), (sometimes_a_loop_inside, Y, M), (three_loops, Y),
-    (known_loop_between, Y), (read_back, Y), (read_backwards, Y), (of_given_size, Y, N),
-    (until_or_at_most, Y), (written_now_and_then, Y),
-]  # fmt: skip
+    (root, A),
+    (power_iteration, S),
+    (adaptive_steps, Y),
+    (one_or_the_other, Y, M),
+    (known_loop_inside, Y),
+    (in_a_branch, Y, M),
+    (no_trip_at_all, Y),
+    (several_dtypes, Y),
+    (complex_numbers, Y),
+    (two_after_each_other, Y),
+    (reads_itself, Y),
+    (newton_for_each, Y),
+    (newton_until, Y),
+    (sometimes_a_loop_inside, Y, M),
+    (three_loops, Y),
+    (known_loop_between, Y),
+    (read_back, Y),
+    (read_backwards, Y),
+    (of_given_size, Y, N),
+    (until_or_at_most, Y),
+    (written_now_and_then, Y),
+]
 NESTED = (
-    newton_for_each, newton_until, sometimes_a_loop_inside, three_loops, known_loop_between,
-)  # fmt: skip
+    newton_for_each,
+    newton_until,
+    sometimes_a_loop_inside,
+    three_loops,
+    known_loop_between,
+)
 ONCE = (several_dtypes, complex_numbers, written_now_and_then, *NESTED)
 NAMES = [function.__name__ for function, *_ in FUNCTIONS]
 

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from talweg.lower.index import Axis, Element, Index, Quotient, Remainder
-from talweg.lower.loops import const
-from talweg.lower.places import distinct, evaluate, grid, leaves
+from talweg.lower.ir.index import Axis, Element, Index, Quotient, Remainder
+from talweg.lower.ir.loops import const
+from talweg.lower.ir.ranges import distinct, evaluate, grid, leaves
 
 
 def random_index(choices: random.Random, axes: list[Axis], depth: int) -> Index:
@@ -72,9 +72,16 @@ def test_distinct_places(seed):
 
 @pytest.mark.parametrize(
     "steps, extents, wanted",
-    [((40, 1), (5, 8), 40), ((8, 1), (5, 8), 40), ((1, 1), (10, 3), 12), ((2, 1), (10, 3), 21),
-     ((4, 1, 1), (3, 3, 2), 12), ((0, 1), (9, 4), 4), ((-8, 1), (5, 8), 40)],
-)  # fmt: skip
+    [
+        ((40, 1), (5, 8), 40),
+        ((8, 1), (5, 8), 40),
+        ((1, 1), (10, 3), 12),
+        ((2, 1), (10, 3), 21),
+        ((4, 1, 1), (3, 3, 2), 12),
+        ((0, 1), (9, 4), 4),
+        ((-8, 1), (5, 8), 40),
+    ],
+)
 def test_distinct_places_of_rows_and_windows(steps, extents, wanted):
     index = Index(100)
     for step, extent in zip(steps, extents):

@@ -18,28 +18,60 @@ import talweg as tf
 from talweg.core import settings
 from talweg.core.dtypes import int64, of_numpy
 from talweg.core.primitive import later
-from talweg.execute.llvm.executable import Executable
-from talweg.execute.lowering import alone
+from talweg.execute.compilation import alone
+from talweg.execute.llvm.runtime.executable import Executable
 from talweg.lower.build import build
-from talweg.passes.straight import Straight, Value
+from talweg.passes.specialize.program import StaticProgram, Value
 
-SIZES = (0, 1, 2, 3, 5, 7, 13, 16, 17, 31, 61, 64, 127, 131, 251, 257, 509, 1021, 4099, 7919, 32768,
-         32771, 65536, 65537)  # fmt: skip
+SIZES = (
+    0,
+    1,
+    2,
+    3,
+    5,
+    7,
+    13,
+    16,
+    17,
+    31,
+    61,
+    64,
+    127,
+    131,
+    251,
+    257,
+    509,
+    1021,
+    4099,
+    7919,
+    32768,
+    32771,
+    65536,
+    65537,
+)
 MOST = 200_000  # elements
 FOLDS = {
-    "sum": tf.reduce_sum, "mean": tf.reduce_mean, "max": tf.reduce_max, "min": tf.reduce_min,
-    "logsumexp": tf.reduce_logsumexp, "variance": tf.math.reduce_variance,
+    "sum": tf.reduce_sum,
+    "mean": tf.reduce_mean,
+    "max": tf.reduce_max,
+    "min": tf.reduce_min,
+    "logsumexp": tf.reduce_logsumexp,
+    "variance": tf.math.reduce_variance,
     "any": lambda x, axis, keepdims: tf.reduce_any(x > 0.9, axis, keepdims),
     "norm": lambda x, axis, keepdims: tf.norm(x, axis=axis[0] if axis else None, keepdims=keepdims),
     "argmax": lambda x, axis, keepdims: tf.argmax(x, axis[0] if axis else 0),
     "softmax": lambda x, axis, keepdims: tf.nn.softmax(x, axis[0] if axis else -1),
     "cumsum": lambda x, axis, keepdims: tf.cumsum(x, axis[0] if axis else 0),
     "both": lambda x, axis, keepdims: x / (1 + tf.reduce_sum(tf.abs(x), axis, keepdims=True)),
-}  # fmt: skip
+}
 BEFORE = {
-    "nothing": lambda x: x, "squares": tf.square, "sines": lambda x: tf.sin(3 * x),
-    "turned": tf.transpose, "reversed": lambda x: tf.reverse(x, [0]), "rest": lambda x: x[1:],
-}  # fmt: skip
+    "nothing": lambda x: x,
+    "squares": tf.square,
+    "sines": lambda x: tf.sin(3 * x),
+    "turned": tf.transpose,
+    "reversed": lambda x: tf.reverse(x, [0]),
+    "rest": lambda x: x[1:],
+}
 CLOSE = {"float32": 2e-4, "float64": 1e-9}
 
 
@@ -54,14 +86,23 @@ def shapes(draw):
 @examples(max_examples=16)
 @example(dims=(65537,), chosen=[True], fold="sum", before="nothing", keep=False, dtype="float32")
 @example(dims=(65537,), chosen=[True], fold="mean", before="rest", keep=True, dtype="float64")
-@example(dims=(32771, 3), chosen=[True, False], fold="sum", before="squares", keep=False,
-         dtype="float32")  # fmt: skip
-@example(dims=(3, 65537), chosen=[False, True], fold="max", before="sines", keep=False,
-         dtype="float64")  # fmt: skip
-@example(dims=(65537, 0), chosen=[True, False], fold="sum", before="nothing", keep=False,
-         dtype="float32")  # fmt: skip
-@example(dims=(7919, 17), chosen=[True, True], fold="logsumexp", before="turned", keep=False,
-         dtype="float64")  # fmt: skip
+@example(
+    dims=(32771, 3), chosen=[True, False], fold="sum", before="squares", keep=False, dtype="float32"
+)
+@example(
+    dims=(3, 65537), chosen=[False, True], fold="max", before="sines", keep=False, dtype="float64"
+)
+@example(
+    dims=(65537, 0), chosen=[True, False], fold="sum", before="nothing", keep=False, dtype="float32"
+)
+@example(
+    dims=(7919, 17),
+    chosen=[True, True],
+    fold="logsumexp",
+    before="turned",
+    keep=False,
+    dtype="float64",
+)
 @given(
     dims=shapes(),
     chosen=st.lists(st.booleans(), min_size=3, max_size=3),
@@ -143,13 +184,20 @@ def long():
     return x
 
 
-@pytest.mark.parametrize(("name", "params", "wanted"), [
-    ("reduce_max", {"axes": (0,), "keepdims": False}, 7),
-    ("reduce_sum", {"axes": (0,), "keepdims": False}, 9),
-    ("argmax", {"axis": 0, "dtype": int64}, SPOT),
-    ("strided_slice", {"begin": (SPOT - 2,), "end": (SPOT + 3,), "strides": (1,)}, [0, 0, 7, 0, 0]),
-    ("strided_slice", {"begin": (3,), "end": (SPOT + 1,), "strides": (SPOT - 3,)}, [2, 7]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "params", "wanted"),
+    [
+        ("reduce_max", {"axes": (0,), "keepdims": False}, 7),
+        ("reduce_sum", {"axes": (0,), "keepdims": False}, 9),
+        ("argmax", {"axis": 0, "dtype": int64}, SPOT),
+        (
+            "strided_slice",
+            {"begin": (SPOT - 2,), "end": (SPOT + 3,), "strides": (1,)},
+            [0, 0, 7, 0, 0],
+        ),
+        ("strided_slice", {"begin": (3,), "end": (SPOT + 1,), "strides": (SPOT - 3,)}, [2, 7]),
+    ],
+)
 def test_arrays_of_more_than_two_gigabytes(long, name, params, wanted):
     (found,) = alone(later(name), [long], params)([long], [])
     np.testing.assert_array_equal(found, wanted)
@@ -159,7 +207,7 @@ def test_places_in_arrays_of_more_than_two_gigabytes(long):
     places = np.array([SPOT, 3, 0, SPOT - 1], np.int64)
     gather = later("gather")
     params = {"axis": 0, "batch_dims": 0}
-    straight = Straight()
+    straight = StaticProgram()
     straight.inputs = [Value(x.shape, of_numpy(x.dtype)) for x in (long, places)]
     straight.outputs = [straight.apply(gather, straight.inputs, params)]
     lowered = build(straight, "gather", 2)

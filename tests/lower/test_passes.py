@@ -1,4 +1,4 @@
-"""Each pass keeps what a program means, and the rules of straight programs."""
+"""Each pass keeps what a program means, and the rules of static programs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from talweg.core.dtypes import float32, float64, int32
 from talweg.core.errors import InternalError
 from talweg.core.primitive import later
-from talweg.passes.check import check
-from talweg.passes.pipeline import PASSES
-from talweg.passes.straight import Straight, Value
+from talweg.passes.optimize.pipeline import PASSES
+from talweg.passes.optimize.verifier import check
+from talweg.passes.specialize.program import StaticProgram, Value
 from tests.lower.compositions import programs
 from tests.lower.straight_numpy import evaluated
 
@@ -36,7 +36,7 @@ def test_each_pass_keeps_the_meaning(made):
 
 def program():
     """tanh(x) + y, and y becomes it."""
-    straight = Straight()
+    straight = StaticProgram()
     x, y = Value((3,), float32), Value((3,), float32)
     straight.inputs = [x]
     tanh = straight.apply(later("tanh"), [x], {})
@@ -83,9 +83,17 @@ def with_another_maker(straight):
     straight.equations[0].outputs[0].maker = straight.equations[1]
 
 
-BREAKS = [in_another_order, without_an_equation, twice, of_another_shape, of_another_dtype,
-          with_a_lost_result, with_a_lost_guard, with_a_variable_of_another_shape,
-          with_another_maker]  # fmt: skip
+BREAKS = [
+    in_another_order,
+    without_an_equation,
+    twice,
+    of_another_shape,
+    of_another_dtype,
+    with_a_lost_result,
+    with_a_lost_guard,
+    with_a_variable_of_another_shape,
+    with_another_maker,
+]
 
 
 @pytest.mark.parametrize("break_it", BREAKS, ids=lambda function: function.__name__)

@@ -13,8 +13,15 @@ from talweg.core.primitive import later
 from tests.lower.declared import avals_of, hosts, lower, straight_of
 from tests.lower.windows import check_case, pairs
 
-NAMES = ("max_pool", "max_pool_gather", "max_pool_scatter", "avg_pool", "avg_pool_transpose",
-         "patches", "patches_transpose")  # fmt: skip
+NAMES = (
+    "max_pool",
+    "max_pool_gather",
+    "max_pool_scatter",
+    "avg_pool",
+    "avg_pool_transpose",
+    "patches",
+    "patches_transpose",
+)
 LINEAR = NAMES[3:]
 QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
@@ -35,10 +42,15 @@ def poolings(draw) -> tuple:
         window = sizes
     padding = draw(st.sampled_from(["SAME", "VALID", None]))
     padding = padding or tuple([draw(pairs(taps - 1)) for taps in window])
-    params = {"window": tuple(window), "strides": tuple(strides), "padding": padding,
-              "dilation": tuple(steps)}  # fmt: skip
-    x = draw(numbers(st.just((draw(st.integers(1, 3)), *sizes,
-                              draw(st.sampled_from([1, 2, 3, 8, 17]))))))  # fmt: skip
+    params = {
+        "window": tuple(window),
+        "strides": tuple(strides),
+        "padding": padding,
+        "dilation": tuple(steps),
+    }
+    x = draw(
+        numbers(st.just((draw(st.integers(1, 3)), *sizes, draw(st.sampled_from([1, 2, 3, 8, 17])))))
+    )
     try:
         outs = later("max_pool").infer(*avals_of([x]), **params).dims
     except InvalidArgumentError:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import talweg as tf
 from talweg.core.primitive import later
 from talweg.core.settings import executor
-from talweg.passes.product_chains import order_products
-from talweg.passes.product_sums import find_products
-from talweg.passes.straight import Straight, Value
+from talweg.passes.optimize.contractions import find_products
+from talweg.passes.optimize.matrix_chains import order_products
+from talweg.passes.specialize.program import StaticProgram, Value
 from tests.lower.straight_numpy import evaluated
 
 RANDOM = np.random.default_rng(0)
@@ -43,16 +43,27 @@ SUMS = {
     "turned": (lambda x, y: tf.reduce_sum(x[None] * y[:, None], -1), (20, 30), (40, 30)),
     "stack": (lambda x, y: tf.reduce_sum(x[..., None] * y[:, None], 2), (3, 9, 8), (3, 8, 10)),
     "stack_inside": (
-        lambda x, y: tf.reduce_sum(x[:, :, :, None] * y[:, :, None], 0), (16, 3, 8), (16, 3, 9)),
+        lambda x, y: tf.reduce_sum(x[:, :, :, None] * y[:, :, None], 0),
+        (16, 3, 8),
+        (16, 3, 9),
+    ),
     "two_summed": (
-        lambda x, y: tf.reduce_sum(x[..., None] * y[None], (1, 2)), (9, 4, 5), (4, 5, 8)),
+        lambda x, y: tf.reduce_sum(x[..., None] * y[None], (1, 2)),
+        (9, 4, 5),
+        (4, 5, 8),
+    ),
     "interleaved": (
         lambda x, y: tf.reduce_sum(x[:, None, :, None] * y[None, :, None], 4),
-        (4, 3, 9), (3, 4, 9)),
+        (4, 3, 9),
+        (3, 4, 9),
+    ),
     "mean": (lambda x, y: tf.reduce_mean(x[:, :, None] * y[None], 1), (20, 30), (30, 40)),
     "kept": (
-        lambda x, y: tf.reduce_sum(x[:, :, None] * y[None], 1, keepdims=True), (8, 9), (9, 10)),
-}  # fmt: skip
+        lambda x, y: tf.reduce_sum(x[:, :, None] * y[None], 1, keepdims=True),
+        (8, 9),
+        (9, 10),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", SUMS)
@@ -97,10 +108,11 @@ def test_every_arrangement_of_axes(classes):
     x = numbers(*[1 if kind in ("columns", "none") else size for kind, size in classes])
     y = numbers(*[1 if kind in ("rows", "none", "lone") else size for kind, size in classes])
     summed = [axis for axis, (kind, _) in enumerate(classes) if kind in ("inner", "lone")]
-    straight = Straight()
+    straight = StaticProgram()
     straight.inputs = [Value(array.shape, tf.float32) for array in (x, y)]
-    spread = [straight.apply(later("broadcast_to"), [v], {"shape": tuple(dims)})
-              for v in straight.inputs]  # fmt: skip
+    spread = [
+        straight.apply(later("broadcast_to"), [v], {"shape": tuple(dims)}) for v in straight.inputs
+    ]
     total = straight.apply(later("mul"), spread, {})
     params = {"axes": tuple(summed), "keepdims": False}
     straight.outputs = [straight.apply(later("reduce_sum"), [total], params)]
@@ -116,8 +128,8 @@ def result_of(straight, arrays):
 
 
 def chain(shapes, kept=()):
-    """A chain from the left: the straight program and its operands; products `kept` are results."""
-    straight, arrays = Straight(), [numbers(*dims, dtype="float64") for dims in shapes]
+    """A chain from the left: the static program and its operands; products `kept` are results."""
+    straight, arrays = StaticProgram(), [numbers(*dims, dtype="float64") for dims in shapes]
     straight.inputs = [Value(array.shape, tf.float64) for array in arrays]
     value, made = straight.inputs[0], []
     for x in straight.inputs[1:]:

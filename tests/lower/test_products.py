@@ -11,14 +11,14 @@ import talweg as tf
 from talweg.core.dtypes import of_numpy
 from talweg.core.primitive import later
 from talweg.core.settings import executor
-from talweg.execute import loops_numpy
-from talweg.execute.llvm.executable import Executable
-from talweg.lower import products
+from talweg.execute.llvm.runtime.executable import Executable
+from talweg.execute.loop_interpreter import interpreter
 from talweg.lower.build import build
-from talweg.lower.check import check
-from talweg.lower.loops import Kernel, Repeat
+from talweg.lower.ir.loops import Kernel, Repeat
+from talweg.lower.ir.verifier import check
+from talweg.lower.matmul import products
 from talweg.passes.functionalize import program_of
-from talweg.passes.straight import Straight, Value
+from talweg.passes.specialize.program import StaticProgram, Value
 
 assert tf.matmul  # loads the declarations
 QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
@@ -31,7 +31,7 @@ class Case:
     """act(x y + b) in one dtype; x and y transposed views, or parts of something wider."""
 
     def __init__(self, sizes, batch=(), seen=("plain", "plain"), dtype="float32", finish=False):
-        self.straight, self.arrays = Straight(), []
+        self.straight, self.arrays = StaticProgram(), []
         rows, k, n = sizes
         self.scale = max(k, 1) ** -0.25  # so that results are near 1
         self.rng = np.random.default_rng(0)
@@ -100,7 +100,7 @@ class Case:
         """NumPy, statement by statement, gives the same."""
         lowered = self.lowered("direct")
         given = {b.name: array for b, array in zip(lowered.inputs, self.arrays)}
-        found = loops_numpy.run(lowered.program, given, True)
+        found = interpreter.run(lowered.program, given, True)
         self.close(found[lowered.outputs[0].name].reshape(self.wanted.shape))
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from talweg.core.dtypes import float32
-from talweg.execute.loops_numpy import run
-from talweg.lower.index import Axis, Index
-from talweg.lower.loops import Expr, For, Kernel, LoopProgram, Store, load
-from talweg.lower.text import parse, to_text
+from talweg.execute.loop_interpreter.interpreter import run
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import Expr, For, Kernel, LoopProgram, Store, load
+from talweg.lower.ir.printer import parse, to_text
 from tests.lower.programs import programs, random_case
 
 WHOLE = """\
@@ -136,8 +136,10 @@ def test_shared_parts_have_names_where_they_are_computed():
     common, inner = load(x, i), load(x, j)
     both = common + inner
     place = Index.of(i) * 4 + j
-    body = [For(j, [Store(y, place, both), Store(y, place, both * common)], "vector"),
-            For(j, [Store(y, place, both)])]  # fmt: skip
+    body = [
+        For(j, [Store(y, place, both), Store(y, place, both * common)], "vector"),
+        For(j, [Store(y, place, both)]),
+    ]
     program.blocks = [Kernel("k", [For(i, [Store(y, i, common), *body])])]
     assert to_text(program).splitlines()[3:] == [
         "kernel k:",

@@ -8,15 +8,15 @@ import pytest
 import talweg as tf
 from talweg.core import settings
 from talweg.core.primitive import later
-from talweg.execute.llvm.executable import Executable
-from talweg.lower import winograd_choice
-from talweg.lower.blocks_convolution_windows import Windows, geometry_of
+from talweg.execute.llvm.runtime.executable import Executable
 from talweg.lower.build import build
-from talweg.lower.check import check
-from talweg.lower.loops import If, Repeat
-from talweg.lower.text import parse, to_text
-from talweg.lower.winograd import form_of
-from talweg.lower.winograd_choice import choose, choose_filters
+from talweg.lower.convolution import winograd_selection
+from talweg.lower.convolution.geometry import Windows, geometry_of
+from talweg.lower.convolution.winograd_selection import choose, choose_filters
+from talweg.lower.convolution.winograd_transforms import form_of
+from talweg.lower.ir.loops import If, Repeat
+from talweg.lower.ir.printer import parse, to_text
+from talweg.lower.ir.verifier import check
 from tests.lower.declared import expected, results, straight_of
 
 NAMES = ("convolution", "convolution_input_gradient", "convolution_filter_gradient")
@@ -27,7 +27,7 @@ assert tf.nn.conv2d  # loads the declarations
 @pytest.fixture
 def always(monkeypatch):
     """Winograd's way wherever it can be gone."""
-    monkeypatch.setattr(winograd_choice, "GAIN", 1e9)
+    monkeypatch.setattr(winograd_selection, "GAIN", 1e9)
 
 
 def case_of(name: str, batch: int, sizes: tuple, depth: int, width: int, padding="SAME", **more):

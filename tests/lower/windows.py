@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from talweg.core.errors import InvalidArgumentError
 from talweg.core.primitive import Primitive, later
-from talweg.execute.llvm.executable import Executable
+from talweg.execute.llvm.runtime.executable import Executable
 from tests.lower.declared import (
     assert_close,
     avals_of,
@@ -32,8 +32,12 @@ def convolutions(
 ) -> tuple:
     """(primitive, arrays, params) with a result that is not empty."""
     rank = draw(st.sampled_from([1, 2, 2, 2, 3]))
-    each = [st.integers(1, 4), st.integers(1, 3), st.sampled_from([1, 1, 2, 3]),
-            st.integers(1, most if rank < 3 else 4)]  # fmt: skip
+    each = [
+        st.integers(1, 4),
+        st.integers(1, 3),
+        st.sampled_from([1, 1, 2, 3]),
+        st.integers(1, most if rank < 3 else 4),
+    ]
     taps, strides, steps, sizes = [tuple([draw(one) for _ in range(rank)]) for one in each]
     if most > 8 and draw(st.booleans()):
         sizes = (*sizes[:-1], draw(st.integers(10, 30)))

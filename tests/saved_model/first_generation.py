@@ -28,9 +28,12 @@ def builder_model(tf: Any, files: Path, folder: Path) -> list:
         asset = tf.constant(str(path))
         tf.add_to_collection(tf.GraphKeys.ASSET_FILEPATHS, asset)
         init = tf.lookup.TextFileInitializer(
-            asset, tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64,
+            asset,
+            tf.string,
+            tf.lookup.TextFileIndex.WHOLE_LINE,
+            tf.int64,
             tf.lookup.TextFileIndex.LINE_NUMBER,
-        )  # fmt: skip
+        )
         found = tf.lookup.StaticHashTable(init, -1).lookup(words)
         with tf.Session() as session:
             session.run([tf.global_variables_initializer(), tf.tables_initializer()])
@@ -38,21 +41,25 @@ def builder_model(tf: Any, files: Path, folder: Path) -> list:
             utils = tf.saved_model.signature_def_utils
             info = tf.saved_model.utils.build_tensor_info
             first = utils.build_signature_def(
-                {"x": info(x)}, {"y": info(y), "total": info(total)},
+                {"x": info(x)},
+                {"y": info(y), "total": info(total)},
                 tf.saved_model.signature_constants.PREDICT_METHOD_NAME,
-            )  # fmt: skip
+            )
             second = utils.predict_signature_def({"words": words}, {"ids": found})
             builder = tf.saved_model.Builder(str(folder))
             builder.add_meta_graph_and_variables(
-                session, [tf.saved_model.tag_constants.SERVING],
+                session,
+                [tf.saved_model.tag_constants.SERVING],
                 {"serving_default": first, "ids": second},
                 assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
                 main_op=tf.tables_initializer(),
-            )  # fmt: skip
+            )
             builder.save()
     texts = np.array([b"two", b"nine"], object)
-    return [("signatures/serving_default", [], {"x": np.float32([[1, 1], [0, 2]])}),
-            ("signatures/ids", [], {"words": texts})]  # fmt: skip
+    return [
+        ("signatures/serving_default", [], {"x": np.float32([[1, 1], [0, 2]])}),
+        ("signatures/ids", [], {"words": texts}),
+    ]
 
 
 def simple(tf: Any, files: Path, folder: Path) -> list:

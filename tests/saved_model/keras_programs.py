@@ -21,12 +21,19 @@ def exported(name: str, model: Any, *inputs: Any) -> None:
 def images() -> Any:
     """Convolutions, batch normalization, dropout."""
     keras.utils.set_random_seed(1)
-    model = keras.Sequential([
-        keras.Input([12, 12, 3]), layers.Rescaling(0.5), layers.Conv2D(8, 3, activation="relu"),
-        layers.BatchNormalization(), layers.MaxPooling2D(), layers.Dropout(0.5),
-        layers.SeparableConv2D(4, 3, padding="same"), layers.GlobalAveragePooling2D(),
-        layers.Dense(5, activation="softmax"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.Input([12, 12, 3]),
+            layers.Rescaling(0.5),
+            layers.Conv2D(8, 3, activation="relu"),
+            layers.BatchNormalization(),
+            layers.MaxPooling2D(),
+            layers.Dropout(0.5),
+            layers.SeparableConv2D(4, 3, padding="same"),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(5, activation="softmax"),
+        ]
+    )
     model.compile("adam", "sparse_categorical_crossentropy")
     model.fit(floats(16, 12, 12, 3), np.arange(16) % 5, verbose=0)
     return model
@@ -35,11 +42,15 @@ def images() -> Any:
 def words() -> Any:
     """Embeddings, recurrent layers in both directions, masks."""
     keras.utils.set_random_seed(2)
-    return keras.Sequential([
-        keras.Input([None], dtype="int32"), layers.Embedding(20, 6, mask_zero=True),
-        layers.Bidirectional(layers.LSTM(5, return_sequences=True)), layers.GRU(4),
-        layers.Dense(2),
-    ])  # fmt: skip
+    return keras.Sequential(
+        [
+            keras.Input([None], dtype="int32"),
+            layers.Embedding(20, 6, mask_zero=True),
+            layers.Bidirectional(layers.LSTM(5, return_sequences=True)),
+            layers.GRU(4),
+            layers.Dense(2),
+        ]
+    )
 
 
 def attention() -> Any:
@@ -57,8 +68,15 @@ def texts() -> Any:
     keras.utils.set_random_seed(4)
     vectorize = layers.TextVectorization(output_sequence_length=4)
     vectorize.adapt(["one two", "three four", "five six one"])
-    return keras.Sequential([keras.Input([], dtype="string"), vectorize, layers.Embedding(10, 3),
-                             layers.Flatten(), layers.Dense(2)])  # fmt: skip
+    return keras.Sequential(
+        [
+            keras.Input([], dtype="string"),
+            vectorize,
+            layers.Embedding(10, 3),
+            layers.Flatten(),
+            layers.Dense(2),
+        ]
+    )
 
 
 exported("images", images, floats(3, 12, 12, 3), floats(1, 12, 12, 3))

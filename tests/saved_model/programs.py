@@ -65,8 +65,12 @@ def counter(tf: Any, folder: Path) -> tuple:
         module.count.assign(0)
 
     module.step, module.reset = step, reset
-    calls = [("step", [np.float32(1)], {}), ("step", [np.float32(5)], {}), ("reset", [], {}),
-             ("step", [np.float32(-1)], {})]  # fmt: skip
+    calls = [
+        ("step", [np.float32(1)], {}),
+        ("step", [np.float32(5)], {}),
+        ("reset", [], {}),
+        ("step", [np.float32(-1)], {}),
+    ]
     return module, {"serving_default": module.step}, calls
 
 
@@ -98,9 +102,13 @@ def flows(tf: Any, folder: Path) -> tuple:
         return tf.switch_case(k, [lambda: 1.0, lambda: module.total * 1.0, lambda: -1.0])
 
     module.walk, module.mapped, module.chosen = walk, mapped, chosen
-    calls = [("walk", [floats(5), np.int32(4)], {}), ("walk", [floats(2) + 20, np.int32(7)], {}),
-             ("mapped", [floats(3, 2)], {}), ("chosen", [np.int32(1)], {}),
-             ("chosen", [np.int32(2)], {})]  # fmt: skip
+    calls = [
+        ("walk", [floats(5), np.int32(4)], {}),
+        ("walk", [floats(2) + 20, np.int32(7)], {}),
+        ("mapped", [floats(3, 2)], {}),
+        ("chosen", [np.int32(1)], {}),
+        ("chosen", [np.int32(2)], {}),
+    ]
     return module, None, calls
 
 
@@ -129,8 +137,13 @@ def polymorphic(tf: Any, folder: Path) -> tuple:
     model(tf.constant(x), training=True)
     model(tf.constant(n), power=2)
     model.nests((tf.constant(x), tf.constant(x)), {"scale": 3.0})
-    calls = [("", [x], {}), ("", [x, True], {}), ("", [x], {"training": True}),
-             ("", [n], {"power": 2}), ("nests", [(x, x + 1), {"scale": 3.0}], {})]  # fmt: skip
+    calls = [
+        ("", [x], {}),
+        ("", [x, True], {}),
+        ("", [x], {"training": True}),
+        ("", [n], {"power": 2}),
+        ("nests", [(x, x + 1), {"scale": 3.0}], {}),
+    ]
     return model, None, calls
 
 
@@ -178,11 +191,14 @@ def tables(tf: Any, folder: Path) -> tuple:
     module.file = tf.saved_model.Asset(str(path))
     module.vocabulary = tf.lookup.StaticHashTable(
         tf.lookup.TextFileInitializer(
-            str(path), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64,
+            str(path),
+            tf.string,
+            tf.lookup.TextFileIndex.WHOLE_LINE,
+            tf.int64,
             tf.lookup.TextFileIndex.LINE_NUMBER,
         ),
         -1,
-    )  # fmt: skip
+    )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
     def find(x: Any) -> Any:
@@ -201,8 +217,12 @@ def tables(tf: Any, folder: Path) -> tuple:
 
     module.find, module.name_of, module.text = find, name, text
     words = np.array([b"A", b" b", b"k", b"two"], object)
-    calls = [("find", [words], {}), ("find", [words], {}), ("name_of", [np.int64([7, 1])], {}),
-             ("text", [], {})]  # fmt: skip
+    calls = [
+        ("find", [words], {}),
+        ("find", [words], {}),
+        ("name_of", [np.int64([7, 1])], {}),
+        ("text", [], {}),
+    ]
     return module, {"serving_default": module.name_of}, calls
 
 
@@ -240,9 +260,11 @@ def signatures(tf: Any, folder: Path) -> tuple:
     one = tf.function(lambda x: x - module.v, input_signature=[spec])
     module.two = two
     found = {"serving_default": concrete, "one": one}
-    calls = [("signatures/serving_default", [], {"a": floats(3), "offset": np.float32(1)}),
-             ("signatures/one", [], {"x": floats(2)}),
-             ("two", [floats(2), np.float32(3)], {})]  # fmt: skip
+    calls = [
+        ("signatures/serving_default", [], {"a": floats(3), "offset": np.float32(1)}),
+        ("signatures/one", [], {"x": floats(2)}),
+        ("two", [floats(2), np.float32(3)], {}),
+    ]
     return module, found, calls
 
 
@@ -260,8 +282,12 @@ def convolutions(tf: Any, folder: Path) -> tuple:
         y = tf.nn.max_pool2d(y, 2, 2, "VALID") - module.mean
         return tf.nn.softmax(tf.reshape(y, [-1, 64]) @ module.dense)
 
-    @tf.function(input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32),
-                                  tf.TensorSpec([None], tf.int32)])  # fmt: skip
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None, 8, 8, 1], tf.float32),
+            tf.TensorSpec([None], tf.int32),
+        ]
+    )
     def train(x: Any, labels: Any) -> Any:
         with tf.GradientTape() as tape:
             picked = tf.reduce_sum(predict(x) * tf.one_hot(labels, 3), -1)
@@ -273,8 +299,12 @@ def convolutions(tf: Any, folder: Path) -> tuple:
 
     module.predict, module.train = predict, train
     x, labels = floats(5, 8, 8, 1), np.int32([0, 1, 2, 1, 0])
-    calls = [("predict", [x], {}), ("train", [x, labels], {}), ("train", [x, labels], {}),
-             ("predict", [x[:2]], {})]  # fmt: skip
+    calls = [
+        ("predict", [x], {}),
+        ("train", [x, labels], {}),
+        ("train", [x, labels], {}),
+        ("predict", [x[:2]], {}),
+    ]
     return module, {"serving_default": predict}, calls
 
 

@@ -13,10 +13,14 @@ def called(tf: Any, obj: Any, calls: list) -> list:
     for path, args, kwargs in calls:
         target = obj
         for name in filter(None, path.split("/")):
-            target = target[name] if path.startswith("signatures/") and target is not obj else (
-                getattr(target, name))  # fmt: skip
-        result = target(*[argument(tf, x) for x in args],
-                        **{key: argument(tf, x) for key, x in kwargs.items()})  # fmt: skip
+            target = (
+                target[name]
+                if path.startswith("signatures/") and target is not obj
+                else (getattr(target, name))
+            )
+        result = target(
+            *[argument(tf, x) for x in args], **{key: argument(tf, x) for key, x in kwargs.items()}
+        )
         flat = tf.nest.flatten(result, expand_composites=True)
         found.append([None if x is None else np.asarray(x.numpy()) for x in flat])
     return found

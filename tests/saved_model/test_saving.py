@@ -59,8 +59,11 @@ def test_what_is_no_signature(signature, tmp_path):
 def test_results_of_signatures(tmp_path):
     spec = [tf.TensorSpec([], tf.float32)]
     module = tf.Module()
-    for wrong, text in ((lambda x: {1: x}, "non-string key"), (lambda x: {"a": [x]}, "non-Tensor"),
-                        (lambda x: [x, (x, x)], "non-Tensor")):  # fmt: skip
+    for wrong, text in (
+        (lambda x: {1: x}, "non-string key"),
+        (lambda x: {"a": [x]}, "non-Tensor"),
+        (lambda x: [x, (x, x)], "non-Tensor"),
+    ):
         with pytest.raises(ValueError, match=text):
             tf.saved_model.save(module, str(tmp_path / "x"), tf.function(wrong, spec))
     loaded = saved(module, tmp_path, signatures=tf.function(lambda x: (x, x + 1), spec))
@@ -201,8 +204,7 @@ def test_sessions(tmp_path):
     with v1.Session(graph=v1.Graph()) as session:
         meta_graph = v1.saved_model.load(session, ["serve"], str(tmp_path / "model"))
         signature = meta_graph.signature_def["serving_default"]
-        found = session.run(signature.outputs["output_0"].name,
-                            {signature.inputs["x"].name: [4.0]})  # fmt: skip
+        found = session.run(signature.outputs["output_0"].name, {signature.inputs["x"].name: [4.0]})
         assert found.tolist() == [8]
         with pytest.raises(RuntimeError, match="could not be found"):
             v1.saved_model.load(session, ["gpu"], str(tmp_path / "model"))

@@ -7,41 +7,41 @@ from talweg.core.dtypes import DType
 AUTO_REUSE: Any
 AttrValue: Any
 COMPILER_VERSION: str
-from talweg.api.v1.messages import ConfigProto as ConfigProto
+from talweg.compat_v1.messages import ConfigProto as ConfigProto
 from talweg.api.device import DeviceSpec as DeviceSpec
-from talweg.api.v1.dimensions import Dimension as Dimension
+from talweg.compat_v1.dimensions import Dimension as Dimension
 Event: Any
 GIT_VERSION: str
-from talweg.api.v1.messages import GPUOptions as GPUOptions
+from talweg.compat_v1.messages import GPUOptions as GPUOptions
 GraphDef: Any
-from talweg.api.v1.graphs import GraphKeys as GraphKeys
-from talweg.api.v1.messages import GraphOptions as GraphOptions
+from talweg.compat_v1.graphs import GraphKeys as GraphKeys
+from talweg.compat_v1.messages import GraphOptions as GraphOptions
 HistogramProto: Any
-from talweg.api.v1.session import InteractiveSession as InteractiveSession
+from talweg.compat_v1.session import InteractiveSession as InteractiveSession
 LogMessage: Any
 MetaGraphDef: Any
 NameAttrList: Any
 NodeDef: Any
-from talweg.api.v1.messages import OptimizerOptions as OptimizerOptions
-from talweg.api.v1.compositions import print_ as Print
-from talweg.api.v1.messages import RunMetadata as RunMetadata
-from talweg.api.v1.messages import RunOptions as RunOptions
-from talweg.api.v1.session import Session as Session
+from talweg.compat_v1.messages import OptimizerOptions as OptimizerOptions
+from talweg.compat_v1.compositions import print_ as Print
+from talweg.compat_v1.messages import RunMetadata as RunMetadata
+from talweg.compat_v1.messages import RunOptions as RunOptions
+from talweg.compat_v1.session import Session as Session
 SessionLog: Any
 SignatureDef: Any
-from talweg.api.v1.values import SparseTensorValue as SparseTensorValue
+from talweg.compat_v1.values import SparseTensorValue as SparseTensorValue
 Summary: Any
 SummaryMetadata: Any
 TensorInfo: Any
 TensorProto: Any
 VERSION: str
-from talweg.api.v1.variables import VariableV1 as Variable
+from talweg.compat_v1.variables import VariableV1 as Variable
 from talweg.eager.variable import VariableAggregation as VariableAggregation
-from talweg.api.v1.variable_store import VariableScope as VariableScope
-from talweg.api.v1.graphs import add_check_numerics_ops as add_check_numerics_ops
-from talweg.api.v1.graphs import add_to_collection as add_to_collection
-from talweg.api.v1.graphs import add_to_collections as add_to_collections
-from talweg.api.v1.variables import all_variables as all_variables
+from talweg.compat_v1.variable_store import VariableScope as VariableScope
+from talweg.compat_v1.graphs import add_check_numerics_ops as add_check_numerics_ops
+from talweg.compat_v1.graphs import add_to_collection as add_to_collection
+from talweg.compat_v1.graphs import add_to_collections as add_to_collections
+from talweg.compat_v1.variables import all_variables as all_variables
 arg_max: Any
 arg_min: Any
 argmax: Any
@@ -63,107 +63,107 @@ assert_rank_at_least: Any
 assert_rank_in: Any
 assert_scalar: Any
 assert_type: Any
-from talweg.api.v1.variables import assert_variables_initialized as assert_variables_initialized
-from talweg.api.v1.assignments import assign as assign
-from talweg.api.v1.assignments import assign_add as assign_add
-from talweg.api.v1.assignments import assign_sub as assign_sub
-from talweg.api.v1.compositions import batch_gather as batch_gather
-from talweg.api.v1.assignments import batch_scatter_update as batch_scatter_update
-from talweg.api.v1.compositions import batch_to_space as batch_to_space
+from talweg.compat_v1.variables import assert_variables_initialized as assert_variables_initialized
+from talweg.compat_v1.assignments import assign as assign
+from talweg.compat_v1.assignments import assign_add as assign_add
+from talweg.compat_v1.assignments import assign_sub as assign_sub
+from talweg.compat_v1.compositions import batch_gather as batch_gather
+from talweg.compat_v1.assignments import batch_scatter_update as batch_scatter_update
+from talweg.compat_v1.compositions import batch_to_space as batch_to_space
 batch_to_space_nd: Any
 bincount: Any
 boolean_mask: Any
-from talweg.api.v1.control import case as case
-from talweg.api.debugging_gradients import check_gradients as check_gradients
-from talweg.api.v1.compositions import clip_by_average_norm as clip_by_average_norm
-from talweg.api.v1.graphs import colocate_with as colocate_with
-from talweg.api.v1.control import cond as cond
+from talweg.compat_v1.control import case as case
+from talweg.api.debugging.gradients import check_gradients as check_gradients
+from talweg.compat_v1.compositions import clip_by_average_norm as clip_by_average_norm
+from talweg.compat_v1.graphs import colocate_with as colocate_with
+from talweg.compat_v1.control import cond as cond
 confusion_matrix: Any
-from talweg.api.v1.compositions import constant as constant
-from talweg.api.v1.initializers import Constant as constant_initializer
-from talweg.api.v1.graphs import container as container
-from talweg.api.v1.graphs import control_dependencies as control_dependencies
-from talweg.api.v1.modes import control_flow_v2_enabled as control_flow_v2_enabled
+from talweg.compat_v1.compositions import constant as constant
+from talweg.compat_v1.initializers import Constant as constant_initializer
+from talweg.compat_v1.graphs import container as container
+from talweg.compat_v1.graphs import control_dependencies as control_dependencies
+from talweg.compat_v1.modes import control_flow_v2_enabled as control_flow_v2_enabled
 convert_to_tensor: Any
 count_nonzero: Any
-from talweg.api.v1.assignments import count_up_to as count_up_to
+from talweg.compat_v1.assignments import count_up_to as count_up_to
 from talweg.api.examples.delimited import decode_csv_v1 as decode_csv
-from talweg.api.reading import decode_raw_v1 as decode_raw
+from talweg.api.io.reading import decode_raw_v1 as decode_raw
 depth_to_space: Any
-from talweg.api.v1.graphs import device as device
-from talweg.api.v1.dimensions import dimension_at_index as dimension_at_index
-from talweg.api.v1.dimensions import dimension_value as dimension_value
-from talweg.api.v1.modes import disable_control_flow_v2 as disable_control_flow_v2
-from talweg.api.v1.modes import disable_eager_execution as disable_eager_execution
-from talweg.api.v1.modes import disable_resource_variables as disable_resource_variables
-from talweg.api.v1.modes import disable_tensor_equality as disable_tensor_equality
-from talweg.api.v1.modes import disable_v2_behavior as disable_v2_behavior
-from talweg.api.v1.modes import disable_v2_tensorshape as disable_v2_tensorshape
-from talweg.api.v1.compositions import div as div
-from talweg.api.v1.modes import enable_control_flow_v2 as enable_control_flow_v2
-from talweg.api.v1.modes import enable_eager_execution as enable_eager_execution
-from talweg.api.v1.modes import enable_resource_variables as enable_resource_variables
-from talweg.api.v1.modes import enable_tensor_equality as enable_tensor_equality
-from talweg.api.v1.modes import enable_v2_behavior as enable_v2_behavior
-from talweg.api.v1.modes import enable_v2_tensorshape as enable_v2_tensorshape
-from talweg.api.v1.modes import executing_eagerly_outside_functions as executing_eagerly_outside_functions
+from talweg.compat_v1.graphs import device as device
+from talweg.compat_v1.dimensions import dimension_at_index as dimension_at_index
+from talweg.compat_v1.dimensions import dimension_value as dimension_value
+from talweg.compat_v1.modes import disable_control_flow_v2 as disable_control_flow_v2
+from talweg.compat_v1.modes import disable_eager_execution as disable_eager_execution
+from talweg.compat_v1.modes import disable_resource_variables as disable_resource_variables
+from talweg.compat_v1.modes import disable_tensor_equality as disable_tensor_equality
+from talweg.compat_v1.modes import disable_v2_behavior as disable_v2_behavior
+from talweg.compat_v1.modes import disable_v2_tensorshape as disable_v2_tensorshape
+from talweg.compat_v1.compositions import div as div
+from talweg.compat_v1.modes import enable_control_flow_v2 as enable_control_flow_v2
+from talweg.compat_v1.modes import enable_eager_execution as enable_eager_execution
+from talweg.compat_v1.modes import enable_resource_variables as enable_resource_variables
+from talweg.compat_v1.modes import enable_tensor_equality as enable_tensor_equality
+from talweg.compat_v1.modes import enable_v2_behavior as enable_v2_behavior
+from talweg.compat_v1.modes import enable_v2_tensorshape as enable_v2_tensorshape
+from talweg.compat_v1.modes import executing_eagerly_outside_functions as executing_eagerly_outside_functions
 expand_dims: Any
-from talweg.api.debugging_numerics import explain_numerics as explain_numerics
+from talweg.api.debugging.numerics import explain_numerics as explain_numerics
 extract_image_patches: Any
-from talweg.api.v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
+from talweg.compat_v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
 flags: Any
 from talweg.api.array.gathering import gather_v1 as gather
 gather_nd: Any
-from talweg.api.v1.graphs import get_collection as get_collection
-from talweg.api.v1.graphs import get_collection_ref as get_collection_ref
-from talweg.api.v1.graphs import default_graph as get_default_graph
-from talweg.api.v1.session import get_default_session as get_default_session
-from talweg.api.v1.variable_scopes import get_local_variable as get_local_variable
+from talweg.compat_v1.graphs import get_collection as get_collection
+from talweg.compat_v1.graphs import get_collection_ref as get_collection_ref
+from talweg.compat_v1.graphs import default_graph as get_default_graph
+from talweg.compat_v1.session import get_default_session as get_default_session
+from talweg.compat_v1.variable_scopes import get_local_variable as get_local_variable
 from talweg.api.random.stateful import get_seed as get_seed
-from talweg.api.v1.variable_scopes import get_variable as get_variable
-from talweg.api.v1.variable_scopes import get_variable_scope as get_variable_scope
-from talweg.api.v1.variables import global_variables as global_variables
-from talweg.api.v1.graphs import global_variables_initializer as global_variables_initializer
-from talweg.api.v1.initializers import GlorotNormal as glorot_normal_initializer
-from talweg.api.v1.initializers import GlorotUniform as glorot_uniform_initializer
+from talweg.compat_v1.variable_scopes import get_variable as get_variable
+from talweg.compat_v1.variable_scopes import get_variable_scope as get_variable_scope
+from talweg.compat_v1.variables import global_variables as global_variables
+from talweg.compat_v1.graphs import global_variables_initializer as global_variables_initializer
+from talweg.compat_v1.initializers import GlorotNormal as glorot_normal_initializer
+from talweg.compat_v1.initializers import GlorotUniform as glorot_uniform_initializer
 from talweg.api.autodiff import gradients_v1 as gradients
 from talweg.api.autodiff import hessians_v1 as hessians
-from talweg.api.v1.graph_def.importing import import_graph_def as import_graph_def
-from talweg.api.v1.variables import initialize_all_tables as initialize_all_tables
-from talweg.api.v1.variables import initialize_all_variables as initialize_all_variables
-from talweg.api.v1.variables import initialize_local_variables as initialize_local_variables
-from talweg.api.v1.variables import initialize_variables as initialize_variables
-from talweg.api.v1.variables import is_variable_initialized as is_variable_initialized
+from talweg.interop.graph_def.importing import import_graph_def as import_graph_def
+from talweg.compat_v1.variables import initialize_all_tables as initialize_all_tables
+from talweg.compat_v1.variables import initialize_all_variables as initialize_all_variables
+from talweg.compat_v1.variables import initialize_local_variables as initialize_local_variables
+from talweg.compat_v1.variables import initialize_variables as initialize_variables
+from talweg.compat_v1.variables import is_variable_initialized as is_variable_initialized
 keras: Any
-from talweg.api.v1.variables import local_variables as local_variables
-from talweg.api.v1.variables import local_variables_initializer as local_variables_initializer
-from talweg.api.v1.graph_def.tensor_protos import make_ndarray as make_ndarray
-from talweg.api.v1.variable_scopes import make_template as make_template
-from talweg.api.v1.graph_def.tensor_protos import make_tensor_proto as make_tensor_proto
-from talweg.api.v1.variable_scopes import min_max_variable_partitioner as min_max_variable_partitioner
-from talweg.api.v1.variables import model_variables as model_variables
-from talweg.api.v1.variables import moving_average_variables as moving_average_variables
+from talweg.compat_v1.variables import local_variables as local_variables
+from talweg.compat_v1.variables import local_variables_initializer as local_variables_initializer
+from talweg.interop.graph_def.tensor_protos import make_ndarray as make_ndarray
+from talweg.compat_v1.variable_scopes import make_template as make_template
+from talweg.interop.graph_def.tensor_protos import make_tensor_proto as make_tensor_proto
+from talweg.compat_v1.variable_scopes import min_max_variable_partitioner as min_max_variable_partitioner
+from talweg.compat_v1.variables import model_variables as model_variables
+from talweg.compat_v1.variables import moving_average_variables as moving_average_variables
 from talweg.api.random.stateful import multinomial as multinomial
-from talweg.api.v1.graphs import name_scope as name_scope
-from talweg.api.v1.variable_store import no_regularizer as no_regularizer
+from talweg.compat_v1.graphs import name_scope as name_scope
+from talweg.compat_v1.variable_store import no_regularizer as no_regularizer
 norm: Any
-from talweg.api.v1.initializers import Ones as ones_initializer
+from talweg.compat_v1.initializers import Ones as ones_initializer
 ones_like: Any
-from talweg.api.v1.graphs import op_scope as op_scope
-from talweg.api.v1.initializers import Orthogonal as orthogonal_initializer
+from talweg.compat_v1.graphs import op_scope as op_scope
+from talweg.compat_v1.initializers import Orthogonal as orthogonal_initializer
 pad: Any
 from talweg.api.examples.parsing import parse_example_v1 as parse_example
 from talweg.api.examples.parsing import parse_single_example_v1 as parse_single_example
-from talweg.api.v1.placeholders import placeholder as placeholder
-from talweg.api.v1.placeholders import placeholder_with_default as placeholder_with_default
+from talweg.compat_v1.placeholders import placeholder as placeholder
+from talweg.compat_v1.placeholders import placeholder_with_default as placeholder_with_default
 from talweg.api.host import py_func as py_func
 from talweg.api.random.stateful import gamma as random_gamma
 from talweg.api.random.stateful import normal as random_normal
-from talweg.api.v1.initializers import RandomNormal as random_normal_initializer
+from talweg.compat_v1.initializers import RandomNormal as random_normal_initializer
 from talweg.api.random.stateful import random_poisson as random_poisson
 from talweg.api.random.stateful import shuffle as random_shuffle
 from talweg.api.random.stateful import uniform as random_uniform
-from talweg.api.v1.initializers import RandomUniform as random_uniform_initializer
+from talweg.compat_v1.initializers import RandomUniform as random_uniform_initializer
 reduce_all: Any
 reduce_any: Any
 reduce_logsumexp: Any
@@ -172,39 +172,39 @@ reduce_mean: Any
 reduce_min: Any
 reduce_prod: Any
 reduce_sum: Any
-from talweg.api.v1.variables import report_uninitialized_variables as report_uninitialized_variables
-from talweg.api.v1.graphs import reset_default_graph as reset_default_graph
-from talweg.api.v1.modes import resource_variables_enabled as resource_variables_enabled
+from talweg.compat_v1.variables import report_uninitialized_variables as report_uninitialized_variables
+from talweg.compat_v1.graphs import reset_default_graph as reset_default_graph
+from talweg.compat_v1.modes import resource_variables_enabled as resource_variables_enabled
 reverse_sequence: Any
-from talweg.api.v1.assignments import scatter_add as scatter_add
-from talweg.api.v1.assignments import scatter_div as scatter_div
-from talweg.api.v1.assignments import scatter_max as scatter_max
-from talweg.api.v1.assignments import scatter_min as scatter_min
-from talweg.api.v1.assignments import scatter_mul as scatter_mul
+from talweg.compat_v1.assignments import scatter_add as scatter_add
+from talweg.compat_v1.assignments import scatter_div as scatter_div
+from talweg.compat_v1.assignments import scatter_max as scatter_max
+from talweg.compat_v1.assignments import scatter_min as scatter_min
+from talweg.compat_v1.assignments import scatter_mul as scatter_mul
 from talweg.api.array.scattering import scatter_nd as scatter_nd
-from talweg.api.v1.assignments import scatter_nd_add as scatter_nd_add
-from talweg.api.v1.assignments import scatter_nd_sub as scatter_nd_sub
-from talweg.api.v1.assignments import scatter_nd_update as scatter_nd_update
-from talweg.api.v1.assignments import scatter_sub as scatter_sub
-from talweg.api.v1.assignments import scatter_update as scatter_update
+from talweg.compat_v1.assignments import scatter_nd_add as scatter_nd_add
+from talweg.compat_v1.assignments import scatter_nd_sub as scatter_nd_sub
+from talweg.compat_v1.assignments import scatter_nd_update as scatter_nd_update
+from talweg.compat_v1.assignments import scatter_sub as scatter_sub
+from talweg.compat_v1.assignments import scatter_update as scatter_update
 from talweg.api.random.stateful import set_random_seed as set_random_seed
-from talweg.api.v1.compositions import setdiff1d as setdiff1d
+from talweg.compat_v1.compositions import setdiff1d as setdiff1d
 shape: Any
 size: Any
-from talweg.api.v1.compositions import space_to_batch as space_to_batch
+from talweg.compat_v1.compositions import space_to_batch as space_to_batch
 space_to_depth: Any
 sparse_add: Any
 sparse_concat: Any
-from talweg.api.v1.placeholders import sparse_placeholder as sparse_placeholder
+from talweg.compat_v1.placeholders import sparse_placeholder as sparse_placeholder
 sparse_reduce_max: Any
 sparse_reduce_sum: Any
 sparse_segment_mean: Any
 sparse_segment_sqrt_n: Any
 sparse_segment_sum: Any
 sparse_split: Any
-from talweg.api.v1.compositions import sparse_to_dense as sparse_to_dense
+from talweg.compat_v1.compositions import sparse_to_dense as sparse_to_dense
 squeeze: Any
-from talweg.api.v1.variables import tables_initializer as tables_initializer
+from talweg.compat_v1.variables import tables_initializer as tables_initializer
 to_bfloat16: Any
 to_complex128: Any
 to_complex64: Any
@@ -212,22 +212,22 @@ to_double: Any
 to_float: Any
 to_int32: Any
 to_int64: Any
-from talweg.api.v1.variables import trainable_variables as trainable_variables
+from talweg.compat_v1.variables import trainable_variables as trainable_variables
 transpose: Any
 from talweg.api.random.stateful import truncated_normal as truncated_normal
-from talweg.api.v1.initializers import TruncatedNormal as truncated_normal_initializer
-from talweg.api.v1.compositions import tuple_ as tuple
-from talweg.api.v1.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
-from talweg.api.v1.variable_scopes import variable_axis_size_partitioner as variable_axis_size_partitioner
-from talweg.api.v1.variable_scopes import variable_op_scope as variable_op_scope
-from talweg.api.v1.variable_scopes import variable_scope as variable_scope
-from talweg.api.v1.variables import variables_initializer as variables_initializer
-from talweg.api.v1.initializers import VarianceScaling as variance_scaling_initializer
-from talweg.api.v1.compositions import verify_tensor_all_finite as verify_tensor_all_finite
-from talweg.api.debugging_gradients import watch_gradients as watch_gradients
+from talweg.compat_v1.initializers import TruncatedNormal as truncated_normal_initializer
+from talweg.compat_v1.compositions import tuple_ as tuple
+from talweg.compat_v1.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
+from talweg.compat_v1.variable_scopes import variable_axis_size_partitioner as variable_axis_size_partitioner
+from talweg.compat_v1.variable_scopes import variable_op_scope as variable_op_scope
+from talweg.compat_v1.variable_scopes import variable_scope as variable_scope
+from talweg.compat_v1.variables import variables_initializer as variables_initializer
+from talweg.compat_v1.initializers import VarianceScaling as variance_scaling_initializer
+from talweg.compat_v1.compositions import verify_tensor_all_finite as verify_tensor_all_finite
+from talweg.api.debugging.gradients import watch_gradients as watch_gradients
 from talweg.api.array.gathering import where_v1 as where
-from talweg.api.v1.control import while_loop as while_loop
-from talweg.api.v1.initializers import Zeros as zeros_initializer
+from talweg.compat_v1.control import while_loop as while_loop
+from talweg.compat_v1.initializers import Zeros as zeros_initializer
 zeros_like: Any
 from talweg.compat.v1 import app as app
 from talweg.compat.v1 import audio as audio

@@ -5,4 +5,4 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 flags: Any
-from talweg.api.v1.programs import run as run
+from talweg.compat_v1.programs import run as run

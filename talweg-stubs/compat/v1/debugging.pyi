@@ -4,7 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.v1.compositions import verify_tensor_all_finite as assert_all_finite
+from talweg.compat_v1.compositions import verify_tensor_all_finite as assert_all_finite
 assert_equal: Any
 assert_greater: Any
 assert_greater_equal: Any

@@ -4,18 +4,18 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.files import copy_v1 as Copy
-from talweg.api.files import rmtree_v1 as DeleteRecursively
-from talweg.api.files import exists_v1 as Exists
-from talweg.api.files import GFile as FastGFile
-from talweg.api.files import GFile as GFile
-from talweg.api.files import glob_v1 as Glob
-from talweg.api.files import isdir_v1 as IsDirectory
-from talweg.api.files import listdir_v1 as ListDirectory
-from talweg.api.files import makedirs_v1 as MakeDirs
-from talweg.api.files import mkdir_v1 as MkDir
-from talweg.api.files import GFile as Open
-from talweg.api.files import remove_v1 as Remove
-from talweg.api.files import rename_v1 as Rename
-from talweg.api.files import stat_v1 as Stat
-from talweg.api.files import walk_v1 as Walk
+from talweg.api.io.gfile import copy_v1 as Copy
+from talweg.api.io.gfile import rmtree_v1 as DeleteRecursively
+from talweg.api.io.gfile import exists_v1 as Exists
+from talweg.api.io.gfile import GFile as FastGFile
+from talweg.api.io.gfile import GFile as GFile
+from talweg.api.io.gfile import glob_v1 as Glob
+from talweg.api.io.gfile import isdir_v1 as IsDirectory
+from talweg.api.io.gfile import listdir_v1 as ListDirectory
+from talweg.api.io.gfile import makedirs_v1 as MakeDirs
+from talweg.api.io.gfile import mkdir_v1 as MkDir
+from talweg.api.io.gfile import GFile as Open
+from talweg.api.io.gfile import remove_v1 as Remove
+from talweg.api.io.gfile import rename_v1 as Rename
+from talweg.api.io.gfile import stat_v1 as Stat
+from talweg.api.io.gfile import walk_v1 as Walk

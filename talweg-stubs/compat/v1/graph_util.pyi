@@ -4,9 +4,9 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.v1.graph_def.utilities import convert_variables_to_constants as convert_variables_to_constants
-from talweg.api.v1.graph_def.utilities import extract_sub_graph as extract_sub_graph
-from talweg.api.v1.graph_def.importing import import_graph_def as import_graph_def
-from talweg.api.v1.graph_def.utilities import must_run_on_cpu as must_run_on_cpu
-from talweg.api.v1.graph_def.utilities import remove_training_nodes as remove_training_nodes
-from talweg.api.v1.graph_def.utilities import tensor_shape_from_node_def_name as tensor_shape_from_node_def_name
+from talweg.interop.graph_def.utilities import convert_variables_to_constants as convert_variables_to_constants
+from talweg.interop.graph_def.utilities import extract_sub_graph as extract_sub_graph
+from talweg.interop.graph_def.importing import import_graph_def as import_graph_def
+from talweg.interop.graph_def.utilities import must_run_on_cpu as must_run_on_cpu
+from talweg.interop.graph_def.utilities import remove_training_nodes as remove_training_nodes
+from talweg.interop.graph_def.utilities import tensor_shape_from_node_def_name as tensor_shape_from_node_def_name

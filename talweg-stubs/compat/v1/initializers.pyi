@@ -4,23 +4,23 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.v1.initializers import Constant as constant
-from talweg.api.v1.graphs import global_variables_initializer as global_variables
-from talweg.api.v1.initializers import GlorotNormal as glorot_normal
-from talweg.api.v1.initializers import GlorotUniform as glorot_uniform
-from talweg.api.v1.initializers import he_normal as he_normal
-from talweg.api.v1.initializers import he_uniform as he_uniform
-from talweg.api.v1.initializers import Identity as identity
-from talweg.api.v1.initializers import lecun_normal as lecun_normal
-from talweg.api.v1.initializers import lecun_uniform as lecun_uniform
-from talweg.api.v1.variables import local_variables_initializer as local_variables
-from talweg.api.v1.initializers import Ones as ones
-from talweg.api.v1.initializers import Orthogonal as orthogonal
-from talweg.api.v1.initializers import RandomNormal as random_normal
-from talweg.api.v1.initializers import RandomUniform as random_uniform
-from talweg.api.v1.variables import tables_initializer as tables_initializer
-from talweg.api.v1.initializers import TruncatedNormal as truncated_normal
-from talweg.api.v1.initializers import UniformUnitScaling as uniform_unit_scaling
-from talweg.api.v1.variables import variables_initializer as variables
-from talweg.api.v1.initializers import VarianceScaling as variance_scaling
-from talweg.api.v1.initializers import Zeros as zeros
+from talweg.compat_v1.initializers import Constant as constant
+from talweg.compat_v1.graphs import global_variables_initializer as global_variables
+from talweg.compat_v1.initializers import GlorotNormal as glorot_normal
+from talweg.compat_v1.initializers import GlorotUniform as glorot_uniform
+from talweg.compat_v1.initializers import he_normal as he_normal
+from talweg.compat_v1.initializers import he_uniform as he_uniform
+from talweg.compat_v1.initializers import Identity as identity
+from talweg.compat_v1.initializers import lecun_normal as lecun_normal
+from talweg.compat_v1.initializers import lecun_uniform as lecun_uniform
+from talweg.compat_v1.variables import local_variables_initializer as local_variables
+from talweg.compat_v1.initializers import Ones as ones
+from talweg.compat_v1.initializers import Orthogonal as orthogonal
+from talweg.compat_v1.initializers import RandomNormal as random_normal
+from talweg.compat_v1.initializers import RandomUniform as random_uniform
+from talweg.compat_v1.variables import tables_initializer as tables_initializer
+from talweg.compat_v1.initializers import TruncatedNormal as truncated_normal
+from talweg.compat_v1.initializers import UniformUnitScaling as uniform_unit_scaling
+from talweg.compat_v1.variables import variables_initializer as variables
+from talweg.compat_v1.initializers import VarianceScaling as variance_scaling
+from talweg.compat_v1.initializers import Zeros as zeros

@@ -8,19 +8,19 @@ DEBUG: int
 ERROR: int
 FATAL: int
 INFO: int
-from talweg.api.v1.logs import task_level_status_message as TaskLevelStatusMessage
+from talweg.compat_v1.logs import task_level_status_message as TaskLevelStatusMessage
 WARN: int
-from talweg.api.v1.logs import debug as debug
-from talweg.api.v1.logs import error as error
-from talweg.api.v1.logs import fatal as fatal
-from talweg.api.v1.logs import flush as flush
-from talweg.api.v1.logs import get_verbosity as get_verbosity
-from talweg.api.v1.logs import info as info
-from talweg.api.v1.logs import log as log
-from talweg.api.v1.logs import log_every_n as log_every_n
-from talweg.api.v1.logs import log_first_n as log_first_n
-from talweg.api.v1.logs import log_if as log_if
-from talweg.api.v1.logs import set_verbosity as set_verbosity
-from talweg.api.v1.logs import vlog as vlog
-from talweg.api.v1.logs import warning as warn
-from talweg.api.v1.logs import warning as warning
+from talweg.compat_v1.logs import debug as debug
+from talweg.compat_v1.logs import error as error
+from talweg.compat_v1.logs import fatal as fatal
+from talweg.compat_v1.logs import flush as flush
+from talweg.compat_v1.logs import get_verbosity as get_verbosity
+from talweg.compat_v1.logs import info as info
+from talweg.compat_v1.logs import log as log
+from talweg.compat_v1.logs import log_every_n as log_every_n
+from talweg.compat_v1.logs import log_first_n as log_first_n
+from talweg.compat_v1.logs import log_if as log_if
+from talweg.compat_v1.logs import set_verbosity as set_verbosity
+from talweg.compat_v1.logs import vlog as vlog
+from talweg.compat_v1.logs import warning as warn
+from talweg.compat_v1.logs import warning as warning

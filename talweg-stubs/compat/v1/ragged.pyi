@@ -4,4 +4,4 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.v1.values import RaggedTensorValue as RaggedTensorValue
+from talweg.compat_v1.values import RaggedTensorValue as RaggedTensorValue

@@ -6,7 +6,7 @@ from talweg.core.dtypes import DType
 
 add: Any
 concat: Any
-from talweg.api.v1.placeholders import sparse_placeholder as placeholder
+from talweg.compat_v1.placeholders import sparse_placeholder as placeholder
 reduce_max: Any
 reduce_sum: Any
 segment_mean: Any

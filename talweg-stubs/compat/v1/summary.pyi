@@ -5,20 +5,20 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 Event: Any
-from talweg.api.v1.summary_files import FileWriter as FileWriter
-from talweg.api.v1.summary_files import FileWriterCache as FileWriterCache
+from talweg.compat_v1.summary_files import FileWriter as FileWriter
+from talweg.compat_v1.summary_files import FileWriterCache as FileWriterCache
 SessionLog: Any
 Summary: Any
 SummaryDescription: Any
 TaggedRunMetadata: Any
-from talweg.api.v1.summaries import all_v2_summary_ops as all_v2_summary_ops
-from talweg.api.v1.summaries import audio as audio
-from talweg.api.v1.summary_reading import get_summary_description as get_summary_description
-from talweg.api.v1.summaries import histogram as histogram
-from talweg.api.v1.summaries import image as image
-from talweg.api.v1.summaries import initialize as initialize
-from talweg.api.v1.summaries import merge as merge
-from talweg.api.v1.summaries import merge_all as merge_all
-from talweg.api.v1.summaries import scalar as scalar
-from talweg.api.v1.summaries import tensor_summary as tensor_summary
-from talweg.api.v1.summaries import text as text
+from talweg.compat_v1.summaries import all_v2_summary_ops as all_v2_summary_ops
+from talweg.compat_v1.summaries import audio as audio
+from talweg.compat_v1.summary_reading import get_summary_description as get_summary_description
+from talweg.compat_v1.summaries import histogram as histogram
+from talweg.compat_v1.summaries import image as image
+from talweg.compat_v1.summaries import initialize as initialize
+from talweg.compat_v1.summaries import merge as merge
+from talweg.compat_v1.summaries import merge_all as merge_all
+from talweg.compat_v1.summaries import scalar as scalar
+from talweg.compat_v1.summaries import tensor_summary as tensor_summary
+from talweg.compat_v1.summaries import text as text

@@ -44,7 +44,7 @@ state = dispatch.state
 _PLAIN_BOUNDS = frozenset((int, type(None)))
 
 
-class Plan:
+class SlicePlan:
     """A key resolved against a shape."""
 
     __slots__ = ("begin", "end", "key", "raw", "shape", "strides", "symbolic")
@@ -108,7 +108,7 @@ def _bound(bound: Any) -> Any:
 # -- resolving
 
 
-def plan(key: Any, dims: tuple) -> Plan:
+def plan(key: Any, dims: tuple) -> SlicePlan:
     """`key` (an index or a tuple of them) resolved against the shape `dims`."""
     if type(key) is int and dims and not is_symbolic(dims) and -dims[0] <= key < dims[0]:
         return _row(key, dims)
@@ -130,7 +130,7 @@ def plan(key: Any, dims: tuple) -> Plan:
             "TW203",
             f"getitem: {used} indices for a tensor of shape {dims}; it has only {len(dims)} axes",
         )
-    found = Plan()
+    found = SlicePlan()
     if is_symbolic(dims) or any(_holds_size(item) for item in items):
         found.raw = _raw(items, dims, len(dims) - used)
         return found
@@ -192,16 +192,16 @@ def _index_of(index: Any, size: Any, axis: int) -> Any:
     return index
 
 
-def _row(index: int, dims: tuple) -> Plan:
+def _row(index: int, dims: tuple) -> SlicePlan:
     """The plan of the most frequent key, one int."""
-    found = Plan()
+    found = SlicePlan()
     index += dims[0] if index < 0 else 0
     found.begin, found.end = [index, *[0] * (len(dims) - 1)], [index + 1, *dims[1:]]
     found.strides, found.shape, found.key = [1] * len(dims), list(dims[1:]), [index]
     return found
 
 
-def _take_slice(found: Plan, item: slice, size: int, axis: int) -> None:
+def _take_slice(found: SlicePlan, item: slice, size: int, axis: int) -> None:
     start, stop, step = _bound(item.start), _bound(item.stop), _bound(item.step)
     if step == 0:
         raise invalid("TW207", f"getitem: strides[{axis}] must be non-zero")
@@ -214,7 +214,7 @@ def _take_slice(found: Plan, item: slice, size: int, axis: int) -> None:
     found.key.append(slice(start, None if stop < 0 else stop, step))
 
 
-def _take_one(found: Plan, index: Any, size: int, axis: int) -> None:
+def _take_one(found: SlicePlan, index: Any, size: int, axis: int) -> None:
     if isinstance(index, Tensor):
         found.symbolic.append((len(found.shape), index))
         found.shape.append(size)
@@ -235,13 +235,13 @@ def _outside(index: Any, size: Any, axis: int) -> Exception:
     )
 
 
-def _add(found: Plan, begin: int, end: int, stride: int) -> None:
+def _add(found: SlicePlan, begin: int, end: int, stride: int) -> None:
     found.begin.append(begin)
     found.end.append(end)
     found.strides.append(stride)
 
 
-def apply(found: Plan, x: Any) -> Any:
+def apply(found: SlicePlan, x: Any) -> Any:
     """x[key] by primitives."""
     if found.raw is not None:
         return _apply_raw(*found.raw, x)  # type: ignore
@@ -345,13 +345,14 @@ def _assign_where(variable: Any, key: Any, value: Any, name: str | None = None) 
     value = convert_to_tensor(value, dtype=variable.dtype)
     spread = look_up("broadcast_to")(value, look_up("shape")(places))
     flat = look_up("tensor_scatter_nd_update")(
-        look_up("reshape")(x, [-1]), look_up("reshape")(places, [-1, 1]),
+        look_up("reshape")(x, [-1]),
+        look_up("reshape")(places, [-1, 1]),
         look_up("reshape")(spread, [-1]),
-    )  # fmt: skip
+    )
     return variable.assign(look_up("reshape")(flat, sizes))
 
 
-def _assign(variable: Any, found: Plan, value: Any, name: str | None = None) -> Any:
+def _assign(variable: Any, found: SlicePlan, value: Any, name: str | None = None) -> Any:
     """Write `value`, broadcast, into the places of a variable that a key names; the variable."""
     if hasattr(variable, "assign_slice"):  # a variable of a graph
         return variable.assign_slice(frozen_key(found.key), value, name)

@@ -9,8 +9,8 @@ import numpy as np
 
 from talweg.api.export import export
 from talweg.core.errors import value_error
-from talweg.kernels.delimited import Records
-from talweg.pipeline.csv_files import Csv, Field, inferred
+from talweg.formats.delimited import Records
+from talweg.pipeline.csv_files import Csv, CsvField, inferred
 from talweg.pipeline.dataset import Dataset
 from talweg.pipeline.file_datasets import paths_stage
 from talweg.pipeline.files import matching
@@ -50,12 +50,18 @@ class CsvDataset(Dataset):
     ):
         if select_cols is not None and exclude_cols is not None:
             raise value_error("TW104", "Either select_cols or exclude_cols should be empty")
-        fields = [Field(default, True) for default in record_defaults]
+        fields = [CsvField(default, True) for default in record_defaults]
         stage = Csv(
-            paths_stage(filenames), fields, compression_type or "", header, field_delim,
-            use_quote_delim, na_value, None if select_cols is None else list(select_cols),
+            paths_stage(filenames),
+            fields,
+            compression_type or "",
+            header,
+            field_delim,
+            use_quote_delim,
+            na_value,
+            None if select_cols is None else list(select_cols),
             None if exclude_cols is None else list(exclude_cols),
-        )  # fmt: skip
+        )
         super().__init__(stage)
 
 
@@ -148,8 +154,9 @@ def _selected(names: list[str], wanted: Any) -> list[int]:
     """The numbers of the columns to read, in order; ValueError for unknown ones."""
     if wanted is None:
         return list(range(len(names)))
-    numbers = sorted(names.index(key) if isinstance(key, str) and key in names else key
-                     for key in wanted)  # fmt: skip
+    numbers = sorted(
+        names.index(key) if isinstance(key, str) and key in names else key for key in wanted
+    )
     if any(not isinstance(n, int) or not 0 <= n < len(names) for n in numbers):
         raise value_error("TW207", f"select_columns {wanted!r}", f"some of {names}")
     return [int(n) for n in numbers]

@@ -52,9 +52,10 @@ def get_structure(dataset_or_iterator: Any) -> Any:
         return dataset_or_iterator.element_spec
     except AttributeError:
         raise type_error(
-            "TW104", "Invalid `dataset_or_iterator`. `dataset_or_iterator` must be a "
+            "TW104",
+            "Invalid `dataset_or_iterator`. `dataset_or_iterator` must be a "
             f"`tf.data.Dataset` or tf.data.Iterator object, but got {type(dataset_or_iterator)}.",
-        ) from None  # fmt: skip
+        ) from None
 
 
 @export("data.experimental.get_next_as_optional")
@@ -103,9 +104,12 @@ def from_variant(variant: Any, structure: Any) -> Any:
 
 @export("data.experimental.save")
 def save(
-    dataset: Any, path: Any, compression: Any = None, shard_func: Any = None,
+    dataset: Any,
+    path: Any,
+    compression: Any = None,
+    shard_func: Any = None,
     checkpoint_args: Any = None,
-) -> None:  # fmt: skip
+) -> None:
     """`dataset.save`."""
     dataset.save(path, compression, shard_func)
 
@@ -212,9 +216,10 @@ def ignore_errors(log_warning: bool = False) -> Applied:
 
 
 @export(
-    "data.experimental.map_and_batch", "compat.v1.data.experimental.map_and_batch",
+    "data.experimental.map_and_batch",
+    "compat.v1.data.experimental.map_and_batch",
     "compat.v1.data.experimental.map_and_batch_with_legacy_function",
-)  # fmt: skip
+)
 def map_and_batch(
     map_func: Any,
     batch_size: Any,

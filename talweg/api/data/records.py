@@ -21,8 +21,7 @@ export("compat.v1.data.TFRecordDataset")(classes.TFRecordDatasetV1)
 export("compat.v1.data.FixedLengthRecordDataset")(classes.FixedLengthRecordDatasetV1)
 
 
-@export("io.TFRecordOptions", "compat.v1.io.TFRecordOptions",
-        "compat.v1.python_io.TFRecordOptions")  # fmt: skip
+@export("io.TFRecordOptions", "compat.v1.io.TFRecordOptions", "compat.v1.python_io.TFRecordOptions")
 class TFRecordOptions:
     """How a file of records is written: compression ("", "GZIP", "ZLIB") and its level."""
 

@@ -26,9 +26,10 @@ class ClusterSpec:
             cluster = {job: dict(tasks) for job, tasks in cluster._tasks.items()}
         if not isinstance(cluster, dict):
             raise type_error(
-                "TW104", "`cluster` must be a dictionary mapping one or more job names to lists of "
+                "TW104",
+                "`cluster` must be a dictionary mapping one or more job names to lists of "
                 f"network addresses, or a `ClusterSpec`: {cluster!r}",
-            )  # fmt: skip
+            )
         self._tasks = {str(job): _addresses(job, tasks) for job, tasks in cluster.items()}
 
     @property
@@ -88,6 +89,7 @@ def _addresses(job: Any, tasks: Any) -> dict[int, str]:
     if isinstance(tasks, dict) and all([isinstance(number, int) for number in tasks]):
         return dict(tasks)
     raise type_error(
-        "TW104", f"The tasks for job {job!r} must be a list or a dictionary from numbers to "
+        "TW104",
+        f"The tasks for job {job!r} must be a list or a dictionary from numbers to "
         f"addresses: {tasks!r}",
-    )  # fmt: skip
+    )

@@ -113,9 +113,10 @@ def from_function(function: Callable, context: Any) -> DistributedDataset:
     dataset = function(context)
     if not isinstance(dataset, Dataset):
         raise type_error(
-            "TW104", f"the function gave {dataset!r}, which is no tf.data.Dataset",
+            "TW104",
+            f"the function gave {dataset!r}, which is no tf.data.Dataset",
             hint="return dataset.batch(context.get_per_replica_batch_size(global_batch_size))",
-        )  # fmt: skip
+        )
     count = context.num_replicas_in_sync
     if count > 1:
         dataset = Dataset.of(Consecutive(dataset.stage, count), dataset)

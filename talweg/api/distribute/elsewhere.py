@@ -13,12 +13,14 @@ from talweg.core.errors import UnimplementedError, compose, value_error
 
 def _refusal(what: str) -> Exception:
     return UnimplementedError(
-        None, None,
+        None,
+        None,
         compose(
-            "TW402", f"{what} needs other machines or processes; talweg trains on one machine",
+            "TW402",
+            f"{what} needs other machines or processes; talweg trains on one machine",
             hint="tf.distribute.MirroredStrategy, with replicas on its logical devices",
         ),
-    )  # fmt: skip
+    )
 
 
 @export("distribute.ParameterServerStrategy", "distribute.experimental.ParameterServerStrategy")
@@ -34,8 +36,10 @@ class ParameterServerStrategy(Strategy):
         raise _refusal("ParameterServerStrategy")
 
 
-@export("distribute.coordinator.ClusterCoordinator",
-        "distribute.experimental.coordinator.ClusterCoordinator")  # fmt: skip
+@export(
+    "distribute.coordinator.ClusterCoordinator",
+    "distribute.experimental.coordinator.ClusterCoordinator",
+)
 class ClusterCoordinator:
     """Hands work to other machines: UnimplementedError, since there are none.
 
@@ -76,8 +80,10 @@ export_value(MultiWorkerMirroredStrategy, "distribute.experimental.MultiWorkerMi
 export_value(TPUStrategy, "distribute.experimental.TPUStrategy")
 
 
-@export("distribute.experimental.CommunicationImplementation",
-        "distribute.experimental.CollectiveCommunication")  # fmt: skip
+@export(
+    "distribute.experimental.CommunicationImplementation",
+    "distribute.experimental.CollectiveCommunication",
+)
 class CommunicationImplementation(enum.Enum):
     """How machines exchange values; accepted, there is one.
 

@@ -61,8 +61,10 @@ class Mesh:
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, Mesh) and (self._names, self._sizes, self._devices) == (
-            other._names, other._sizes, other._devices
-        )  # fmt: skip
+            other._names,
+            other._sizes,
+            other._devices,
+        )
 
     def __hash__(self) -> int:
         return hash((tuple(self._names), tuple(self._sizes), tuple(self._devices)))
@@ -94,8 +96,9 @@ class Layout:
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, Layout) and (self.sharding_specs, self.mesh) == (
-            other.sharding_specs, other.mesh
-        )  # fmt: skip
+            other.sharding_specs,
+            other.mesh,
+        )
 
     def __hash__(self) -> int:
         return hash((tuple(self.sharding_specs), self.mesh))

@@ -60,8 +60,11 @@ class MinSizePartitioner(Partitioner):
     def __init__(
         self, min_shard_bytes: int = 256 << 10, max_shards: int = 1, bytes_per_string: int = 16
     ):
-        _check_positive(min_shard_bytes=min_shard_bytes, max_shards=max_shards,
-                        bytes_per_string=bytes_per_string)  # fmt: skip
+        _check_positive(
+            min_shard_bytes=min_shard_bytes,
+            max_shards=max_shards,
+            bytes_per_string=bytes_per_string,
+        )
         self._least, self._most, self._text = min_shard_bytes, max_shards, bytes_per_string
 
     def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:

@@ -90,9 +90,11 @@ def gathered(value: Any, axis: int) -> Any:
         tensors = [convert_to_tensor(part) for part in one.values]
         if any([tensor.shape.rank == 0 for tensor in tensors]):
             raise value_error(
-                "TW203", "gather: scalars have no axis along which they could be joined",
-                "values with at least one dimension", "tf.expand_dims, or reduce",
-            )  # fmt: skip
+                "TW203",
+                "gather: scalars have no axis along which they could be joined",
+                "values with at least one dimension",
+                "tf.expand_dims, or reduce",
+            )
         return look_up("concat")(tensors, axis)
 
     return structure.map_leaves(leaf, value)

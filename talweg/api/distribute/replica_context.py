@@ -65,9 +65,12 @@ class TeamContext(ReplicaContext):
         """
         if self.replica is None:
             raise RuntimeError(
-                compose("TW510", "`merge_call` was called after the replica was over",
-                        "a call inside of strategy.run")
-            )  # fmt: skip
+                compose(
+                    "TW510",
+                    "`merge_call` was called after the replica was over",
+                    "a call inside of strategy.run",
+                )
+            )
         if dispatch.context.base is not self._base:
             raise RuntimeError(
                 compose(
@@ -142,8 +145,9 @@ class TeamContext(ReplicaContext):
                 total = self.all_reduce("SUM", list(upstream))
                 counts = self.merge_call(sizes, leaves)
                 split = look_up("split")
-                return [split(part, count, axis=axis)[self.index]
-                        for part, count in zip(total, counts)]  # fmt: skip
+                return [
+                    split(part, count, axis=axis)[self.index] for part, count in zip(total, counts)
+                ]
 
             return found, own
 

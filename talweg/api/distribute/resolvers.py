@@ -199,10 +199,14 @@ def _elsewhere(name: str, what: str) -> None:
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
         raise UnimplementedError(
-            None, None,
-            compose("TW402", f"{name} asks {what}; talweg runs on the machine it is on",
-                    hint="tf.distribute.MirroredStrategy"),
-        )  # fmt: skip
+            None,
+            None,
+            compose(
+                "TW402",
+                f"{name} asks {what}; talweg runs on the machine it is on",
+                hint="tf.distribute.MirroredStrategy",
+            ),
+        )
 
     text = f"Asks {what}: UnimplementedError, since talweg runs on one machine."
     export(_PLACE + name)(type(name, (ClusterResolver,), {"__init__": refuse, "__doc__": text}))

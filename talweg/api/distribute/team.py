@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.core import dispatch
-from talweg.core.carried import Carried
 from talweg.core.errors import compose
+from talweg.core.thread_context import ThreadContext
 from talweg.eager.replicated import part_of, placed, regroup
 from talweg.graph import structure
 
@@ -31,7 +31,7 @@ class Replica:
     def __init__(self, context: Any, task: Callable[[], Any], back: threading.Semaphore):
         self.context, self._task, self._back = context, task, back
         self._go = threading.Semaphore(0)
-        self._carried = Carried()
+        self._carried = ThreadContext()
         self._graph_state: dict | None = None
         self.merge: tuple | None = None  # what it asked for: function, arguments
         self.answer: Any = None

@@ -22,13 +22,26 @@ from talweg.eager.replicated import DistributedValues, part_of, place
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 
 CHANGES = (
-    "assign", "assign_add", "assign_sub", "scatter_add", "scatter_sub", "scatter_update",
-    "scatter_max", "scatter_min", "scatter_mul", "scatter_div", "batch_scatter_update",
-    "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_nd_max", "scatter_nd_min",
-)  # fmt: skip
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "scatter_add",
+    "scatter_sub",
+    "scatter_update",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_div",
+    "batch_scatter_update",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
+    "scatter_nd_max",
+    "scatter_nd_min",
+)
 
 
-class Part(PlacedVariable):
+class ReplicaPart(PlacedVariable):
     """The part of a variable that one replica sees."""
 
     container: Any = None  # a weak reference to the variable of all replicas
@@ -253,18 +266,28 @@ def make_variable(strategy: Any, args: tuple, kwargs: dict) -> DistributedVariab
 
 
 _NAMES = (
-    "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def",
-    "dtype", "import_scope", "constraint", "synchronization", "aggregation", "shape",
-)  # fmt: skip
+    "initial_value",
+    "trainable",
+    "validate_shape",
+    "caching_device",
+    "name",
+    "variable_def",
+    "dtype",
+    "import_scope",
+    "constraint",
+    "synchronization",
+    "aggregation",
+    "shape",
+)
 
 
-def _part(index: int, given: dict, before: list) -> Part:
+def _part(index: int, given: dict, before: list) -> ReplicaPart:
     if not index:
-        return Part(**given)
+        return ReplicaPart(**given)
     first = before[0]
     given["initial_value"] = first.handle_read()
     given["name"] = None
-    part = Part(**given)
+    part = ReplicaPart(**given)
     part._name = f"{first._shared_name}/replica_{index}:0"
     return part
 
@@ -286,5 +309,7 @@ def updated(strategy: Any, variable: Any, function: Callable, args: tuple, kwarg
             f"update: {variable!r} is no variable of {type(strategy).__name__}",
             "a variable made inside of strategy.scope()",
         )
-    return [function(part, *part_of(i, args), **part_of(i, kwargs))
-            for i, part in enumerate(variable.values)]  # fmt: skip
+    return [
+        function(part, *part_of(i, args), **part_of(i, kwargs))
+        for i, part in enumerate(variable.values)
+    ]

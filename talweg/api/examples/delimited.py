@@ -11,8 +11,8 @@ from talweg.api.export import export
 from talweg.core.dtypes import string
 from talweg.core.errors import invalid, value_error
 from talweg.eager.convert import convert_to_tensor
-from talweg.pipeline.csv_files import Field
-from talweg.prims import delimited as prims
+from talweg.pipeline.csv_files import CsvField
+from talweg.prims.io import csv as prims
 
 
 @export("io.decode_csv")
@@ -38,13 +38,14 @@ def decode_csv(
     """
     if len(field_delim) != 1:
         raise invalid("TW207", f"field_delim {field_delim!r}", "one character")
-    fields = [Field(default, False) for default in record_defaults]
+    fields = [CsvField(default, False) for default in record_defaults]
     columns = None if select_cols is None else tuple([int(n) for n in select_cols])
     if columns is not None and (len(columns) != len(fields) or columns != (*sorted({*columns}),)):
         raise value_error(
-            "TW205", f"select_cols {list(columns)} for {len(fields)} record_defaults",
+            "TW205",
+            f"select_cols {list(columns)} for {len(fields)} record_defaults",
             "as many numbers, in order",
-        )  # fmt: skip
+        )
     form = (field_delim, bool(use_quote_delim), na_value, columns)
     defaults = [_default(field) for field in fields]
     return list(prims.decode_csv(tensor(records, string), *defaults, form=form))
@@ -64,7 +65,7 @@ def decode_csv_v1(
     return decode_csv(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols)
 
 
-def _default(field: Field) -> Any:
+def _default(field: CsvField) -> Any:
     """What stands in for an empty field, as a vector; an empty one for nothing."""
     given = [] if field.default is None else [field.default]
     found = np.empty(len(given), field.dtype.numpy_dtype)

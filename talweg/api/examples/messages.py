@@ -24,9 +24,12 @@ PACKAGE = "tensorflow"
 def _one(message: Any, number: int, name: str, kind: str, choice: bool = False) -> None:
     """A field with another message."""
     field = message.field.add(
-        name=name, number=number, type=_Field.TYPE_MESSAGE, label=_Field.LABEL_OPTIONAL,
+        name=name,
+        number=number,
+        type=_Field.TYPE_MESSAGE,
+        label=_Field.LABEL_OPTIONAL,
         type_name=f".{PACKAGE}.{kind}",
-    )  # fmt: skip
+    )
     if choice:
         field.oneof_index = 0
 
@@ -34,8 +37,9 @@ def _one(message: Any, number: int, name: str, kind: str, choice: bool = False) 
 def _many(message: Any, kind: Any, packed: bool = True, type_name: str | None = None) -> None:
     """A list, number 1."""
     name = "feature" if type_name else "value"
-    field = message.field.add(name=name, number=1, type=kind, label=_Field.LABEL_REPEATED,
-                              type_name=type_name)  # fmt: skip
+    field = message.field.add(
+        name=name, number=1, type=kind, label=_Field.LABEL_REPEATED, type_name=type_name
+    )
     if packed:
         field.options.packed = True
 
@@ -46,8 +50,13 @@ def _named(message: Any, name: str, kind: str) -> None:
     entry.options.map_entry = True
     entry.field.add(name="key", number=1, type=_Field.TYPE_STRING, label=_Field.LABEL_OPTIONAL)
     _one(entry, 2, "value", kind)
-    message.field.add(name=name, number=1, type=_Field.TYPE_MESSAGE, label=_Field.LABEL_REPEATED,
-                      type_name=f".{PACKAGE}.{message.name}.{entry.name}")  # fmt: skip
+    message.field.add(
+        name=name,
+        number=1,
+        type=_Field.TYPE_MESSAGE,
+        label=_Field.LABEL_REPEATED,
+        type_name=f".{PACKAGE}.{message.name}.{entry.name}",
+    )
 
 
 def _defined() -> dict[str, Any]:

@@ -25,8 +25,8 @@ from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
-from talweg.prims import examples as prims
-from talweg.prims.examples import FIXED, SEQUENCE, VALUES
+from talweg.prims.io import examples as prims
+from talweg.prims.io.examples import FIXED, SEQUENCE, VALUES
 
 SINGLE, BATCH, STEPS = "single", "batch", "steps"
 
@@ -193,8 +193,11 @@ class _Wanted:
         return SparseTensor(stack([owners, places], axis=1), values, stack([rows, longest]))
 
     def _indexed(self, feature: Any) -> Any:
-        keys = feature.index_key if isinstance(feature.index_key, (list, tuple)) else [
-            feature.index_key]  # fmt: skip
+        keys = (
+            feature.index_key
+            if isinstance(feature.index_key, (list, tuple))
+            else [feature.index_key]
+        )
         sizes = feature.size if isinstance(feature.size, (list, tuple)) else [feature.size]
         if len(keys) != len(sizes):
             raise value_error("TW205", f"SparseFeature: {len(keys)} keys, {len(sizes)} sizes")
@@ -216,10 +219,14 @@ class _Wanted:
         place = self._values(feature.value_key or name, feature.dtype)
         splits = as_dtype(feature.row_splits_dtype)
         partitions = [
-            (part, None if isinstance(part, described.UniformRowLength)
-             else self._values(part.key, int64))
+            (
+                part,
+                None
+                if isinstance(part, described.UniformRowLength)
+                else self._values(part.key, int64),
+            )
             for part in feature.partitions
-        ]  # fmt: skip
+        ]
 
         def make(found: Any) -> Any:
             result, counts = found[place], found[place + 1]

@@ -17,7 +17,7 @@ from talweg.api.array.passing import identity
 from talweg.api.array.sequences import range_
 from talweg.api.array.shapes import ensure_shape, reshape
 from talweg.api.control import while_loop
-from talweg.api.debugging import assert_
+from talweg.api.debugging.assertions import assert_
 from talweg.api.export import export
 from talweg.api.image.operands import image_tensor, sizes
 from talweg.api.math.comparison import equal, greater_equal, less, less_equal
@@ -109,9 +109,17 @@ def _within(places: Any, size: Any) -> Any:
 
 # Yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia.
 COLOURS = [
-    [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 1], [0.5, 0, 0.5, 1],
-    [0.5, 0.5, 0, 1], [0.5, 0, 0, 1], [0, 0, 0.5, 1], [0, 1, 1, 1], [1, 0, 1, 1],
-]  # fmt: skip
+    [1, 1, 0, 1],
+    [0, 0, 1, 1],
+    [1, 0, 0, 1],
+    [0, 1, 0, 1],
+    [0.5, 0, 0.5, 1],
+    [0.5, 0.5, 0, 1],
+    [0.5, 0, 0, 1],
+    [0, 0, 0.5, 1],
+    [0, 1, 1, 1],
+    [1, 0, 1, 1],
+]
 
 
 @export("image.draw_bounding_boxes")
@@ -133,9 +141,10 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     x, boxes = tensor(images), tensor(boxes, float32)
     if x.ndim != 4 or all(differ(x.dims[-1], count) for count in (1, 3, 4)):
         raise invalid(
-            "TW204", f"{function}: images have shape {x.dims}",
+            "TW204",
+            f"{function}: images have shape {x.dims}",
             "[batch, height, width, channels] with 1, 3 or 4 channels",
-        )  # fmt: skip
+        )
     if boxes.ndim != 3 or differ(boxes.dims[-1], 4):
         raise invalid("TW204", f"{function}: boxes have shape {boxes.dims}", "[batch, n, 4]")
     table = _colour_table(colors, x)

@@ -10,7 +10,7 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.array.shapes import shape
 from talweg.api.array.slicing import slice_
-from talweg.api.debugging import assert_less_equal
+from talweg.api.debugging.assertions import assert_less_equal
 from talweg.api.export import export
 from talweg.api.image.adjusting import (
     adjust_brightness,

@@ -67,9 +67,10 @@ def pad_to_bounding_box(
     right = target_width - offset_width - width
     if offset_height < 0 or offset_width < 0 or below < 0 or right < 0:
         raise value_error(
-            "TW207", f"an image of {height} by {width} at {offset_height}, {offset_width} does not "
+            "TW207",
+            f"an image of {height} by {width} at {offset_height}, {offset_width} does not "
             f"fit into {target_height} by {target_width}",
-        )  # fmt: skip
+        )
     around = [[offset_height, below], [offset_width, right], [0, 0]]
     return pad(x, [[0, 0], *around] if x.ndim == 4 else around)
 

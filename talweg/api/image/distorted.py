@@ -11,7 +11,7 @@ from talweg.api.random.stateless import stream_of
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
 from talweg.eager import randomness
-from talweg.prims import random_crop as prims
+from talweg.prims.random import crop as prims
 
 DistortedBoundingBox = collections.namedtuple("DistortedBoundingBox", ["begin", "size", "bboxes"])
 
@@ -47,9 +47,15 @@ def sample_distorted_bounding_box(
         ("sample_distorted_bounding_box", tensor(image_size).dtype.name), seed or None, attempts
     )
     return _drawn(
-        stream, image_size, bounding_boxes, min_object_covered, aspect_ratio_range, area_range,
-        attempts, use_image_if_no_bounding_boxes,
-    )  # fmt: skip
+        stream,
+        image_size,
+        bounding_boxes,
+        min_object_covered,
+        aspect_ratio_range,
+        area_range,
+        attempts,
+        use_image_if_no_bounding_boxes,
+    )
 
 
 @export("image.stateless_sample_distorted_bounding_box")
@@ -68,25 +74,44 @@ def stateless_sample_distorted_bounding_box(
     attempts = 100 if max_attempts is None else int(max_attempts)
     stream, _ = stream_of(seed, "auto_select")
     return _drawn(
-        stream, image_size, bounding_boxes, min_object_covered, aspect_ratio_range, area_range,
-        attempts, use_image_if_no_bounding_boxes,
-    )  # fmt: skip
+        stream,
+        image_size,
+        bounding_boxes,
+        min_object_covered,
+        aspect_ratio_range,
+        area_range,
+        attempts,
+        use_image_if_no_bounding_boxes,
+    )
 
 
 def _drawn(
-    stream: Any, image_size: Any, boxes: Any, covered: Any, shapes: Any, areas: Any,
-    attempts: int, whole: bool | None,
-) -> tuple:  # fmt: skip
+    stream: Any,
+    image_size: Any,
+    boxes: Any,
+    covered: Any,
+    shapes: Any,
+    areas: Any,
+    attempts: int,
+    whole: bool | None,
+) -> tuple:
     bounds = []
     for argument, given, usual in (
-        ("aspect_ratio_range", shapes, (0.75, 1.33)), ("area_range", areas, (0.05, 1.0)),
-    ):  # fmt: skip
+        ("aspect_ratio_range", shapes, (0.75, 1.33)),
+        ("area_range", areas, (0.05, 1.0)),
+    ):
         low, high = map(float, usual if given is None else given)
         if not 0 < low <= high or (argument == "area_range" and high > 1):
             raise value_error("TW207", f"{argument} is [{low}, {high}]", "0 < lower <= upper")
         bounds.append((low, high))
     found = prims.drawn_box(
-        stream, tensor(image_size), tensor(boxes, float32), tensor(covered, float32),
-        shapes=bounds[0], areas=bounds[1], attempts=attempts, whole=bool(whole),
-    )  # fmt: skip
+        stream,
+        tensor(image_size),
+        tensor(boxes, float32),
+        tensor(covered, float32),
+        shapes=bounds[0],
+        areas=bounds[1],
+        attempts=attempts,
+        whole=bool(whole),
+    )
     return DistortedBoundingBox(*found)

@@ -14,7 +14,7 @@ from talweg.core.errors import type_error
 @export("image.convert_image_dtype")
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
-) -> Any:  # fmt: skip
+) -> Any:
     """An image in another dtype, its numbers scaled to the range of that dtype.
 
     Floats go from 0 to 1, integers from 0 to their maximum.  saturate: clip what is outside.

@@ -10,18 +10,29 @@ from talweg.api.export import export
 from talweg.api.image.dtypes import convert_image_dtype
 from talweg.core.dtypes import as_dtype, float32, int32, int64, string, uint8, uint16
 from talweg.core.errors import invalid, value_error
-from talweg.prims import dynamic, encoded
+from talweg.prims import dynamic
+from talweg.prims.io import encoded
 
 
 def _pixels(
-    contents: Any, function: str, channels: Any, dtype: Any = uint8, animated: bool = True,
-    ratio: int = 1, truncated: bool = False,
-) -> Any:  # fmt: skip
+    contents: Any,
+    function: str,
+    channels: Any,
+    dtype: Any = uint8,
+    animated: bool = True,
+    ratio: int = 1,
+    truncated: bool = False,
+) -> Any:
     channels = 0 if channels is None else int(channels)
     return encoded.decode_image(
-        tensor(contents, string), function=function, channels=channels, dtype=as_dtype(dtype),
-        animated=animated, ratio=int(ratio), truncated=truncated,
-    )  # fmt: skip
+        tensor(contents, string),
+        function=function,
+        channels=channels,
+        dtype=as_dtype(dtype),
+        animated=animated,
+        ratio=int(ratio),
+        truncated=truncated,
+    )
 
 
 @export("io.decode_png", "image.decode_png")
@@ -82,9 +93,14 @@ def decode_and_crop_jpeg(
 ) -> Any:
     """A part of a JPEG file: crop_window is [first row, first column, rows, columns]."""
     image = decode_jpeg(
-        contents, channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction,
+        contents,
+        channels,
+        ratio,
+        fancy_upscaling,
+        try_recover_truncated,
+        acceptable_fraction,
         dct_method,
-    )  # fmt: skip
+    )
     window = integer_vector(crop_window, "decode_and_crop_jpeg", "crop_window")
     if len(window) != 4:
         raise invalid("TW205", f"crop_window has {len(window)} elements", "4")
@@ -193,9 +209,11 @@ def encode_jpeg(
         raise invalid("TW207", f"format {format!r}, density_unit {density_unit!r}")
     density = [round(value * _UNITS[density_unit]) for value in (x_density, y_density)]
     options = [
-        ("progressive", bool(progressive)), ("optimize", bool(optimize_size)),
-        ("subsampling", 2 if chroma_downsampling else 0), ("dpi", tuple(density)),
-    ]  # fmt: skip
+        ("progressive", bool(progressive)),
+        ("optimize", bool(optimize_size)),
+        ("subsampling", 2 if chroma_downsampling else 0),
+        ("dpi", tuple(density)),
+    ]
     if xmp_metadata:
         text = xmp_metadata.encode() if isinstance(xmp_metadata, str) else xmp_metadata
         options.append(("xmp", text))

@@ -84,9 +84,11 @@ def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
     [3, 2, 1]
     """
     return _perhaps(
-        image, "stateless_random_flip_left_right", COLUMNS,
+        image,
+        "stateless_random_flip_left_right",
+        COLUMNS,
         lambda dims: stateless_uniform(dims, seed),
-    )  # fmt: skip
+    )
 
 
 @export("image.stateless_random_flip_up_down")

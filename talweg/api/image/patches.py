@@ -8,7 +8,7 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.nn.windows import full_list, padding_argument
 from talweg.core.errors import invalid
-from talweg.prims import pooling
+from talweg.prims.nn import pooling
 
 
 def _patches(

@@ -70,9 +70,11 @@ def projective_transform(
     size = (x.dims[0], rows, columns)
     across, down = (layout.broadcast_to(part, shape=size) for part in (across, down))
     pick = _picker(x, fill, height, width)
-    found = _nearest(pick, down, across) if interpolation == "NEAREST" else _bilinear(
-        pick, down, across, x.dtype
-    )  # fmt: skip
+    found = (
+        _nearest(pick, down, across)
+        if interpolation == "NEAREST"
+        else _bilinear(pick, down, across, x.dtype)
+    )
     return where(layout.broadcast_to(outside, shape=size)[..., None], fill, found)
 
 

@@ -145,9 +145,10 @@ class _Window:
         height, width, channels = x.dims[-3:]
         if below(height, self.size) or below(width, self.size):
             raise invalid(
-                "TW204", f"ssim: images of {height} by {width} are smaller than the window, "
+                "TW204",
+                f"ssim: images of {height} by {width} are smaller than the window, "
                 f"filter_size {self.size}",
-            )  # fmt: skip
+            )
         weights = convert_to_tensor(self.weights[:, :, None, None])
         filters = tile(weights, [1, 1, channels, 1])
         flat = reshape(x, [-1, *sizes(x)[-3:]])

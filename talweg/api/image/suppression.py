@@ -8,7 +8,7 @@ from typing import Any
 from talweg.api.arguments import integer, tensor
 from talweg.api.array.shapes import reshape
 from talweg.api.export import export
-from talweg.api.mapping import map_fn
+from talweg.api.mapping.map import map_fn
 from talweg.core.dims import smallest
 from talweg.core.dtypes import float32, int32
 from talweg.prims import suppression as prims
@@ -17,9 +17,14 @@ NEVER = float("-inf")  # no score is below this
 
 
 def _suppressed(
-    boxes: Any, scores: Any, limit: Any, most: Any, threshold: Any, sigma: Any = 0.0,
+    boxes: Any,
+    scores: Any,
+    limit: Any,
+    most: Any,
+    threshold: Any,
+    sigma: Any = 0.0,
     overlaps: bool = False,
-) -> tuple:  # fmt: skip
+) -> tuple:
     """Numbers and scores of what stays, filled up to `limit` with zeros, and how many they are."""
     limit = integer(limit, "non_max_suppression", "max_output_size")
     numbers = [tensor(value, float32) for value in (most, threshold, sigma)]

@@ -12,11 +12,11 @@ from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.kernels.linalg import singular
-from talweg.prims import linalg, linalg_functions
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.complex import conj
 from talweg.prims.layout import concat, reshape, strided_slice, transpose
-from talweg.prims.linalg_diagonal import matrix_diag, matrix_diag_part
+from talweg.prims.linalg import matrix_functions, systems
+from talweg.prims.linalg.diagonal import matrix_diag, matrix_diag_part
 
 
 def _compact(diagonals: Any, diagonals_format: str, function: str, pad: bool) -> Tensor:
@@ -27,9 +27,10 @@ def _compact(diagonals: Any, diagonals_format: str, function: str, pad: bool) ->
         return matrix_diag_part(tensor(diagonals), low=-1, high=1, align="LEFT_RIGHT")
     if diagonals_format != "sequence":
         raise value_error(
-            "TW207", f"{function}: Unrecognized diagonals_format: {diagonals_format}",
+            "TW207",
+            f"{function}: Unrecognized diagonals_format: {diagonals_format}",
             "'compact', 'sequence' or 'matrix'",
-        )  # fmt: skip
+        )
     if not isinstance(diagonals, (tuple, list)) or len(diagonals) != 3:
         raise value_error("TW207", f"{function}: a sequence of 3 diagonals is needed")
     upper, middle, lower = (tensor(d) for d in diagonals)
@@ -102,7 +103,7 @@ def tridiagonal_solve(
             "TW204",
             f"tridiagonal_solve: {d.dims[-1]} equations and right-hand sides of {b.dims[-2]} rows",
         )
-    z = linalg_functions.tridiagonal_solve(d, b)
+    z = matrix_functions.tridiagonal_solve(d, b)
     return reshape(z, shape=z.dims[:-1]) if vector else z
 
 
@@ -127,7 +128,7 @@ def tridiagonal_matmul(
             f"tridiagonal_matmul: diagonals have shape {d.dims} and rhs has shape {b.dims}",
             "shapes [..., 3, m] and [..., m, k]",
         )
-    return linalg_functions.tridiagonal_product(d, b)
+    return matrix_functions.tridiagonal_product(d, b)
 
 
 @export("linalg.banded_triangular_solve")
@@ -157,9 +158,11 @@ def banded_triangular_solve(
         start = 0 if lower else count - size
         lead = a.dims[:-2]
         a = strided_slice(
-            a, begin=(*(0,) * len(lead), start, 0), end=(*lead, start + size, size),
+            a,
+            begin=(*(0,) * len(lead), start, 0),
+            end=(*lead, start + size, size),
             strides=(1,) * a.ndim,
-        )  # fmt: skip
+        )
         count = size
     if type(a) is EagerTensor and not a._array[..., 0 if lower else -1, :].all():
         raise singular("banded_triangular_solve")
@@ -167,4 +170,4 @@ def banded_triangular_solve(
     if low == high:
         a = reshape(a, shape=(*a.dims[:-2], size))
     dense = matrix_diag(a, low=low, high=high, rows=size, columns=size, align="LEFT_RIGHT")
-    return linalg.triangular_solve(dense, b, lower=bool(lower), adjoint=bool(adjoint))
+    return systems.triangular_solve(dense, b, lower=bool(lower), adjoint=bool(adjoint))

@@ -18,7 +18,7 @@ from talweg.core.dims import Dim, broadcast, differ, is_symbolic, same, same_dim
 from talweg.prims.arithmetic import mul
 from talweg.prims.contract import matmul
 from talweg.prims.layout import reshape, transpose
-from talweg.prims.linalg_diagonal import matrix_diag_part
+from talweg.prims.linalg.diagonal import matrix_diag_part
 from talweg.prims.reduce import reduce_sum
 
 Labels = tuple  # of hashable labels, one for each axis
@@ -36,7 +36,7 @@ class Term:
         self.place, self.labels, self.dims = place, labels, dims
 
 
-class Program:
+class ContractionProgram:
     """Primitives with the places of their operands in a growing list of values."""
 
     def __init__(self, count: int):
@@ -84,9 +84,14 @@ class Program:
                 order = tuple(labels[axis] for axis in perm)
                 term = self.emit(transpose, term, labels=order, dims=dims, perm=perm)
             term = self.emit(
-                matrix_diag_part, term, labels=term.labels[:-1], dims=term.dims[:-1],
-                low=0, high=0, align="RIGHT_LEFT",
-            )  # fmt: skip
+                matrix_diag_part,
+                term,
+                labels=term.labels[:-1],
+                dims=term.dims[:-1],
+                low=0,
+                high=0,
+                align="RIGHT_LEFT",
+            )
         return term
 
     def summed(self, term: Term, needed: set) -> Term:
@@ -96,9 +101,13 @@ class Program:
             return term
         left = [i for i in range(len(term.labels)) if i not in axes]
         return self.emit(
-            reduce_sum, term, labels=tuple(term.labels[i] for i in left),
-            dims=tuple(term.dims[i] for i in left), axes=axes, keepdims=False,
-        )  # fmt: skip
+            reduce_sum,
+            term,
+            labels=tuple(term.labels[i] for i in left),
+            dims=tuple(term.dims[i] for i in left),
+            axes=axes,
+            keepdims=False,
+        )
 
     def product(self, a: Term, b: Term, needed: set, wanted: Labels) -> Term:
         """The product of two terms, summed over what is not needed; near the order `wanted`."""
@@ -202,7 +211,7 @@ def _pairs(path: list) -> list[tuple]:
     return steps
 
 
-def program_of(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> Program:
+def program_of(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> ContractionProgram:
     """The program that sums the product of operands over all labels that are not in `output`.
 
     Labels that are ints broadcast: their sizes may be 1 in one operand and more in another.
@@ -212,8 +221,8 @@ def program_of(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> Pro
     return _kept_program(inputs, dims, output, optimize)
 
 
-def _program(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> Program:
-    program = Program(len(inputs))
+def _program(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> ContractionProgram:
+    program = ContractionProgram(len(inputs))
     terms = [Term(i, labels, size) for i, (labels, size) in enumerate(zip(inputs, dims))]
     terms = [program.without_repeats(_squeezed(program, term, dims, inputs)) for term in terms]
     terms = [program.summed(t, _needed(terms, i, output)) for i, t in enumerate(terms)]
@@ -240,7 +249,7 @@ def _needed(terms: list[Term], place: int, output: Labels) -> set:
     return others | set(output)
 
 
-def _squeezed(program: Program, term: Term, dims: tuple, inputs: tuple) -> Term:
+def _squeezed(program: ContractionProgram, term: Term, dims: tuple, inputs: tuple) -> Term:
     """`term` without broadcast axes (labels that are ints) of size 1 where another is larger."""
     sizes: dict = {}
     for labels, size in zip(inputs, dims):
@@ -248,8 +257,9 @@ def _squeezed(program: Program, term: Term, dims: tuple, inputs: tuple) -> Term:
             if isinstance(label, int) and differ(n, 1):
                 sizes[label] = n
     keep = [
-        i for i, (label, n) in enumerate(zip(term.labels, term.dims))
+        i
+        for i, (label, n) in enumerate(zip(term.labels, term.dims))
         if not (isinstance(label, int) and same(n, 1) and label in sizes)
-    ]  # fmt: skip
+    ]
     labels = tuple(term.labels[i] for i in keep)
     return program.reshaped(term, labels, tuple(term.dims[i] for i in keep))

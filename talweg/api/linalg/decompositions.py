@@ -12,12 +12,12 @@ from talweg.core.dtypes import as_dtype, int32, int64
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.tensor import array_of
-from talweg.prims import linalg, linalg_factor, linalg_spectral
 from talweg.prims.arithmetic import cast
 from talweg.prims.complex import conj
 from talweg.prims.contract import adjoint, matmul
 from talweg.prims.layout import concat, strided_slice
-from talweg.prims.linalg_diagonal import matrix_diag
+from talweg.prims.linalg import factorizations, spectral, systems
+from talweg.prims.linalg.diagonal import matrix_diag
 
 Qr = namedtuple("Qr", ["q", "r"])
 Lu = namedtuple("Lu", ["lu", "p"])
@@ -42,7 +42,7 @@ def cholesky(input: Any, name: str | None = None) -> Any:
     >>> tf.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).numpy().tolist()
     [[2.0, 0.0], [1.0, 1.0]]
     """
-    return linalg.cholesky(tensor(input))
+    return systems.cholesky(tensor(input))
 
 
 @export("linalg.qr")
@@ -59,11 +59,11 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
     """
     x = tensor(input)
     if x.ndim < 2 or type(x.dims[-1]) is type(x.dims[-2]) is int and x.dims[-2] >= x.dims[-1]:
-        return Qr(*linalg_factor.qr(x, full=bool(full_matrices)))
+        return Qr(*factorizations.qr(x, full=bool(full_matrices)))
     if full_matrices and not below(x.dims[-2], x.dims[-1] + 1):
-        return Qr(*linalg_factor.qr(x, full=True))
+        return Qr(*factorizations.qr(x, full=True))
     rows = smallest(x.dims[-2], x.dims[-1])  # a wide matrix: its first square part decides q
-    q, r = linalg_factor.qr(columns(x, 0, rows), full=False)
+    q, r = factorizations.qr(columns(x, 0, rows), full=False)
     rest = matmul(adjoint(q), columns(x, rows, x.dims[-1]))
     return Qr(q, concat(r, rest, axis=x.ndim - 1))
 
@@ -82,7 +82,7 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Any
     dtype = as_dtype(output_idx_type)
     if dtype not in (int32, int64):
         raise invalid("TW102", f"lu: output_idx_type={dtype.name}", "int32 or int64")
-    packed, order = linalg_factor.lu(tensor(input))
+    packed, order = factorizations.lu(tensor(input))
     return Lu(packed, order if dtype is int32 else cast(order, dtype=dtype))
 
 
@@ -101,8 +101,8 @@ def svd(
     """
     x = _convert(tensor)
     if not compute_uv:
-        return linalg_spectral.singular_values(x)
-    return linalg_spectral.svd(x, full=bool(full_matrices))
+        return spectral.singular_values(x)
+    return spectral.svd(x, full=bool(full_matrices))
 
 
 _convert = tensor
@@ -120,7 +120,7 @@ def eigh(tensor: Any, name: str | None = None) -> Any:
     [1.0, 3.0]
     """
     x = _convert(tensor)
-    w, v = linalg_spectral.eigh(x)
+    w, v = spectral.eigh(x)
     return _as(w, x.dtype), v
 
 
@@ -133,7 +133,7 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Any:
     [1.0, 3.0]
     """
     x = _convert(tensor)
-    return _as(linalg_spectral.eigvalsh(x), x.dtype)
+    return _as(spectral.eigvalsh(x), x.dtype)
 
 
 def _as(x: Tensor, dtype: Any) -> Tensor:
@@ -150,7 +150,7 @@ def eig(tensor: Any, name: str | None = None) -> Any:
     >>> tf.linalg.eig([[0.0, 1.0], [-1.0, 0.0]])[0].numpy().tolist()
     [1j, -1j]
     """
-    return linalg_spectral.eig(_convert(tensor))
+    return spectral.eig(_convert(tensor))
 
 
 @export("linalg.eigvals", "eigvals")
@@ -161,7 +161,7 @@ def eigvals(tensor: Any, name: str | None = None) -> Any:
     >>> tf.linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy().tolist()
     [1j, -1j]
     """
-    return linalg_spectral.eig(_convert(tensor))[0]
+    return spectral.eig(_convert(tensor))[0]
 
 
 @export("linalg.eigh_tridiagonal")
@@ -201,9 +201,9 @@ def eigh_tridiagonal(
     params = {"rows": size, "columns": size, "align": "RIGHT_LEFT"}
     x = matrix_diag(alpha, low=0, high=0, **params) + matrix_diag(lower, low=-1, high=-1, **params)
     if eigvals_only:
-        w, v = linalg_spectral.eigvalsh(x), None
+        w, v = spectral.eigvalsh(x), None
     else:
-        w, v = linalg_spectral.eigh(x)
+        w, v = spectral.eigh(x)
     start, stop = _selected(w, select, select_range)
     if (start, stop) != (0, size):
         w, v = columns(w, start, stop), None if v is None else columns(v, start, stop)

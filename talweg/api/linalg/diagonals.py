@@ -13,9 +13,9 @@ from talweg.core.dtypes import INEXACT, int32, int64
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.prims import contract
-from talweg.prims import linalg_diagonal as prims
 from talweg.prims.arithmetic import select
 from talweg.prims.layout import broadcast_to, reshape, transpose
+from talweg.prims.linalg import diagonal as prims
 from talweg.prims.reduce import reduce_sum
 
 
@@ -27,9 +27,10 @@ def _bounds(k: Any, function: str) -> tuple[int, int]:
     low, high = given[0], given[-1]
     if low > high:
         raise invalid(
-            "TW207", f"{function}: lower_diag_index must not be larger than upper_diag_index: "
+            "TW207",
+            f"{function}: lower_diag_index must not be larger than upper_diag_index: "
             f"{low} > {high}",
-        )  # fmt: skip
+        )
     return low, high
 
 

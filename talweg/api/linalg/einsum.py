@@ -9,7 +9,7 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.api.linalg.contraction import MOST_PROGRAMS, Program, program_of
+from talweg.api.linalg.contraction import MOST_PROGRAMS, ContractionProgram, program_of
 from talweg.core.dims import Dim, differ, same
 from talweg.core.dtypes import NUMERIC, int8, int16
 from talweg.core.errors import NotFoundError, compose, invalid, type_error, value_error
@@ -19,7 +19,9 @@ from talweg.eager.tensor import EagerTensor
 
 FORM = re.compile(r"([a-zA-Z0,]*)(?:->([a-zA-Z0]*))?")  # 0 stands for an ellipsis
 ELLIPSIS = "0"
-_PROGRAMS: dict[tuple, Program] = {}  # by equation, shapes and dtypes that are known to be right
+_PROGRAMS: dict[
+    tuple, ContractionProgram
+] = {}  # by equation, shapes and dtypes that are known to be right
 MULTIPLIED = NUMERIC - {int8, int16}
 
 

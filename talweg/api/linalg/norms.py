@@ -14,7 +14,7 @@ from talweg.core.value import OPERATIONS, Tensor
 from talweg.prims.arithmetic import div, pow_, sqrt, square
 from talweg.prims.complex import conj
 from talweg.prims.layout import reshape, transpose
-from talweg.prims.linalg_spectral import singular_values
+from talweg.prims.linalg.spectral import singular_values
 from talweg.prims.reduce import reduce_max, reduce_sum
 
 MATRIX_NORMS = ("euclidean", "fro", 1, 2, np.inf)
@@ -74,9 +74,11 @@ def _wrong_axis(axis: Any) -> Exception:
 def _euclidean(x: Tensor, axes: tuple, keepdims: bool) -> Tensor:
     if x.dtype not in INEXACT:
         raise invalid(
-            "TW102", f"norm: tensor has dtype {x.dtype.name}", "a floating-point or complex dtype",
+            "TW102",
+            f"norm: tensor has dtype {x.dtype.name}",
+            "a floating-point or complex dtype",
             "tf.cast(x, tf.float32)",
-        )  # fmt: skip
+        )
     squares = x * conj(x) if x.dtype.is_complex else square(x)
     return sqrt(reduce_sum(squares, axes=axes, keepdims=keepdims))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from talweg.api.arguments import integers, tensor
 from talweg.api.export import export
-from talweg.api.linalg.contraction import MOST_PROGRAMS, Program, program_of
+from talweg.api.linalg.contraction import MOST_PROGRAMS, ContractionProgram, program_of
 from talweg.api.linalg.operands import pair
 from talweg.core import dispatch
 from talweg.core.dims import differ
@@ -24,7 +24,7 @@ from talweg.prims.contract import matmul as product
 from talweg.prims.layout import reshape, transpose
 
 _STATE = dispatch.state
-_PROGRAMS: dict[tuple, Program] = {}  # of tensordot, by axes, shapes and dtypes
+_PROGRAMS: dict[tuple, ContractionProgram] = {}  # of tensordot, by axes, shapes and dtypes
 _FAST = frozenset(np.dtype(name) for name in ("f4", "f8", "c8", "c16"))
 
 

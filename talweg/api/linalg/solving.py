@@ -15,18 +15,13 @@ from talweg.core.dtypes import FLOATING, float32, float64, int32
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
-from talweg.prims import linalg, linalg_factor, linalg_functions, linalg_spectral
 from talweg.prims.arithmetic import cast, greater, select
 from talweg.prims.complex import real
 from talweg.prims.contract import adjoint as conjugate_transpose
 from talweg.prims.contract import matmul
 from talweg.prims.layout import broadcast_to, reshape
-from talweg.prims.linalg_diagonal import (
-    band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-)
+from talweg.prims.linalg import factorizations, matrix_functions, spectral, systems
+from talweg.prims.linalg.diagonal import band_part, matrix_diag, matrix_diag_part, matrix_set_diag
 from talweg.prims.reduce import reduce_max, reduce_sum
 from talweg.prims.state import as_factor
 from talweg.prims.transcendental import log
@@ -47,7 +42,7 @@ def det(input: Any, name: str | None = None) -> Any:
     >>> tf.linalg.det([[2.0, 0.0], [0.0, 3.0]])
     <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     """
-    return linalg.det(tensor(input))
+    return systems.det(tensor(input))
 
 
 @export("linalg.slogdet")
@@ -61,7 +56,7 @@ def slogdet(input: Any, name: str | None = None) -> Any:
     <tf.Tensor: shape=(), dtype=float32, numpy=-1.0>
     """
     x = tensor(input)
-    sign, log_size = linalg.slogdet(x)
+    sign, log_size = systems.slogdet(x)
     return LogMatrixDeterminant(
         sign, cast(log_size, dtype=x.dtype) if x.dtype.is_complex else log_size
     )
@@ -75,7 +70,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
     >>> tf.linalg.logdet([[1.0, 0.0], [0.0, 1.0]])
     <tf.Tensor: shape=(), dtype=float32, numpy=0.0>
     """
-    d = matrix_diag_part(linalg.cholesky(tensor(matrix)), **MAIN)
+    d = matrix_diag_part(systems.cholesky(tensor(matrix)), **MAIN)
     logs = log(real(d) if d.dtype.is_complex else d)
     return 2 * reduce_sum(logs, axes=(logs.ndim - 1,), keepdims=False)
 
@@ -91,7 +86,7 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
     [[0.5, 0.0], [0.0, 0.25]]
     """
     x = tensor(input)
-    z = linalg.inverse(x)
+    z = systems.inverse(x)
     return conjugate_transpose(z) if adjoint else z
 
 
@@ -108,7 +103,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
     >>> tf.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [2.0]]).numpy().tolist()
     [[1.0], [0.5]]
     """
-    return linalg.solve(*matching(matrix, rhs), adjoint=bool(adjoint))
+    return systems.solve(*matching(matrix, rhs), adjoint=bool(adjoint))
 
 
 @export("linalg.triangular_solve")
@@ -125,7 +120,7 @@ def triangular_solve(
     [[1.0], [1.0]]
     """
     a, b = matching(matrix, rhs)
-    return linalg.triangular_solve(a, b, lower=bool(lower), adjoint=bool(adjoint))
+    return systems.triangular_solve(a, b, lower=bool(lower), adjoint=bool(adjoint))
 
 
 @export("linalg.cholesky_solve")
@@ -137,8 +132,8 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
     [[1.0], [1.0]]
     """
     a, b = matching(chol, rhs)
-    y = linalg.triangular_solve(a, b, lower=True, adjoint=False)
-    return linalg.triangular_solve(a, y, lower=True, adjoint=True)
+    y = systems.triangular_solve(a, b, lower=True, adjoint=False)
+    return systems.triangular_solve(a, y, lower=True, adjoint=True)
 
 
 @export("linalg.lstsq")
@@ -161,8 +156,8 @@ def lstsq(
     h = conjugate_transpose(a) if a.ndim > 1 else a
     if a.ndim < 2 or a.dims[-2] >= a.dims[-1]:
         right = matmul(h, b)
-        return cholesky_solve(linalg.cholesky(_regular(matmul(h, a), l2_regularizer)), right)
-    factor = linalg.cholesky(_regular(matmul(a, h), l2_regularizer))
+        return cholesky_solve(systems.cholesky(_regular(matmul(h, a), l2_regularizer)), right)
+    factor = systems.cholesky(_regular(matmul(a, h), l2_regularizer))
     return matmul(h, cholesky_solve(factor, b))
 
 
@@ -183,7 +178,7 @@ def _shortest(a: Tensor, b: Tensor) -> Tensor:
             f"lstsq: matrix has shape {a.dims} and rhs has shape {b.dims}",
             "equal ranks, leading dimensions and rows",
         )
-    return matmul(linalg_factor.pinv(a, _cutoff(a, 1.0)), b)
+    return matmul(factorizations.pinv(a, _cutoff(a, 1.0)), b)
 
 
 def _cutoff(x: Tensor, factor: float) -> Tensor:
@@ -217,8 +212,8 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
         raise type_error("TW102", f"Input `a` must have `float`-like `dtype` (saw {x.dtype.name}).")
     _at_least_matrix(x)
     if rcond is None:
-        return linalg_factor.pinv(x, _cutoff(x, 10.0))
-    s, u, v = linalg_spectral.svd(x, full=False)  # which values are left out may matter: see below
+        return factorizations.pinv(x, _cutoff(x, 10.0))
+    s, u, v = spectral.svd(x, full=False)  # which values are left out may matter: see below
     rcond = tensor(rcond, hint=x.dtype)
     rcond = rcond if rcond.dtype is x.dtype else cast(rcond, dtype=x.dtype)
     cutoff = reshape(rcond, shape=(*rcond.dims, 1)) * reduce_max(
@@ -244,7 +239,7 @@ def matrix_rank(
     """
     x = tensor(a, hint=float32)
     _at_least_matrix(x)
-    s = linalg_spectral.singular_values(x)
+    s = spectral.singular_values(x)
     axes = (s.ndim - 1,)
     if tol is None:
         size = as_factor(largest(x.dims[-2], x.dims[-1]), s.dtype)
@@ -298,10 +293,10 @@ def lu_solve(
     )
     b = broadcast_to(b, shape=(*lead, *b.dims[-2:]))
     order = broadcast_to(order, shape=(*lead, order.dims[-1]))
-    moved = linalg_factor.permute_rows(b, order, inverse=False)
-    lower = linalg_factor.unit_lower(packed)
-    y = linalg.triangular_solve(lower, moved, lower=True, adjoint=False)
-    return linalg.triangular_solve(packed, y, lower=False, adjoint=False)
+    moved = factorizations.permute_rows(b, order, inverse=False)
+    lower = factorizations.unit_lower(packed)
+    y = systems.triangular_solve(lower, moved, lower=True, adjoint=False)
+    return systems.triangular_solve(packed, y, lower=False, adjoint=False)
 
 
 @export("linalg.lu_reconstruct")
@@ -316,8 +311,8 @@ def lu_reconstruct(
     """
     packed, order = _lu_operands(lower_upper, perm)
     upper = band_part(packed, lower=0, upper=-1)
-    product = matmul(linalg_factor.unit_lower(packed), upper)
-    return linalg_factor.permute_rows(product, order, inverse=True)
+    product = matmul(factorizations.unit_lower(packed), upper)
+    return factorizations.permute_rows(product, order, inverse=True)
 
 
 @export("linalg.lu_matrix_inverse")
@@ -352,9 +347,9 @@ def expm(input: Any, name: str | None = None) -> Any:
     [[1.0, 1.0], [0.0, 1.0]]
     """
     x = tensor(input)
-    if x.dtype not in linalg.FACTORED:
+    if x.dtype not in systems.FACTORED:
         raise value_error("TW102", f"tf.linalg.expm does not support matrices of type {x.dtype}")
-    return linalg_functions.expm(x)
+    return matrix_functions.expm(x)
 
 
 @export("linalg.logm")
@@ -367,7 +362,7 @@ def logm(input: Any, name: str | None = None) -> Any:
     >>> tf.linalg.logm(tf.constant([[1j]])).numpy().round(4).tolist()
     [[1.5708j]]
     """
-    return linalg_functions.logm(tensor(input))
+    return matrix_functions.logm(tensor(input))
 
 
 @export("linalg.sqrtm", "matrix_square_root")
@@ -380,4 +375,4 @@ def sqrtm(input: Any, name: str | None = None) -> Any:
     >>> tf.linalg.sqrtm([[4.0, 0.0], [0.0, 9.0]]).numpy().tolist()
     [[2.0, 0.0], [0.0, 3.0]]
     """
-    return linalg_functions.sqrtm(tensor(input))
+    return matrix_functions.sqrtm(tensor(input))

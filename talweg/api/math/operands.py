@@ -46,5 +46,4 @@ def numeric(x: Any, function: str, argument: str) -> Tensor:
     return x
 
 
-__all__ = ["elementwise", "flag", "keeping_zeros", "matching", "matching_tensors",
-           "numeric"]  # fmt: skip
+__all__ = ["elementwise", "flag", "keeping_zeros", "matching", "matching_tensors", "numeric"]

@@ -20,14 +20,16 @@ from talweg.prims.reduce import reduce_max
 # -- sorted ids
 
 
-class Count(NamedTuple):
+class SegmentCount(NamedTuple):
     """A number of segments, and the tensor that says so (which must live until it is used)."""
 
     size: Size
     source: Any = None
 
 
-def _sorted_operands(data: Any, segment_ids: Any, function: str) -> tuple[Tensor, Tensor, Count]:
+def _sorted_operands(
+    data: Any, segment_ids: Any, function: str
+) -> tuple[Tensor, Tensor, SegmentCount]:
     """Data, ids, and how many segments there are; InvalidArgumentError for ids out of order."""
     data, ids = tensor(data), tensor(segment_ids)
     if ids.dtype not in (int32, int64):
@@ -44,16 +46,16 @@ def _sorted_operands(data: Any, segment_ids: Any, function: str) -> tuple[Tensor
     return data, ids, number_of_segments(ids)
 
 
-def number_of_segments(ids: Tensor) -> Count:
+def number_of_segments(ids: Tensor) -> SegmentCount:
     """The last of the sorted ids and one; 0 if there are none."""
     if type(ids) is EagerTensor:
         values = ids._array
-        return Count(int(values[-1]) + 1 if values.size else 0)
+        return SegmentCount(int(values[-1]) + 1 if values.size else 0)
     top = arithmetic.maximum(reduce_max(ids, axes=(0,), keepdims=False), -1)
-    return Count(integer(top, "segment", "segment_ids") + 1, top)
+    return SegmentCount(integer(top, "segment", "segment_ids") + 1, top)
 
 
-def _counts(ids: Tensor, rank: int, count: Count, dtype: Any) -> Tensor:
+def _counts(ids: Tensor, rank: int, count: SegmentCount, dtype: Any) -> Tensor:
     """How many rows each segment has, with axes to broadcast against results of that rank."""
     ones = arithmetic.cast(arithmetic.greater_equal(ids, 0), dtype=dtype)
     total = segment.segment_sum(ones, ids, count=count.size)
@@ -154,14 +156,14 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 
 def _operands(
     data: Any, segment_ids: Any, num_segments: Any, function: str
-) -> tuple[Tensor, Tensor, Count]:
+) -> tuple[Tensor, Tensor, SegmentCount]:
     data, ids = tensor(data), tensor(segment_ids)
     segment.check_ids(f"unsorted_{function}", data, ids)
     source = convert_to_tensor(num_segments)
     if source.ndim == 0 and source.dtype.is_integer:
         count = integer(source, f"unsorted_{function}", "num_segments")
         if not below(count, 0):
-            return data, ids, Count(count, source)
+            return data, ids, SegmentCount(count, source)
     raise invalid(
         "TW207",
         f"unsorted_{function}: num_segments={num_segments!r}",

@@ -6,7 +6,7 @@ from typing import Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
-from talweg.api.math.segments import Count, number_of_segments
+from talweg.api.math.segments import SegmentCount, number_of_segments
 from talweg.core.declare import check_dtype
 from talweg.core.dims import dims_differ
 from talweg.core.dtypes import FLOATING, REAL, int32, int64
@@ -20,7 +20,7 @@ from talweg.prims.layout import reshape
 
 def _picked(
     data: Any, indices: Any, segment_ids: Any, num_segments: Any, function: str, accepts: Any
-) -> tuple[Tensor, Tensor, Count]:
+) -> tuple[Tensor, Tensor, SegmentCount]:
     """The rows of data that take part, their ids, and the number of segments.
 
     An id beyond that number is refused where the rows are reduced.
@@ -41,11 +41,11 @@ def _picked(
         count = number_of_segments(ids)
     else:
         source = convert_to_tensor(num_segments)
-        count = Count(integer(source, function, "num_segments"), source)
+        count = SegmentCount(integer(source, function, "num_segments"), source)
     return gather(data, indices, axis=0, batch_dims=0), ids, count
 
 
-def _counts(rows: Tensor, ids: Tensor, count: Count) -> Tensor:
+def _counts(rows: Tensor, ids: Tensor, count: SegmentCount) -> Tensor:
     ones = arithmetic.cast(arithmetic.greater_equal(ids, 0), dtype=rows.dtype)
     total = segment.segment_sum(ones, ids, count=count.size)
     return reshape(total, shape=(count.size, *(1,) * (len(rows.dims) - 1)))

@@ -11,8 +11,9 @@ from talweg.api.arguments import axis_argument, tensor
 from talweg.api.export import export
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
-from talweg.prims import arithmetic, layout, nn
+from talweg.prims import arithmetic, layout
 from talweg.prims.arithmetic import cast
+from talweg.prims.nn import activations
 from talweg.prims.transcendental import sigmoid
 
 
@@ -26,7 +27,7 @@ def relu(features: Any, name: str | None = None) -> Any:
     >>> tf.nn.relu([-1.0, 0.0, 2.0]).numpy()
     array([0., 0., 2.], dtype=float32)
     """
-    return nn.relu(tensor(features))
+    return activations.relu(tensor(features))
 
 
 @export("nn.relu6")
@@ -39,7 +40,7 @@ def relu6(features: Any, name: str | None = None) -> Any:
     >>> tf.nn.relu6([-1.0, 2.0, 8.0]).numpy()
     array([0., 2., 6.], dtype=float32)
     """
-    return nn.relu6(tensor(features))
+    return activations.relu6(tensor(features))
 
 
 @export("nn.leaky_relu")
@@ -60,7 +61,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
         alpha = float(np.float32(alpha))
     else:
         alpha = cast(tensor(alpha), dtype=x.dtype)
-    return nn.leaky_relu(x, alpha)
+    return activations.leaky_relu(x, alpha)
 
 
 @export("nn.elu")
@@ -73,7 +74,7 @@ def elu(features: Any, name: str | None = None) -> Any:
     >>> tf.nn.elu([-1.0, 2.0]).numpy().round(4)
     array([-0.6321,  2.    ], dtype=float32)
     """
-    return nn.elu(tensor(features))
+    return activations.elu(tensor(features))
 
 
 @export("nn.selu")
@@ -87,7 +88,7 @@ def selu(features: Any, name: str | None = None) -> Any:
     >>> tf.nn.selu([-1.0, 2.0]).numpy().round(4)
     array([-1.1113,  2.1014], dtype=float32)
     """
-    return nn.selu(tensor(features))
+    return activations.selu(tensor(features))
 
 
 @export("nn.crelu")
@@ -103,7 +104,7 @@ def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Any:
     """
     x = tensor(features)
     axis = axis_argument(axis, x.ndim, "crelu")
-    return nn.relu(layout.concat(x, arithmetic.neg(x), axis=axis))
+    return activations.relu(layout.concat(x, arithmetic.neg(x), axis=axis))
 
 
 @export("nn.gelu")
@@ -123,7 +124,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
             "TW102", f"gelu: features has dtype {x.dtype.name}", "a floating-point dtype"
         )
     if not approximate:
-        return nn.gelu(x)
+        return activations.gelu(x)
     # (1 + tanh u) / 2 is the logistic function of 2 u, which keeps its digits for u far below 0
     scale = 2.0 * math.sqrt(2 / math.pi)
     return x * sigmoid(x * (scale + 0.044715 * scale * (x * x)))
@@ -159,7 +160,9 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
            [0.2689, 0.7311]], dtype=float32)
     """
     x = tensor(logits)
-    return nn.softmax(x, axis=axis_argument(-1 if axis is None else axis, x.ndim, "softmax"))
+    return activations.softmax(
+        x, axis=axis_argument(-1 if axis is None else axis, x.ndim, "softmax")
+    )
 
 
 @export("nn.log_softmax", "math.log_softmax")
@@ -175,4 +178,4 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     """
     x = tensor(logits)
     axis = axis_argument(-1 if axis is None else axis, x.ndim, "log_softmax")
-    return nn.log_softmax(x, axis=axis)
+    return activations.log_softmax(x, axis=axis)

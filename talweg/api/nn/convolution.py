@@ -24,8 +24,8 @@ from talweg.api.nn.windows import (
 )
 from talweg.core.dims import differ, dims_differ, largest, same
 from talweg.core.errors import invalid, value_error
-from talweg.prims import window as prims
 from talweg.prims.layout import reshape
+from talweg.prims.nn import convolution as prims
 
 
 def _convolve(

@@ -21,7 +21,7 @@ from talweg.api.array.sequences import sequence_mask
 from talweg.api.array.shapes import ensure_shape, reshape, transpose
 from talweg.api.export import export
 from talweg.api.host import numpy_function
-from talweg.api.mapping import foldl
+from talweg.api.mapping.map import foldl
 from talweg.api.math.comparison import (
     equal,
     greater,
@@ -134,9 +134,10 @@ def ctc_loss(
     x, y = tensor(logits), cast(labels, int32)
     if x.ndim != 3 or y.ndim != 2:
         raise invalid(
-            "TW203", f"ctc_loss: labels of shape {y.dims}, logits of shape {x.dims}",
+            "TW203",
+            f"ctc_loss: labels of shape {y.dims}, logits of shape {x.dims}",
             "ranks 2 and 3",
-        )  # fmt: skip
+        )
     dtype = x.dtype
     x = x if dtype in (float32, float64) else cast(x, float32)
     x = x if logits_time_major else transpose(x, [1, 0, 2])

@@ -18,9 +18,10 @@ from talweg.api.array.rearranging import batch_to_space, space_to_batch
 from talweg.api.export import export
 from talweg.core.errors import invalid, value_error
 from talweg.eager.tensor import wrap
-from talweg.prims import arithmetic, pooling
+from talweg.prims import arithmetic
 from talweg.prims.indexing import gather
 from talweg.prims.layout import pad
+from talweg.prims.nn import pooling
 
 
 class FractionalPool(NamedTuple):

@@ -12,9 +12,10 @@ from talweg.core.dims import dims_differ, same_dims
 from talweg.core.dtypes import FLOATING, float32
 from talweg.core.errors import value_error
 from talweg.core.shapes import broadcast_dims
-from talweg.prims import arithmetic, cross_entropy, layout
+from talweg.prims import arithmetic, layout
 from talweg.prims.arithmetic import cast
 from talweg.prims.guarded import div_no_nan
+from talweg.prims.nn import cross_entropy
 from talweg.prims.reduce import reduce_sum
 from talweg.prims.state import as_factor
 from talweg.prims.transcendental import exp, log, softplus

@@ -14,9 +14,10 @@ from talweg.core import dtypes
 from talweg.core.dims import differ
 from talweg.core.errors import invalid, value_error
 from talweg.eager.tensor import wrap
-from talweg.prims import arithmetic, pooling
+from talweg.prims import arithmetic
 from talweg.prims.layout import pad, reshape, reverse
-from talweg.prims.window import padding_pairs
+from talweg.prims.nn import pooling
+from talweg.prims.nn.convolution import padding_pairs
 
 
 @export("nn.dilation2d")

@@ -13,10 +13,11 @@ from talweg.core.dims import same_dims
 from talweg.core.dtypes import FLOATING, REAL, int32
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import broadcast_dims
-from talweg.prims import arithmetic, layout, nn, rounding
+from talweg.prims import arithmetic, layout, rounding
 from talweg.prims.arithmetic import cast
 from talweg.prims.contract import matmul
 from talweg.prims.guarded import div_no_nan
+from talweg.prims.nn import activations
 from talweg.prims.reduce import reduce_sum, reduced_dims
 from talweg.prims.sequences import counting
 from talweg.prims.state import as_factor
@@ -137,9 +138,14 @@ def normalize_moments(
 
 @export("nn.batch_normalization")
 def batch_normalization(
-    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any,
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: Any,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """scale (x - mean) / √(variance + variance_epsilon) + offset.
 
     x: floats of any shape; mean, variance, offset, scale (the last two may be None) broadcast with
@@ -161,9 +167,15 @@ def batch_normalization(
 
 @export("nn.batch_norm_with_global_normalization")
 def batch_norm_with_global_normalization(
-    input: Any, mean: Any, variance: Any, beta: Any, gamma: Any, variance_epsilon: Any,
-    scale_after_normalization: bool, name: str | None = None,
-) -> Any:  # fmt: skip
+    input: Any,
+    mean: Any,
+    variance: Any,
+    beta: Any,
+    gamma: Any,
+    variance_epsilon: Any,
+    scale_after_normalization: bool,
+    name: str | None = None,
+) -> Any:
     """Batch normalisation of [b, h, w, c] by the moments [c] of each channel.
 
     gamma is used if `scale_after_normalization`; see `batch_normalization`.
@@ -179,9 +191,13 @@ def batch_norm_with_global_normalization(
 
 @export("nn.local_response_normalization", "nn.lrn")
 def local_response_normalization(
-    input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5,
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """input / (bias + alpha S)^beta, S the sum of squares over channels within `depth_radius`.
 
     input: floats, [b, h, w, c].  InvalidArgumentError for another rank or dtype.  Krizhevsky et al.
@@ -230,4 +246,4 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
             )
     x = tensor(value)
     b = tensor(bias, None if hasattr(bias, "dtype") else x.dtype)
-    return nn.bias_add(x, b, axis=1 if first and x.ndim > 1 else max(x.ndim - 1, 0))
+    return activations.bias_add(x, b, axis=1 if first and x.ndim > 1 else max(x.ndim - 1, 0))

@@ -30,8 +30,9 @@ from talweg.core.errors import (
     type_error,
     value_error,
 )
-from talweg.prims import arithmetic, pooling
+from talweg.prims import arithmetic
 from talweg.prims.layout import reshape
+from talweg.prims.nn import pooling
 from talweg.prims.sequences import counting
 from talweg.prims.state import as_factor
 

@@ -21,8 +21,8 @@ from talweg.api.nn.windows import (
 )
 from talweg.core import dtypes
 from talweg.core.dims import largest, same
-from talweg.prims import pooling as pools
-from talweg.prims import window as prims
+from talweg.prims.nn import convolution as prims
+from talweg.prims.nn import pooling as pools
 
 ONES = (1, 1, 1, 1, 1)
 
@@ -74,9 +74,17 @@ def _filter_gradient(
 
 @export("raw_ops.Conv2D")
 def Conv2D(
-    *, input, filter, strides, padding, use_cudnn_on_gpu=True, explicit_paddings=(),
-    data_format="NHWC", dilations=ONES[:4], name=None,
-):  # fmt: skip
+    *,
+    input,
+    filter,
+    strides,
+    padding,
+    use_cudnn_on_gpu=True,
+    explicit_paddings=(),
+    data_format="NHWC",
+    dilations=ONES[:4],
+    name=None,
+):
     """`tf.nn.conv2d`."""
     padding = _padding(padding, explicit_paddings)
     return convolution.conv2d(input, filter, strides, padding, data_format, dilations)
@@ -84,59 +92,128 @@ def Conv2D(
 
 @export("raw_ops.Conv2DBackpropInput")
 def Conv2DBackpropInput(
-    *, input_sizes, filter, out_backprop, strides, padding, use_cudnn_on_gpu=True,
-    explicit_paddings=(), data_format="NHWC", dilations=ONES[:4], name=None,
-):  # fmt: skip
+    *,
+    input_sizes,
+    filter,
+    out_backprop,
+    strides,
+    padding,
+    use_cudnn_on_gpu=True,
+    explicit_paddings=(),
+    data_format="NHWC",
+    dilations=ONES[:4],
+    name=None,
+):
     """The gradient of `tf.nn.conv2d` for its input, of shape `input_sizes`."""
     padding = _padding(padding, explicit_paddings)
-    return _input_gradient("Conv2DBackpropInput", input_sizes, filter, out_backprop, strides,
-                           padding, data_format, dilations)  # fmt: skip
+    return _input_gradient(
+        "Conv2DBackpropInput",
+        input_sizes,
+        filter,
+        out_backprop,
+        strides,
+        padding,
+        data_format,
+        dilations,
+    )
 
 
 @export("raw_ops.Conv2DBackpropFilter")
 def Conv2DBackpropFilter(
-    *, input, filter_sizes, out_backprop, strides, padding, use_cudnn_on_gpu=True,
-    explicit_paddings=(), data_format="NHWC", dilations=ONES[:4], name=None,
-):  # fmt: skip
+    *,
+    input,
+    filter_sizes,
+    out_backprop,
+    strides,
+    padding,
+    use_cudnn_on_gpu=True,
+    explicit_paddings=(),
+    data_format="NHWC",
+    dilations=ONES[:4],
+    name=None,
+):
     """The gradient of `tf.nn.conv2d` for its filters, of shape `filter_sizes`."""
     padding = _padding(padding, explicit_paddings)
-    return _filter_gradient("Conv2DBackpropFilter", input, filter_sizes, out_backprop, strides,
-                            padding, data_format, dilations)  # fmt: skip
+    return _filter_gradient(
+        "Conv2DBackpropFilter",
+        input,
+        filter_sizes,
+        out_backprop,
+        strides,
+        padding,
+        data_format,
+        dilations,
+    )
 
 
 @export("raw_ops.Conv3D")
-def Conv3D(
-    *, input, filter, strides, padding, data_format="NDHWC", dilations=ONES, name=None
-):  # fmt: skip
+def Conv3D(*, input, filter, strides, padding, data_format="NDHWC", dilations=ONES, name=None):
     """`tf.nn.conv3d`."""
     return convolution.conv3d(input, filter, strides, padding, data_format, dilations)
 
 
 @export("raw_ops.Conv3DBackpropInputV2")
 def Conv3DBackpropInputV2(
-    *, input_sizes, filter, out_backprop, strides, padding, data_format="NDHWC", dilations=ONES,
+    *,
+    input_sizes,
+    filter,
+    out_backprop,
+    strides,
+    padding,
+    data_format="NDHWC",
+    dilations=ONES,
     name=None,
-):  # fmt: skip
+):
     """The gradient of `tf.nn.conv3d` for its input, of shape `input_sizes`."""
-    return _input_gradient("Conv3DBackpropInputV2", input_sizes, filter, out_backprop, strides,
-                           padding, data_format, dilations)  # fmt: skip
+    return _input_gradient(
+        "Conv3DBackpropInputV2",
+        input_sizes,
+        filter,
+        out_backprop,
+        strides,
+        padding,
+        data_format,
+        dilations,
+    )
 
 
 @export("raw_ops.Conv3DBackpropFilterV2")
 def Conv3DBackpropFilterV2(
-    *, input, filter_sizes, out_backprop, strides, padding, data_format="NDHWC", dilations=ONES,
+    *,
+    input,
+    filter_sizes,
+    out_backprop,
+    strides,
+    padding,
+    data_format="NDHWC",
+    dilations=ONES,
     name=None,
-):  # fmt: skip
+):
     """The gradient of `tf.nn.conv3d` for its filters, of shape `filter_sizes`."""
-    return _filter_gradient("Conv3DBackpropFilterV2", input, filter_sizes, out_backprop, strides,
-                            padding, data_format, dilations)  # fmt: skip
+    return _filter_gradient(
+        "Conv3DBackpropFilterV2",
+        input,
+        filter_sizes,
+        out_backprop,
+        strides,
+        padding,
+        data_format,
+        dilations,
+    )
 
 
 @export("raw_ops.DepthwiseConv2dNative")
 def DepthwiseConv2dNative(
-    *, input, filter, strides, padding, explicit_paddings=(), data_format="NHWC",
-    dilations=ONES[:4], name=None,
-):  # fmt: skip
+    *,
+    input,
+    filter,
+    strides,
+    padding,
+    explicit_paddings=(),
+    data_format="NHWC",
+    dilations=ONES[:4],
+    name=None,
+):
     """`tf.nn.depthwise_conv2d`."""
     padding = _padding(padding, explicit_paddings)
     return convolution.depthwise_conv2d(input, filter, strides, padding, data_format, dilations)
@@ -144,9 +221,17 @@ def DepthwiseConv2dNative(
 
 @export("raw_ops.DepthwiseConv2dNativeBackpropInput")
 def DepthwiseConv2dNativeBackpropInput(
-    *, input_sizes, filter, out_backprop, strides, padding, explicit_paddings=(),
-    data_format="NHWC", dilations=ONES[:4], name=None,
-):  # fmt: skip
+    *,
+    input_sizes,
+    filter,
+    out_backprop,
+    strides,
+    padding,
+    explicit_paddings=(),
+    data_format="NHWC",
+    dilations=ONES[:4],
+    name=None,
+):
     """`tf.nn.depthwise_conv2d_backprop_input`."""
     padding = _padding(padding, explicit_paddings)
     return convolution.depthwise_conv2d_backprop_input(
@@ -156,9 +241,17 @@ def DepthwiseConv2dNativeBackpropInput(
 
 @export("raw_ops.DepthwiseConv2dNativeBackpropFilter")
 def DepthwiseConv2dNativeBackpropFilter(
-    *, input, filter_sizes, out_backprop, strides, padding, explicit_paddings=(),
-    data_format="NHWC", dilations=ONES[:4], name=None,
-):  # fmt: skip
+    *,
+    input,
+    filter_sizes,
+    out_backprop,
+    strides,
+    padding,
+    explicit_paddings=(),
+    data_format="NHWC",
+    dilations=ONES[:4],
+    name=None,
+):
     """`tf.nn.depthwise_conv2d_backprop_filter`."""
     padding = _padding(padding, explicit_paddings)
     return convolution.depthwise_conv2d_backprop_filter(
@@ -170,9 +263,16 @@ def DepthwiseConv2dNativeBackpropFilter(
 
 
 def _choice(
-    function: str, prim: Any, moved: Any, x: Any, y: Any, ksize: Any, strides: Any, padding: Any,
+    function: str,
+    prim: Any,
+    moved: Any,
+    x: Any,
+    y: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
     form: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """`max_pool_scatter` or `max_pool_gather` in any data format."""
     x, y = matched(x, y)
     x, moved = matched(x, moved)
@@ -213,9 +313,7 @@ def _average(
 
 
 @export("raw_ops.MaxPool")
-def MaxPool(
-    *, input, ksize, strides, padding, explicit_paddings=(), data_format="NHWC", name=None
-):  # fmt: skip
+def MaxPool(*, input, ksize, strides, padding, explicit_paddings=(), data_format="NHWC", name=None):
     """`tf.nn.max_pool2d`."""
     padding = _padding(padding, explicit_paddings)
     return pooling.max_pool2d(input, ksize, strides, padding, data_format)
@@ -224,9 +322,13 @@ def MaxPool(
 @export("raw_ops.MaxPoolV2")
 def MaxPoolV2(*, input, ksize, strides, padding, data_format="NHWC", name=None):
     """`tf.nn.max_pool2d`."""
-    return pooling.max_pool2d(input, list(integers(ksize, "MaxPoolV2", "ksize")),
-                              list(integers(strides, "MaxPoolV2", "strides")), padding,
-                              data_format)  # fmt: skip
+    return pooling.max_pool2d(
+        input,
+        list(integers(ksize, "MaxPoolV2", "ksize")),
+        list(integers(strides, "MaxPoolV2", "strides")),
+        padding,
+        data_format,
+    )
 
 
 @export("raw_ops.MaxPool3D")
@@ -237,37 +339,72 @@ def MaxPool3D(*, input, ksize, strides, padding, data_format="NDHWC", name=None)
 
 @export("raw_ops.MaxPoolGrad")
 def MaxPoolGrad(
-    *, orig_input, orig_output, grad, ksize, strides, padding, explicit_paddings=(),
-    data_format="NHWC", name=None,
-):  # fmt: skip
+    *,
+    orig_input,
+    orig_output,
+    grad,
+    ksize,
+    strides,
+    padding,
+    explicit_paddings=(),
+    data_format="NHWC",
+    name=None,
+):
     """`grad`, of the shape of orig_output, at the first maximum of each window of orig_input."""
     padding = _padding(padding, explicit_paddings)
-    return _choice("MaxPoolGrad", pools.max_pool_scatter, grad, orig_input, orig_output, ksize,
-                   strides, padding, data_format)  # fmt: skip
+    return _choice(
+        "MaxPoolGrad",
+        pools.max_pool_scatter,
+        grad,
+        orig_input,
+        orig_output,
+        ksize,
+        strides,
+        padding,
+        data_format,
+    )
 
 
 @export("raw_ops.MaxPoolGradGrad", "raw_ops.MaxPool3DGradGrad")
 def MaxPoolGradGrad(
     *, orig_input, orig_output, grad, ksize, strides, padding, data_format=None, name=None
-):  # fmt: skip
+):
     """Of `grad`, of the shape of orig_input, the elements at the first maxima of its windows."""
-    return _choice("MaxPoolGradGrad", pools.max_pool_gather, grad, orig_input, orig_output, ksize,
-                   strides, padding, data_format)  # fmt: skip
+    return _choice(
+        "MaxPoolGradGrad",
+        pools.max_pool_gather,
+        grad,
+        orig_input,
+        orig_output,
+        ksize,
+        strides,
+        padding,
+        data_format,
+    )
 
 
 @export("raw_ops.MaxPool3DGrad")
 def MaxPool3DGrad(
     *, orig_input, orig_output, grad, ksize, strides, padding, data_format="NDHWC", name=None
-):  # fmt: skip
+):
     """As `MaxPoolGrad` for volumes: the first maximum has the gradient, not all of several."""
-    return _choice("MaxPool3DGrad", pools.max_pool_scatter, grad, orig_input, orig_output, ksize,
-                   strides, padding, data_format)  # fmt: skip
+    return _choice(
+        "MaxPool3DGrad",
+        pools.max_pool_scatter,
+        grad,
+        orig_input,
+        orig_output,
+        ksize,
+        strides,
+        padding,
+        data_format,
+    )
 
 
 @export("raw_ops.MaxPoolWithArgmax")
 def MaxPoolWithArgmax(
     *, input, ksize, strides, padding, Targmax=dtypes.int64, include_batch_in_index=False, name=None
-):  # fmt: skip
+):
     """`tf.nn.max_pool_with_argmax`."""
     return pooling.max_pool_with_argmax(
         input, ksize, strides, padding, "NHWC", Targmax, include_batch_in_index
@@ -287,9 +424,7 @@ def AvgPool3D(*, input, ksize, strides, padding, data_format="NDHWC", name=None)
 
 
 @export("raw_ops.AvgPoolGrad", "raw_ops.AvgPool3DGrad")
-def AvgPoolGrad(
-    *, orig_input_shape, grad, ksize, strides, padding, data_format=None, name=None
-):  # fmt: skip
+def AvgPoolGrad(*, orig_input_shape, grad, ksize, strides, padding, data_format=None, name=None):
     """The gradient of an average pooling for its input, of shape `orig_input_shape`."""
     return _average("AvgPoolGrad", orig_input_shape, grad, ksize, strides, padding, data_format)
 

@@ -53,8 +53,11 @@ def compute_accidental_hits(
     """
     labels, sampled = tensor(true_classes, int64), tensor(sampled_candidates, int64)
     if labels.ndim != 2 or labels.dims[1] != num_true:
-        raise invalid("TW204", f"compute_accidental_hits: true_classes has shape {labels.shape}",
-                      f"[batch, {num_true}]")  # fmt: skip
+        raise invalid(
+            "TW204",
+            f"compute_accidental_hits: true_classes has shape {labels.shape}",
+            f"[batch, {num_true}]",
+        )
     found = look_up("where")(look_up("transpose")(_hits(labels, sampled), [0, 2, 1]))
     indices, ids = cast(found[:, 0], dtype=int32), found[:, 1]
     lowest = tensor(float32.min, float32)
@@ -62,9 +65,15 @@ def compute_accidental_hits(
 
 
 def _logits(
-    weights: Any, biases: Any, labels: Any, inputs: Any, num_true: int, sampled_values: Any,
-    remove_accidental_hits: bool, lookup: Any,
-) -> tuple[Any, Any]:  # fmt: skip
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_true: int,
+    sampled_values: Any,
+    remove_accidental_hits: bool,
+    lookup: Any,
+) -> tuple[Any, Any]:
     """Logits and labels [batch, num_true + num_sampled] of the true and the sampled classes."""
     reshape, concat, matmul = look_up("reshape"), look_up("concat"), look_up("matmul")
     sampled, true_expected, sampled_expected = [stop_gradient(x) for x in sampled_values]
@@ -92,9 +101,14 @@ def _logits(
 
 
 def _prepared(
-    labels: Any, inputs: Any, num_sampled: Any, num_classes: Any, num_true: int,
-    sampled_values: Any, seed: Any = None,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+    labels: Any,
+    inputs: Any,
+    num_sampled: Any,
+    num_classes: Any,
+    num_true: int,
+    sampled_values: Any,
+    seed: Any = None,
+) -> tuple[Any, Any, Any]:
     labels = cast(tensor(labels, hint=int64), dtype=int64)
     if labels.ndim == 1:
         labels = layout.reshape(labels, shape=(*labels.dims, 1))
@@ -130,14 +144,32 @@ def nce_loss(
     >>> loss.numpy().round(4)
     array([2.0794], dtype=float32)
     """
-    return _nce(weights, biases, labels, inputs, num_sampled, num_classes, num_true,
-                sampled_values, remove_accidental_hits, look_up("nn.embedding_lookup"))  # fmt: skip
+    return _nce(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        look_up("nn.embedding_lookup"),
+    )
 
 
 def _nce(
-    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: Any, num_classes: Any,
-    num_true: int, sampled_values: Any, remove: bool, lookup: Any,
-) -> Any:  # fmt: skip
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: Any,
+    num_classes: Any,
+    num_true: int,
+    sampled_values: Any,
+    remove: bool,
+    lookup: Any,
+) -> Any:
     prepared = _prepared(labels, inputs, num_sampled, num_classes, num_true, sampled_values)
     labels, inputs, values = prepared
     logits, targets = _logits(weights, biases, labels, inputs, num_true, values, remove, lookup)
@@ -170,15 +202,34 @@ def sampled_softmax_loss(
     >>> loss.numpy().round(4)
     array([0.6931], dtype=float32)
     """
-    return _softmax(weights, biases, labels, inputs, num_sampled, num_classes, num_true,
-                    sampled_values, remove_accidental_hits, seed,
-                    look_up("nn.embedding_lookup"))  # fmt: skip
+    return _softmax(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        seed,
+        look_up("nn.embedding_lookup"),
+    )
 
 
 def _softmax(
-    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: Any, num_classes: Any,
-    num_true: int, sampled_values: Any, remove: bool, seed: Any, lookup: Any,
-) -> Any:  # fmt: skip
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: Any,
+    num_classes: Any,
+    num_true: int,
+    sampled_values: Any,
+    remove: bool,
+    seed: Any,
+    lookup: Any,
+) -> Any:
     prepared = _prepared(labels, inputs, num_sampled, num_classes, num_true, sampled_values, seed)
     labels, inputs, values = prepared
     logits, targets = _logits(weights, biases, labels, inputs, num_true, values, remove, lookup)
@@ -207,8 +258,18 @@ def nce_loss_v1(
     name: str = "nce_loss",
 ) -> Any:
     """As `tf.nn.nce_loss`; `partition_strategy`: how rows are dealt out over several weights."""
-    return _nce(weights, biases, labels, inputs, num_sampled, num_classes, num_true,
-                sampled_values, remove_accidental_hits, _dealt(partition_strategy))  # fmt: skip
+    return _nce(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        _dealt(partition_strategy),
+    )
 
 
 @export("compat.v1.nn.sampled_softmax_loss")
@@ -227,6 +288,16 @@ def sampled_softmax_loss_v1(
     seed: Any = None,
 ) -> Any:
     """As `tf.nn.sampled_softmax_loss`; `partition_strategy` as in `nce_loss`."""
-    return _softmax(weights, biases, labels, inputs, num_sampled, num_classes, num_true,
-                    sampled_values, remove_accidental_hits, seed,
-                    _dealt(partition_strategy))  # fmt: skip
+    return _softmax(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        seed,
+        _dealt(partition_strategy),
+    )

@@ -20,7 +20,7 @@ from talweg.api.nn.windows import (
 )
 from talweg.core.dims import differ, same
 from talweg.core.errors import invalid, type_error, value_error
-from talweg.prims import window as prims
+from talweg.prims.nn import convolution as prims
 
 
 def _transposed(

@@ -1,7 +1,7 @@
 """Arguments of convolutions and poolings: strides, paddings and data formats.
 
-Here they become what the primitives of `prims/window.py` take: channels last, one number per
-spatial axis, padding "SAME", "VALID" or a pair per spatial axis.
+Here they become what the primitives of `prims/nn/convolution.py` take: channels last, one number
+per spatial axis, padding "SAME", "VALID" or a pair per spatial axis.
 """
 
 from __future__ import annotations

@@ -216,8 +216,18 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, n
 
 
 ARRANGING = {
-    "expand_dims": expand_dims, "squeeze": squeeze, "concat": concat, "stack": stack,
-    "tile": tile, "reverse": reverse, "where": where, "reshape": reshape, "add_n": add_n,
-    "math.add_n": add_n, "cumsum": cumsum, "math.cumsum": cumsum, "nn.softmax": softmax,
+    "expand_dims": expand_dims,
+    "squeeze": squeeze,
+    "concat": concat,
+    "stack": stack,
+    "tile": tile,
+    "reverse": reverse,
+    "where": where,
+    "reshape": reshape,
+    "add_n": add_n,
+    "math.add_n": add_n,
+    "cumsum": cumsum,
+    "math.cumsum": cumsum,
+    "nn.softmax": softmax,
     "split": split,
-}  # fmt: skip
+}

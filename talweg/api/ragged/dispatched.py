@@ -16,8 +16,17 @@ from talweg.core.value import OPERATIONS
 from talweg.eager import ragged_rows
 from talweg.eager.ragged import RaggedTensor
 
-REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_mean", "reduce_any",
-              "reduce_all", "math.reduce_variance", "math.reduce_std")  # fmt: skip
+REDUCTIONS = (
+    "reduce_sum",
+    "reduce_prod",
+    "reduce_max",
+    "reduce_min",
+    "reduce_mean",
+    "reduce_any",
+    "reduce_all",
+    "math.reduce_variance",
+    "math.reduce_std",
+)
 
 Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -24,9 +24,21 @@ export("RaggedTensor")(RaggedTensor)
 export("RaggedTensorSpec")(RaggedTensorSpec)
 
 
-IN_GRAPHS = ("row_lengths", "nested_row_lengths", "nrows", "row_starts", "row_limits",
-             "value_rowids", "nested_value_rowids", "bounding_shape", "with_row_splits_dtype",
-             "merge_dims", "to_tensor", "to_sparse", "__getitem__")  # fmt: skip
+IN_GRAPHS = (
+    "row_lengths",
+    "nested_row_lengths",
+    "nrows",
+    "row_starts",
+    "row_limits",
+    "value_rowids",
+    "nested_value_rowids",
+    "bounding_shape",
+    "with_row_splits_dtype",
+    "merge_dims",
+    "to_tensor",
+    "to_sparse",
+    "__getitem__",
+)
 
 
 def _make_graph_aware() -> None:
@@ -99,8 +111,13 @@ def constant(
     <tf.RaggedTensor [[1, 2], [], [3]]>
     """
     scalar, deepest = _depths(pylist)
-    inner = None if inner_shape is None else tuple(inner_shape) if hasattr(
-        inner_shape, "__iter__") else (inner_shape,)  # fmt: skip
+    inner = (
+        None
+        if inner_shape is None
+        else tuple(inner_shape)
+        if hasattr(inner_shape, "__iter__")
+        else (inner_shape,)
+    )
     if ragged_rank is None:
         ragged_rank = max(deepest - 1 - len(inner or ()), 0)
     if scalar is not None and scalar <= ragged_rank and ragged_rank > 0:

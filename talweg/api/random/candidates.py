@@ -18,7 +18,7 @@ from talweg.core.dtypes import int64
 from talweg.core.errors import invalid
 from talweg.eager import randomness
 from talweg.eager.tensor import wrap
-from talweg.prims.random_candidates import random_candidates
+from talweg.prims.random.candidates import random_candidates
 
 
 class Candidates(NamedTuple):

@@ -17,10 +17,10 @@ from talweg.core import shapes
 from talweg.core.dims import same_dims
 from talweg.core.dtypes import DType, as_dtype, float32, int32, int64
 from talweg.core.value import Tensor
-from talweg.prims import random as prims
-from talweg.prims import random_distributions as distributions
 from talweg.prims.arithmetic import cast, maximum
 from talweg.prims.layout import broadcast_to
+from talweg.prims.random import distributions
+from talweg.prims.random import streams as prims
 
 COUNTS = (int32, int64)
 

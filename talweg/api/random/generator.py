@@ -43,9 +43,9 @@ from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.randomness import Algorithm, algorithm_kind, algorithm_number
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable
-from talweg.kernels.random_bits import RESERVED
-from talweg.prims import random as prims
-from talweg.prims.random_distributions import random_binomial
+from talweg.kernels.random.philox import RESERVED
+from talweg.prims.random import streams as prims
+from talweg.prims.random.distributions import random_binomial
 from talweg.prims.state import as_factor
 
 _BINOMIAL_WORDS = 2 * 100  # words that are set aside for a binomial number
@@ -274,8 +274,10 @@ class Generator(AutoTrackable):
     def split(self, count: Any = 1) -> list[Generator]:
         """`count` new generators that are independent of this and of each other."""
         keys = self.uniform_full_int([count], int64)
-        return [type(self)(state=state_of_key(key, self._counter(), self._alg), alg=self._kind)
-                for key in unstack(keys)]  # fmt: skip
+        return [
+            type(self)(state=state_of_key(key, self._counter(), self._alg), alg=self._kind)
+            for key in unstack(keys)
+        ]
 
     def _counter(self) -> Tensor:
         """The counter of a generator that has drawn nothing."""

@@ -18,10 +18,10 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.randomness import algorithm_number
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable
-from talweg.kernels import random_streams
-from talweg.kernels.random_bits import MASK64, state_of_stream
+from talweg.kernels.random import streams
+from talweg.kernels.random.philox import MASK64, state_of_stream
 from talweg.prims.joining import bitcast
-from talweg.prims.random import STATE_SIZE, reserve_stream
+from talweg.prims.random.streams import STATE_SIZE, reserve_stream
 
 
 @export(
@@ -82,7 +82,7 @@ def unforeseeable_state(algorithm: int) -> Tensor:
     size = STATE_SIZE[algorithm]
     graph = dispatch.context.base
     if graph is None or hasattr(graph, "outer"):
-        words = state_of_stream(random_streams.unforeseeable()).view(np.int64)
+        words = state_of_stream(streams.unforeseeable()).view(np.int64)
         return wrap(words[:size])
     operation = ("unforeseeable", algorithm)
     return bitcast(reserve_stream(operation=operation, seeds=(0, 0), blocks=1), dtype=int64)[:size]

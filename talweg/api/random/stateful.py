@@ -34,9 +34,9 @@ from talweg.core.dtypes import DType, as_dtype, float32, int64
 from talweg.core.errors import NeedsStaticError, value_error
 from talweg.core.value import Tensor
 from talweg.eager import randomness
-from talweg.kernels.random_bits import BLOCK, RESERVED
-from talweg.prims import random as prims
-from talweg.prims import random_distributions as distributions
+from talweg.kernels.random.philox import BLOCK, RESERVED
+from talweg.prims.random import distributions
+from talweg.prims.random import streams as prims
 
 
 @export("random.set_seed")

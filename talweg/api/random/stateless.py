@@ -29,7 +29,7 @@ from talweg.core.dtypes import (
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.randomness import algorithm_number
-from talweg.prims import random as prims
+from talweg.prims.random import streams as prims
 
 FLOATS = (float16, bfloat16, float32, float64)
 

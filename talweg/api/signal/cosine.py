@@ -50,9 +50,13 @@ def _transform(x: Tensor, kind: int, norm: Any) -> Tensor:
 
 @export("signal.dct")
 def dct(
-    input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
+    input: Any,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The discrete cosine transform of type 1, 2, 3 or 4 along the last axis.
 
     input: float32 or float64, [..., m]; n cuts or fills it up to n places first.  norm: None, or
@@ -72,9 +76,13 @@ def dct(
 
 @export("signal.idct")
 def idct(
-    input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
+    input: Any,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The inverse of `tf.signal.dct`; without norm="ortho" up to the factor 2n (type 1: 2(n - 1)).
 
     >>> import talweg as tf
@@ -101,9 +109,13 @@ def _windowed(frames: Tensor, window_fn: Any) -> Tensor:
 
 @export("signal.mdct")
 def mdct(
-    signals: Any, frame_length: int, window_fn: Any = vorbis_window, pad_end: bool = False,
-    norm: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
+    signals: Any,
+    frame_length: int,
+    window_fn: Any = vorbis_window,
+    pad_end: bool = False,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Any:
     """The modified discrete cosine transform.   [..., n] -> [..., frames, l / 2].
 
     Frames overlap by half.  A frame (a, b, c, d) of length l, times window_fn(l), gives the type 4

@@ -28,9 +28,11 @@ def _complex_transform(input: Any, rank: int, inverse: bool, function: str) -> T
         x = tensor(input, hint=complex64)
     if x.dtype not in COMPLEX:
         raise invalid(
-            "TW102", f"{function}: input has dtype {x.dtype.name}", "complex64 or complex128",
+            "TW102",
+            f"{function}: input has dtype {x.dtype.name}",
+            "complex64 or complex128",
             f"tf.signal.r{function} for real input" if not inverse else "tf.cast(x, tf.complex64)",
-        )  # fmt: skip
+        )
     if x.ndim < rank:
         raise invalid(
             "TW203", f"{function}: input has shape {x.dims}", f"a rank of at least {rank}"
@@ -310,9 +312,12 @@ def _complex_nd(x: Any, fft_length: Any, axes: Any, norm: Any, inverse: bool) ->
 
 @export("signal.fftnd")
 def fftnd(
-    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None,
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: Any = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The Fourier transform along `axes` (all by default), cut or filled up to `fft_length` first.
 
     norm: "backward" (or None) scales the inverse, "forward" this transform, "ortho" both by the
@@ -327,9 +332,12 @@ def fftnd(
 
 @export("signal.ifftnd")
 def ifftnd(
-    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None,
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: Any = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The inverse of `tf.signal.fftnd`.
 
     >>> import talweg as tf
@@ -341,9 +349,12 @@ def ifftnd(
 
 @export("signal.rfftnd")
 def rfftnd(
-    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None,
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: Any = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """`tf.signal.rfft` along the last of `axes`, `tf.signal.fft` along the others; as fftnd.
 
     >>> import talweg as tf
@@ -358,9 +369,12 @@ def rfftnd(
 
 @export("signal.irfftnd")
 def irfftnd(
-    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None,
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: Any = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The inverse of `tf.signal.rfftnd`.
 
     >>> import talweg as tf

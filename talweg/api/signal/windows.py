@@ -155,13 +155,18 @@ def linear_to_mel_weight_matrix(
     problems = (
         (bands <= 0, f"num_mel_bins must be positive. Got: {bands}"),
         (lower_edge_hertz < 0, f"lower_edge_hertz must be non-negative. Got: {lower_edge_hertz}"),
-        (lower_edge_hertz >= upper_edge_hertz,
-         f"lower_edge_hertz {lower_edge_hertz} >= upper_edge_hertz {upper_edge_hertz}"),
+        (
+            lower_edge_hertz >= upper_edge_hertz,
+            f"lower_edge_hertz {lower_edge_hertz} >= upper_edge_hertz {upper_edge_hertz}",
+        ),
         (rate <= 0, f"sample_rate must be positive. Got: {rate}"),
-        (upper_edge_hertz > rate / 2 > 0, "upper_edge_hertz must not be larger than the Nyquist "
-         f"frequency (sample_rate / 2). Got {upper_edge_hertz} for sample_rate: {rate}"),
+        (
+            upper_edge_hertz > rate / 2 > 0,
+            "upper_edge_hertz must not be larger than the Nyquist "
+            f"frequency (sample_rate / 2). Got {upper_edge_hertz} for sample_rate: {rate}",
+        ),
         (not dtype.is_floating, f"dtype must be a floating point type. Got: {dtype!r}"),
-    )  # fmt: skip
+    )
     for wrong, text in problems:
         if wrong:
             raise value_error("TW207", text)

@@ -134,9 +134,12 @@ def _reduced(
 
 @export("sparse.reduce_sum")
 def reduce_sum_(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, output_is_sparse: bool = False,
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The sum of the values over `axis` (an int, a list, or None for all).
 
     >>> import talweg as tf
@@ -149,9 +152,12 @@ def reduce_sum_(
 
 @export("sparse.reduce_max")
 def reduce_max(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, output_is_sparse: bool = False,
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The largest of the values over `axis`, and 0 where there is none.
 
     Only values that are kept count: zeros that are not kept are no candidates.

@@ -25,9 +25,14 @@ from talweg.prims.sequences import counting
 
 @export("sparse.bincount")
 def bincount(
-    values: Any, weights: Any = None, axis: Any = 0, minlength: Any = None, maxlength: Any = None,
-    binary_output: bool = False, name: str | None = None,
-) -> SparseTensor:  # fmt: skip
+    values: Any,
+    weights: Any = None,
+    axis: Any = 0,
+    minlength: Any = None,
+    maxlength: Any = None,
+    binary_output: bool = False,
+    name: str | None = None,
+) -> SparseTensor:
     """How often each number occurs in a tensor: counts, at the places of the numbers.
 
     values: non-negative integers, dense, sparse or ragged.  axis=0 counts all, axis=-1 the rows of

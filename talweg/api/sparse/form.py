@@ -46,9 +46,10 @@ def sparse(value: Any, function: str, argument: str = "sp_input") -> SparseTenso
     if all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
         return SparseTensor.from_value(value)
     raise type_error(
-        "TW104", f"{function}: {argument} must be a SparseTensor, got {value!r}",
+        "TW104",
+        f"{function}: {argument} must be a SparseTensor, got {value!r}",
         hint="tf.sparse.from_dense(x)",
-    )  # fmt: skip
+    )
 
 
 def taken(values: Any, places: Any) -> Any:
@@ -333,9 +334,9 @@ def concat(
     axis = axis_argument(axis, rank, "sparse.concat")
     for other in dims[1:]:
         same = len(other) == rank and (
-            expand_nonconcat_dims or not any(i != axis and differ(a, b) for i, (a, b) in
-                                             enumerate(zip(dims[0], other)))
-        )  # fmt: skip
+            expand_nonconcat_dims
+            or not any(i != axis and differ(a, b) for i, (a, b) in enumerate(zip(dims[0], other)))
+        )
         if not same:
             raise invalid("TW204", f"sparse.concat: shapes {dims} must match except on axis {axis}")
     whole = [functools.reduce(largest, column) for column in zip(*dims)]

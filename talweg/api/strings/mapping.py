@@ -107,8 +107,14 @@ def regex_replace(
     b'a_b_'
     """
     arguments = (pattern, rewrite, 0 if replace_global else 1)
-    rule = _rule(_replaced, arguments, "StaticRegexReplace", pattern=pattern, rewrite=rewrite,
-                 replace_global=replace_global)  # fmt: skip
+    rule = _rule(
+        _replaced,
+        arguments,
+        "StaticRegexReplace",
+        pattern=pattern,
+        rewrite=rewrite,
+        replace_global=replace_global,
+    )
     return mapped(_texts(input, "regex_replace"), rule)
 
 
@@ -152,8 +158,11 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     start, size = tensor(pos), tensor(len)
     for number in (start, size):
         if number.dtype not in (int32, int64) or number.dtype is not start.dtype:
-            raise invalid("TW102", f"substr: pos {start.dtype.name}, len {size.dtype.name}",
-                          "both int32 or both int64")  # fmt: skip
+            raise invalid(
+                "TW102",
+                f"substr: pos {start.dtype.name}, len {size.dtype.name}",
+                "both int32 or both int64",
+            )
     return substring(_texts(input, "substr"), start, size, unit=unit)
 
 
@@ -194,8 +203,14 @@ def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | No
     """
     _check_buckets(num_buckets)
     count, numbers = int(num_buckets), tuple([int(part) for part in key])
-    rule = _rule(_keyed_bucket, (count, numbers), "StringToHashBucketStrong", int64,
-                 num_buckets=count, key=list(numbers))  # fmt: skip
+    rule = _rule(
+        _keyed_bucket,
+        (count, numbers),
+        "StringToHashBucketStrong",
+        int64,
+        num_buckets=count,
+        key=list(numbers),
+    )
     return mapped(_texts(input, "to_hash_bucket_strong"), rule)
 
 
@@ -230,6 +245,14 @@ def as_string(
     letter = "d" if x.dtype.is_integer else "e" if scientific else "g" if shortest else "f"
     width_text = f"{fill}{width}" if width >= 0 else ""
     digits = f".{precision}" if precision >= 0 else ""
-    rule = _rule(_as_text, (f"%{width_text}{digits}{letter}",), "AsString", precision=precision,
-                 scientific=scientific, shortest=shortest, width=width, fill=fill)  # fmt: skip
+    rule = _rule(
+        _as_text,
+        (f"%{width_text}{digits}{letter}",),
+        "AsString",
+        precision=precision,
+        scientific=scientific,
+        shortest=shortest,
+        width=width,
+        fill=fill,
+    )
     return mapped(x, rule)

@@ -110,8 +110,7 @@ def ngrams(
                 count = min(around, width - 1)
                 left, right = (p.encode() if isinstance(p, str) else p for p in pads)
                 filled = [left] * count + row + [right] * count
-            found += [between.join(filled[k : k + width])
-                      for k in range(len(filled) - width + 1)]  # fmt: skip
+            found += [between.join(filled[k : k + width]) for k in range(len(filled) - width + 1)]
         return [between.join(row)] if not found and preserve_short_sequences and row else found
 
     return _by_rows(data, runs)

@@ -38,12 +38,17 @@ def messages() -> Any:
             "pip install talweg[graphdef]"
         ) from error
     return types.SimpleNamespace(
-        Event=event_pb2.Event, TaggedRunMetadata=event_pb2.TaggedRunMetadata,
-        GraphDef=graph_pb2.GraphDef, MetaGraphDef=meta_graph_pb2.MetaGraphDef,
-        SessionLog=event_pb2.SessionLog, Summary=summary_pb2.Summary,
-        SummaryMetadata=summary_pb2.SummaryMetadata, HistogramProto=summary_pb2.HistogramProto,
-        TensorProto=TensorProto, RunMetadata=RunMetadata,
-    )  # fmt: skip
+        Event=event_pb2.Event,
+        TaggedRunMetadata=event_pb2.TaggedRunMetadata,
+        GraphDef=graph_pb2.GraphDef,
+        MetaGraphDef=meta_graph_pb2.MetaGraphDef,
+        SessionLog=event_pb2.SessionLog,
+        Summary=summary_pb2.Summary,
+        SummaryMetadata=summary_pb2.SummaryMetadata,
+        HistogramProto=summary_pb2.HistogramProto,
+        TensorProto=TensorProto,
+        RunMetadata=RunMetadata,
+    )
 
 
 def tensor_message(array: Any) -> Any:

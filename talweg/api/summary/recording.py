@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from talweg.api.composite_ops import as_it_is
 from talweg.api.control import cond
 from talweg.api.export import export
 from talweg.api.scopes import name_scope
 from talweg.api.summary.events import messages, tensor_message
-from talweg.api.summary.writers import Action, FileSummaryWriter, session_graph, state
-from talweg.api.v1.whole_calls import as_it_is
+from talweg.api.summary.writers import FileSummaryWriter, WriterAction, session_graph, state
 from talweg.core import dispatch, scope
 from talweg.core.dtypes import bool_, int64, string
 from talweg.core.errors import invalid, type_error, value_error
@@ -168,15 +168,19 @@ def note(result: Any) -> Any:
     return result
 
 
-def _write_event(writer: FileSummaryWriter, make: Callable[..., dict], details: tuple,
-                 step: Any, *arrays: Any) -> None:  # fmt: skip
+def _write_event(
+    writer: FileSummaryWriter, make: Callable[..., dict], details: tuple, step: Any, *arrays: Any
+) -> None:
     writer.add(step, **make(*details, *arrays))
 
 
 def record(
-    make: Callable[..., dict], details: tuple, operands: Callable[[], list], step: Any,
+    make: Callable[..., dict],
+    details: tuple,
+    operands: Callable[[], list],
+    step: Any,
     tf_type: str = "WriteSummary",
-) -> Any:  # fmt: skip
+) -> Any:
     """Write the event that has the fields `make(*details, *arrays)`, now or when a graph runs.
 
     `operands` gives the tensors; it is called if the summary may be recorded at all.  Whether it
@@ -195,7 +199,7 @@ def record(
                 "tf.summary.experimental.set_step()",
             )
         number = convert_to_tensor(step, int64)
-        call = Action(state.writer, tf_type, _write_event, make, details)
+        call = WriterAction(state.writer, tf_type, _write_event, make, details)
         tensors = [number, *operands()]
         if dispatch.context.base is None and all(type(x) is EagerTensor for x in tensors):
             quiet(call, *[x._array for x in tensors])

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.api.summary.events import messages, metadata_message
 from talweg.api.summary.recording import graph_bytes, summary_scope, write
-from talweg.api.v1.whole_calls import as_it_is
 from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.core.observer import Observer
@@ -119,9 +119,10 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
         return
     if not _trace.on:
         raise value_error(
-            "TW508", "Must enable trace before export through tf.summary.trace_on.",
+            "TW508",
+            "Must enable trace before export through tf.summary.trace_on.",
             hint="tf.summary.trace_on(), then calls of functions, then trace_export",
-        )  # fmt: skip
+        )
     calls = _trace.calls
     plugin = NOTHING if calls is None else GRAPHS
     with summary_scope(name, "graph_summary") as (tag, _):

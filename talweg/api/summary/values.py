@@ -10,27 +10,35 @@ from typing import Any
 
 import numpy as np
 
+from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.api.summary.events import metadata_message
 from talweg.api.summary.media import as_bytes, check_dtype_of_image
 from talweg.api.summary.recording import record, summary_scope, tagged
 from talweg.api.summary.writers import state
 from talweg.api.tensors import cast
-from talweg.api.v1.whole_calls import as_it_is
 from talweg.core.dtypes import float32, float64, string
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
+from talweg.formats import wav
+from talweg.formats.images import png
 from talweg.graph.symbol import Symbol
-from talweg.kernels import png, wav
 
 BUCKETS = 30  # of a histogram, by default
 WAV = b"\x10\x0b"  # the content of metadata that says that sounds are WAV files
 
 
 def _summary(
-    kind: str, plugin: str, name: str, data: Any, step: Any, description: str | None,
-    prepare: Any, options: tuple = (), content: bytes = b"",
-) -> Any:  # fmt: skip
+    kind: str,
+    plugin: str,
+    name: str,
+    data: Any,
+    step: Any,
+    description: str | None,
+    prepare: Any,
+    options: tuple = (),
+    content: bytes = b"",
+) -> Any:
     """Record `prepare(array, *options)` under the tag that `name` gives."""
     with summary_scope(name, f"{kind}_summary") as (tag, _):
         if state.writer is None:
@@ -124,9 +132,12 @@ def histogram_buckets(array: Any, count: int) -> np.ndarray:
 @export("summary.histogram")
 @as_it_is
 def histogram(
-    name: str, data: Any, step: Any = None, buckets: int | None = None,
+    name: str,
+    data: Any,
+    step: Any = None,
+    buckets: int | None = None,
     description: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Write how the values of `data`, of any shape, are distributed; whether it was written.
 
     buckets: how many of equal width there are between the least and the greatest value, 30.  The
@@ -142,8 +153,9 @@ def histogram(
     if data.dtype is string:
         data = cast(data, float64)  # which says that it cannot be done
     options = (count,)
-    return _summary("histogram", "histograms", name, data, step, description, histogram_buckets,
-                    options)  # fmt: skip
+    return _summary(
+        "histogram", "histograms", name, data, step, description, histogram_buckets, options
+    )
 
 
 def image_strings(array: Any, most: int) -> np.ndarray:
@@ -173,8 +185,9 @@ def image(
     data = convert_to_tensor(data)
     _check_rank(data, 4)
     check_dtype_of_image(data.dtype)
-    return _summary("image", "images", name, data, step, description, image_strings,
-                    (_count(max_outputs),))  # fmt: skip
+    return _summary(
+        "image", "images", name, data, step, description, image_strings, (_count(max_outputs),)
+    )
 
 
 def _count(most: Any) -> int:
@@ -196,9 +209,14 @@ def _sounds(array: Any, rate: int, most: int) -> np.ndarray:
 @export("summary.audio")
 @as_it_is
 def audio(
-    name: str, data: Any, sample_rate: int, step: Any = None, max_outputs: int = 3,
-    encoding: str | None = None, description: str | None = None,
-) -> Any:  # fmt: skip
+    name: str,
+    data: Any,
+    sample_rate: int,
+    step: Any = None,
+    max_outputs: int = 3,
+    encoding: str | None = None,
+    description: str | None = None,
+) -> Any:
     """Write the first `max_outputs` sounds of a batch as WAV; whether it was written.
 
     data: `[count, length, channels]`, floats in [-1, 1].  sample_rate: in Hz.  encoding: "wav".
@@ -208,5 +226,14 @@ def audio(
         raise value_error("TW207", f"Unknown encoding: {encoding!r}", "'wav' or None")
     data = convert_to_tensor(data, float32)
     _check_rank(data, 3)
-    return _summary("audio", "audio", name, data, step, description, _sounds,
-                    (int(sample_rate), _count(max_outputs)), WAV)  # fmt: skip
+    return _summary(
+        "audio",
+        "audio",
+        name,
+        data,
+        step,
+        description,
+        _sounds,
+        (int(sample_rate), _count(max_outputs)),
+        WAV,
+    )

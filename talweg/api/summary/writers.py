@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.api.summary.events import EventFile, messages
-from talweg.api.v1.whole_calls import as_it_is
 from talweg.core import dispatch
-from talweg.core.carried import carried
 from talweg.core.errors import NotFoundError, compose, type_error, value_error
+from talweg.core.thread_context import carried
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims.host import act
 
@@ -95,7 +95,7 @@ class NoopSummaryWriter(SummaryWriter):
         """Nothing."""
 
 
-class Action:
+class WriterAction:
     """Something done with a writer when a graph runs; equal ones are met again in a trace."""
 
     def __init__(self, writer: Any, tf_type: str, do: Callable[..., None], *details: Any):
@@ -108,7 +108,7 @@ class Action:
         return self.writer, self.tf_type, self.do, self.details
 
     def __eq__(self, other: Any) -> bool:
-        return type(other) is Action and self._key() == other._key()
+        return type(other) is WriterAction and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -133,7 +133,7 @@ class FileSummaryWriter(SummaryWriter):
             self._open()
         else:
             self._graph_made = True
-            call = Action(self, "CreateSummaryFileWriter", FileSummaryWriter._open)
+            call = WriterAction(self, "CreateSummaryFileWriter", FileSummaryWriter._open)
             graph.add_to_collection(WRITERS, act(call=call).op)
 
     def _open(self) -> None:
@@ -143,9 +143,13 @@ class FileSummaryWriter(SummaryWriter):
     def _check_open(self) -> None:
         if self._closed and not self._graph_made:
             raise RuntimeError(
-                compose("TW508", f"SummaryWriter {self!r} is already closed", "an open writer",
-                        "tf.summary.create_file_writer makes another")
-            )  # fmt: skip
+                compose(
+                    "TW508",
+                    f"SummaryWriter {self!r} is already closed",
+                    "an open writer",
+                    "tf.summary.create_file_writer makes another",
+                )
+            )
 
     def set_as_default(self, step: Any = None) -> None:
         """Make this the default writer of the thread, and `step`, if given, the default step."""
@@ -177,7 +181,7 @@ class FileSummaryWriter(SummaryWriter):
         """Write what waits, and return None; in a graph, an operation that does."""
         if dispatch.context.base is None:
             return self._flush_now()
-        return act(call=Action(self, "FlushSummaryWriter", FileSummaryWriter._flush_now)).op
+        return act(call=WriterAction(self, "FlushSummaryWriter", FileSummaryWriter._flush_now)).op
 
     def _flush_now(self) -> None:
         if not self._closed or self._graph_made:
@@ -187,7 +191,7 @@ class FileSummaryWriter(SummaryWriter):
         """Write what waits, close the file, return None; in a graph, an operation that does."""
         if dispatch.context.base is None:
             return self._close_now()
-        return act(call=Action(self, "CloseSummaryWriter", FileSummaryWriter._close_now)).op
+        return act(call=WriterAction(self, "CloseSummaryWriter", FileSummaryWriter._close_now)).op
 
     def _close_now(self) -> None:
         if not self._closed or self._graph_made:
@@ -269,9 +273,14 @@ def _path(value: Any, argument: str) -> str:
 @export("summary.create_file_writer")
 @as_it_is
 def create_file_writer(
-    logdir: Any, max_queue: Any = None, flush_millis: Any = None, filename_suffix: Any = None,
-    name: str | None = None, experimental_trackable: bool = False, experimental_mesh: Any = None,
-) -> SummaryWriter:  # fmt: skip
+    logdir: Any,
+    max_queue: Any = None,
+    flush_millis: Any = None,
+    filename_suffix: Any = None,
+    name: str | None = None,
+    experimental_trackable: bool = False,
+    experimental_mesh: Any = None,
+) -> SummaryWriter:
     """A writer of event files in the directory `logdir`, which is made if need be.
 
     Events are written when more than `max_queue` (10) wait, when one comes `flush_millis` (120000)

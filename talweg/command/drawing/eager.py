@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.command.drawing.model import SMALL, Group, Item, Picture, group_by_lines
+from talweg.command.drawing.model import SMALL, DrawnItem, Group, Picture, group_by_lines
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.core.provenance import Derived, describe
@@ -20,16 +20,21 @@ def of_applications(applications: list[tuple], variables: dict[int, str], title:
     """
     root = Group(title, "function")
     picture = Picture(title, root)
-    made: dict[int, Item] = {}
+    made: dict[int, DrawnItem] = {}
     for prim, operands, results, params, origin in applications:
         texts = [_literal(operand, made, variables) for operand in operands]
         label = prim.type_of([_aval(operand) for operand in operands], params)
         if any(texts) and len(texts) <= 4:
             label += f"({', '.join(text or '·' for text in texts)})"
         outputs = results if type(results) is tuple else (results,)
-        item = Item(label, "gradient" if type(origin) is Derived else "operation",
-                    ", ".join(_shape(output) for output in outputs[:3]), prim.name,
-                    describe(origin), _details(params))  # fmt: skip
+        item = DrawnItem(
+            label,
+            "gradient" if type(origin) is Derived else "operation",
+            ", ".join(_shape(output) for output in outputs[:3]),
+            prim.name,
+            describe(origin),
+            _details(params),
+        )
         picture.add(item, root)
         for operand, text in zip(operands, texts):
             if not text:
@@ -45,13 +50,13 @@ def of_applications(applications: list[tuple], variables: dict[int, str], title:
     return picture
 
 
-def _given(picture: Picture, operand: Any, variables: dict[int, str]) -> Item:
+def _given(picture: Picture, operand: Any, variables: dict[int, str]) -> DrawnItem:
     """The box of a value that no operation of the picture made."""
     name = variables.get(id(operand))
     if name is not None:
-        item = Item(name, "variable", _shape(operand), name)
+        item = DrawnItem(name, "variable", _shape(operand), name)
     else:
-        item = Item("tensor", "constant", _shape(operand), "", "", repr(_array(operand))[:200])
+        item = DrawnItem("tensor", "constant", _shape(operand), "", "", repr(_array(operand))[:200])
     return picture.add(item, picture.root)
 
 

@@ -52,7 +52,7 @@ class Layers:
 
 
 @dataclass(eq=False)
-class Crossing:
+class EdgeCrossing:
     """The edges of a group: between its members, and of its members with what lies outside."""
 
     inside: dict[tuple[Any, Any], None] = field(default_factory=dict)
@@ -60,13 +60,14 @@ class Crossing:
     left: dict[Any, None] = field(default_factory=dict)
 
 
-def lifted(picture: Picture) -> dict[Group, Crossing]:
+def lifted(picture: Picture) -> dict[Group, EdgeCrossing]:
     """The edges of each group: those of items, at the innermost group around both ends."""
-    found: dict[Group, Crossing] = defaultdict(Crossing)
+    found: dict[Group, EdgeCrossing] = defaultdict(EdgeCrossing)
     paths: dict[Any, list] = {}
     for source, target in picture.edges:
-        a, b = ([*paths.setdefault(item.parent, item.parent.above()), item]
-                for item in (source, target))  # fmt: skip
+        a, b = (
+            [*paths.setdefault(item.parent, item.parent.above()), item] for item in (source, target)
+        )
         depth = 0
         while a[depth] is b[depth]:
             depth += 1
@@ -84,13 +85,15 @@ def arrange(picture: Picture) -> dict[Group, Layers]:
     found, pending = {}, [picture.root]
     while pending:
         group = pending.pop()
-        own = edges.get(group) or Crossing()
+        own = edges.get(group) or EdgeCrossing()
         found[group] = layers_of(group.members, list(own.inside), own)
         pending += group.groups()
     return found
 
 
-def layers_of(members: list, edges: list[tuple[Any, Any]], own: Crossing | None = None) -> Layers:
+def layers_of(
+    members: list, edges: list[tuple[Any, Any]], own: EdgeCrossing | None = None
+) -> Layers:
     """The rows of members joined by edges; `own` has what is joined with what lies outside."""
     turned = upward(members, edges)
     straight = [(b, a) if (a, b) in turned else (a, b) for a, b in edges]
@@ -120,12 +123,14 @@ def layers_of(members: list, edges: list[tuple[Any, Any]], own: Crossing | None 
     return layers
 
 
-def lanes(layers: Layers, ranks: dict[Any, int], own: Crossing) -> list[tuple[Any, Any]]:
+def lanes(layers: Layers, ranks: dict[Any, int], own: EdgeCrossing) -> list[tuple[Any, Any]]:
     """Ways for edges from outside, from the top, and to the outside, to the bottom: else they would
     run behind boxes.  The links they consist of."""
     links: list[tuple[Any, Any]] = []
-    for members, found, is_entry in ((own.entered, layers.entries, True),
-                                     (own.left, layers.exits, False)):  # fmt: skip
+    for members, found, is_entry in (
+        (own.entered, layers.entries, True),
+        (own.left, layers.exits, False),
+    ):
         for member in members:
             rank = ranks[member]
             rows = range(rank) if is_entry else range(rank + 1, len(layers.rows))

@@ -63,7 +63,7 @@ class Group:
 
 
 @dataclass(eq=False)
-class Item:
+class DrawnItem:
     """One box."""
 
     label: str
@@ -83,11 +83,13 @@ class Picture:
 
     title: str
     root: Group
-    items: list[Item] = field(default_factory=list)
-    edges: dict[tuple[Item, Item], str] = field(default_factory=dict)  # -> what flows, or "control"
+    items: list[DrawnItem] = field(default_factory=list)
+    edges: dict[tuple[DrawnItem, DrawnItem], str] = field(
+        default_factory=dict
+    )  # -> what flows, or "control"
     left_out: int = 0  # nodes beyond `MANY`
 
-    def add(self, item: Item, group: Group) -> Item:
+    def add(self, item: DrawnItem, group: Group) -> DrawnItem:
         """Put an item into a group."""
         item.parent, item.number = group, len(self.items)
         item.label = shortened(item.label)
@@ -95,7 +97,7 @@ class Picture:
         self.items.append(item)
         return item
 
-    def join(self, source: Item, target: Item, text: str) -> None:
+    def join(self, source: DrawnItem, target: DrawnItem, text: str) -> None:
         """An edge; one that carries a value goes before one that only makes wait."""
         if source is not target and self.edges.get((source, target)) in (None, "control"):
             self.edges[source, target] = text
@@ -110,7 +112,7 @@ def of_function(concrete: Any) -> Picture:
         "variable" if hasattr(value, "assign") else "input" for value in taken
     ]
     title = f"{concrete.name}({', '.join(concrete._argument_names)})"
-    maker = _Maker(Picture(title, Group(title, "function")))
+    maker = _ModelMaker(Picture(title, Group(title, "function")))
     for node, name, kind in zip(body.inputs, names, kinds):
         maker.input(node, name, kind, maker.picture.root)
     maker.nodes(body.nodes, maker.picture.root)
@@ -123,7 +125,7 @@ def of_function(concrete: Any) -> Picture:
 def of_graph(graph: Any, title: str = "graph", nodes: Iterable[Node] | None = None) -> Picture:
     """The picture of a `tf.Graph`; `nodes` are those to be shown, all that live if not given."""
     shown = list(graph.table.nodes.values()) if nodes is None else list(nodes)
-    maker = _Maker(Picture(title, Group(title, "function")))
+    maker = _ModelMaker(Picture(title, Group(title, "function")))
     maker.nodes(schedule(shown), maker.picture.root)
     used = {source for node in maker.found for source in node.inputs}
     maker.results([node for node in maker.found if node not in used and node.inputs])
@@ -136,7 +138,7 @@ def settle(picture: Picture) -> None:
 
     Derivatives and updates do not count as long as anything else uses it.
     """
-    users: dict[Item, list[Item]] = {}
+    users: dict[DrawnItem, list[DrawnItem]] = {}
     for source, target in picture.edges:
         if source.kind == "variable" and source.parent is picture.root:
             users.setdefault(source, []).append(target)
@@ -167,11 +169,11 @@ def group_by_lines(picture: Picture) -> None:
     Of what one line made, derivatives are a group inside.
     """
     root = picture.root
-    loose = [member for member in root.members if isinstance(member, Item) and member.line]
+    loose = [member for member in root.members if isinstance(member, DrawnItem) and member.line]
     loose = [item for item in loose if item.kind not in ("input", "variable")]
     if len(loose) <= CROWD:
         return
-    by_line: dict[str, list[Item]] = {}
+    by_line: dict[str, list[DrawnItem]] = {}
     for item in loose:
         by_line.setdefault(item.line, []).append(item)
     for line, items in by_line.items():
@@ -186,7 +188,7 @@ def group_by_lines(picture: Picture) -> None:
                 gather(derived, Group("derivatives", "line", own))
 
 
-def gather(items: list[Item], group: Group) -> Group:
+def gather(items: list[DrawnItem], group: Group) -> Group:
     """Put items of one group into a new group inside it, where the first of them stood."""
     before = group.parent
     assert before is not None
@@ -202,7 +204,7 @@ def gather(items: list[Item], group: Group) -> Group:
 
 def of_body(body: Body, title: str) -> Picture:
     """The picture of a body that stands alone."""
-    maker = _Maker(Picture(title, Group(title, "function")))
+    maker = _ModelMaker(Picture(title, Group(title, "function")))
     for place, node in enumerate(body.inputs):
         maker.input(node, f"argument {place}", "input", maker.picture.root)
     maker.nodes(body.nodes, maker.picture.root)
@@ -215,19 +217,19 @@ def _name_of_captured(value: Any) -> str:
     return name.split(":")[0] if isinstance(name, str) else "captured"
 
 
-class _Maker:
+class _ModelMaker:
     """Makes a picture, node by node."""
 
     def __init__(self, picture: Picture):
         self.picture = picture
-        self.found: dict[Node, Item] = {}
+        self.found: dict[Node, DrawnItem] = {}
         self.scopes: dict[tuple, Group] = {}
 
     # -- items
 
-    def input(self, node: Node, name: str, kind: str, group: Group) -> Item:
+    def input(self, node: Node, name: str, kind: str, group: Group) -> DrawnItem:
         """A value from outside."""
-        return self._add(node, Item(name, kind, _shape(node), name, _line(node)), group)
+        return self._add(node, DrawnItem(name, kind, _shape(node), name, _line(node)), group)
 
     def nodes(self, nodes: list[Node], group: Group) -> None:
         """Nodes in order, sources first."""
@@ -248,7 +250,7 @@ class _Maker:
         name = name_of(node)
         inside = self.scope(name.rpartition("/")[0], group)
         label = label_of(node)
-        item = Item(label, kind_of(node), _shape(node), name, _line(node), details_of(node))
+        item = DrawnItem(label, kind_of(node), _shape(node), name, _line(node), details_of(node))
         self._add(node, item, inside)
         self._edges(node, item)
 
@@ -258,7 +260,9 @@ class _Maker:
         outside = self.scope(name.rpartition("/")[0], group)
         own = Group(name.rpartition("/")[2], "body", outside)
         outside.members.append(own)
-        item = Item(type_of(node), kind_of(node), _shape(node), name, _line(node), details_of(node))
+        item = DrawnItem(
+            type_of(node), kind_of(node), _shape(node), name, _line(node), details_of(node)
+        )
         bodies, operands = bodies_of(node), node.operands
         given = operands[len(operands) - max(len(body.inputs) for _, body in bodies) :]
         maps = []
@@ -274,9 +278,9 @@ class _Maker:
             self._edge(operand, item)
         self._controls(node, item)
 
-    def body(self, body: Body, given: tuple, group: Group) -> list[Item]:
+    def body(self, body: Body, given: tuple, group: Group) -> list[DrawnItem]:
         """The nodes of a body, which may stand in several places; the items of its results."""
-        maker = _Maker(self.picture)
+        maker = _ModelMaker(self.picture)
         for place, (node, operand) in enumerate(zip(body.inputs, given)):
             source = self.item_of(operand)
             name = f"argument {place}" if source is None else source.label
@@ -296,21 +300,21 @@ class _Maker:
 
     # -- parts
 
-    def _add(self, node: Node, item: Item, group: Group) -> Item:
+    def _add(self, node: Node, item: DrawnItem, group: Group) -> DrawnItem:
         self.found[node] = self.picture.add(item, group)
         return item
 
-    def _edges(self, node: Node, item: Item) -> None:
+    def _edges(self, node: Node, item: DrawnItem) -> None:
         waits = node.prim.effect == READ or node.prim.name in ("group", "act")
         for operand in node.operands:
             self._edge(operand, item, "control" if waits else "")
         self._controls(node, item)
 
-    def _controls(self, node: Node, item: Item) -> None:
+    def _controls(self, node: Node, item: DrawnItem) -> None:
         for control in node.table.controls.get(node, ()):
             self._edge(control, item, "control")
 
-    def _edge(self, operand: Node, item: Item, text: str = "") -> None:
+    def _edge(self, operand: Node, item: DrawnItem, text: str = "") -> None:
         """The edge from an operand, and the edges from what it waits for."""
         node = operand
         while node.prim.name in PASSED_ON and node.inputs:
@@ -321,7 +325,7 @@ class _Maker:
         if source is not None:
             self.picture.join(source, item, text or _shape(operand))
 
-    def item_of(self, node: Node) -> Item | None:
+    def item_of(self, node: Node) -> DrawnItem | None:
         """The item that shows a node's result; None if it is written into its users."""
         while node.prim.name in PASSED_ON and node.inputs:
             node = node.inputs[0]
@@ -422,9 +426,13 @@ def kind_of(node: Node) -> str:
 
 def details_of(node: Node) -> str:
     """The parameters, and of what operation it is a derivative."""
-    rows = [f"{key} = {_parameter(value)}" for key, value in node.key[1]
-            if key not in DIFFERENTLY_SHOWN and not isinstance(value, (Body, Content))
-            and not (type(value) is tuple and value and isinstance(value[0], Body))]  # fmt: skip
+    rows = [
+        f"{key} = {_parameter(value)}"
+        for key, value in node.key[1]
+        if key not in DIFFERENTLY_SHOWN
+        and not isinstance(value, (Body, Content))
+        and not (type(value) is tuple and value and isinstance(value[0], Body))
+    ]
     if node.prim.name == "constant":
         rows.append(repr(node.params["value"]))
     origin = node.origin

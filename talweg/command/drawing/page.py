@@ -12,10 +12,14 @@ from talweg.command.drawing.layers import Bend, Layers, arrange
 from talweg.command.drawing.model import Group, Picture
 
 SIZES = {
-    "gap": placing.GAP, "bendGap": placing.BEND_GAP, "rowGap": placing.ROW_GAP,
-    "padding": placing.PADDING, "header": placing.HEADER, "sweeps": placing.SWEEPS,
+    "gap": placing.GAP,
+    "bendGap": placing.BEND_GAP,
+    "rowGap": placing.ROW_GAP,
+    "padding": placing.PADDING,
+    "header": placing.HEADER,
+    "sweeps": placing.SWEEPS,
     "stiffness": placing.STIFFNESS,
-}  # fmt: skip
+}
 
 
 def draw(pictures: list[Picture], depth: int | None = None, title: str = "talweg") -> str:
@@ -23,10 +27,13 @@ def draw(pictures: list[Picture], depth: int | None = None, title: str = "talweg
     kinds = {item.kind for picture in pictures for item in picture.items}
     data = {
         "sizes": SIZES,
-        "kinds": {kind: {"colours": svg.COLOURS[kind], "word": svg.WORDS[kind]}
-                  for kind in svg.COLOURS if kind in kinds},
+        "kinds": {
+            kind: {"colours": svg.COLOURS[kind], "word": svg.WORDS[kind]}
+            for kind in svg.COLOURS
+            if kind in kinds
+        },
         "graphs": [as_data(picture, depth) for picture in pictures],
-    }  # fmt: skip
+    }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     page = (Path(__file__).parent / "page.html").read_text("utf-8")
     page = page.replace("TITLE", html.escape(title), 1).replace("STYLE", svg.STYLE, 1)
@@ -57,34 +64,49 @@ def as_data(picture: Picture, depth: int | None = None) -> dict:
         "firstBend": first_bend,
         "opened": [number[group] for group in placing.chosen(picture, depth)],
         "items": [
-            {"label": item.label, "kind": item.kind, "shape": item.shape, "name": item.name,
-             "line": item.line, "details": item.details, "result": item.is_result,
-             "parent": parent[item.parent], "size": placing.size_of(item)}  # type: ignore[index]
+            {
+                "label": item.label,
+                "kind": item.kind,
+                "shape": item.shape,
+                "name": item.name,
+                "line": item.line,
+                "details": item.details,
+                "result": item.is_result,
+                "parent": parent[item.parent],
+                "size": placing.size_of(item),
+            }  # type: ignore[index]
             for item in picture.items
         ],
         "groups": [_group(group, layers[group], number) for group in groups],
         "edges": [(number[a], number[b], text) for (a, b), text in picture.edges.items()],
-    }  # fmt: skip
+    }
 
 
 def _group(group: Group, layers: Layers, number: dict[Any, int]) -> dict:
     links = [(number[a], number[b]) for chain in layers.chains() for a, b in zip(chain, chain[1:])]
 
     def lanes(found: dict) -> dict:
-        return {number[member]: [number[bend] for bend in bends]
-                for member, bends in found.items()}  # fmt: skip
+        return {number[member]: [number[bend] for bend in bends] for member, bends in found.items()}
 
     return {
-        "title": group.title, "kind": group.kind, "count": group.count(),
+        "title": group.title,
+        "kind": group.kind,
+        "count": group.count(),
         "parent": None if group.parent is None else number[group.parent],
         "members": [number[member] for member in group.members],
         "size": placing.size_of(group),
         "rows": [[number[member] for member in row] for row in layers.rows],
-        "links": links, "entries": lanes(layers.entries), "exits": lanes(layers.exits),
-        "ways": {f"{number[a]} {number[b]}": {"bends": [number[bend] for bend in bends],
-                                              "turned": (a, b) in layers.turned}
-                 for (a, b), bends in layers.ways.items()},
-    }  # fmt: skip
+        "links": links,
+        "entries": lanes(layers.entries),
+        "exits": lanes(layers.exits),
+        "ways": {
+            f"{number[a]} {number[b]}": {
+                "bends": [number[bend] for bend in bends],
+                "turned": (a, b) in layers.turned,
+            }
+            for (a, b), bends in layers.ways.items()
+        },
+    }
 
 
 def facts(picture: Picture) -> str:
@@ -92,8 +114,9 @@ def facts(picture: Picture) -> str:
     counts: dict[str, int] = {}
     for item in picture.items:
         counts[item.kind] = counts.get(item.kind, 0) + 1
-    parts = [f"{count} {svg.WORDS[kind]}{'s' if count > 1 else ''}"
-             for kind, count in counts.items()]  # fmt: skip
+    parts = [
+        f"{count} {svg.WORDS[kind]}{'s' if count > 1 else ''}" for kind, count in counts.items()
+    ]
     if picture.left_out:
         parts.append(f"{picture.left_out} more are not shown")
     return ", ".join(parts)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from talweg.command.drawing.layers import Bend, Layers
-from talweg.command.drawing.model import Group, Item, Picture
+from talweg.command.drawing.model import DrawnItem, Group, Picture
 
 LETTER, ITEM_HEIGHT, FOLDED_HEIGHT = 6.9, 38.0, 34.0
 GAP, BEND_GAP, ROW_GAP = 18.0, 9.0, 30.0
@@ -21,7 +21,7 @@ STIFFNESS = 6.0  # how much more a bend pulls than a box: long edges become stra
 
 
 @dataclass
-class Box:
+class PlacedBox:
     """Where something stands: its upper left corner and its size."""
 
     x: float
@@ -39,7 +39,7 @@ class Box:
 class Placed:
     """A picture with coordinates."""
 
-    boxes: dict[Any, Box] = field(default_factory=dict)  # visible items and groups
+    boxes: dict[Any, PlacedBox] = field(default_factory=dict)  # visible items and groups
     bends: dict[Bend, tuple[float, float]] = field(default_factory=dict)
     width: float = 0.0
     height: float = 0.0
@@ -89,7 +89,7 @@ def place(picture: Picture, layers: dict[Group, Layers], opened: set[Group]) -> 
         inside[group] = _Inside(layers[group], sizes)
         sizes[group] = inside[group].size(size_of(group)[0])
     placed = Placed(width=sizes[picture.root][0], height=sizes[picture.root][1])
-    placed.boxes[picture.root] = Box(0, 0, placed.width, placed.height)
+    placed.boxes[picture.root] = PlacedBox(0, 0, placed.width, placed.height)
     for group in order:
         inside[group].put(placed.boxes[group], sizes, placed)
     return placed
@@ -145,7 +145,7 @@ class _Inside:
         height = sum(self.heights) + gaps + HEADER + PADDING
         return max(least, self.right - self.left + 2 * PADDING), height
 
-    def put(self, box: Box, sizes: dict, placed: Placed) -> None:
+    def put(self, box: PlacedBox, sizes: dict, placed: Placed) -> None:
         """Give members their places in the picture."""
         slack = (box.width - 2 * PADDING - (self.right - self.left)) / 2
         left, y = box.x + PADDING + slack - self.left, box.y + HEADER
@@ -156,8 +156,8 @@ class _Inside:
                     placed.bends[member] = (middle, y + height / 2)
                     continue
                 wide, high = sizes[member]
-                top = y + (height - high) / 2 if isinstance(member, Item) else y
-                placed.boxes[member] = Box(middle - wide / 2, top, wide, high)
+                top = y + (height - high) / 2 if isinstance(member, DrawnItem) else y
+                placed.boxes[member] = PlacedBox(middle - wide / 2, top, wide, high)
             y += height + ROW_GAP
 
 

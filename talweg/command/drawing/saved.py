@@ -10,12 +10,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from talweg.command.drawing.model import SMALL, Group, Item, Picture, of_body
+from talweg.command.drawing.model import SMALL, DrawnItem, Group, Picture, of_body
 from talweg.graph.text import parse
 
-KINDS = {"Placeholder": "input", "PlaceholderWithDefault": "input", "Const": "constant",
-         "VariableV2": "variable", "VarHandleOp": "variable", "Variable": "variable",
-         "Arg": "input"}  # fmt: skip
+KINDS = {
+    "Placeholder": "input",
+    "PlaceholderWithDefault": "input",
+    "Const": "constant",
+    "VariableV2": "variable",
+    "VarHandleOp": "variable",
+    "Variable": "variable",
+    "Arg": "input",
+}
 EFFECTS = ("Assign", "Print", "Assert", "Save", "Restore", "WriteFile")
 
 
@@ -122,8 +128,11 @@ def of_message(message: Any, title: str) -> Picture:
 
 def of_function(function: Any) -> Picture:
     """The picture of a function of a graph's library."""
-    return _drawn(function.node_def, function.signature.name,
-                  [argument.name for argument in function.signature.input_arg])  # fmt: skip
+    return _drawn(
+        function.node_def,
+        function.signature.name,
+        [argument.name for argument in function.signature.input_arg],
+    )
 
 
 def _drawn(nodes: Any, title: str, arguments: Any = ()) -> Picture:
@@ -131,7 +140,7 @@ def _drawn(nodes: Any, title: str, arguments: Any = ()) -> Picture:
     picture, scopes, items = Picture(title, root), {}, {}
     small = {node.name: text for node in nodes if (text := _literal(node))}
     for name in arguments:
-        items[name] = picture.add(Item(name, "input", "", name), root)
+        items[name] = picture.add(DrawnItem(name, "input", "", name), root)
     for node in nodes:
         if node.name not in small:
             items[node.name] = picture.add(_item(node, small), _scope(node.name, root, scopes))
@@ -157,7 +166,7 @@ def _scope(name: str, group: Group, scopes: dict) -> Group:
     return group
 
 
-def _item(node: Any, small: dict[str, str]) -> Item:
+def _item(node: Any, small: dict[str, str]) -> DrawnItem:
     kind = KINDS.get(node.op) or ("effect" if node.op.startswith(EFFECTS) else "operation")
     texts = [small.get(text.split(":")[0], "") for text in node.input if not text.startswith("^")]
     label = node.op
@@ -165,9 +174,12 @@ def _item(node: Any, small: dict[str, str]) -> Item:
         label += f"({', '.join(text or '·' for text in texts)})"
     if kind in ("input", "variable"):
         label = node.name.rpartition("/")[2]
-    details = "\n".join(f"{key} = {' '.join(str(value).split())[:70]}"
-                        for key, value in sorted(node.attr.items()) if key != "value")  # fmt: skip
-    return Item(label, kind, _shape(node), node.name, "", details)
+    details = "\n".join(
+        f"{key} = {' '.join(str(value).split())[:70]}"
+        for key, value in sorted(node.attr.items())
+        if key != "value"
+    )
+    return DrawnItem(label, kind, _shape(node), node.name, "", details)
 
 
 def _shape(node: Any) -> str:
@@ -196,8 +208,10 @@ def _literal(node: Any) -> str:
     except Exception:  # noqa: BLE001 -- a kind of number it does not know
         return ""
     if array.dtype.kind in "OS":
-        texts = [each if isinstance(each, str) else bytes(each).decode("latin-1")
-                 for each in array.reshape(-1)]  # fmt: skip
+        texts = [
+            each if isinstance(each, str) else bytes(each).decode("latin-1")
+            for each in array.reshape(-1)
+        ]
         shown = ", ".join(texts)
         return repr(shown) if shown.isprintable() and len(shown) <= 12 else "'…'"
     value = array.tolist()

@@ -6,8 +6,8 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from talweg.command.drawing.layers import Layers, arrange
-from talweg.command.drawing.model import Group, Item, Picture
-from talweg.command.drawing.placing import Box, Placed, chosen, place
+from talweg.command.drawing.model import DrawnItem, Group, Picture
+from talweg.command.drawing.placing import Placed, PlacedBox, chosen, place
 
 COLOURS = {  # kind: fill, border
     "operation": ("#e8f1fb", "#5b8fc7"),
@@ -18,9 +18,13 @@ COLOURS = {  # kind: fill, border
     "effect": ("#fbe6ea", "#c25468"),
 }
 WORDS = {
-    "operation": "operation", "gradient": "derivative", "variable": "variable", "input": "input",
-    "constant": "constant", "effect": "effect",
-}  # fmt: skip
+    "operation": "operation",
+    "gradient": "derivative",
+    "variable": "variable",
+    "input": "input",
+    "constant": "constant",
+    "effect": "effect",
+}
 STYLE = """
 text { font-family: -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1d2733 }
 .label { font-size: 12px; text-anchor: middle } .shape { font-size: 10px; fill: #66707c;
@@ -50,10 +54,13 @@ def document(picture: Picture, layers: dict[Group, Layers], placed: Placed) -> s
         legend(picture),
         f'<g transform="translate(8,{LEGEND_HEIGHT + 4})">',
     ]
-    parts += [group_text(group, box) for group, box in placed.boxes.items()
-              if isinstance(group, Group)]  # fmt: skip
+    parts += [
+        group_text(group, box) for group, box in placed.boxes.items() if isinstance(group, Group)
+    ]
     parts += [edge_text(edge) for edge in edges_of(picture, layers, placed)]
-    parts += [item_text(item, box) for item, box in placed.boxes.items() if isinstance(item, Item)]
+    parts += [
+        item_text(item, box) for item, box in placed.boxes.items() if isinstance(item, DrawnItem)
+    ]
     return "\n".join([*parts, "</g></svg>\n"])
 
 
@@ -63,9 +70,11 @@ def legend(picture: Picture) -> str:
     parts, x = [], 12.0
     for kind, (fill, border) in COLOURS.items():
         if kind in present:
-            parts.append(f'<rect x="{x}" y="8" width="14" height="12" rx="3" fill="{fill}" '
-                         f'stroke="{border}"/><text class="title" x="{x + 19}" y="18">'
-                         f"{WORDS[kind]}</text>")  # fmt: skip
+            parts.append(
+                f'<rect x="{x}" y="8" width="14" height="12" rx="3" fill="{fill}" '
+                f'stroke="{border}"/><text class="title" x="{x + 19}" y="18">'
+                f"{WORDS[kind]}</text>"
+            )
             x += 34 + 7 * len(WORDS[kind])
     return "".join(parts)
 
@@ -92,8 +101,11 @@ def edges_of(picture: Picture, layers: dict[Group, Layers], placed: Placed) -> l
         if known is not None:
             known["texts"].append(text)
             continue
-        found[a, b] = {"points": points_of(a, b, layers, placed), "texts": [text],
-                       "across": a.parent is not b.parent}  # fmt: skip
+        found[a, b] = {
+            "points": points_of(a, b, layers, placed),
+            "texts": [text],
+            "across": a.parent is not b.parent,
+        }
     return list(found.values())
 
 
@@ -124,8 +136,10 @@ def edge_text(edge: dict) -> str:
     control = all(text == "control" for text in texts)
     classes = "edge" + (" control" if control else "") + (" across" if edge["across"] else "")
     shown = "\n".join(dict.fromkeys(texts)) if not control else "only waits for it"
-    return (f'<path class="{classes}" marker-end="url(#tip)" d="{path_of(points)}">'
-            f"<title>{escape(shown)}</title></path>")  # fmt: skip
+    return (
+        f'<path class="{classes}" marker-end="url(#tip)" d="{path_of(points)}">'
+        f"<title>{escape(shown)}</title></path>"
+    )
 
 
 def path_of(points: list[tuple[float, float]]) -> str:
@@ -140,7 +154,7 @@ def path_of(points: list[tuple[float, float]]) -> str:
     return "".join(parts)
 
 
-def group_text(group: Group, box: Box) -> str:
+def group_text(group: Group, box: PlacedBox) -> str:
     """A group: a frame with its title; folded, a box that says how much is in it."""
     title = escape(group.title)
     if box.height <= 34.5:
@@ -158,7 +172,7 @@ def group_text(group: Group, box: Box) -> str:
     )
 
 
-def item_text(item: Item, box: Box) -> str:
+def item_text(item: DrawnItem, box: PlacedBox) -> str:
     """A box with its label and shape."""
     fill, border = COLOURS[item.kind]
     thick = 2.4 if item.is_result else 1

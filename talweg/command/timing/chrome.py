@@ -18,15 +18,27 @@ def events_of(clock: Clock) -> list[dict]:
         line = lines.get(key.origin)
         if line is None:
             line = lines[key.origin] = "" if key.origin is None else describe(key.origin)
-        found.append({"name": key.name, "cat": key.kind, "ph": "X", "ts": start / 1e3,
-                      "dur": length / 1e3, "pid": 1, "tid": thread,
-                      "args": {"line": line}})  # fmt: skip
+        found.append(
+            {
+                "name": key.name,
+                "cat": key.kind,
+                "ph": "X",
+                "ts": start / 1e3,
+                "dur": length / 1e3,
+                "pid": 1,
+                "tid": thread,
+                "args": {"line": line},
+            }
+        )
     return found
 
 
 def write(clock: Clock, path: Path, title: str) -> None:
     """Write the trace."""
     name = {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": title}}
-    content = {"traceEvents": [name, *events_of(clock)], "displayTimeUnit": "ms",
-               "otherData": {"left_out": clock.left_out}}  # fmt: skip
+    content = {
+        "traceEvents": [name, *events_of(clock)],
+        "displayTimeUnit": "ms",
+        "otherData": {"left_out": clock.left_out},
+    }
     path.write_text(json.dumps(content), "utf-8")

@@ -25,7 +25,7 @@ WORK = ("operation", "step")
 
 
 @dataclass
-class Row:
+class ReportRow:
     """The time of one line, operation or kernel."""
 
     name: str
@@ -59,24 +59,24 @@ class Profile:
         found["python"] = Spent(0, max(0, rest))
         return found
 
-    def operations(self) -> list[Row]:
+    def operations(self) -> list[ReportRow]:
         """By operation, the longest first."""
-        rows: dict[str, Row] = {}
+        rows: dict[str, ReportRow] = {}
         for key, spent in self.clock.spent.items():
             if key.kind in WORK:
-                row = rows.setdefault(key.name, Row(key.name))
+                row = rows.setdefault(key.name, ReportRow(key.name))
                 row.seconds += spent.own / 1e9
                 row.calls += spent.calls
                 row.size += spent.size
         return sorted(rows.values(), key=lambda row: -row.seconds)
 
-    def lines(self) -> list[Row]:
+    def lines(self) -> list[ReportRow]:
         """By line of the program, the longest first; compiled programs by their kernels' lines."""
-        rows: dict[Any, Row] = {}
+        rows: dict[Any, ReportRow] = {}
 
-        def row_of(place: Place | None) -> Row:
+        def row_of(place: Place | None) -> ReportRow:
             key = None if place is None else (place.file, place.line)
-            return rows.setdefault(key, Row(str(place or "elsewhere"), place=place))
+            return rows.setdefault(key, ReportRow(str(place or "elsewhere"), place=place))
 
         shares = self._shares()
         for key, spent in self.clock.spent.items():
@@ -96,8 +96,10 @@ class Profile:
         found = {}
         for name, times in self.kernels:
             total = sum(each.seconds for each in times) or 1.0
-            found[name] = [(place_in(each.line), each.operations.split(" ")[0],
-                            each.seconds / total) for each in times]  # fmt: skip
+            found[name] = [
+                (place_in(each.line), each.operations.split(" ")[0], each.seconds / total)
+                for each in times
+            ]
         return found
 
 
@@ -109,7 +111,7 @@ def add(total: Spent, part: Spent) -> None:
     total.size += part.size
 
 
-def count(row: Row, name: str, seconds: float, calls: int) -> None:
+def count(row: ReportRow, name: str, seconds: float, calls: int) -> None:
     """Count a part of a line's time."""
     row.seconds += seconds
     row.calls = max(row.calls, calls)
@@ -135,7 +137,7 @@ def place_in(text: str) -> Place | None:
 def kernels(labels: dict[int, str], repeats: int = 20) -> list[tuple[str, list[Any]]]:
     """The times of the kernels of all compiled programs that were called, measured now."""
     try:
-        profiling = import_module("talweg.execute.profile")  # with LLVM: only now
+        profiling = import_module("talweg.execute.kernel_profile")  # with LLVM: only now
     except ImportError:
         return []
     found = []
@@ -152,14 +154,15 @@ def text(profile: Profile, top: int = 15) -> str:
     parts = [summary(profile), line_table(profile, top), operation_table(profile, top)]
     if profile.kernels:
         tables = [kernel_table(name, times, top) for name, times in profile.kernels]
-        parts.append("By kernel (one call of each compiled program, on one thread)\n\n"
-                     + "\n\n".join(tables))  # fmt: skip
+        parts.append(
+            "By kernel (one call of each compiled program, on one thread)\n\n" + "\n\n".join(tables)
+        )
     return "\n\n".join(part for part in parts if part)
 
 
 def kernel_table(name: str, times: list[Any], top: int) -> str:
     """The kernels of a compiled program that take longest."""
-    head, *rows, total = import_module("talweg.execute.profile").table(times).splitlines()
+    head, *rows, total = import_module("talweg.execute.kernel_profile").table(times).splitlines()
     lines = [name, head, *rows[:top]]
     if len(rows) > top:
         rest = sum(sorted([each.seconds for each in times])[: len(times) - top])
@@ -189,8 +192,10 @@ def line_table(profile: Profile, top: int) -> str:
     for row in rows[:top]:
         whole = row.seconds + row.python
         place = row.name if row.place is None else shown(row.place)
-        lines.append(f"{whole * 1e3:10.2f} {whole / profile.total:5.0%} {row.python * 1e3:9.2f} "
-                     f"{row.calls or '':>8}  {place}")  # fmt: skip
+        lines.append(
+            f"{whole * 1e3:10.2f} {whole / profile.total:5.0%} {row.python * 1e3:9.2f} "
+            f"{row.calls or '':>8}  {place}"
+        )
         if len(row.parts) > 1 or (row.parts and row.python):
             longest = sorted(row.parts.items(), key=lambda pair: -pair[1])[:5]
             inside = ", ".join(f"{name} {seconds * 1e3:.2f}" for name, seconds in longest)
@@ -215,8 +220,10 @@ def operation_table(profile: Profile, top: int) -> str:
     lines = ["By operation", "", f"{heads}  operation"]
     for row in rows[:top]:
         each = row.seconds * 1e6 / max(1, row.calls)
-        lines.append(f"{row.seconds * 1e3:10.2f} {row.seconds / profile.total:5.0%} "
-                     f"{row.calls:8,} {each:10.1f} {row.size / 1e6:9.2f}  {row.name}")  # fmt: skip
+        lines.append(
+            f"{row.seconds * 1e3:10.2f} {row.seconds / profile.total:5.0%} "
+            f"{row.calls:8,} {each:10.1f} {row.size / 1e6:9.2f}  {row.name}"
+        )
     if len(rows) > top:
         lines.append(f"{'':>10} and {len(rows) - top} more operations")
     return "\n".join(lines)
@@ -231,8 +238,13 @@ def as_data(profile: Profile) -> dict:
         "seconds": profile.total,
         "kinds": dict(split),
         "lines": [
-            {"place": None if row.place is None else row.place.as_dict(), "seconds": row.seconds,
-             "python": row.python, "calls": row.calls, "parts": row.parts}
+            {
+                "place": None if row.place is None else row.place.as_dict(),
+                "seconds": row.seconds,
+                "python": row.python,
+                "calls": row.calls,
+                "parts": row.parts,
+            }
             for row in profile.lines()
         ],
         "operations": [
@@ -241,11 +253,17 @@ def as_data(profile: Profile) -> dict:
         ],
         "kernels": {
             name: [
-                {"name": each.name, "operations": each.operations, "seconds": each.seconds,
-                 "best": each.best, "flops": each.cost.flops, "bytes": each.cost.bytes_moved,
-                 "line": each.line}
+                {
+                    "name": each.name,
+                    "operations": each.operations,
+                    "seconds": each.seconds,
+                    "best": each.best,
+                    "flops": each.cost.flops,
+                    "bytes": each.cost.bytes_moved,
+                    "line": each.line,
+                }
                 for each in times
             ]
             for name, times in profile.kernels
         },
-    }  # fmt: skip
+    }

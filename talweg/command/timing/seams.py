@@ -23,8 +23,7 @@ from talweg.trace.concrete import ConcreteFunction
 
 OPERATORS = ("add", "sub", "mul", "truediv", "pow", "matmul")
 COMPARISONS = ("lt", "gt", "le", "ge")
-NAMES = {"truediv": "div", "lt": "less", "gt": "greater", "le": "less_equal",
-         "ge": "greater_equal"}  # fmt: skip
+NAMES = {"truediv": "div", "lt": "less", "gt": "greater", "le": "less_equal", "ge": "greater_equal"}
 
 
 @contextmanager
@@ -123,7 +122,7 @@ def interpretations(clock: Clock, plain: Any) -> Any:
     def run(program: Any, arguments: list, state: Any, watch: Any = None) -> list:
         if watch is not None:
             return plain(program, arguments, state, watch)
-        steps = Steps(clock)
+        steps = StepTimer(clock)
         try:
             return plain(program, arguments, state, steps)
         finally:
@@ -132,7 +131,7 @@ def interpretations(clock: Clock, plain: Any) -> Any:
     return run
 
 
-class Steps:
+class StepTimer:
     """Told by the interpreter when a step begins; the one before it is over then."""
 
     def __init__(self, clock: Clock):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from talweg.core import settings
 from talweg.core.errors import value_error
-from talweg.execute.llvm import elf
+from talweg.execute.llvm.link import elf
 
 NATIVE = "native"
 HALVES = "f16c"  # the feature of x86-64 that converts 16-bit floats

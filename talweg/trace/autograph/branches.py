@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from talweg.core import dispatch
-from talweg.core.carried import carried
 from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
+from talweg.core.thread_context import carried
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
@@ -53,8 +53,10 @@ def staged_if(
     """Both branches traced, and what they leave in the names merged."""
     initial = get_state()
     known = what_is_known(cond, initial)
-    assumed = [tuple([x if k is None else (k is taken) for x, k in zip(initial, known)])
-               for taken in (True, False)]  # fmt: skip
+    assumed = [
+        tuple([x if k is None else (k is taken) for x, k in zip(initial, known)])
+        for taken in (True, False)
+    ]
 
     def run(number: int) -> list:
         set_state(_copied(assumed[number]))
@@ -153,13 +155,13 @@ def joined(pred: Symbol, traced: list, merging: Merging, merge: Any) -> list:
     return [build(results) for build in builds]
 
 
-class Facts(threading.local):
+class BranchFacts(threading.local):
     """Conditions of the branches that are being traced in this thread, and whether they hold."""
 
     known: tuple = ()
 
 
-facts = carried(Facts())
+facts = carried(BranchFacts())
 
 
 @contextmanager
@@ -192,9 +194,11 @@ def decided(cond: Any) -> Any:
 def _is_left(names: tuple[str, ...], initial: tuple, state: list) -> bool:
     """Whether a branch ended in `return`, `break` or `continue`, as malt notes it."""
     return any(
-        [name.startswith(_LEAVING) and after is True and before is not True
-         for name, before, after in zip(names, initial, state)]
-    )  # fmt: skip
+        [
+            name.startswith(_LEAVING) and after is True and before is not True
+            for name, before, after in zip(names, initial, state)
+        ]
+    )
 
 
 def what_is_known(cond: Symbol, values: Any) -> list:

@@ -12,7 +12,7 @@ from talweg.core.value import OPERATIONS, Tensor
 from talweg.graph import structure
 from talweg.trace.autograph.calls import as_called
 from talweg.trace.autograph.overloads import overload
-from talweg.trace.autograph.steps import Steps, mapped, numbered, zipped
+from talweg.trace.autograph.steps import IterationSteps, mapped, numbered, zipped
 from talweg.trace.autograph.values import is_symbolic
 
 
@@ -22,8 +22,12 @@ def _operation(name: str, *args: Any) -> Any:
 
 
 def _any_traced(values: tuple) -> bool:
-    return any([is_symbolic(value) or isinstance(value, Steps) or _is_dataset(value)
-                for value in values])  # fmt: skip
+    return any(
+        [
+            is_symbolic(value) or isinstance(value, IterationSteps) or _is_dataset(value)
+            for value in values
+        ]
+    )
 
 
 def _is_dataset(value: Any) -> bool:
@@ -60,7 +64,7 @@ def float_(x: Any = 0.0) -> Any:
 @overload(builtins.len)
 def len_(x: Any) -> Any:
     """`len(x)`; a tensor where only the graph knows it."""
-    if isinstance(x, Steps):
+    if isinstance(x, IterationSteps):
         return x.length
     if not is_symbolic(x):
         return x.size() if hasattr(x, "mark_used") and hasattr(x, "size") else len(x)

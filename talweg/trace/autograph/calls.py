@@ -11,7 +11,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from talweg.core.provenance import is_inner
-from talweg.trace.autograph.kept import kept
+from talweg.trace.autograph.cache import kept
 from talweg.trace.autograph.overloads import OVERLOADS
 from talweg.trace.autograph.status import LOGGER, log, status
 
@@ -74,8 +74,10 @@ def _convert(function: FunctionType) -> Any:
     except Exception as error:  # whatever malt makes of unusual code, the function still runs
         LOGGER.warning(
             "AutoGraph runs %s as it is: %s (tf.autograph.experimental.do_not_convert says that "
-            "this is wanted)", function.__qualname__, str(error) or type(error).__name__
-        )  # fmt: skip
+            "this is wanted)",
+            function.__qualname__,
+            str(error) or type(error).__name__,
+        )
         return None
     if made is LEFT_ALONE:
         log(2, f"AutoGraph leaves {function.__qualname__} of {function.__module__} alone")

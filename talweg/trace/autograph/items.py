@@ -16,11 +16,20 @@ from talweg.graph import structure
 from talweg.trace.autograph.values import Undefined, can_be_tensor
 
 _OPERATORS = {
-    "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "Div": operator.itruediv,
-    "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow,
-    "MatMult": operator.imatmul, "BitAnd": operator.iand, "BitOr": operator.ior,
-    "BitXor": operator.ixor, "LShift": operator.ilshift, "RShift": operator.irshift,
-}  # fmt: skip
+    "Add": operator.iadd,
+    "Sub": operator.isub,
+    "Mult": operator.imul,
+    "Div": operator.itruediv,
+    "FloorDiv": operator.ifloordiv,
+    "Mod": operator.imod,
+    "Pow": operator.ipow,
+    "MatMult": operator.imatmul,
+    "BitAnd": operator.iand,
+    "BitOr": operator.ior,
+    "BitXor": operator.ixor,
+    "LShift": operator.ilshift,
+    "RShift": operator.irshift,
+}
 
 
 class Nowhere:
@@ -36,7 +45,7 @@ class Nowhere:
 NOWHERE = Nowhere()
 
 
-class Place:
+class ItemTarget:
     """Where the state of a branch or loop is written: what is undefined is taken away there."""
 
     __slots__ = ("_owner",)
@@ -150,7 +159,7 @@ def place(value: Any) -> Any:
 
 def written(value: Any) -> Any:
     """Where the items and attributes of a value are written."""
-    return NOWHERE if isinstance(value, Tensor) or is_array(value) else Place(value)
+    return NOWHERE if isinstance(value, Tensor) or is_array(value) else ItemTarget(value)
 
 
 def set_item(target: Any, index: Any, value: Any) -> Any:

@@ -10,11 +10,11 @@ from talweg.core.errors import value_error
 from talweg.graph import structure
 from talweg.prims import arithmetic
 from talweg.trace.autograph.branches import staged_if, trace
-from talweg.trace.autograph.carried import Carried, Loop, must_have_run
-from talweg.trace.autograph.forms import GrownError
 from talweg.trace.autograph.items import Appended
 from talweg.trace.autograph.logic import and_
-from talweg.trace.autograph.steps import Steps, as_count, steps_of
+from talweg.trace.autograph.loop_variable_specs import GrownError
+from talweg.trace.autograph.loop_variables import LoopVariables, TracedLoop, must_have_run
+from talweg.trace.autograph.steps import IterationSteps, as_count, steps_of
 from talweg.trace.autograph.values import Undefined, condition_of, is_symbolic
 
 Thunk = Callable[[], Any]
@@ -41,7 +41,7 @@ def while_stmt(
         if not found:
             return
         body()
-    loop = Loop(get_state, set_state, symbol_names, opts)
+    loop = TracedLoop(get_state, set_state, symbol_names, opts)
     limit = opts.get("maximum_iterations")
     if limit is None:
         run(loop, test, body)
@@ -78,7 +78,7 @@ def for_stmt(
     limit = opts.get("maximum_iterations")
     if limit is not None:
         length = arithmetic.minimum(length, as_count(limit))
-    loop = Loop(get_state, set_state, symbol_names, opts)
+    loop = TracedLoop(get_state, set_state, symbol_names, opts)
     _counted(loop, length, extra_test, lambda place: body(steps.item(place)))
 
 
@@ -96,13 +96,13 @@ def _while_more(
     test = more if extra_test is None else lambda: and_(extra_test, more)
     limit = opts.get("maximum_iterations")
     if limit is None:
-        run(Loop(get_state, set_state, names, opts, take), test, body)
+        run(TracedLoop(get_state, set_state, names, opts, take), test, body)
         return
-    loop = Loop(get_state, set_state, names, opts)
+    loop = TracedLoop(get_state, set_state, names, opts)
     _counted(loop, as_count(limit), test, lambda place: body(take()))
 
 
-def _counted(loop: Loop, length: Any, test: Thunk | None, body: Callable[[Any], Any]) -> None:
+def _counted(loop: TracedLoop, length: Any, test: Thunk | None, body: Callable[[Any], Any]) -> None:
     """A loop of the graph of at most `length` iterations, whose body gets their number."""
     count: list = [0]
     get_state, set_state = loop.get_state, loop.set_state
@@ -119,14 +119,16 @@ def _counted(loop: Loop, length: Any, test: Thunk | None, body: Callable[[Any], 
         body(place)
         count[0] = arithmetic.add(place, 1)
 
-    counted = Loop(
-        lambda: (*get_state(), count[0]), set_all, (*loop.names, "the number of iterations"),
+    counted = TracedLoop(
+        lambda: (*get_state(), count[0]),
+        set_all,
+        (*loop.names, "the number of iterations"),
         loop.options,
-    )  # fmt: skip
+    )
     run(counted, within if test is None else lambda: and_(within, test), step)
 
 
-def run(loop: Loop, test: Thunk, body: Callable[..., Any], peeled: bool = False) -> None:
+def run(loop: TracedLoop, test: Thunk, body: Callable[..., Any], peeled: bool = False) -> None:
     """Trace a loop of the graph.
 
     A name that is None before the loop and a tensor after one iteration is None in the first
@@ -143,8 +145,8 @@ def run(loop: Loop, test: Thunk, body: Callable[..., Any], peeled: bool = False)
         run(loop, test, body, peeled)
 
 
-def _run(loop: Loop, test: Thunk, body: Callable[..., Any], peeled: bool) -> None:
-    carried = Carried(loop, body)
+def _run(loop: TracedLoop, test: Thunk, body: Callable[..., Any], peeled: bool) -> None:
+    carried = LoopVariables(loop, body)
     if carried.first_is_different and not peeled:
 
         def first_and_rest() -> None:
@@ -153,13 +155,22 @@ def _run(loop: Loop, test: Thunk, body: Callable[..., Any], peeled: bool) -> Non
 
         runs = condition_of(test())
         staged_if(
-            runs, (first_and_rest, lambda: None), loop.get_state, loop.set_state,
-            loop.names, len(loop.names), fill=True,
-        )  # fmt: skip
-        loop.set_state(tuple([
-            _given_first(name, after, runs) if isinstance(before, Undefined) else after
-            for name, before, after in zip(loop.names, carried.initial, loop.get_state())
-        ]))  # fmt: skip
+            runs,
+            (first_and_rest, lambda: None),
+            loop.get_state,
+            loop.set_state,
+            loop.names,
+            len(loop.names),
+            fill=True,
+        )
+        loop.set_state(
+            tuple(
+                [
+                    _given_first(name, after, runs) if isinstance(before, Undefined) else after
+                    for name, before, after in zip(loop.names, carried.initial, loop.get_state())
+                ]
+            )
+        )
         return
     carried.trace(test, body)
 
@@ -187,7 +198,7 @@ def _python_for(
             body(value)
         return
     branches = 0
-    if isinstance(values, Steps):
+    if isinstance(values, IterationSteps):
         values = iter(values)
     goes_on = condition_of(extra_test())
     if not is_symbolic(goes_on) and not goes_on:
@@ -203,9 +214,14 @@ def _python_for(
                     "for i in tf.range(n): ..., or while condition: ...",
                 )
             staged_if(
-                goes_on, (lambda value=value: body(value), lambda: None), get_state, set_state,
-                names, len(names), fill=True,
-            )  # fmt: skip
+                goes_on,
+                (lambda value=value: body(value), lambda: None),
+                get_state,
+                set_state,
+                names,
+                len(names),
+                fill=True,
+            )
         else:
             body(value)
         goes_on = condition_of(extra_test())

@@ -51,8 +51,10 @@ class Merging:
         values = [None if isinstance(value, Operation) else value for value in values]
         if left is not None:
             # what is undefined where the rest of the block is left out is not looked at
-            values = [ABSENT if out and isinstance(value, Undefined) else value
-                      for value, out in zip(values, left)]  # fmt: skip
+            values = [
+                ABSENT if out and isinstance(value, Undefined) else value
+                for value, out in zip(values, left)
+            ]
         undefined = [value for value in values if isinstance(value, Undefined)]
         if undefined and not self.fill:
             kept = undefined[0] if len(undefined) == len(values) else HalfDefined(name)

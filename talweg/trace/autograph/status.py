@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from talweg.core.carried import carried
+from talweg.core.thread_context import carried
 
 LOGGER = logging.getLogger("talweg")
 
@@ -36,14 +36,14 @@ def converting(value: bool | None) -> Iterator[None]:
         status.converting = before
 
 
-class Options:
+class ConversionOptions:
     """How much is logged (`tf.autograph.set_verbosity`)."""
 
     verbosity: int = 0
     to_output: bool = False
 
 
-options = Options()
+options = ConversionOptions()
 
 
 def log(level: int, text: str) -> None:

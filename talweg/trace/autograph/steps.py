@@ -16,10 +16,10 @@ from talweg.core.errors import OperatorNotAllowedInGraphError, compose, type_err
 from talweg.core.value import OPERATIONS, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
-from talweg.prims import lists
+from talweg.prims.lists import elements
 
 
-class Steps:
+class IterationSteps:
     """`length` steps, an int or an int32 scalar; step number i gives `item(i)`."""
 
     def __init__(self, length: Any, item: Callable[[Any], Any]):
@@ -37,9 +37,9 @@ class Steps:
         return iter([self.item(place) for place in range(self.length)])
 
 
-def steps_of(value: Any) -> Steps | None:
+def steps_of(value: Any) -> IterationSteps | None:
     """The steps of a loop over `value`; None for what Python goes over."""
-    if isinstance(value, Steps):
+    if isinstance(value, IterationSteps):
         return value
     if dispatch.context.base is None:
         return None
@@ -48,30 +48,30 @@ def steps_of(value: Any) -> Steps | None:
     if isinstance(value, Tensor):
         return _steps_of_tensor(value)
     if hasattr(value, "mark_used") and hasattr(value, "read"):
-        return Steps(value.size(), value.read)
+        return IterationSteps(value.size(), value.read)
     if hasattr(value, "nrows") and hasattr(value, "_flat_components"):
-        return Steps(OPERATIONS["cast"](value.nrows(), dtypes.int32), lambda i: value[i])
+        return IterationSteps(OPERATIONS["cast"](value.nrows(), dtypes.int32), lambda i: value[i])
     return None
 
 
-def _steps_of_tensor(x: Tensor) -> Steps:
+def _steps_of_tensor(x: Tensor) -> IterationSteps:
     rank = x.shape.rank
     if rank == 0:
         raise type_error("TW203", f"a loop cannot go over a scalar: {x!r}")
     known = None if rank is None else x.shape[0]
     length = OPERATIONS["exported"]("shape")(x)[0] if known is None else known
     if x.dtype in dtypes.INTEGER or x.dtype is dtypes.bool_ or rank is None:
-        return Steps(length, lambda i: OPERATIONS["gather"](x, i))
+        return IterationSteps(length, lambda i: OPERATIONS["gather"](x, i))
     # the derivative of reading from a list takes time that does not grow with its length
     parts: list = []
 
     def item(place: Any) -> Any:
         if type(place) is int:
             return x[place]
-        return lists.list_get(parts[0], place, dims=inner_dims(x), dtype=x.dtype)
+        return elements.list_get(parts[0], place, dims=inner_dims(x), dtype=x.dtype)
 
-    found = Steps(length, item)
-    parts.append(lists.list_from(x))
+    found = IterationSteps(length, item)
+    parts.append(elements.list_from(x))
     return found
 
 
@@ -88,10 +88,10 @@ def numbered(values: Any, start: Any) -> Any:
     steps = steps_of(values)
     if steps is None:
         return enumerate(values, start)
-    return Steps(steps.length, lambda i: (i + start, steps.item(i)))
+    return IterationSteps(steps.length, lambda i: (i + start, steps.item(i)))
 
 
-def together(values: tuple) -> tuple[Any, list[Steps]] | None:
+def together(values: tuple) -> tuple[Any, list[IterationSteps]] | None:
     """The common length of several iterables, and the steps of each; None if Python goes over them.
 
     Python does if one of them is a Python iterable and all tensors have a known length.
@@ -122,7 +122,7 @@ def zipped(values: tuple) -> Any:
     if found is None:
         return None
     length, parts = found
-    return Steps(length, lambda i: tuple([part.item(i) for part in parts]))
+    return IterationSteps(length, lambda i: tuple([part.item(i) for part in parts]))
 
 
 def mapped(function: Callable[..., Any], values: tuple) -> Any:
@@ -133,7 +133,7 @@ def mapped(function: Callable[..., Any], values: tuple) -> Any:
     if found is None:
         return None
     length, parts = found
-    return Steps(length, lambda i: function(*[part.item(i) for part in parts]))
+    return IterationSteps(length, lambda i: function(*[part.item(i) for part in parts]))
 
 
 def as_count(value: Any) -> Any:

@@ -30,15 +30,25 @@ from malt.lang import directives as malt_directives
 from malt.pyct import anno, errors, inspect_utils, naming, origin_info, templates, transformer
 
 from talweg.trace.autograph import passes
-from talweg.trace.autograph.converted import Converted
+from talweg.trace.autograph.converted_code import Converted
 from talweg.trace.autograph.directives import set_loop_options
 from talweg.trace.autograph.source import tree_of
 
 ORIGIN = anno.Basic.ORIGIN
 STANDARD = converter.STANDARD_OPTIONS
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-_GENERATED = ("if_body", "else_body", "loop_body", "loop_test", "get_state", "set_state",
-              "extra_test", "ag__", "inner_factory", "outer_factory")  # fmt: skip
+_GENERATED = (
+    "if_body",
+    "else_body",
+    "loop_body",
+    "loop_test",
+    "get_state",
+    "set_state",
+    "extra_test",
+    "ag__",
+    "inner_factory",
+    "outer_factory",
+)
 _CONVERTED = {*passes.CONTROL, *passes.EXPRESSIONS, ast.Not, ast.Subscript}
 UnsupportedError = errors.UnsupportedLanguageElementError
 _AS_WRITTEN = frozenset(("locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"))
@@ -103,8 +113,9 @@ def _transformed(function: FunctionType, tree: Any) -> tuple[Any, str]:
     namer = naming.Namer(namespace)
     root = "lam" if isinstance(tree, ast.Lambda) else tree.name
     name = namer.new_symbol(f"ag__{root}", ())
-    info = transformer.EntityInfo(name=name, source_code="", source_file="<fragment>",
-                                  future_features=(), namespace=namespace)  # fmt: skip
+    info = transformer.EntityInfo(
+        name=name, source_code="", source_file="<fragment>", future_features=(), namespace=namespace
+    )
     program = converter.ProgramContext(options=STANDARD)
     tree = TRANSPILER.transform_ast(tree, transformer.Context(info, namer, program))
     if isinstance(tree, ast.Lambda):
@@ -275,11 +286,13 @@ def _in_factory(node: ast.stmt, name: str, freevars: tuple[str, ...]) -> ast.Mod
 def _renamed(code: CodeType, name: str) -> CodeType:
     """A code object in which what was generated has the name of the function around it."""
     own = name if code.co_name.startswith(_GENERATED) else code.co_name
-    constants = tuple([
-        _renamed(constant, own if own != "<module>" else name)
-        if isinstance(constant, CodeType) and not constant.co_name.startswith("<")
-        else constant
-        for constant in code.co_consts
-    ])  # fmt: skip
+    constants = tuple(
+        [
+            _renamed(constant, own if own != "<module>" else name)
+            if isinstance(constant, CodeType) and not constant.co_name.startswith("<")
+            else constant
+            for constant in code.co_consts
+        ]
+    )
     qualified = own if own != code.co_name else code.co_qualname
     return code.replace(co_name=own, co_qualname=qualified, co_consts=constants)

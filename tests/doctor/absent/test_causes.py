@@ -162,12 +162,16 @@ def test_reset():
 # -- out of the tape's sight
 
 
-@pytest.mark.parametrize("leave", [
-    lambda y: tf.constant(y.numpy()),
-    lambda y: tf.constant(np.sin(y)),
-    lambda y: tf.constant(float(y)),
-    lambda y: tf.constant(np.asarray(y) * 2.0),
-], ids=["numpy", "function", "float", "asarray"])  # fmt: skip
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda y: tf.constant(y.numpy()),
+        lambda y: tf.constant(np.sin(y)),
+        lambda y: tf.constant(float(y)),
+        lambda y: tf.constant(np.asarray(y) * 2.0),
+    ],
+    ids=["numpy", "function", "float", "asarray"],
+)
 def test_left_through_numpy(leave):
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
@@ -257,18 +261,21 @@ def test_an_integer_source():
     check(tape.explain(y, n), "TW323", "tf.Variable(3.0)")
 
 
-@pytest.mark.parametrize("operation, remedy", [
-    (tf.round, "straight-through"),
-    (tf.floor, "straight-through"),
-    (tf.math.ceil, "straight-through"),
-    (lambda x: tf.cast(tf.argmax(x), tf.float32), "tf.nn.softmax"),
-    (lambda x: tf.cast(x > 0.5, tf.float32), "tf.sigmoid"),
-    (lambda x: tf.cast(tf.equal(x, 0.5), tf.float32), "tf.exp"),
-    (lambda x: x // 2.0, "tf.math.divide"),
-    (lambda x: tf.cast(tf.argsort(x), tf.float32), "tf.sort"),
-    (lambda x: tf.cast(tf.math.is_nan(x), tf.float32), ""),
-    (lambda x: tf.cast(tf.searchsorted([0.0, 1.0], x), tf.float32), "sigmoid"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "operation, remedy",
+    [
+        (tf.round, "straight-through"),
+        (tf.floor, "straight-through"),
+        (tf.math.ceil, "straight-through"),
+        (lambda x: tf.cast(tf.argmax(x), tf.float32), "tf.nn.softmax"),
+        (lambda x: tf.cast(x > 0.5, tf.float32), "tf.sigmoid"),
+        (lambda x: tf.cast(tf.equal(x, 0.5), tf.float32), "tf.exp"),
+        (lambda x: x // 2.0, "tf.math.divide"),
+        (lambda x: tf.cast(tf.argsort(x), tf.float32), "tf.sort"),
+        (lambda x: tf.cast(tf.math.is_nan(x), tf.float32), ""),
+        (lambda x: tf.cast(tf.searchsorted([0.0, 1.0], x), tf.float32), "sigmoid"),
+    ],
+)
 def test_operations_without_a_derivative(operation, remedy):
     x = tf.Variable([0.2, 0.9])
     with tf.GradientTape() as tape:
@@ -303,9 +310,7 @@ def test_python_if_on_a_tensor_only_chooses():
 def test_class_numbers_only_choose():
     logits, labels = tf.constant([[1.0, 2.0]]), tf.Variable([0.0])
     with tf.GradientTape() as tape:
-        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            tf.cast(labels, tf.int32), logits
-        )  # fmt: skip
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.cast(labels, tf.int32), logits)
     check(tape.explain(loss, labels), "TW322", line="")
 
 

@@ -73,8 +73,20 @@ def by_name(x):
     return getattr(tf.math, "tanh")(x)  # HERE # noqa: B009
 
 
-PROGRAMS = [in_a_comprehension, operator, reflected, composed, matmul, mapped, conditional, folded,
-            with_an_array, method, custom, by_name]  # fmt: skip
+PROGRAMS = [
+    in_a_comprehension,
+    operator,
+    reflected,
+    composed,
+    matmul,
+    mapped,
+    conditional,
+    folded,
+    with_an_array,
+    method,
+    custom,
+    by_name,
+]
 
 
 @pytest.mark.parametrize("order", [1, -1])

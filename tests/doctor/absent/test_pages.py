@@ -24,8 +24,11 @@ def run(text, name):
     """The names after a program, and target and source of the last gradient it asks for."""
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     names = {"tf": tf, "np": np}
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)
-             and ast.unparse(node.func) == "tape.gradient"]  # fmt: skip
+    calls = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "tape.gradient"
+    ]
     last = max(calls, key=lambda node: node.lineno)
     tape_kept = text.replace("\ndel tape", "")
     try:

@@ -38,8 +38,14 @@ def test_every_question_has_its_answer():
 def test_the_first_screen_answers(name):
     path = QUESTIONS / f"{name}.py"
     code, remedy = ANSWERS[name]
-    run = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, cwd=ROOT,
-                         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin"}, timeout=99)  # fmt: skip
+    run = subprocess.run(
+        [sys.executable, str(path)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin"},
+        timeout=99,
+    )
     assert run.returncode == 0, run.stderr
     screen = "\n".join(run.stdout.splitlines()[:SCREEN])
     lines = path.read_text().splitlines()

@@ -37,9 +37,15 @@ RIGHT = {
     "small and large": (tf.sqrt, [[1e-8, 1e8]]),
     "relu beside its kink": (tf.nn.relu, [X - 0.55]),
     "huber": (lambda x: tf.where(tf.abs(x) > 0.5, tf.abs(x) - 0.25, x * x), [X]),
-    "loop": (tf.function(lambda x: tf.while_loop(
-        lambda i, a: i < 5, lambda i, a: (i + 1, 2.0 * tf.sin(a)), [0, x])[1]), [X]),
-}  # fmt: skip
+    "loop": (
+        tf.function(
+            lambda x: tf.while_loop(
+                lambda i, a: i < 5, lambda i, a: (i + 1, 2.0 * tf.sin(a)), [0, x]
+            )[1]
+        ),
+        [X],
+    ),
+}
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -89,8 +95,9 @@ def test_an_operation_that_jumps_by_itself():
     found = tf.check_gradients(tf.round, [[0.45, 2.2]])
     assert found.verdict == "jump" and found.switches[0].operation == "round"
     assert "straight-through" in found.cure
-    assert found.switches[0].size == pytest.approx(abs(found.switches[0].above
-                                                       - found.switches[0].below))  # fmt: skip
+    assert found.switches[0].size == pytest.approx(
+        abs(found.switches[0].above - found.switches[0].below)
+    )
 
 
 def test_the_worst_element_of_many():
@@ -119,12 +126,14 @@ def test_wrong_by_any_factor(factor):
 def test_in_float32():
     w = tf.Variable(RANDOM.standard_normal((4, 5)).astype("f4"), name="w")
     before = w.numpy()
-    found = tf.check_gradients(lambda x: tf.tanh(x @ w), [tf.constant(X, tf.float32)],
-                               variables=[w])  # fmt: skip
+    found = tf.check_gradients(
+        lambda x: tf.tanh(x @ w), [tf.constant(X, tf.float32)], variables=[w]
+    )
     assert found and found.dtype == "the dtypes given" and found.error < 1e-2
     assert (w.numpy() == before).all()
-    found = tf.check_gradients(lambda: tf.reduce_sum(tf.square(w)) * tf.stop_gradient(w[0, 0]),
-                               variables=[w])  # fmt: skip
+    found = tf.check_gradients(
+        lambda: tf.reduce_sum(tf.square(w)) * tf.stop_gradient(w[0, 0]), variables=[w]
+    )
     assert found.verdict == "wrong" and found.worst.source == "w" and found.worst.index == (0, 0)
     assert "stop_gradient" in found.cause
 

@@ -11,7 +11,7 @@ import talweg as tf
 import talweg.compat.v1 as v1
 from talweg.core import dispatch, settings
 from talweg.execute.interpret import onlooker
-from talweg.passes.straight import demands
+from talweg.passes.specialize.program import demands
 
 from . import programs
 from .programs import weights
@@ -146,14 +146,26 @@ def test_usual_functions_raise_nothing():
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
         results = [
-            tf.nn.softmax(x), tf.nn.log_softmax(x), tf.reduce_logsumexp(x, 1), tf.nn.softplus(x),
-            tf.nn.gelu(x), tf.nn.elu(x), tf.nn.selu(x), tf.nn.silu(x), tf.nn.relu6(x),
-            tf.math.l2_normalize(x, 1), tf.math.divide_no_nan(x, tf.nn.relu(x)),
-            tf.math.xlogy(tf.nn.relu(x), tf.nn.relu(x)), tf.nn.moments(x, [0])[1],
+            tf.nn.softmax(x),
+            tf.nn.log_softmax(x),
+            tf.reduce_logsumexp(x, 1),
+            tf.nn.softplus(x),
+            tf.nn.gelu(x),
+            tf.nn.elu(x),
+            tf.nn.selu(x),
+            tf.nn.silu(x),
+            tf.nn.relu6(x),
+            tf.math.l2_normalize(x, 1),
+            tf.math.divide_no_nan(x, tf.nn.relu(x)),
+            tf.math.xlogy(tf.nn.relu(x), tf.nn.relu(x)),
+            tf.nn.moments(x, [0])[1],
             tf.nn.softmax_cross_entropy_with_logits(tf.nn.softmax(x), x),
-            tf.nn.sigmoid_cross_entropy_with_logits(tf.sigmoid(x), x), tf.clip_by_norm(x, 1.0),
-            tf.nn.dropout(x, 0.5), tf.math.reduce_std(x), tf.math.cumulative_logsumexp(x, 1),
-        ]  # fmt: skip
+            tf.nn.sigmoid_cross_entropy_with_logits(tf.sigmoid(x), x),
+            tf.clip_by_norm(x, 1.0),
+            tf.nn.dropout(x, 0.5),
+            tf.math.reduce_std(x),
+            tf.math.cumulative_logsumexp(x, 1),
+        ]
     for y in results:
         gradient = tape.gradient(y, x)
         assert gradient is None or np.isfinite(gradient.numpy()).all()

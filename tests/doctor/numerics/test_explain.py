@@ -34,8 +34,10 @@ def test_function_of_no_arguments(executor):
     found = tf.explain_numerics(lambda: loss(w), w)
     assert (found.code, found.verdict, found.operation) == ("TW346", "nan", "log")
     assert (found.direction, found.element, found.subject) == (
-        "backward", (1,), "the gradient of w",
-    )  # fmt: skip
+        "backward",
+        (1,),
+        "the gradient of w",
+    )
     assert marked(found, "log") and marked(found, "where", found.other)
     assert found.singular == "x = 0" and found.operands[0].value == 0.0
     assert "tf.where(good, x, 1.0)" in found.cure
@@ -184,8 +186,11 @@ def test_what_came_from_outside_is_named():
     f = tf.function(lambda: tf.reduce_sum(w * 2.0))
     with tf.GradientTape() as tape:
         y = f()
-    asked = [tf.explain_numerics(lambda: tf.reduce_sum(w * 2.0)), tf.explain_numerics(f),
-             tf.explain_numerics(y, w, tape)]  # fmt: skip
+    asked = [
+        tf.explain_numerics(lambda: tf.reduce_sum(w * 2.0)),
+        tf.explain_numerics(f),
+        tf.explain_numerics(y, w, tape),
+    ]
     for found in asked:
         assert found.code == "TW344" and "the value of weights was NaN" in found.cause
     with tf.Graph().as_default():

@@ -14,10 +14,10 @@ import talweg as tf
 import talweg.prims
 from talweg.core.dtypes import float64
 from talweg.core.primitive import REGISTRY
-from talweg.doctor.nonfinite_causes import CONDITION, hits
+from talweg.doctor.nonfinite.causes import CONDITION, hits
 
-for module in pkgutil.iter_modules(talweg.prims.__path__):  # all declarations
-    importlib.import_module(f"talweg.prims.{module.name}")
+for module in pkgutil.walk_packages(talweg.prims.__path__, "talweg.prims."):  # all declarations
+    importlib.import_module(module.name)
 POINTS = {"π/2 + kπ": [], "0, -1, ...": [0.0, -1.0]}  # π/2 is no float
 ELSE = {"x": 0.5, "y": 0.5, "a": 0.5, "b": 0.5}
 
@@ -52,8 +52,10 @@ def test_there_are_many():
 @pytest.mark.parametrize(("prim", "values"), CASES, ids=lambda x: getattr(x, "name", ""))
 def test_a_singular_point(prim, values):
     beside = [sum(prim.domain.get(name, (0.4, 0.6))) / 2 for name in prim.operands]
-    operands = [tf.Variable([values.get(name, 0.5), usual], dtype=tf.float64)
-                for name, usual in zip(prim.operands, beside)]  # fmt: skip
+    operands = [
+        tf.Variable([values.get(name, 0.5), usual], dtype=tf.float64)
+        for name, usual in zip(prim.operands, beside)
+    ]
     wanted = [x for x, name in zip(operands, prim.operands) if name in prim.partials]
     found = tf.explain_numerics(lambda: prim(*[x * 1.0 for x in operands]), wanted or None)
     assert found.code in ("TW340", "TW345"), str(found)

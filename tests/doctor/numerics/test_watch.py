@@ -18,8 +18,10 @@ DATA = RANDOM.standard_normal((16, 4)).astype("f4")
 def network(activation, depth=2, scale=0.5, shift=0.0):
     """A small network: its variables, and its loss."""
     random = np.random.default_rng(1)
-    kernels = [tf.Variable((random.standard_normal((4, 4)) * scale).astype("f4"), name=f"layer{i}")
-               for i in range(depth)]  # fmt: skip
+    kernels = [
+        tf.Variable((random.standard_normal((4, 4)) * scale).astype("f4"), name=f"layer{i}")
+        for i in range(depth)
+    ]
     kernels.append(tf.Variable(random.standard_normal((4, 1)).astype("f4"), name="out"))
 
     def loss():

@@ -23,8 +23,11 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MADE_UP = {"TW999"}  # in examples
 NOT_RUN = {"TW403", "TW404"}  # concern the whole process, and talweg itself
 CAUSES = range(310, 370)  # of absent gradients and strange numbers: tested with their programs
-ERRORS = [code for code in codes_with_pages() if code in CATALOGUE and code not in NOT_RUN
-          and int(code[2:]) not in CAUSES]  # fmt: skip
+ERRORS = [
+    code
+    for code in codes_with_pages()
+    if code in CATALOGUE and code not in NOT_RUN and int(code[2:]) not in CAUSES
+]
 WASTE = [code for code in codes_with_pages() if code >= "TW600"]
 
 
@@ -37,8 +40,11 @@ def codes_in_source() -> dict[str, Path]:
 
 
 def test_every_code_has_a_page():
-    missing = {code: path.name for code, path in codes_in_source().items()
-               if code not in codes_with_pages()}  # fmt: skip
+    missing = {
+        code: path.name
+        for code, path in codes_in_source().items()
+        if code not in codes_with_pages()
+    }
     assert not missing, missing
 
 

@@ -10,12 +10,14 @@ from .support import classes, fit, generator, losses, program, regression, seede
 @program
 def mlp(tf, keras):
     x, y = classes((8,))
-    model = keras.Sequential([
-        keras.layers.Input((8,)),
-        keras.layers.Dense(16, activation="relu"),
-        keras.layers.Dense(16, activation="gelu", kernel_regularizer="l2"),
-        keras.layers.Dense(3, activation="softmax"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Input((8,)),
+            keras.layers.Dense(16, activation="relu"),
+            keras.layers.Dense(16, activation="gelu", kernel_regularizer="l2"),
+            keras.layers.Dense(3, activation="softmax"),
+        ]
+    )
     return fit(seeded(model), x, y, optimizer="adam", metrics=["accuracy"])
 
 
@@ -32,17 +34,19 @@ def mlp_evaluate_predict(tf, keras):
 @program
 def cnn(tf, keras):
     x, y = classes((12, 12, 1))
-    model = keras.Sequential([
-        keras.layers.Input((12, 12, 1)),
-        keras.layers.Conv2D(4, 3, padding="same"),
-        keras.layers.BatchNormalization(),
-        keras.layers.Activation("relu"),
-        keras.layers.MaxPooling2D(),
-        keras.layers.Conv2D(8, 3, activation="relu"),
-        keras.layers.AveragePooling2D(2),
-        keras.layers.Flatten(),
-        keras.layers.Dense(3, activation="softmax"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Input((12, 12, 1)),
+            keras.layers.Conv2D(4, 3, padding="same"),
+            keras.layers.BatchNormalization(),
+            keras.layers.Activation("relu"),
+            keras.layers.MaxPooling2D(),
+            keras.layers.Conv2D(8, 3, activation="relu"),
+            keras.layers.AveragePooling2D(2),
+            keras.layers.Flatten(),
+            keras.layers.Dense(3, activation="softmax"),
+        ]
+    )
     result = fit(seeded(model), x, y, optimizer=keras.optimizers.SGD(0.05, momentum=0.9))
     return result + [float(model.evaluate(x, y, verbose=0))]
 
@@ -51,30 +55,34 @@ def cnn(tf, keras):
 def cnn_dropout(tf, keras):
     keras.utils.set_random_seed(3)
     x, y = classes((8, 8, 2))
-    model = keras.Sequential([
-        keras.layers.Input((8, 8, 2)),
-        keras.layers.Conv2D(4, 3, activation="relu"),
-        keras.layers.SpatialDropout2D(0.2, seed=4),
-        keras.layers.Flatten(),
-        keras.layers.Dropout(0.5, seed=5),
-        keras.layers.GaussianNoise(0.1, seed=6),
-        keras.layers.Dense(3, activation="softmax"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Input((8, 8, 2)),
+            keras.layers.Conv2D(4, 3, activation="relu"),
+            keras.layers.SpatialDropout2D(0.2, seed=4),
+            keras.layers.Flatten(),
+            keras.layers.Dropout(0.5, seed=5),
+            keras.layers.GaussianNoise(0.1, seed=6),
+            keras.layers.Dense(3, activation="softmax"),
+        ]
+    )
     return fit(seeded(model), x, y, optimizer="adam")
 
 
 @program
 def separable_cnn(tf, keras):
     x, y = classes((10, 10, 3))
-    model = keras.Sequential([
-        keras.layers.Input((10, 10, 3)),
-        keras.layers.SeparableConv2D(6, 3, activation="relu"),
-        keras.layers.DepthwiseConv2D(3, depth_multiplier=2, activation="swish"),
-        keras.layers.GroupNormalization(4),
-        keras.layers.Conv2D(4, 3, dilation_rate=2, padding="same"),
-        keras.layers.GlobalAveragePooling2D(),
-        keras.layers.Dense(3, activation="softmax"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Input((10, 10, 3)),
+            keras.layers.SeparableConv2D(6, 3, activation="relu"),
+            keras.layers.DepthwiseConv2D(3, depth_multiplier=2, activation="swish"),
+            keras.layers.GroupNormalization(4),
+            keras.layers.Conv2D(4, 3, dilation_rate=2, padding="same"),
+            keras.layers.GlobalAveragePooling2D(),
+            keras.layers.Dense(3, activation="softmax"),
+        ]
+    )
     return fit(seeded(model), x, y, optimizer="rmsprop")
 
 
@@ -97,12 +105,14 @@ def recurrent(keras, layer, optimizer="adam"):
     """A recurrent classifier of sequences of word numbers."""
     random = generator(2)
     x, y = random.integers(0, 20, (32, 7)), random.integers(0, 3, 32)
-    model = keras.Sequential([
-        keras.layers.Input((7,), dtype="int32"),
-        keras.layers.Embedding(20, 6),
-        layer,
-        keras.layers.Dense(3, activation="softmax"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Input((7,), dtype="int32"),
+            keras.layers.Embedding(20, 6),
+            layer,
+            keras.layers.Dense(3, activation="softmax"),
+        ]
+    )
     return fit(seeded(model), x, y, optimizer=optimizer)
 
 
@@ -131,13 +141,15 @@ def stacked_masked_lstm(tf, keras):
     random = generator(2)
     x = random.integers(1, 20, (32, 7)) * (np.arange(7) < random.integers(2, 8, (32, 1)))
     y = random.integers(0, 2, 32)
-    model = keras.Sequential([
-        keras.layers.Input((7,), dtype="int32"),
-        keras.layers.Embedding(20, 6, mask_zero=True),
-        keras.layers.LSTM(6, return_sequences=True),
-        keras.layers.GRU(5, reset_after=False),
-        keras.layers.Dense(1, activation="sigmoid"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Input((7,), dtype="int32"),
+            keras.layers.Embedding(20, 6, mask_zero=True),
+            keras.layers.LSTM(6, return_sequences=True),
+            keras.layers.GRU(5, reset_after=False),
+            keras.layers.Dense(1, activation="sigmoid"),
+        ]
+    )
     return fit(seeded(model), x, y, optimizer="adam", loss="binary_crossentropy")
 
 
@@ -154,12 +166,14 @@ def stacked_rnn_cells(tf, keras):
 @program
 def convolutional_lstm(tf, keras):
     x, y = classes((4, 6, 6, 2), rows=8)
-    model = keras.Sequential([
-        keras.layers.Input((4, 6, 6, 2)),
-        keras.layers.ConvLSTM2D(3, 3),
-        keras.layers.Flatten(),
-        keras.layers.Dense(3, activation="softmax"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Input((4, 6, 6, 2)),
+            keras.layers.ConvLSTM2D(3, 3),
+            keras.layers.Flatten(),
+            keras.layers.Dense(3, activation="softmax"),
+        ]
+    )
     return fit(seeded(model), x, y, optimizer="adam")
 
 
@@ -195,14 +209,16 @@ def attention(tf, keras):
 @program
 def autoencoder(tf, keras):
     x, _ = classes((8, 8, 1))
-    model = keras.Sequential([
-        keras.layers.Input((8, 8, 1)),
-        keras.layers.Conv2D(4, 3, strides=2, padding="same", activation="elu"),
-        keras.layers.Conv2DTranspose(4, 3, strides=2, padding="same", activation="relu"),
-        keras.layers.MaxPooling2D(),
-        keras.layers.UpSampling2D(),
-        keras.layers.Conv2D(1, 3, padding="same"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Input((8, 8, 1)),
+            keras.layers.Conv2D(4, 3, strides=2, padding="same", activation="elu"),
+            keras.layers.Conv2DTranspose(4, 3, strides=2, padding="same", activation="relu"),
+            keras.layers.MaxPooling2D(),
+            keras.layers.UpSampling2D(),
+            keras.layers.Conv2D(1, 3, padding="same"),
+        ]
+    )
     return fit(seeded(model), x, x, optimizer="adam", loss="mse")
 
 
@@ -218,9 +234,12 @@ def variational_autoencoder(tf, keras):
         def call(self, inputs):
             mean, log_variance = inputs
             noise = keras.random.normal(keras.ops.shape(mean), seed=self.generator)
-            self.add_loss(-0.5 * keras.ops.mean(
-                1 + log_variance - keras.ops.square(mean) - keras.ops.exp(log_variance)
-            ))  # fmt: skip
+            self.add_loss(
+                -0.5
+                * keras.ops.mean(
+                    1 + log_variance - keras.ops.square(mean) - keras.ops.exp(log_variance)
+                )
+            )
             return mean + keras.ops.exp(0.5 * log_variance) * noise
 
     inputs = keras.Input((6,))
@@ -254,15 +273,17 @@ def several_inputs_and_outputs(tf, keras):
 @program
 def one_dimensional_and_three_dimensional(tf, keras):
     x, y = classes((12, 3), rows=16)
-    model = keras.Sequential([
-        keras.layers.Input((12, 3)),
-        keras.layers.Conv1D(4, 3, padding="causal", activation="relu"),
-        keras.layers.MaxPooling1D(2),
-        keras.layers.Reshape((3, 2, 2, 2)),
-        keras.layers.Conv3D(4, 2, padding="same"),
-        keras.layers.UpSampling3D(2),
-        keras.layers.AveragePooling3D(2),
-        keras.layers.Flatten(),
-        keras.layers.Dense(3, activation="softmax"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Input((12, 3)),
+            keras.layers.Conv1D(4, 3, padding="causal", activation="relu"),
+            keras.layers.MaxPooling1D(2),
+            keras.layers.Reshape((3, 2, 2, 2)),
+            keras.layers.Conv3D(4, 2, padding="same"),
+            keras.layers.UpSampling3D(2),
+            keras.layers.AveragePooling3D(2),
+            keras.layers.Flatten(),
+            keras.layers.Dense(3, activation="softmax"),
+        ]
+    )
     return fit(seeded(model), x, y, optimizer="adam")

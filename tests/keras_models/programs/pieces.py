@@ -44,14 +44,18 @@ def metric_classes(tf, keras):
     labels = random.integers(0, 3, 8)
     options = {
         "MeanRelativeError": {"normalizer": np.ones((8, 3), "float32")},
-        "MeanIoU": {"num_classes": 2}, "IoU": {"num_classes": 2, "target_class_ids": [0, 1]},
+        "MeanIoU": {"num_classes": 2},
+        "IoU": {"num_classes": 2, "target_class_ids": [0, 1]},
         "OneHotIoU": {"num_classes": 3, "target_class_ids": [0, 2]},
-        "OneHotMeanIoU": {"num_classes": 3}, "BinaryIoU": {"target_class_ids": [0, 1]},
+        "OneHotMeanIoU": {"num_classes": 3},
+        "BinaryIoU": {"target_class_ids": [0, 1]},
         "SensitivityAtSpecificity": {"specificity": 0.5},
         "SpecificityAtSensitivity": {"sensitivity": 0.5},
-        "PrecisionAtRecall": {"recall": 0.5}, "RecallAtPrecision": {"precision": 0.5},
-        "ConcordanceCorrelation": {}, "PearsonCorrelation": {},
-    }  # fmt: skip
+        "PrecisionAtRecall": {"recall": 0.5},
+        "RecallAtPrecision": {"precision": 0.5},
+        "ConcordanceCorrelation": {},
+        "PearsonCorrelation": {},
+    }
     result = []
     for name in sorted(dir(keras.metrics)):
         kind = getattr(keras.metrics, name)
@@ -94,9 +98,19 @@ def activations(tf, keras):
 @program
 def initializers(tf, keras):
     result = []
-    for name in ("GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "LecunNormal",
-                 "LecunUniform", "Orthogonal", "RandomNormal", "RandomUniform", "TruncatedNormal",
-                 "VarianceScaling"):  # fmt: skip
+    for name in (
+        "GlorotNormal",
+        "GlorotUniform",
+        "HeNormal",
+        "HeUniform",
+        "LecunNormal",
+        "LecunUniform",
+        "Orthogonal",
+        "RandomNormal",
+        "RandomUniform",
+        "TruncatedNormal",
+        "VarianceScaling",
+    ):
         result += _numbers(getattr(keras.initializers, name)(seed=3)((3, 2)))
     result += _numbers(keras.initializers.Identity()((2, 2)))
     return result

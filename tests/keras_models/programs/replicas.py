@@ -22,9 +22,11 @@ def sums(strategy, model):
 
 def network(keras, last, *middle, inputs=(6,)):
     """A network with given layers between two of its own."""
-    return seeded(keras.Sequential([
-        keras.layers.Input(inputs), keras.layers.Dense(8, activation="tanh"), *middle, last
-    ]))  # fmt: skip
+    return seeded(
+        keras.Sequential(
+            [keras.layers.Input(inputs), keras.layers.Dense(8, activation="tanh"), *middle, last]
+        )
+    )
 
 
 @program
@@ -75,12 +77,19 @@ def replicas_with_normalization(tf, keras):
     for together in (False, True):
         strategy = two_replicas(tf)
         with strategy.scope():
-            model = seeded(keras.Sequential([
-                keras.layers.Input((8, 8, 1)), keras.layers.Conv2D(4, 3),
-                keras.layers.BatchNormalization(synchronized=together),
-                keras.layers.ReLU(), keras.layers.MaxPooling2D(), keras.layers.Flatten(),
-                keras.layers.Dense(3),
-            ]))  # fmt: skip
+            model = seeded(
+                keras.Sequential(
+                    [
+                        keras.layers.Input((8, 8, 1)),
+                        keras.layers.Conv2D(4, 3),
+                        keras.layers.BatchNormalization(synchronized=together),
+                        keras.layers.ReLU(),
+                        keras.layers.MaxPooling2D(),
+                        keras.layers.Flatten(),
+                        keras.layers.Dense(3),
+                    ]
+                )
+            )
             loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
             model.compile(keras.optimizers.SGD(0.1), loss)
         found += losses(model.fit(x, y, batch_size=8, epochs=3, verbose=0, shuffle=False))
@@ -95,10 +104,16 @@ def replicas_with_embeddings_and_memory(tf, keras):
     y = random.integers(0, 2, (24, 1)).astype("float32")
     strategy = two_replicas(tf)
     with strategy.scope():
-        model = seeded(keras.Sequential([
-            keras.layers.Input((7,), dtype="int32"), keras.layers.Embedding(20, 6),
-            keras.layers.GRU(5), keras.layers.Dense(1, activation="sigmoid"),
-        ]))  # fmt: skip
+        model = seeded(
+            keras.Sequential(
+                [
+                    keras.layers.Input((7,), dtype="int32"),
+                    keras.layers.Embedding(20, 6),
+                    keras.layers.GRU(5),
+                    keras.layers.Dense(1, activation="sigmoid"),
+                ]
+            )
+        )
         model.compile("rmsprop", "binary_crossentropy")
     history = model.fit(x, y, batch_size=8, epochs=3, verbose=0, shuffle=False)
     return losses(history) + sums(strategy, model)

@@ -9,11 +9,15 @@ from .support import classes, fit, generator, losses, program, regression, seede
 
 def small(keras, inputs=6, outputs=1, activation=None):
     """A network of two layers."""
-    return seeded(keras.Sequential([
-        keras.layers.Input((inputs,)),
-        keras.layers.Dense(8, activation="tanh"),
-        keras.layers.Dense(outputs, activation=activation),
-    ]))  # fmt: skip
+    return seeded(
+        keras.Sequential(
+            [
+                keras.layers.Input((inputs,)),
+                keras.layers.Dense(8, activation="tanh"),
+                keras.layers.Dense(outputs, activation=activation),
+            ]
+        )
+    )
 
 
 @program
@@ -23,12 +27,20 @@ def generative_adversarial(tf, keras):
     class Adversaries(keras.Model):
         def __init__(self):
             super().__init__()
-            self.maker = seeded(keras.Sequential([
-                keras.layers.Input((3,)), keras.layers.Dense(6, "relu"), keras.layers.Dense(4)
-            ]))  # fmt: skip
-            self.judge = seeded(keras.Sequential([
-                keras.layers.Input((4,)), keras.layers.Dense(6, "leaky_relu"), keras.layers.Dense(1)
-            ]))  # fmt: skip
+            self.maker = seeded(
+                keras.Sequential(
+                    [keras.layers.Input((3,)), keras.layers.Dense(6, "relu"), keras.layers.Dense(4)]
+                )
+            )
+            self.judge = seeded(
+                keras.Sequential(
+                    [
+                        keras.layers.Input((4,)),
+                        keras.layers.Dense(6, "leaky_relu"),
+                        keras.layers.Dense(1),
+                    ]
+                )
+            )
             self.noise = keras.random.SeedGenerator(11)
 
         def compile(self, maker, judge, loss):
@@ -60,8 +72,11 @@ def generative_adversarial(tf, keras):
             return {m.name: m.result() for m in self.metrics}
 
     model = Adversaries()
-    model.compile(keras.optimizers.Adam(0.01), keras.optimizers.Adam(0.01),
-                  keras.losses.BinaryCrossentropy(from_logits=True))  # fmt: skip
+    model.compile(
+        keras.optimizers.Adam(0.01),
+        keras.optimizers.Adam(0.01),
+        keras.losses.BinaryCrossentropy(from_logits=True),
+    )
     return losses(model.fit(x, batch_size=16, epochs=20, verbose=0, shuffle=False))
 
 
@@ -125,12 +140,16 @@ def custom_metric(tf, keras):
 def gradient_tape_over_model(tf, keras):
     random = generator(0)
     x = tf.constant(random.normal(size=(2, 12, 12, 1)).astype("float32"))
-    model = seeded(keras.models.Sequential([
-        keras.layers.Input((12, 12, 1)),
-        keras.layers.Conv2D(4, (3, 3), activation="relu"),
-        keras.layers.Flatten(),
-        keras.layers.Dense(10),
-    ]))  # fmt: skip
+    model = seeded(
+        keras.models.Sequential(
+            [
+                keras.layers.Input((12, 12, 1)),
+                keras.layers.Conv2D(4, (3, 3), activation="relu"),
+                keras.layers.Flatten(),
+                keras.layers.Dense(10),
+            ]
+        )
+    )
     optimizer = keras.optimizers.Adam(0.01)
     found = []
     for _ in range(10):
@@ -164,12 +183,16 @@ def training_loop_in_a_function(tf, keras):
 @program
 def transfer_with_frozen_layers(tf, keras):
     x, y = classes((8, 8, 1))
-    base = seeded(keras.Sequential([
-        keras.layers.Input((8, 8, 1)),
-        keras.layers.Conv2D(4, 3, activation="relu"),
-        keras.layers.BatchNormalization(),
-        keras.layers.GlobalAveragePooling2D(),
-    ]))  # fmt: skip
+    base = seeded(
+        keras.Sequential(
+            [
+                keras.layers.Input((8, 8, 1)),
+                keras.layers.Conv2D(4, 3, activation="relu"),
+                keras.layers.BatchNormalization(),
+                keras.layers.GlobalAveragePooling2D(),
+            ]
+        )
+    )
     base.trainable = False
     inputs = keras.Input((8, 8, 1))
     outputs = keras.layers.Dense(3, activation="softmax")(base(inputs, training=False))
@@ -186,10 +209,14 @@ def mixed_precision_bfloat16(tf, keras):
     x, y = classes((8,))
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:
-        model = keras.Sequential([
-            keras.layers.Input((8,)), keras.layers.Dense(8, activation="relu"),
-            keras.layers.Dense(3), keras.layers.Activation("softmax", dtype="float32"),
-        ])  # fmt: skip
+        model = keras.Sequential(
+            [
+                keras.layers.Input((8,)),
+                keras.layers.Dense(8, activation="relu"),
+                keras.layers.Dense(3),
+                keras.layers.Activation("softmax", dtype="float32"),
+            ]
+        )
         assert model.layers[0].compute_dtype == "bfloat16"
         return fit(seeded(model), x, y, 3)
     finally:
@@ -246,8 +273,12 @@ def schedules(tf, keras):
 def clipped_and_decayed(tf, keras):
     x, y = regression()
     result = []
-    for options in ({"clipnorm": 0.1}, {"clipvalue": 0.05}, {"global_clipnorm": 0.1},
-                    {"weight_decay": 0.01}):  # fmt: skip
+    for options in (
+        {"clipnorm": 0.1},
+        {"clipvalue": 0.05},
+        {"global_clipnorm": 0.1},
+        {"weight_decay": 0.01},
+    ):
         result += fit(small(keras), x, y, 5, keras.optimizers.Adam(0.05, **options), "mse")
     return result
 
@@ -256,8 +287,21 @@ def clipped_and_decayed(tf, keras):
 def optimizers(tf, keras):
     x, y = regression()
     result = []
-    for name in ("SGD", "RMSprop", "Adam", "AdamW", "Adadelta", "Adagrad", "Adamax", "Adafactor",
-                 "Nadam", "Ftrl", "Lion", "Lamb", "Muon"):  # fmt: skip
+    for name in (
+        "SGD",
+        "RMSprop",
+        "Adam",
+        "AdamW",
+        "Adadelta",
+        "Adagrad",
+        "Adamax",
+        "Adafactor",
+        "Nadam",
+        "Ftrl",
+        "Lion",
+        "Lamb",
+        "Muon",
+    ):
         result += fit(small(keras), x, y, 6, getattr(keras.optimizers, name)(0.02), "mse")
     return result
 
@@ -267,8 +311,12 @@ def weights_of_classes_and_samples(tf, keras):
     x, y = classes((6,))
     weights = generator(4).uniform(0.5, 2.0, 32).astype("float32")
     result = []
-    for options in ({"class_weight": {0: 1.0, 1: 2.0, 2: 0.5}}, {"sample_weight": weights},
-                    {"validation_split": 0.25}, {"validation_data": (x[:8], y[:8])}):  # fmt: skip
+    for options in (
+        {"class_weight": {0: 1.0, 1: 2.0, 2: 0.5}},
+        {"sample_weight": weights},
+        {"validation_split": 0.25},
+        {"validation_data": (x[:8], y[:8])},
+    ):
         model = small(keras, 6, 3, "softmax")
         model.compile("sgd", "sparse_categorical_crossentropy", weighted_metrics=["accuracy"])
         history = model.fit(x, y, batch_size=8, epochs=3, verbose=0, shuffle=False, **options)
@@ -280,8 +328,13 @@ def weights_of_classes_and_samples(tf, keras):
 def eager_and_compiled(tf, keras):
     x, y = regression()
     result = []
-    for options in ({"run_eagerly": True}, {"run_eagerly": False}, {"jit_compile": True},
-                    {"jit_compile": False}, {"steps_per_execution": 2}):  # fmt: skip
+    for options in (
+        {"run_eagerly": True},
+        {"run_eagerly": False},
+        {"jit_compile": True},
+        {"jit_compile": False},
+        {"steps_per_execution": 2},
+    ):
         model = small(keras)
         model.compile("adam", "mse", **options)
         history = model.fit(x, y, batch_size=8, epochs=3, verbose=0, shuffle=False)

@@ -20,11 +20,16 @@ def lines(tf, np):
     place = folder(a=b"one\r\ntwo\n\nlast", b=b"x\ny\n")
     paths = [os.path.join(place, name) for name in "ab"]
     made = tf.data.TextLineDataset
-    return [[listed(d), spec(d)] for d in (
-        made(paths[0]), made(paths), made(tf.data.Dataset.from_tensor_slices(paths)),
-        made(paths, num_parallel_reads=2), made(tf.data.Dataset.list_files(place + "/*",
-                                                                           shuffle=False)),
-    )]  # fmt: skip
+    return [
+        [listed(d), spec(d)]
+        for d in (
+            made(paths[0]),
+            made(paths),
+            made(tf.data.Dataset.from_tensor_slices(paths)),
+            made(paths, num_parallel_reads=2),
+            made(tf.data.Dataset.list_files(place + "/*", shuffle=False)),
+        )
+    ]
 
 
 def compressed_lines(tf, np):
@@ -32,15 +37,20 @@ def compressed_lines(tf, np):
     import zlib
 
     place = folder(g=gzip.compress(b"a\nb\n"), z=zlib.compress(b"c\nd"))
-    return [listed(tf.data.TextLineDataset(os.path.join(place, name), kind))
-            for name, kind in (("g", "GZIP"), ("z", "ZLIB"))]  # fmt: skip
+    return [
+        listed(tf.data.TextLineDataset(os.path.join(place, name), kind))
+        for name, kind in (("g", "GZIP"), ("z", "ZLIB"))
+    ]
 
 
 def fixed_length(tf, np):
     path = os.path.join(folder(f=bytes(range(14))), "f")
     made = tf.data.FixedLengthRecordDataset
-    return [listed(made(path, 3, header_bytes=2)), listed(made(path, 5, 1, 3)),
-            raised(lambda: listed(made(path, 5)))]  # fmt: skip
+    return [
+        listed(made(path, 3, header_bytes=2)),
+        listed(made(path, 5, 1, 3)),
+        raised(lambda: listed(made(path, 5))),
+    ]
 
 
 def records(tf, np):
@@ -103,8 +113,12 @@ def saved(tf, np):
     loaded = tf.data.Dataset.load(place)
     sharded = os.path.join(folder(), "sharded")
     tf.data.Dataset.range(6).save(sharded, shard_func=lambda x: x % 2)
-    return [listed(loaded), spec(loaded), int(loaded.cardinality()),
-            sorted(listed(tf.data.Dataset.load(sharded)))]  # fmt: skip
+    return [
+        listed(loaded),
+        spec(loaded),
+        int(loaded.cardinality()),
+        sorted(listed(tf.data.Dataset.load(sharded))),
+    ]
 
 
 def snapshots(tf, np):
@@ -117,12 +131,15 @@ def csv_files(tf, np):
     path = os.path.join(folder(c=b'a,b,c\n1,2.5,x\n3,,"y,z"\n5,6,w\n7,8.5,q\n'), "c")
     made = tf.data.experimental.CsvDataset
     kinds = [tf.int32, tf.constant([0.5]), tf.string]
-    return [listed(made(path, kinds, header=True)), spec(made(path, kinds, header=True)),
-            listed(made(path, [tf.int64, tf.string], header=True, select_cols=[0, 2])),
-            listed(made(path, [tf.int64], header=True, exclude_cols=[1, 2])),
-            raised(lambda: listed(made(path, [tf.int32, tf.float32, tf.string], header=True))),
-            raised(lambda: listed(made(path, [tf.int32, tf.int32, tf.string], header=True))),
-            raised(lambda: listed(made(path, [tf.int32], header=True)))]  # fmt: skip
+    return [
+        listed(made(path, kinds, header=True)),
+        spec(made(path, kinds, header=True)),
+        listed(made(path, [tf.int64, tf.string], header=True, select_cols=[0, 2])),
+        listed(made(path, [tf.int64], header=True, exclude_cols=[1, 2])),
+        raised(lambda: listed(made(path, [tf.int32, tf.float32, tf.string], header=True))),
+        raised(lambda: listed(made(path, [tf.int32, tf.int32, tf.string], header=True))),
+        raised(lambda: listed(made(path, [tf.int32], header=True))),
+    ]
 
 
 def csv_datasets(tf, np):
@@ -134,6 +151,15 @@ def csv_datasets(tf, np):
 
 
 PROGRAMS = [
-    lines, compressed_lines, fixed_length, records, damaged_records, lists_files, cached_in_files,
-    saved, snapshots, csv_files, csv_datasets,
-]  # fmt: skip
+    lines,
+    compressed_lines,
+    fixed_length,
+    records,
+    damaged_records,
+    lists_files,
+    cached_in_files,
+    saved,
+    snapshots,
+    csv_files,
+    csv_datasets,
+]

@@ -35,11 +35,15 @@ def batch_errors(tf, np):
 
 def padded(tf, np):
     rows = tf.data.Dataset.range(1, 5).map(lambda n: tf.fill([n], n))
-    return [[listed(x), spec(x)] for x in (
-        rows.padded_batch(2), rows.padded_batch(2, padded_shapes=[6]),
-        rows.padded_batch(3, padded_shapes=[None], padding_values=np.int64(-1)),
-        rows.padded_batch(3, drop_remainder=True),
-    )]  # fmt: skip
+    return [
+        [listed(x), spec(x)]
+        for x in (
+            rows.padded_batch(2),
+            rows.padded_batch(2, padded_shapes=[6]),
+            rows.padded_batch(3, padded_shapes=[None], padding_values=np.int64(-1)),
+            rows.padded_batch(3, drop_remainder=True),
+        )
+    ]
 
 
 def padded_structures(tf, np):
@@ -141,7 +145,21 @@ def pads_to_cardinality(tf, np):
 
 
 PROGRAMS = [
-    batches, batches_of_structures, batches_what_was_filtered, batch_errors, padded,
-    padded_structures, padding_errors, unbatches, rebatches, windows, windows_flattened, groups,
-    buckets, ragged_batches, sparse_batches, group_by_reducer, pads_to_cardinality,
-]  # fmt: skip
+    batches,
+    batches_of_structures,
+    batches_what_was_filtered,
+    batch_errors,
+    padded,
+    padded_structures,
+    padding_errors,
+    unbatches,
+    rebatches,
+    windows,
+    windows_flattened,
+    groups,
+    buckets,
+    ragged_batches,
+    sparse_batches,
+    group_by_reducer,
+    pads_to_cardinality,
+]

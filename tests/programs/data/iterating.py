@@ -5,9 +5,15 @@ from programs.support import raised
 
 def iterators(tf, np):
     iterator = iter(tf.data.Dataset.range(3))
-    return [int(next(iterator)), int(iterator.get_next()), int(next(iterator)),
-            raised(lambda: next(iterator)), raised(iterator.get_next), next(iterator, None),
-            repr(iterator.element_spec)]  # fmt: skip
+    return [
+        int(next(iterator)),
+        int(iterator.get_next()),
+        int(next(iterator)),
+        raised(lambda: next(iterator)),
+        raised(iterator.get_next),
+        next(iterator, None),
+        repr(iterator.element_spec),
+    ]
 
 
 def optionals(tf, np):
@@ -15,8 +21,15 @@ def optionals(tf, np):
     first, second = iterator.get_next_as_optional(), iterator.get_next_as_optional()
     own = tf.experimental.Optional.from_value((1, "a"))
     none = tf.experimental.Optional.empty(tf.TensorSpec([], tf.int32))
-    return [first.has_value(), first.get_value(), second.has_value(), raised(second.get_value),
-            own.get_value(), none.has_value(), repr(own.element_spec)]  # fmt: skip
+    return [
+        first.has_value(),
+        first.get_value(),
+        second.has_value(),
+        raised(second.get_value),
+        own.get_value(),
+        none.has_value(),
+        repr(own.element_spec),
+    ]
 
 
 def two_iterators(tf, np):
@@ -103,8 +116,12 @@ def iterators_as_arguments(tf, np):
         return found
 
     iterator = iter(tf.data.Dataset.range(10))
-    found = [two(iterator).numpy(), several(iterator, tf.constant(3)).numpy(),
-             two(iterator).numpy(), int(next(iterator))]  # fmt: skip
+    found = [
+        two(iterator).numpy(),
+        several(iterator, tf.constant(3)).numpy(),
+        two(iterator).numpy(),
+        int(next(iterator)),
+    ]
     return found, raised(lambda: two(iterator)), two.experimental_get_tracing_count()
 
 
@@ -189,10 +206,20 @@ def optionals_in_functions(tf, np):
 
 
 PROGRAMS = [
-    iterators, optionals, two_iterators, loops_in_functions, breaks_and_continues,
-    loops_over_structures, loops_over_batches, enumerates_and_zips,
-    iterators_as_arguments, loops_over_iterators, datasets_made_in_functions,
-    training_in_a_function, eager_loops_with_gradients,
-    end_of_input_in_functions, optionals_in_functions,
-]  # fmt: skip
+    iterators,
+    optionals,
+    two_iterators,
+    loops_in_functions,
+    breaks_and_continues,
+    loops_over_structures,
+    loops_over_batches,
+    enumerates_and_zips,
+    iterators_as_arguments,
+    loops_over_iterators,
+    datasets_made_in_functions,
+    training_in_a_function,
+    eager_loops_with_gradients,
+    end_of_input_in_functions,
+    optionals_in_functions,
+]
 TOLERANCE = {"training_in_a_function": {"rtol": 1e-5}}

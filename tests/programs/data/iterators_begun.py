@@ -18,8 +18,9 @@ PIPELINES = {
     "repeat_shuffle": lambda ds, shuffle: shuffle(ds.repeat(2)),
     "shuffle_take_repeat_once": lambda ds, shuffle: shuffle(ds).take(3).repeat(1),
     "shuffle_map_repeat": lambda ds, shuffle: shuffle(ds).map(lambda x: x + 1).repeat(2),
-    "shuffle_filter_repeat": lambda ds, shuffle: shuffle(ds.filter(lambda x: x > 2)).batch(
-        2).repeat(2),
+    "shuffle_filter_repeat": lambda ds, shuffle: (
+        shuffle(ds.filter(lambda x: x > 2)).batch(2).repeat(2)
+    ),
     "shuffle_batch_repeat_for_ever": lambda ds, shuffle: shuffle(ds).batch(3).repeat().take(7),
     "repeat_for_a_function": lambda ds, shuffle: shuffle(ds).take(2).repeat(2).repeat(2),
     "shuffle_take": lambda ds, shuffle: shuffle(ds).take(3),
@@ -30,7 +31,8 @@ PIPELINES = {
     "shuffle_prefetch": lambda ds, shuffle: shuffle(ds).prefetch(1),
     "shuffle_map": lambda ds, shuffle: shuffle(ds).map(lambda x: x + 1),
     "shuffle_map_in_parallel": lambda ds, shuffle: shuffle(ds).map(
-        lambda x: x + 1, num_parallel_calls=2),
+        lambda x: x + 1, num_parallel_calls=2
+    ),
     "shuffle_filter": lambda ds, shuffle: shuffle(ds).filter(lambda x: x > 2),
     "filter_shuffle": lambda ds, shuffle: shuffle(ds.filter(lambda x: x > 2)),
     "shuffle_take_while": lambda ds, shuffle: shuffle(ds).take_while(lambda x: x < 9),
@@ -46,10 +48,11 @@ PIPELINES = {
     "shuffle_unbatch": lambda ds, shuffle: shuffle(ds.batch(2)).unbatch(),
     "shuffle_padded_batch": lambda ds, shuffle: shuffle(ds).padded_batch(3),
     "shuffle_group": lambda ds, shuffle: shuffle(ds).group_by_window(
-        lambda x: x % 2, lambda key, w: w.batch(2), window_size=2),
+        lambda x: x % 2, lambda key, w: w.batch(2), window_size=2
+    ),
     "shuffle_ignore": lambda ds, shuffle: shuffle(ds).ignore_errors(),
     "shuffle_rebatch": lambda ds, shuffle: shuffle(ds).batch(4).rebatch(3),
-}  # fmt: skip
+}
 
 
 def after_others(pipeline, seed_kind, reshuffle):
@@ -179,12 +182,27 @@ def generators_called(tf, np):
 
 PROGRAMS = [
     *[after_others(name, "operation", True) for name in PIPELINES],
-    *[after_others(name, kind, again)
-      for name in ("shuffle", "shuffle_repeat", "shuffle_twice", "shuffle_take_repeat",
-                   "shuffle_prefetch", "repeat_shuffle")
-      for kind in ("operation", "global", "both") for again in (True, False)
-      if (kind, again) != ("operation", True)],
-    in_two_datasets, inside_functions, inside_traced_functions, sampled, random_numbers,
-    resampled, mapped_draws, generators_called,
-]  # fmt: skip
+    *[
+        after_others(name, kind, again)
+        for name in (
+            "shuffle",
+            "shuffle_repeat",
+            "shuffle_twice",
+            "shuffle_take_repeat",
+            "shuffle_prefetch",
+            "repeat_shuffle",
+        )
+        for kind in ("operation", "global", "both")
+        for again in (True, False)
+        if (kind, again) != ("operation", True)
+    ],
+    in_two_datasets,
+    inside_functions,
+    inside_traced_functions,
+    sampled,
+    random_numbers,
+    resampled,
+    mapped_draws,
+    generators_called,
+]
 TOLERANCE = {"mapped_draws": {"rtol": 1e-6}}

@@ -61,10 +61,16 @@ def leaf_text(tf, value):
 
 def element_text(tf, value):
     """An element as text: its tensors, those of composites too, or its datasets."""
-    parts = [[listed(tf, leaf)] if isinstance(leaf, tf.data.Dataset)
-             else [leaf_text(tf, part) for part in tf.nest.flatten(leaf, expand_composites=True)
-                   if part is not None]
-             for leaf in tf.nest.flatten(value)]  # fmt: skip
+    parts = [
+        [listed(tf, leaf)]
+        if isinstance(leaf, tf.data.Dataset)
+        else [
+            leaf_text(tf, part)
+            for part in tf.nest.flatten(leaf, expand_composites=True)
+            if part is not None
+        ]
+        for leaf in tf.nest.flatten(value)
+    ]
     return ", ".join(text for texts in parts for text in texts)
 
 
@@ -138,7 +144,8 @@ def _window(tf, ds):
 
 def _flat_window(tf, ds):
     zipped = lambda *parts: tf.data.Dataset.zip(  # noqa: E731
-        tuple(p for p in parts if p is not None))  # fmt: skip
+        tuple(p for p in parts if p is not None)
+    )
     return ds.window(2).flat_map(
         lambda *w: w[0].batch(2) if isinstance(w[0], tf.data.Dataset) else zipped(*w)
     )
@@ -213,18 +220,24 @@ STAGES = {
     "window": _window,
     "window_batched": _flat_window,
     "grouped": lambda tf, ds: ds.group_by_window(
-        lambda *v: group(tf, *v), lambda key, w: w.batch(2), window_size=2),
+        lambda *v: group(tf, *v), lambda key, w: w.batch(2), window_size=2
+    ),
     "grouped_and_padded": lambda tf, ds: ds.group_by_window(
-        lambda *v: group(tf, *v), lambda key, w: w.padded_batch(2), window_size=2),
+        lambda *v: group(tf, *v), lambda key, w: w.padded_batch(2), window_size=2
+    ),
     "bucketed": _bucketed,
     "interleaved": lambda tf, ds: tf.data.Dataset.range(2).interleave(
-        lambda i: ds, cycle_length=2, block_length=1),
+        lambda i: ds, cycle_length=2, block_length=1
+    ),
     "interleaved_in_parallel": lambda tf, ds: tf.data.Dataset.range(2).interleave(
-        lambda i: ds, cycle_length=2, num_parallel_calls=2, deterministic=True),
+        lambda i: ds, cycle_length=2, num_parallel_calls=2, deterministic=True
+    ),
     "flat_map_of_elements": lambda tf, ds: ds.flat_map(
-        lambda *v: tf.data.Dataset.from_tensors(v[0] if len(v) == 1 else v)),
+        lambda *v: tf.data.Dataset.from_tensors(v[0] if len(v) == 1 else v)
+    ),
     "flat_map_of_rows": lambda tf, ds: ds.batch(3).flat_map(
-        lambda *v: tf.data.Dataset.from_tensor_slices(v[0] if len(v) == 1 else v)),
+        lambda *v: tf.data.Dataset.from_tensor_slices(v[0] if len(v) == 1 else v)
+    ),
     "generated": _generated,
     "cached": _cached,
     "cached_in_files": _file_cache,
@@ -242,31 +255,38 @@ STAGES = {
     "enumerated": lambda tf, ds: ds.enumerate().batch(2),
     "mapped": lambda tf, ds: ds.map(lambda *v: v[0] if len(v) == 1 else v),
     "mapped_in_parallel": lambda tf, ds: ds.map(
-        lambda *v: v[0] if len(v) == 1 else v, num_parallel_calls=2),
+        lambda *v: v[0] if len(v) == 1 else v, num_parallel_calls=2
+    ),
     "mapped_batches": lambda tf, ds: ds.batch(2).map(lambda *v: v[0] if len(v) == 1 else v),
     "filtered": lambda tf, ds: ds.filter(lambda *v: tf.size(first(tf, *v)) > 0).batch(3),
     "taken_while": lambda tf, ds: ds.take_while(lambda *v: tf.size(first(tf, *v)) > 0).batch(3),
     "scanned": lambda tf, ds: ds.scan(
-        tf.constant(0), lambda s, *v: (s + 1, v[0] if len(v) == 1 else v)),
+        tf.constant(0), lambda s, *v: (s + 1, v[0] if len(v) == 1 else v)
+    ),
     "states_of_strings": lambda tf, ds: ds.scan(
-        tf.constant(""), lambda s, *v: (s + "x", (s, v[0] if len(v) == 1 else v))).batch(2),
+        tf.constant(""), lambda s, *v: (s + "x", (s, v[0] if len(v) == 1 else v))
+    ).batch(2),
     "unique": lambda tf, ds: ds.unique(),
     "prefetched": lambda tf, ds: ds.prefetch(1).batch(2),
     "all_tensors": lambda tf, ds: tf.data.Dataset.from_tensors(ds.batch(3).get_single_element()),
     "errors_ignored": lambda tf, ds: ds.ignore_errors().batch(2),
     "as_a_list": lambda tf, ds: tf.data.experimental.from_list(list(ds)),
     "reduced": lambda tf, ds: tf.data.Dataset.from_tensors(
-        ds.reduce(tf.constant(""), lambda s, *v: s + "x")),
-    "optionals": lambda tf, ds: ds.map(
-        lambda *v: tf.experimental.Optional.from_value(v[0] if len(v) == 1 else v)).map(
-        lambda o: o.get_value()).batch(2),
+        ds.reduce(tf.constant(""), lambda s, *v: s + "x")
+    ),
+    "optionals": lambda tf, ds: (
+        ds.map(lambda *v: tf.experimental.Optional.from_value(v[0] if len(v) == 1 else v))
+        .map(lambda o: o.get_value())
+        .batch(2)
+    ),
     "rebatched": lambda tf, ds: ds.batch(3).rebatch([1, 2]),
     "grouped_by_reducer": lambda tf, ds: ds.group_by_reducer(
         key_func=lambda *v: group(tf, *v),
-        reducer=tf.data.experimental.Reducer(
-            lambda key: "", lambda s, *v: s + "x", lambda s: s)),
+        reducer=tf.data.experimental.Reducer(lambda key: "", lambda s, *v: s + "x", lambda s: s),
+    ),
     "padded_to": lambda tf, ds: ds.map(lambda *v: {"x": v[0] if len(v) == 1 else v}).apply(
-        tf.data.experimental.pad_to_cardinality(5)),
-}  # fmt: skip
+        tf.data.experimental.pad_to_cardinality(5)
+    ),
+}
 
 PROGRAMS = [program(name, stage) for name, stage in STAGES.items()]

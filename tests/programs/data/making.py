@@ -37,14 +37,24 @@ def strings(tf, np):
 
 def dtypes(tf, np):
     kinds = ["bool", "uint8", "int16", "int64", "float16", "float64", "complex64"]
-    return [listed(tf.data.Dataset.from_tensor_slices(np.arange(2).astype(k)).batch(2))
-            for k in kinds]  # fmt: skip
+    return [
+        listed(tf.data.Dataset.from_tensor_slices(np.arange(2).astype(k)).batch(2)) for k in kinds
+    ]
 
 
 def ranges(tf, np):
     made = tf.data.Dataset.range
-    return [listed(d) for d in (made(3), made(2, 5), made(1, 10, 4), made(5, 1, -2), made(0),
-                                made(3, output_type=tf.int32))]  # fmt: skip
+    return [
+        listed(d)
+        for d in (
+            made(3),
+            made(2, 5),
+            made(1, 10, 4),
+            made(5, 1, -2),
+            made(0),
+            made(3, output_type=tf.int32),
+        )
+    ]
 
 
 def counters(tf, np):
@@ -119,14 +129,35 @@ def from_list(tf, np):
 
 def cardinalities(tf, np):
     d = tf.data.Dataset.range(10)
-    return [int(x.cardinality()) for x in (
-        d, d.batch(3), d.batch(3, drop_remainder=True), d.repeat(), d.repeat(3), d.take(4),
-        d.skip(7), d.skip(20), d.shard(3, 1), d.filter(lambda x: x > 1), d.shuffle(3).map(abs),
-        d.concatenate(d), d.concatenate(d.repeat()), tf.data.Dataset.zip(d, d.take(2)),
-        tf.data.Dataset.zip(d, d.repeat()), d.window(3), d.window(3, drop_remainder=True),
-        d.window(2, shift=1), d.batch(2).unbatch(), d.prefetch(1).cache(), d.take(-1),
-        d.flat_map(lambda x: tf.data.Dataset.range(2)), d.repeat(0), d.unique(),
-    )]  # fmt: skip
+    return [
+        int(x.cardinality())
+        for x in (
+            d,
+            d.batch(3),
+            d.batch(3, drop_remainder=True),
+            d.repeat(),
+            d.repeat(3),
+            d.take(4),
+            d.skip(7),
+            d.skip(20),
+            d.shard(3, 1),
+            d.filter(lambda x: x > 1),
+            d.shuffle(3).map(abs),
+            d.concatenate(d),
+            d.concatenate(d.repeat()),
+            tf.data.Dataset.zip(d, d.take(2)),
+            tf.data.Dataset.zip(d, d.repeat()),
+            d.window(3),
+            d.window(3, drop_remainder=True),
+            d.window(2, shift=1),
+            d.batch(2).unbatch(),
+            d.prefetch(1).cache(),
+            d.take(-1),
+            d.flat_map(lambda x: tf.data.Dataset.range(2)),
+            d.repeat(0),
+            d.unique(),
+        )
+    ]
 
 
 def lengths(tf, np):
@@ -136,23 +167,56 @@ def lengths(tf, np):
 
 def reprs(tf, np):
     d = tf.data.Dataset.range(4)
-    found = [d, d.batch(2), d.map(lambda x: x), d.shuffle(2), d.repeat(2), d.take(1), d.prefetch(1),
-             d.cache(), tf.data.Dataset.from_tensors(1), d.filter(lambda x: x > 0)]  # fmt: skip
+    found = [
+        d,
+        d.batch(2),
+        d.map(lambda x: x),
+        d.shuffle(2),
+        d.repeat(2),
+        d.take(1),
+        d.prefetch(1),
+        d.cache(),
+        tf.data.Dataset.from_tensors(1),
+        d.filter(lambda x: x > 0),
+    ]
     return [repr(x) for x in found]
 
 
 def making_errors(tf, np):
     made = tf.data.Dataset
-    return [raised(call) for call in (
-        lambda: made.from_tensor_slices(3), lambda: made.from_tensor_slices(([1], [1, 2])),
-        lambda: made.range(), lambda: made.range(1, 2, 3, 4), lambda: made.zip([made.range(1)]),
-        lambda: made.zip(), lambda: made.zip(3),
-        lambda: made.range(1).concatenate(made.from_tensors(1.0)),
-    )]  # fmt: skip
+    return [
+        raised(call)
+        for call in (
+            lambda: made.from_tensor_slices(3),
+            lambda: made.from_tensor_slices(([1], [1, 2])),
+            lambda: made.range(),
+            lambda: made.range(1, 2, 3, 4),
+            lambda: made.zip([made.range(1)]),
+            lambda: made.zip(),
+            lambda: made.zip(3),
+            lambda: made.range(1).concatenate(made.from_tensors(1.0)),
+        )
+    ]
 
 
 PROGRAMS = [
-    slices, slices_of_namedtuple, lists_are_tensors, none_in_elements, strings, dtypes, ranges,
-    counters, random_numbers, generators, generator_of_dicts, generator_errors, ragged_slices,
-    sparse_slices, from_list, cardinalities, lengths, reprs, making_errors,
-]  # fmt: skip
+    slices,
+    slices_of_namedtuple,
+    lists_are_tensors,
+    none_in_elements,
+    strings,
+    dtypes,
+    ranges,
+    counters,
+    random_numbers,
+    generators,
+    generator_of_dicts,
+    generator_errors,
+    ragged_slices,
+    sparse_slices,
+    from_list,
+    cardinalities,
+    lengths,
+    reprs,
+    making_errors,
+]

@@ -6,10 +6,17 @@ from programs.support import raised
 
 def maps(tf, np):
     d = tf.data.Dataset.range(4)
-    return [listed(x) for x in (
-        d.map(lambda x: x * x), d.map(lambda x: (x, -x)), d.map(lambda x: {"a": x, "b": [x, x]}),
-        d.map(lambda x: [x, x + 1]), d.map(lambda x: 7), d.map(lambda x: (x, (x, "s"))),
-    )]  # fmt: skip
+    return [
+        listed(x)
+        for x in (
+            d.map(lambda x: x * x),
+            d.map(lambda x: (x, -x)),
+            d.map(lambda x: {"a": x, "b": [x, x]}),
+            d.map(lambda x: [x, x + 1]),
+            d.map(lambda x: 7),
+            d.map(lambda x: (x, (x, "s"))),
+        )
+    ]
 
 
 def maps_of_tuples(tf, np):
@@ -107,12 +114,18 @@ def maps_with_tables_of_values(tf, np):
 def filters(tf, np):
     d = tf.data.Dataset.range(10)
     pairs = tf.data.Dataset.zip(d, d.map(lambda x: x * x))
-    return [listed(x) for x in (
-        d.filter(lambda x: x % 3 == 0), pairs.filter(lambda a, b: b > 30),
-        d.filter(lambda x: False), d.filter(lambda x: x > 4).batch(2),
-        d.map(lambda x: x + 1).filter(lambda x: x > 8), d.filter(lambda x: x % 2 == 0).take(2),
-        d.shuffle(10, seed=1).filter(lambda x: x < 5),
-    )]  # fmt: skip
+    return [
+        listed(x)
+        for x in (
+            d.filter(lambda x: x % 3 == 0),
+            pairs.filter(lambda a, b: b > 30),
+            d.filter(lambda x: False),
+            d.filter(lambda x: x > 4).batch(2),
+            d.map(lambda x: x + 1).filter(lambda x: x > 8),
+            d.filter(lambda x: x % 2 == 0).take(2),
+            d.shuffle(10, seed=1).filter(lambda x: x < 5),
+        )
+    ]
 
 
 def takes_while(tf, np):
@@ -170,17 +183,39 @@ def integer_division(tf, np):
 def mapping_errors(tf, np):
     d = tf.data.Dataset.range(3)
     fails = d.map(lambda x: tf.py_function(lambda v: 1 // 0, [x], tf.int64))
-    return [raised(call) for call in (
-        lambda: d.map(3), lambda: d.map(lambda x: object()), lambda: d.filter(lambda x: x),
-        lambda: listed(fails),
-        lambda: d.reduce(0, lambda s, x: s + x), lambda: d.map(lambda x, y: x),
-        lambda: d.scan(0, lambda s, x: s),
-    )]  # fmt: skip
+    return [
+        raised(call)
+        for call in (
+            lambda: d.map(3),
+            lambda: d.map(lambda x: object()),
+            lambda: d.filter(lambda x: x),
+            lambda: listed(fails),
+            lambda: d.reduce(0, lambda s, x: s + x),
+            lambda: d.map(lambda x, y: x),
+            lambda: d.scan(0, lambda s, x: s),
+        )
+    ]
 
 
 PROGRAMS = [
-    maps, maps_of_tuples, maps_a_dict, maps_with_control_flow, maps_images, maps_reductions,
-    map_is_traced_once, maps_in_parallel, maps_random_numbers, maps_python, maps_variables,
-    maps_with_tables_of_values, filters, takes_while, scans, reduces, errors_come_at_their_element,
-    ignores_errors, integer_division, mapping_errors,
-]  # fmt: skip
+    maps,
+    maps_of_tuples,
+    maps_a_dict,
+    maps_with_control_flow,
+    maps_images,
+    maps_reductions,
+    map_is_traced_once,
+    maps_in_parallel,
+    maps_random_numbers,
+    maps_python,
+    maps_variables,
+    maps_with_tables_of_values,
+    filters,
+    takes_while,
+    scans,
+    reduces,
+    errors_come_at_their_element,
+    ignores_errors,
+    integer_division,
+    mapping_errors,
+]

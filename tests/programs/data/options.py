@@ -72,10 +72,13 @@ def wrong_settings(tf, np):
         options.threading.private_threadpool_size = "many"
 
     return [
-        raised(unknown), raised(text), raised(part), raised(inner),
+        raised(unknown),
+        raised(text),
+        raised(part),
+        raised(inner),
         raised(lambda: options.merge(3)) is not None,
         raised(lambda: tf.data.Dataset.range(3).with_options(3)) is not None,
-    ]  # fmt: skip
+    ]
 
 
 def kinds_of_settings(tf, np):
@@ -115,15 +118,25 @@ def specs(tf, np):
 
     numbers = dataset.as_numpy_iterator()
     return [
-        repr(spec), spec == found, spec.is_compatible_with(dataset), repr(spec.element_spec),
+        repr(spec),
+        spec == found,
+        spec.is_compatible_with(dataset),
+        repr(spec.element_spec),
         iterator == tf.data.IteratorSpec(tf.TensorSpec([None], tf.int64)),
         iterator.is_compatible_with(iter(dataset)),
-        total(dataset).numpy(), [next(numbers), next(numbers)], raised(lambda: next(numbers)),
+        total(dataset).numpy(),
+        [next(numbers), next(numbers)],
+        raised(lambda: next(numbers)),
         isinstance(numbers, tf.data.NumpyIterator),
-    ]  # fmt: skip
+    ]
 
 
 PROGRAMS = [
-    defaults, setting_and_merging, of_datasets, wrong_settings, kinds_of_settings, cardinalities,
+    defaults,
+    setting_and_merging,
+    of_datasets,
+    wrong_settings,
+    kinds_of_settings,
+    cardinalities,
     specs,
-]  # fmt: skip
+]

@@ -57,9 +57,21 @@ def shuffles_pairs_of_datasets(tf, np):
 
 def takes_and_skips(tf, np):
     d = tf.data.Dataset.range(10)
-    return [listed(x) for x in (d.take(3), d.take(-1), d.take(0), d.take(99), d.skip(7), d.skip(99),
-                                d.skip(0), d.skip(3).take(2), d.take(5).skip(3), d.repeat(2).skip(8)
-                                .take(4))]  # fmt: skip
+    return [
+        listed(x)
+        for x in (
+            d.take(3),
+            d.take(-1),
+            d.take(0),
+            d.take(99),
+            d.skip(7),
+            d.skip(99),
+            d.skip(0),
+            d.skip(3).take(2),
+            d.take(5).skip(3),
+            d.repeat(2).skip(8).take(4),
+        )
+    ]
 
 
 def skips_nothing_or_all(tf, np):
@@ -74,9 +86,18 @@ def shards(tf, np):
 
 def repeats(tf, np):
     d = tf.data.Dataset.range(3)
-    return [listed(x) for x in (d.repeat(2), d.repeat(0), d.repeat().take(7), d.repeat(-1).take(4),
-                                d.batch(2).repeat(2), d.repeat(2).batch(4),
-                                d.take(0).repeat(3))]  # fmt: skip
+    return [
+        listed(x)
+        for x in (
+            d.repeat(2),
+            d.repeat(0),
+            d.repeat().take(7),
+            d.repeat(-1).take(4),
+            d.batch(2).repeat(2),
+            d.repeat(2).batch(4),
+            d.take(0).repeat(3),
+        )
+    ]
 
 
 def caches(tf, np):
@@ -117,16 +138,38 @@ def enumerates(tf, np):
 
 def order_errors(tf, np):
     d = tf.data.Dataset.range(3)
-    return [raised(call) for call in (
-        lambda: d.shuffle(0), lambda: d.take("a"), lambda: d.prefetch(-5), lambda: d.batch(0),
-        lambda: d.window(0), lambda: d.window(2, shift=0), lambda: d.apply(lambda x: 3),
-        lambda: d.interleave(lambda x: d, cycle_length=0),
-    )]  # fmt: skip
+    return [
+        raised(call)
+        for call in (
+            lambda: d.shuffle(0),
+            lambda: d.take("a"),
+            lambda: d.prefetch(-5),
+            lambda: d.batch(0),
+            lambda: d.window(0),
+            lambda: d.window(2, shift=0),
+            lambda: d.apply(lambda x: 3),
+            lambda: d.interleave(lambda x: d, cycle_length=0),
+        )
+    ]
 
 
 PROGRAMS = [
-    shuffles, shuffles_the_same, shuffles_and_repeats, shuffles_with_global_seed, shuffles_many,
-    shuffles_what_was_computed, shuffles_twice, shuffles_pairs_of_datasets, takes_and_skips,
-    skips_nothing_or_all, shards, repeats, caches, caches_count_calls, prefetches, unique,
-    enumerates, order_errors,
-]  # fmt: skip
+    shuffles,
+    shuffles_the_same,
+    shuffles_and_repeats,
+    shuffles_with_global_seed,
+    shuffles_many,
+    shuffles_what_was_computed,
+    shuffles_twice,
+    shuffles_pairs_of_datasets,
+    takes_and_skips,
+    skips_nothing_or_all,
+    shards,
+    repeats,
+    caches,
+    caches_count_calls,
+    prefetches,
+    unique,
+    enumerates,
+    order_errors,
+]

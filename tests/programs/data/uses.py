@@ -16,10 +16,15 @@ def dictionaries(tf, np):
 
 def classes(tf, np):
     ds = tf.data.Dataset.range(3)
-    return [isinstance(ds, tf.data.Dataset), isinstance(iter(ds), tf.data.Iterator),
-            isinstance(tf.data.TextLineDataset("x"), tf.data.Dataset), bool(ds.take(0)),
-            len({ds, tf.data.Dataset.range(3)}), ds.element_spec == ds.map(abs).element_spec,
-            repr(tf.type_spec_from_value(ds))]  # fmt: skip
+    return [
+        isinstance(ds, tf.data.Dataset),
+        isinstance(iter(ds), tf.data.Iterator),
+        isinstance(tf.data.TextLineDataset("x"), tf.data.Dataset),
+        bool(ds.take(0)),
+        len({ds, tf.data.Dataset.range(3)}),
+        ds.element_spec == ds.map(abs).element_spec,
+        repr(tf.type_spec_from_value(ds)),
+    ]
 
 
 def windows_of_structures(tf, np):
@@ -38,9 +43,12 @@ def tensors_as_arguments(tf, np):
         return tf.constant(n, tf.int64)
 
     ds = tf.data.Dataset.range(number(7)).batch(number(2)).take(number(3)).repeat(number(2))
-    other = tf.data.Dataset.range(np.int64(5)).batch(np.int32(2)).skip(np.int64(1)).shard(
-        np.int64(2), np.int64(0)
-    )  # fmt: skip
+    other = (
+        tf.data.Dataset.range(np.int64(5))
+        .batch(np.int32(2))
+        .skip(np.int64(1))
+        .shard(np.int64(2), np.int64(0))
+    )
     made = tf.data.Dataset.range
     wrong = [raised(lambda: made(5).batch(2.0)), raised(lambda: made(5.0))]
     return listed(ds), listed(other), wrong
@@ -74,23 +82,36 @@ def kinds_of_functions(tf, np):
     ds = tf.data.Dataset.range(3)
     three = Scale(tf.constant(3, tf.int64))
     triples = tf.data.Dataset.from_tensor_slices(([1, 2], [3, 4], [5, 6]))
-    return [listed(x) for x in (
-        ds.map(three.times), ds.map(three), ds.map(tf.function(lambda x: x + 1)),
-        ds.map(functools.partial(tf.add, tf.constant(5, tf.int64))), ds.map(tf.square),
-        triples.map(lambda *a: a[0] + a[1] * a[2]), triples.map(lambda x, *rest: rest[1] - x),
-    )]  # fmt: skip
+    return [
+        listed(x)
+        for x in (
+            ds.map(three.times),
+            ds.map(three),
+            ds.map(tf.function(lambda x: x + 1)),
+            ds.map(functools.partial(tf.add, tf.constant(5, tf.int64))),
+            ds.map(tf.square),
+            triples.map(lambda *a: a[0] + a[1] * a[2]),
+            triples.map(lambda x, *rest: rest[1] - x),
+        )
+    ]
 
 
 def control_flow_in_functions(tf, np):
     ds = tf.data.Dataset.range(1, 4)
-    return [listed(x) for x in (
-        ds.map(lambda x: tf.cond(x > 1, lambda: x * 10, lambda: -x)),
-        ds.map(lambda x: tf.switch_case(tf.cast(x - 1, tf.int32),
-                                        [lambda: 1, lambda: 5, lambda: 9])),
-        ds.map(lambda x: tf.while_loop(lambda i: i < 5, lambda i: i * 2 + 1, [x])[0]),
-        ds.map(lambda n: tf.map_fn(lambda i: i * i, tf.range(n))),
-        ds.map(lambda x: tf.constant(["x", "y", "z"])[x - 1]),
-    )]  # fmt: skip
+    return [
+        listed(x)
+        for x in (
+            ds.map(lambda x: tf.cond(x > 1, lambda: x * 10, lambda: -x)),
+            ds.map(
+                lambda x: tf.switch_case(
+                    tf.cast(x - 1, tf.int32), [lambda: 1, lambda: 5, lambda: 9]
+                )
+            ),
+            ds.map(lambda x: tf.while_loop(lambda i: i < 5, lambda i: i * 2 + 1, [x])[0]),
+            ds.map(lambda n: tf.map_fn(lambda i: i * i, tf.range(n))),
+            ds.map(lambda x: tf.constant(["x", "y", "z"])[x - 1]),
+        )
+    ]
 
 
 def assertions_in_functions(tf, np):
@@ -149,7 +170,17 @@ def queries(tf, np):
 
 
 PROGRAMS = [
-    dictionaries, classes, windows_of_structures, datasets_of_datasets, tensors_as_arguments,
-    shapes_of_python_results, kinds_of_functions, control_flow_in_functions,
-    assertions_in_functions, reduces_structures, ragged_from_generators, rejects, queries,
-]  # fmt: skip
+    dictionaries,
+    classes,
+    windows_of_structures,
+    datasets_of_datasets,
+    tensors_as_arguments,
+    shapes_of_python_results,
+    kinds_of_functions,
+    control_flow_in_functions,
+    assertions_in_functions,
+    reduces_structures,
+    ragged_from_generators,
+    rejects,
+    queries,
+]

@@ -16,24 +16,36 @@ def spec(tf):
 def described(resolver):
     """What a resolver says."""
     return [
-        resolver.cluster_spec().as_dict(), resolver.task_type, resolver.task_id,
-        resolver.environment, resolver.rpc_layer, resolver.master(),
-    ]  # fmt: skip
+        resolver.cluster_spec().as_dict(),
+        resolver.task_type,
+        resolver.task_id,
+        resolver.environment,
+        resolver.rpc_layer,
+        resolver.master(),
+    ]
 
 
 def simple(tf, np):
     make = tf.distribute.cluster_resolver.SimpleClusterResolver
     plain = make(spec(tf))
     given = make(
-        spec(tf), master="boss:9", task_type="worker", task_id=1, environment="there",
-        num_accelerators={"GPU": 2}, rpc_layer="grpc",
-    )  # fmt: skip
+        spec(tf),
+        master="boss:9",
+        task_type="worker",
+        task_id=1,
+        environment="there",
+        num_accelerators={"GPU": 2},
+        rpc_layer="grpc",
+    )
     return [
-        described(plain), described(given), given.num_accelerators(),
-        given.master("ps", 0), given.master("worker", 1, "http"),
+        described(plain),
+        described(given),
+        given.num_accelerators(),
+        given.master("ps", 0),
+        given.master("worker", 1, "http"),
         isinstance(plain, tf.distribute.cluster_resolver.ClusterResolver),
         raised(lambda: make({"worker": ["a:1"]})),
-    ]  # fmt: skip
+    ]
 
 
 def from_the_environment(tf, np):
@@ -60,9 +72,15 @@ def unions(tf, np):
     second = simple(tf.train.ClusterSpec({"worker": ["c:3"], "ps": ["d:4"]}))
     both = union(first, second)
     return [
-        both.cluster_spec().as_dict(), both.task_type, both.task_id, both.environment,
-        both.rpc_layer, both.master("worker", 1), raised(lambda: union(3)), raised(union),
-    ]  # fmt: skip
+        both.cluster_spec().as_dict(),
+        both.task_type,
+        both.task_id,
+        both.environment,
+        both.rpc_layer,
+        both.master("worker", 1),
+        raised(lambda: union(3)),
+        raised(union),
+    ]
 
 
 def communication(tf, np):
@@ -96,15 +114,18 @@ def partitioners(tf, np):
     for name, make in made.items():
         found[name] = [
             list(make(tf.TensorShape(shape), dtype))
-            for shape in shapes for dtype in (tf.float32, tf.float64)
-        ]  # fmt: skip
+            for shape in shapes
+            for dtype in (tf.float32, tf.float64)
+        ]
     second = kinds.FixedShardsPartitioner(2)(tf.TensorShape([4, 6]), tf.float32, axis=1)
     return [
-        found, list(second), raised(lambda: kinds.MinSizePartitioner(min_shard_bytes=0)),
+        found,
+        list(second),
+        raised(lambda: kinds.MinSizePartitioner(min_shard_bytes=0)),
         raised(lambda: kinds.MinSizePartitioner(max_shards=0)),
         raised(lambda: kinds.MaxSizePartitioner(max_shard_bytes=0)),
         isinstance(made["fixed 3"], kinds.Partitioner),
-    ]  # fmt: skip
+    ]
 
 
 def what_is_not_there(tf, np):
@@ -117,5 +138,10 @@ def what_is_not_there(tf, np):
 
 
 PROGRAMS = [
-    simple, from_the_environment, unions, communication, partitioners, what_is_not_there,
-]  # fmt: skip
+    simple,
+    from_the_environment,
+    unions,
+    communication,
+    partitioners,
+    what_is_not_there,
+]

@@ -6,9 +6,7 @@ from programs.support import raised
 
 def listed(tf, dataset):
     """The elements, with the values of all replicas."""
-    return [
-        [parts(tf, leaf) for leaf in tf.nest.flatten(element)] for element in dataset
-    ]  # fmt: skip
+    return [[parts(tf, leaf) for leaf in tf.nest.flatten(element)] for element in dataset]
 
 
 def shared(tf, dataset):
@@ -54,10 +52,14 @@ def from_functions(tf, np):
 
     def make(context):
         size = context.get_per_replica_batch_size(4)
-        seen.append([
-            size, context.num_input_pipelines, context.input_pipeline_id,
-            context.num_replicas_in_sync,
-        ])  # fmt: skip
+        seen.append(
+            [
+                size,
+                context.num_input_pipelines,
+                context.input_pipeline_id,
+                context.num_replicas_in_sync,
+            ]
+        )
         return tf.data.Dataset.range(9).batch(size)
 
     dataset = strategy.distribute_datasets_from_function(make)
@@ -82,11 +84,14 @@ def iterators(tf, np):
     optional = iterator.get_next_as_optional()
     second = parts(tf, optional.get_value())
     return [
-        first, bool(optional.has_value()), second,
+        first,
+        bool(optional.has_value()),
+        second,
         bool(iterator.get_next_as_optional().has_value()),
-        raised(iterator.get_next), raised(lambda: next(iterator)),
+        raised(iterator.get_next),
+        raised(lambda: next(iterator)),
         raised(lambda: strategy.run(lambda: next(iter(dataset)))),
-    ]  # fmt: skip
+    ]
 
 
 def loops_in_functions(tf, np):
@@ -162,6 +167,14 @@ def one_replica(tf, np):
 
 
 PROGRAMS = [
-    batches_are_divided, specs_and_sizes, from_functions, from_functions_with_static_sizes,
-    iterators, loops_in_functions, iterators_in_functions, structures, errors, one_replica,
-]  # fmt: skip
+    batches_are_divided,
+    specs_and_sizes,
+    from_functions,
+    from_functions_with_static_sizes,
+    iterators,
+    loops_in_functions,
+    iterators_in_functions,
+    structures,
+    errors,
+    one_replica,
+]

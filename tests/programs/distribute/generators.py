@@ -104,8 +104,10 @@ def one_made_in_replicas(tf, np):
 
 def one_of_a_single_replica(tf, np):
     found = []
-    for strategy in (tf.distribute.MirroredStrategy(["CPU:0"]),
-                     tf.distribute.OneDeviceStrategy("CPU:0")):  # fmt: skip
+    for strategy in (
+        tf.distribute.MirroredStrategy(["CPU:0"]),
+        tf.distribute.OneDeviceStrategy("CPU:0"),
+    ):
         with strategy.scope():
             g = tf.random.Generator.from_seed(1)
         found.append([strategy.run(lambda: g.normal([])).numpy(), g.state.numpy()])
@@ -136,7 +138,15 @@ def hidden_streams(tf, np):
 
 
 PROGRAMS = [
-    one_made_in_a_scope, one_made_in_a_scope_draws_outside_of_replicas, resets, resets_in_replicas,
-    skips_seeds_and_splits_in_replicas, in_functions, one_made_outside, one_made_in_replicas,
-    one_of_a_single_replica, checkpoints, hidden_streams,
-]  # fmt: skip
+    one_made_in_a_scope,
+    one_made_in_a_scope_draws_outside_of_replicas,
+    resets,
+    resets_in_replicas,
+    skips_seeds_and_splits_in_replicas,
+    in_functions,
+    one_made_outside,
+    one_made_in_replicas,
+    one_of_a_single_replica,
+    checkpoints,
+    hidden_streams,
+]

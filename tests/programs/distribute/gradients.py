@@ -126,6 +126,11 @@ def of_rows(tf, np):
 
 
 PROGRAMS = [
-    of_a_replicas_own_loss, through_all_reduce_sum, through_all_reduce_mean, through_all_gather,
-    a_step_of_descent, of_a_variable_outside_of_replicas, of_rows,
-]  # fmt: skip
+    of_a_replicas_own_loss,
+    through_all_reduce_sum,
+    through_all_reduce_mean,
+    through_all_gather,
+    a_step_of_descent,
+    of_a_variable_outside_of_replicas,
+    of_rows,
+]

@@ -20,12 +20,18 @@ def strategies_of_one_replica(tf, np):
         total = strategy.run(
             lambda: tf.distribute.get_replica_context().all_reduce("SUM", tf.constant(4.0))
         )
-        found.append([
-            strategy.num_replicas_in_sync, isinstance(strategy, made.Strategy), result.numpy(),
-            strategy.reduce("MEAN", result, axis=None).numpy(), total.numpy(),
-            len(strategy.experimental_local_results(v)), list(strategy.extended.worker_devices),
-            isinstance(strategy.extended, made.StrategyExtended),
-        ])  # fmt: skip
+        found.append(
+            [
+                strategy.num_replicas_in_sync,
+                isinstance(strategy, made.Strategy),
+                result.numpy(),
+                strategy.reduce("MEAN", result, axis=None).numpy(),
+                total.numpy(),
+                len(strategy.experimental_local_results(v)),
+                list(strategy.extended.worker_devices),
+                isinstance(strategy.extended, made.StrategyExtended),
+            ]
+        )
     return found
 
 
@@ -77,13 +83,17 @@ def contexts_of_values_and_inputs(tf, np):
     value = tf.distribute.experimental.ValueContext(1, 4)
     context = tf.distribute.InputContext(2, 1, 8)
     return [
-        value.replica_id_in_sync_group, value.num_replicas_in_sync, str(context),
-        context.get_per_replica_batch_size(16), context.input_pipeline_id,
+        value.replica_id_in_sync_group,
+        value.num_replicas_in_sync,
+        str(context),
+        context.get_per_replica_batch_size(16),
+        context.input_pipeline_id,
         tf.distribute.ReduceOp.from_variable_aggregation(tf.VariableAggregation.SUM).name,
         tf.distribute.ReduceOp.from_variable_aggregation(tf.VariableAggregation.MEAN).name,
-        raised(lambda: tf.distribute.ReduceOp.from_variable_aggregation(
-            tf.VariableAggregation.NONE)),
-    ]  # fmt: skip
+        raised(
+            lambda: tf.distribute.ReduceOp.from_variable_aggregation(tf.VariableAggregation.NONE)
+        ),
+    ]
 
 
 def merging_as_libraries_do(tf, np):
@@ -93,8 +103,10 @@ def merging_as_libraries_do(tf, np):
     def replica():
         return interim.maybe_merge_call(
             lambda strategy, x, factor: strategy.reduce("SUM", x, axis=None) * factor,
-            strategy, number(tf) + 1.0, factor=2.0,
-        )  # fmt: skip
+            strategy,
+            number(tf) + 1.0,
+            factor=2.0,
+        )
 
     default = tf.distribute.get_strategy()
     alone = interim.maybe_merge_call(lambda strategy, x: x + 1.0, default, tf.constant(1.0))
@@ -103,11 +115,13 @@ def merging_as_libraries_do(tf, np):
     with strategy.scope():
         without = kinds.distribute.strategy_supports_no_merge_call()
     return [
-        parts(tf, strategy.run(replica))[-1], alone.numpy(), without,
+        parts(tf, strategy.run(replica))[-1],
+        alone.numpy(),
+        without,
         isinstance(values, kinds.CompositeTensor),
         isinstance(tf.constant(1), kinds.CompositeTensor),
         isinstance(tf.sparse.from_dense([[1]]), kinds.CompositeTensor),
-    ]  # fmt: skip
+    ]
 
 
 def other_internals(tf, np):
@@ -130,9 +144,12 @@ def other_internals(tf, np):
     graph = tf.function(lambda x: x).get_concrete_function(tf.constant(1.0)).graph
     checkpoint = tf.train.Checkpoint(holder=holder)
     return [
-        bool(inner), bool(outer), isinstance(graph, made.FuncGraph),
-        isinstance(holder, made.tracking.Trackable), isinstance(checkpoint.holder, Holder),
-    ]  # fmt: skip
+        bool(inner),
+        bool(outer),
+        isinstance(graph, made.FuncGraph),
+        isinstance(holder, made.tracking.Trackable),
+        isinstance(checkpoint.holder, Holder),
+    ]
 
 
 def clusters_that_are_this_machine(tf, np):
@@ -141,9 +158,11 @@ def clusters_that_are_this_machine(tf, np):
     config = tf.config.experimental
     hints = tf.distribute.experimental.CollectiveHints(bytes_per_pack=5, timeout_seconds=1.0)
     return [
-        config.enable_mlir_bridge(), config.disable_mlir_bridge(),
-        hints.bytes_per_pack, hints.timeout_seconds,
-    ]  # fmt: skip
+        config.enable_mlir_bridge(),
+        config.disable_mlir_bridge(),
+        hints.bytes_per_pack,
+        hints.timeout_seconds,
+    ]
 
 
 def meshes_and_layouts(tf, np):
@@ -152,15 +171,29 @@ def meshes_and_layouts(tf, np):
     layout = made.Layout(["batch", made.UNSHARDED], mesh)
     same = made.Layout(["batch", made.UNSHARDED], mesh)
     return [
-        list(mesh.dim_names), mesh.dim_size("batch"), mesh.size, list(mesh.shape()),
-        layout.rank, list(layout.sharding_specs), layout == same, layout.mesh == mesh,
-        layout == made.Layout([made.UNSHARDED, made.UNSHARDED], mesh), made.UNSHARDED,
-        raised(lambda: made.Layout(["nobody"], mesh)), raised(lambda: mesh.dim_size("nobody")),
-    ]  # fmt: skip
+        list(mesh.dim_names),
+        mesh.dim_size("batch"),
+        mesh.size,
+        list(mesh.shape()),
+        layout.rank,
+        list(layout.sharding_specs),
+        layout == same,
+        layout.mesh == mesh,
+        layout == made.Layout([made.UNSHARDED, made.UNSHARDED], mesh),
+        made.UNSHARDED,
+        raised(lambda: made.Layout(["nobody"], mesh)),
+        raised(lambda: mesh.dim_size("nobody")),
+    ]
 
 
 PROGRAMS = [
-    strategies_of_one_replica, the_default_strategy, ways_of_reducing, reduce_to,
-    contexts_of_values_and_inputs, merging_as_libraries_do, other_internals,
-    clusters_that_are_this_machine, meshes_and_layouts,
-]  # fmt: skip
+    strategies_of_one_replica,
+    the_default_strategy,
+    ways_of_reducing,
+    reduce_to,
+    contexts_of_values_and_inputs,
+    merging_as_libraries_do,
+    other_internals,
+    clusters_that_are_this_machine,
+    meshes_and_layouts,
+]

@@ -265,9 +265,21 @@ def a_function_that_replicas_call(tf, np):
 
 
 PROGRAMS = [
-    what_replicas_know, results_are_nests, in_a_function, a_function_in_all_replicas,
-    values_from_function, reductions, a_mean_along_an_axis_counts_rows, gathering,
-    all_reduce_of_nests, all_reduce_of_slices, a_tensor_that_all_replicas_share_counts_once, merges,
-    replicas_take_turns, scopes_of_different_strategies, errors, per_replica_values,
+    what_replicas_know,
+    results_are_nests,
+    in_a_function,
+    a_function_in_all_replicas,
+    values_from_function,
+    reductions,
+    a_mean_along_an_axis_counts_rows,
+    gathering,
+    all_reduce_of_nests,
+    all_reduce_of_slices,
+    a_tensor_that_all_replicas_share_counts_once,
+    merges,
+    replicas_take_turns,
+    scopes_of_different_strategies,
+    errors,
+    per_replica_values,
     a_function_that_replicas_call,
-]  # fmt: skip
+]

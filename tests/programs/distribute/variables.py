@@ -224,9 +224,11 @@ def in_modules_and_checkpoints(tf, np):
             super().__init__()
             self.v = make(tf, strategy)
             self.count = make(
-                tf, strategy, synchronization=tf.VariableSynchronization.ON_READ,
+                tf,
+                strategy,
+                synchronization=tf.VariableSynchronization.ON_READ,
                 aggregation=tf.VariableAggregation.SUM,
-            )  # fmt: skip
+            )
 
     model = Model()
     model.v.assign(3.0)
@@ -238,9 +240,12 @@ def in_modules_and_checkpoints(tf, np):
         model.count.assign(0.0)
         tf.train.Checkpoint(model=model).restore(path)
     return [
-        len(model.variables), len(model.trainable_variables), names, parts(tf, model.v),
+        len(model.variables),
+        len(model.trainable_variables),
+        names,
+        parts(tf, model.v),
         parts(tf, model.count),
-    ]  # fmt: skip
+    ]
 
 
 def a_strategy_in_force_everywhere(tf, np):
@@ -258,9 +263,23 @@ def a_strategy_in_force_everywhere(tf, np):
 
 
 PROGRAMS = [
-    kind, reading, without_aggregation, with_sums, with_means, with_the_first_replica,
-    on_read_without_aggregation, on_read_with_sums, on_read_with_means,
-    on_read_with_the_first_replica, no_synchronization, values_of_each_replica_are_assigned,
-    updating, rows, made_in_replicas, made_on_the_first_call_of_a_function, copies,
-    in_modules_and_checkpoints, a_strategy_in_force_everywhere,
-]  # fmt: skip
+    kind,
+    reading,
+    without_aggregation,
+    with_sums,
+    with_means,
+    with_the_first_replica,
+    on_read_without_aggregation,
+    on_read_with_sums,
+    on_read_with_means,
+    on_read_with_the_first_replica,
+    no_synchronization,
+    values_of_each_replica_are_assigned,
+    updating,
+    rows,
+    made_in_replicas,
+    made_on_the_first_call_of_a_function,
+    copies,
+    in_modules_and_checkpoints,
+    a_strategy_in_force_everywhere,
+]

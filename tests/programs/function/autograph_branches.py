@@ -487,15 +487,22 @@ def dtypes_of_branches(tf, np):
         return y, z
 
     refused = [
-        integer_and_float, tensor_and_integer, changed_in_one, returned, returned_inside, third,
-        double_array, truth_and_number, in_a_dictionary,
+        integer_and_float,
+        tensor_and_integer,
+        changed_in_one,
+        returned,
+        returned_inside,
+        third,
+        double_array,
+        truth_and_number,
+        in_a_dictionary,
         lambda x: 1 if x > 0 else 2.0,
         lambda x: x if x > 0 else 2,
         lambda x: tf.cond(x > 0, lambda: 1, lambda: 2.0),
         lambda x: tf.cond(x > 0, lambda: x, lambda: 2),
         lambda x: tf.case([(x > 0, lambda: 1)], default=lambda: 2.0),
         lambda x: tf.switch_case(tf.cast(x, tf.int32), [lambda: 1, lambda: 2.0]),
-    ]  # fmt: skip
+    ]
     one = tf.constant(1.0)
     found = [raised(lambda f=f: tf.function(f)(one)) for f in refused]
     return [found, [t.dtype.name for t in tf.function(alike)(one)]]

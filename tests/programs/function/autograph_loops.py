@@ -335,13 +335,16 @@ def dtypes_of_loop_variables(tf, np):
         return s, t, done
 
     def loop(first, then):
-        return lambda n: tf.while_loop(
-            lambda i, s: i < n, lambda i, s: (i + 1, then), [0, first]
-        )  # fmt: skip
+        return lambda n: tf.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, then), [0, first])
 
     refused = [
-        python_number, element, truth_value, loop(0.0, 1), loop(0, 1.5), loop(0.0, tf.constant(1)),
-    ]  # fmt: skip
+        python_number,
+        element,
+        truth_value,
+        loop(0.0, 1),
+        loop(0, 1.5),
+        loop(0.0, tf.constant(1)),
+    ]
     n = tf.constant(3)
     found = [raised(lambda f=f: tf.function(f)(n)) for f in refused]
     return [found, [t.numpy() for t in tf.function(alike)(n)]]

@@ -416,11 +416,18 @@ def arguments_that_are_changed(tf, np):
         return x[0]
 
     uses = [
-        (append, [one]), (exchange, [one]), (reverse, [one, one + 1.0]),
-        (add_key, {"a": one}), (set_key, {"a": one}), (lambda x: x.pop("a"), {"a": one}),
-        (inside, {"a": [1], "b": one}), (lambda x: [x.append(1), one][1], [1, 2]),
-        (restore, [one]), (copy, [one]), (lambda x: x[0], [one]),
-    ]  # fmt: skip
+        (append, [one]),
+        (exchange, [one]),
+        (reverse, [one, one + 1.0]),
+        (add_key, {"a": one}),
+        (set_key, {"a": one}),
+        (lambda x: x.pop("a"), {"a": one}),
+        (inside, {"a": [1], "b": one}),
+        (lambda x: [x.append(1), one][1], [1, 2]),
+        (restore, [one]),
+        (copy, [one]),
+        (lambda x: x[0], [one]),
+    ]
     found = [raised(lambda f=f, x=x: tf.function(f)(x)) for f, x in uses]
     given = [one]
     again = [raised(lambda: tf.function(append)(given)), len(given)]

@@ -125,6 +125,13 @@ def traces_without_a_seed(tf, np):
 
 
 PROGRAMS = [
-    every_kind, resets, made_in_a_function, in_loops_and_branches, checkpoints, eager_state,
-    a_seed_restarts_traces, a_seed_restarts_what_runs_inside, traces_without_a_seed,
-]  # fmt: skip
+    every_kind,
+    resets,
+    made_in_a_function,
+    in_loops_and_branches,
+    checkpoints,
+    eager_state,
+    a_seed_restarts_traces,
+    a_seed_restarts_what_runs_inside,
+    traces_without_a_seed,
+]

@@ -135,13 +135,25 @@ def refused(tf, np):
     given = tf.placeholder(tf.int64, [])
     v = tf.get_variable("v", [], tf.int64, tf.zeros_initializer())
     ds = tf.data.Dataset.range(3)
-    return [raised(lambda: tf.data.make_one_shot_iterator(tf.data.Dataset.range(given))),
-            raised(lambda: tf.data.make_one_shot_iterator(ds.map(lambda x: x + v))),
-            raised(lambda: [x for x in ds])]  # fmt: skip
+    return [
+        raised(lambda: tf.data.make_one_shot_iterator(tf.data.Dataset.range(given))),
+        raised(lambda: tf.data.make_one_shot_iterator(ds.map(lambda x: x + v))),
+        raised(lambda: [x for x in ds]),
+    ]
 
 
 PROGRAMS = [
-    one_shot, one_shot_in_two_sessions, once_a_run, initializable, initialized_again,
-    sizes_that_are_fed, variables, reinitializable, handles, legacy_structures, training, refused,
-]  # fmt: skip
+    one_shot,
+    one_shot_in_two_sessions,
+    once_a_run,
+    initializable,
+    initialized_again,
+    sizes_that_are_fed,
+    variables,
+    reinitializable,
+    handles,
+    legacy_structures,
+    training,
+    refused,
+]
 TOLERANCE = {"training": {"rtol": 1e-4}}

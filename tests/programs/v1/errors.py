@@ -130,13 +130,18 @@ def values_found_wrong_when_run(tf, np):
     n = tf.placeholder(tf.int32, [])
     x = tf.placeholder(tf.float32, [None, None])
     made = [
-        (n // 0, {n: 1}), (tf.zeros([n]), {n: -1}), (tf.range(0, 5, n), {n: 0}),
-        (tf.gather([1, 2], n), {n: 2}), (tf.one_hot([0], n), {n: -2}), (tf.eye(n), {n: -1}),
+        (n // 0, {n: 1}),
+        (tf.zeros([n]), {n: -1}),
+        (tf.range(0, 5, n), {n: 0}),
+        (tf.gather([1, 2], n), {n: 2}),
+        (tf.one_hot([0], n), {n: -2}),
+        (tf.eye(n), {n: -1}),
         (tf.linalg.inv(x), {x: [[0.0]]}),
-        (tf.reduce_sum(x, n), {x: [[1.0]], n: 4}), (tf.nn.top_k(x, 5), {x: [[1.0]]}),
+        (tf.reduce_sum(x, n), {x: [[1.0]], n: 4}),
+        (tf.nn.top_k(x, 5), {x: [[1.0]]}),
         (tf.unsorted_segment_sum([1.0], [3], n), {n: 2}),
         (tf.reshape(x, [n, -1]), {x: [[1.0]], n: 2}),
-    ]  # fmt: skip
+    ]
     with tf.Session() as session:
         return [raised(lambda y=y, f=f: session.run(y, f)) for y, f in made]
 

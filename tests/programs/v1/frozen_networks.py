@@ -15,14 +15,25 @@ def activations(tf, np):
         x = tf.placeholder(tf.float32, [None, 3], name="x")
         labels = tf.constant([2, 0])
         return [
-            tf.nn.relu(x), tf.nn.relu6(x * 5.0), tf.nn.elu(x), tf.nn.selu(x), tf.nn.softplus(x),
-            tf.nn.softsign(x), tf.nn.leaky_relu(x, 0.3), tf.nn.softmax(x), tf.nn.log_softmax(x),
-            tf.nn.sigmoid(x), tf.nn.crelu(x), tf.nn.l2_normalize(x, 1), tf.nn.swish(x),
+            tf.nn.relu(x),
+            tf.nn.relu6(x * 5.0),
+            tf.nn.elu(x),
+            tf.nn.selu(x),
+            tf.nn.softplus(x),
+            tf.nn.softsign(x),
+            tf.nn.leaky_relu(x, 0.3),
+            tf.nn.softmax(x),
+            tf.nn.log_softmax(x),
+            tf.nn.sigmoid(x),
+            tf.nn.crelu(x),
+            tf.nn.l2_normalize(x, 1),
+            tf.nn.swish(x),
             tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=x),
             tf.nn.softmax_cross_entropy_with_logits_v2(labels=tf.one_hot(labels, 3), logits=x),
             tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.nn.sigmoid(x), logits=x),
-            tf.nn.in_top_k(x, labels, 1), tf.nn.bias_add(x, [1.0, 2.0, 3.0]),
-        ]  # fmt: skip
+            tf.nn.in_top_k(x, labels, 1),
+            tf.nn.bias_add(x, [1.0, 2.0, 3.0]),
+        ]
 
     return imported(tf, "activations", build, {"x:0": [[0.5, -1.0, 2.0], [1.5, 0.25, -3.0]]})
 
@@ -78,13 +89,16 @@ def pooling_and_normalizing(tf, np):
             tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "VALID"),
             tf.nn.max_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], "SAME"),
             tf.nn.avg_pool(x, [1, 3, 3, 1], [1, 1, 1, 1], "SAME"),
-            trained[0], trained[1], given_moments[0],
+            trained[0],
+            trained[1],
+            given_moments[0],
             tf.nn.batch_normalization(x, offset, scale, offset, scale, 1e-3),
             tf.nn.local_response_normalization(x, 1, bias=1.0, alpha=0.5, beta=0.5),
-            tf.space_to_depth(x, 2), tf.depth_to_space(tf.space_to_depth(x, 2), 2),
-            tf.space_to_batch_nd(x, [2, 2], [[0, 0], [0, 0]]), tf.extract_image_patches(
-                x, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID"),
-        ]  # fmt: skip
+            tf.space_to_depth(x, 2),
+            tf.depth_to_space(tf.space_to_depth(x, 2), 2),
+            tf.space_to_batch_nd(x, [2, 2], [[0, 0], [0, 0]]),
+            tf.extract_image_patches(x, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID"),
+        ]
 
     return imported(tf, "pooling_and_normalizing", build, {"x:0": images(np, 2, 4, 4, 2)})
 
@@ -314,12 +328,16 @@ def older_nodes(tf, np):
             x = tf.placeholder(tf.float32, [2, 3], name="x")
             raw = tf.raw_ops
             made = [
-                raw.Add(x=x, y=x), raw.Div(x=x, y=x), raw.Gather(params=x, indices=[1]),
-                raw.Concat(concat_dim=0, values=[x, x]), raw.Select(condition=x > 0.0, x=x, y=-x),
-                raw.BatchMatMul(x=x, y=x, adj_y=True), raw.Pad(input=x, paddings=[[0, 0], [1, 0]]),
+                raw.Add(x=x, y=x),
+                raw.Div(x=x, y=x),
+                raw.Gather(params=x, indices=[1]),
+                raw.Concat(concat_dim=0, values=[x, x]),
+                raw.Select(condition=x > 0.0, x=x, y=-x),
+                raw.BatchMatMul(x=x, y=x, adj_y=True),
+                raw.Pad(input=x, paddings=[[0, 0], [1, 0]]),
                 raw.ResizeBilinear(images=x[None, :, :, None], size=[4, 6]),
                 raw.Reverse(tensor=x, dims=[True, False]),
-            ]  # fmt: skip
+            ]
             for number, y in enumerate(made):
                 tf.identity(y, name=f"out_{number:02}")
             return graph.as_graph_def().SerializeToString(deterministic=True)

@@ -104,7 +104,14 @@ def in_a_function(tf, np):
 
 
 PROGRAMS = [
-    every_draw_moves_it_on, draws_of_one_run_differ, a_run_draws_what_it_needs, every_kind,
-    fed_shapes, in_branches_and_loops, is_a_variable_of_the_graph, copies_and_states,
-    unforeseeable, in_a_function,
-]  # fmt: skip
+    every_draw_moves_it_on,
+    draws_of_one_run_differ,
+    a_run_draws_what_it_needs,
+    every_kind,
+    fed_shapes,
+    in_branches_and_loops,
+    is_a_variable_of_the_graph,
+    copies_and_states,
+    unforeseeable,
+    in_a_function,
+]

@@ -171,13 +171,39 @@ def variable_as_graph_element(tf, np):
 def operation_types(tf, np):
     x = tf.placeholder(tf.float32, [2, 2], name="x")
     made = [
-        x, x + x, x - x, x * x, x / x, -x, tf.matmul(x, x), tf.tanh(x), tf.nn.relu(x),
-        tf.reduce_sum(x, 1), tf.reduce_mean(x, 0), tf.reshape(x, [4]), tf.transpose(x),
-        tf.concat([x, x], 0), tf.stack([x, x]), tf.cast(x, tf.int32), tf.identity(x),
-        tf.nn.softmax(x), tf.exp(x), tf.square(x), tf.maximum(x, x), tf.gather(x, [0]),
-        tf.constant(1.0), tf.argmax(x, 1), tf.less(x, x), tf.shape(x), tf.squeeze(x[:1]),
-        tf.expand_dims(x, 0), tf.tile(x, [1, 2]), x[0], tf.stop_gradient(x), tf.pow(x, x),
-    ]  # fmt: skip
+        x,
+        x + x,
+        x - x,
+        x * x,
+        x / x,
+        -x,
+        tf.matmul(x, x),
+        tf.tanh(x),
+        tf.nn.relu(x),
+        tf.reduce_sum(x, 1),
+        tf.reduce_mean(x, 0),
+        tf.reshape(x, [4]),
+        tf.transpose(x),
+        tf.concat([x, x], 0),
+        tf.stack([x, x]),
+        tf.cast(x, tf.int32),
+        tf.identity(x),
+        tf.nn.softmax(x),
+        tf.exp(x),
+        tf.square(x),
+        tf.maximum(x, x),
+        tf.gather(x, [0]),
+        tf.constant(1.0),
+        tf.argmax(x, 1),
+        tf.less(x, x),
+        tf.shape(x),
+        tf.squeeze(x[:1]),
+        tf.expand_dims(x, 0),
+        tf.tile(x, [1, 2]),
+        x[0],
+        tf.stop_gradient(x),
+        tf.pow(x, x),
+    ]
     return [tensor.op.type for tensor in made]
 
 

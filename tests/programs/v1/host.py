@@ -149,10 +149,16 @@ def assertion_that_is_not_asked_for(tf, np):
 def assertions_about_values(tf, np):
     x = tf.placeholder(tf.int32, [None])
     checks = [
-        tf.assert_positive(x), tf.assert_non_negative(x), tf.assert_equal(x, [1, 2]),
-        tf.assert_less(x, [5, 5]), tf.assert_greater_equal(x, 1), tf.assert_none_equal(x, 3),
-        tf.assert_negative(x), tf.assert_less_equal(x, 2), tf.assert_greater(x, 0),
-    ]  # fmt: skip
+        tf.assert_positive(x),
+        tf.assert_non_negative(x),
+        tf.assert_equal(x, [1, 2]),
+        tf.assert_less(x, [5, 5]),
+        tf.assert_greater_equal(x, 1),
+        tf.assert_none_equal(x, 3),
+        tf.assert_negative(x),
+        tf.assert_less_equal(x, 2),
+        tf.assert_greater(x, 0),
+    ]
     with tf.Session() as session:
         return [
             [raised(lambda c=c: session.run(c, {x: given})) for c in checks]

@@ -434,9 +434,13 @@ def containers_keep_their_type(tf, np):
     pair = namedtuple("pair", "a b")
     c, d = tf.constant(1.0), tf.constant(2.0)
     fetches = [
-        defaultdict(list, {"b": c, "a": d}), OrderedDict(b=c, a=d), Own(b=c, a=d), pair(c, d),
-        UserDict(b=c, a=d), {"k": defaultdict(int, z=[c, (d,)])},
-    ]  # fmt: skip
+        defaultdict(list, {"b": c, "a": d}),
+        OrderedDict(b=c, a=d),
+        Own(b=c, a=d),
+        pair(c, d),
+        UserDict(b=c, a=d),
+        {"k": defaultdict(int, z=[c, (d,)])},
+    ]
     with tf.Session() as session:
         found = session.run(fetches)
     kinds = [type(x).__name__ for x in (*found, found[-1]["k"])]
@@ -452,20 +456,27 @@ def errors_of_running(tf, np):
     failing = tf.debugging.assert_equal(x, 1)
     with tf.Session() as session:
         return [
-            raised(lambda: y.eval({x: 7})), raised(lambda: session.run(y, {x: 7})),
-            raised(lambda: y.op.run({x: 7})), raised(lambda: failing.run({x: 2})),
-            raised(v.eval), raised(lambda: session.run(v)), raised(lambda: y.eval()),
-        ]  # fmt: skip
+            raised(lambda: y.eval({x: 7})),
+            raised(lambda: session.run(y, {x: 7})),
+            raised(lambda: y.op.run({x: 7})),
+            raised(lambda: failing.run({x: 2})),
+            raised(v.eval),
+            raised(lambda: session.run(v)),
+            raised(lambda: y.eval()),
+        ]
 
 
 def sparse_lookups_without_weights(tf, np):
     ids = tf.SparseTensor([[0, 0], [1, 0], [1, 1]], tf.constant([0, 1, 0], tf.int64), [2, 2])
     table = tf.constant([[1.0], [3.0]])
-    return run(tf, [
-        tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum"),
-        tf.nn.embedding_lookup_sparse(table, ids, sp_weights=None, combiner="mean"),
-        tf.nn.safe_embedding_lookup_sparse(table, ids, None, "sqrtn"),
-    ])  # fmt: skip
+    return run(
+        tf,
+        [
+            tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum"),
+            tf.nn.embedding_lookup_sparse(table, ids, sp_weights=None, combiner="mean"),
+            tf.nn.safe_embedding_lookup_sparse(table, ids, None, "sqrtn"),
+        ],
+    )
 
 
 PROGRAMS = [

@@ -27,11 +27,24 @@ def elementwise_and_broadcasting(tf, np):
     x, image, anything = matrices(tf)
     row = tf.placeholder(tf.float32, [None])
     made = [
-        x + 1.0, x + x, x * tf.zeros([4]), x + tf.zeros([5, 1]), x + tf.zeros([5, 4]), x + row,
-        x + anything, image + tf.zeros([3]), image * tf.zeros([8, 1]), tf.exp(x), -anything,
-        tf.zeros([2, 1, 1]) + x, tf.placeholder(tf.float32, [None, 1]) + tf.zeros([1, 7]),
-        tf.where(x > 0.0, x, x), tf.maximum(x, row), tf.cast(x, tf.int32), tf.less(x, anything),
-    ]  # fmt: skip
+        x + 1.0,
+        x + x,
+        x * tf.zeros([4]),
+        x + tf.zeros([5, 1]),
+        x + tf.zeros([5, 4]),
+        x + row,
+        x + anything,
+        image + tf.zeros([3]),
+        image * tf.zeros([8, 1]),
+        tf.exp(x),
+        -anything,
+        tf.zeros([2, 1, 1]) + x,
+        tf.placeholder(tf.float32, [None, 1]) + tf.zeros([1, 7]),
+        tf.where(x > 0.0, x, x),
+        tf.maximum(x, row),
+        tf.cast(x, tf.int32),
+        tf.less(x, anything),
+    ]
     return [static(y) for y in made]
 
 
@@ -74,12 +87,24 @@ def reductions(tf, np):
     axis = tf.placeholder(tf.int32, [])
     axes = tf.placeholder(tf.int32, [None])
     made = [
-        tf.reduce_sum(x), tf.reduce_sum(x, 0), tf.reduce_mean(x, 1), tf.reduce_max(x, -1),
-        tf.reduce_sum(x, 1, keepdims=True), tf.reduce_prod(image, [1, 2]), tf.argmax(x, 1),
-        tf.reduce_sum(anything), tf.reduce_sum(anything, 1), tf.reduce_sum(x, axis),
-        tf.reduce_sum(x, axes), tf.reduce_sum(x, axis, keepdims=True), tf.reduce_any(x > 0.0, 0),
-        tf.reduce_logsumexp(x, 1), tf.cumsum(x, 0), tf.nn.softmax(x), tf.nn.moments(x, [0])[0],
-    ]  # fmt: skip
+        tf.reduce_sum(x),
+        tf.reduce_sum(x, 0),
+        tf.reduce_mean(x, 1),
+        tf.reduce_max(x, -1),
+        tf.reduce_sum(x, 1, keepdims=True),
+        tf.reduce_prod(image, [1, 2]),
+        tf.argmax(x, 1),
+        tf.reduce_sum(anything),
+        tf.reduce_sum(anything, 1),
+        tf.reduce_sum(x, axis),
+        tf.reduce_sum(x, axes),
+        tf.reduce_sum(x, axis, keepdims=True),
+        tf.reduce_any(x > 0.0, 0),
+        tf.reduce_logsumexp(x, 1),
+        tf.cumsum(x, 0),
+        tf.nn.softmax(x),
+        tf.nn.moments(x, [0])[0],
+    ]
     return [static(y) for y in made]
 
 
@@ -107,20 +132,30 @@ def reduction_over_axes_fed(tf, np):
 def joining(tf, np):
     x, image, anything = matrices(tf)
     made = [
-        tf.concat([x, x], 0), tf.concat([x, x], 1), tf.concat([x, tf.zeros([2, 4])], 0),
-        tf.concat([image, image], -1), tf.concat([anything, x], 0), tf.stack([x, x]),
-        tf.stack([x, x], axis=-1), tf.stack([x, tf.zeros([3, 4])]), tf.stack([anything, anything]),
+        tf.concat([x, x], 0),
+        tf.concat([x, x], 1),
+        tf.concat([x, tf.zeros([2, 4])], 0),
+        tf.concat([image, image], -1),
+        tf.concat([anything, x], 0),
+        tf.stack([x, x]),
+        tf.stack([x, x], axis=-1),
+        tf.stack([x, tf.zeros([3, 4])]),
+        tf.stack([anything, anything]),
         tf.concat([x, tf.placeholder(tf.float32, [None, None])], 1),
-    ]  # fmt: skip
+    ]
     return [[static(y) for y in made], raised(lambda: tf.concat([x, tf.zeros([2, 5])], 0))]
 
 
 def parting(tf, np):
     x, image, anything = matrices(tf)
     parts = [
-        *tf.split(x, 2, axis=1), *tf.split(x, [1, 3], axis=1), *tf.split(x, 2, axis=0),
-        *tf.unstack(x, axis=1)[:1], *tf.unstack(tf.zeros([2, 3])), *tf.split(anything, 2, axis=0),
-    ]  # fmt: skip
+        *tf.split(x, 2, axis=1),
+        *tf.split(x, [1, 3], axis=1),
+        *tf.split(x, 2, axis=0),
+        *tf.unstack(x, axis=1)[:1],
+        *tf.unstack(tf.zeros([2, 3])),
+        *tf.split(anything, 2, axis=0),
+    ]
     return [[static(y) for y in parts], raised(lambda: tf.unstack(x)), raised(lambda: list(x))]
 
 
@@ -128,12 +163,28 @@ def slicing(tf, np):
     x, image, anything = matrices(tf)
     start = tf.placeholder(tf.int32, [])
     made = [
-        x[0], x[:2], x[:, 1], x[:, 1:3], x[::2], x[..., 0], x[:, ::-1], x[-1:], x[start],
-        x[start:], x[:, start:], x[:, start : start + 2], x[tf.newaxis], x[:, tf.newaxis, 1:],
-        image[:, 1:-1, ::2, 0], anything[0], anything[..., 1], tf.slice(x, [0, 1], [-1, 2]),
-        tf.slice(x, [0, start], [-1, -1]), tf.strided_slice(x, [0, 0], [2, 4], [1, 2]),
+        x[0],
+        x[:2],
+        x[:, 1],
+        x[:, 1:3],
+        x[::2],
+        x[..., 0],
+        x[:, ::-1],
+        x[-1:],
+        x[start],
+        x[start:],
+        x[:, start:],
+        x[:, start : start + 2],
+        x[tf.newaxis],
+        x[:, tf.newaxis, 1:],
+        image[:, 1:-1, ::2, 0],
+        anything[0],
+        anything[..., 1],
+        tf.slice(x, [0, 1], [-1, 2]),
+        tf.slice(x, [0, start], [-1, -1]),
+        tf.strided_slice(x, [0, 0], [2, 4], [1, 2]),
         x[1:3],
-    ]  # fmt: skip
+    ]
     return [static(y) for y in made]
 
 
@@ -152,13 +203,21 @@ def reshaping(tf, np):
     target = tf.placeholder(tf.int32, [None])
     sized = tf.placeholder(tf.int32, [3])
     made = [
-        tf.reshape(x, [-1]), tf.reshape(x, [-1, 2]), tf.reshape(x, [-1, 2, 2]),
-        tf.reshape(image, [-1, 192]), tf.reshape(x, [tf.shape(x)[0], 2, 2]),
-        tf.reshape(x, tf.shape(x)), tf.reshape(anything, [2, 3]), tf.reshape(anything, [-1]),
-        tf.reshape(x, [size, -1]), tf.reshape(x, target), tf.reshape(x, sized),
-        tf.reshape(tf.zeros([6]), [2, -1]), tf.reshape(tf.zeros([6]), [size, 3]),
+        tf.reshape(x, [-1]),
+        tf.reshape(x, [-1, 2]),
+        tf.reshape(x, [-1, 2, 2]),
+        tf.reshape(image, [-1, 192]),
+        tf.reshape(x, [tf.shape(x)[0], 2, 2]),
+        tf.reshape(x, tf.shape(x)),
+        tf.reshape(anything, [2, 3]),
+        tf.reshape(anything, [-1]),
+        tf.reshape(x, [size, -1]),
+        tf.reshape(x, target),
+        tf.reshape(x, sized),
+        tf.reshape(tf.zeros([6]), [2, -1]),
+        tf.reshape(tf.zeros([6]), [size, 3]),
         tf.reshape(x, [2, 2, 4]),
-    ]  # fmt: skip
+    ]
     wrong = raised(lambda: tf.reshape(tf.zeros([6]), [4, 2]))
     return [[static(y) for y in made], wrong]
 
@@ -179,12 +238,21 @@ def moving_axes(tf, np):
     x, image, anything = matrices(tf)
     order = tf.placeholder(tf.int32, [2])
     made = [
-        tf.transpose(x), tf.transpose(image, [0, 3, 1, 2]), tf.transpose(anything),
-        tf.transpose(x, order), tf.expand_dims(x, 0), tf.expand_dims(x, -1), tf.expand_dims(x, 1),
-        tf.expand_dims(anything, 0), tf.squeeze(x[:1]), tf.squeeze(x[:1], [0]), tf.squeeze(x),
-        tf.squeeze(tf.placeholder(tf.float32, [None, 1, 3, 1]), [1]), tf.reverse(x, [0]),
+        tf.transpose(x),
+        tf.transpose(image, [0, 3, 1, 2]),
+        tf.transpose(anything),
+        tf.transpose(x, order),
+        tf.expand_dims(x, 0),
+        tf.expand_dims(x, -1),
+        tf.expand_dims(x, 1),
+        tf.expand_dims(anything, 0),
+        tf.squeeze(x[:1]),
+        tf.squeeze(x[:1], [0]),
+        tf.squeeze(x),
+        tf.squeeze(tf.placeholder(tf.float32, [None, 1, 3, 1]), [1]),
+        tf.reverse(x, [0]),
         tf.squeeze(tf.placeholder(tf.float32, [2, 1, 3, 1])),
-    ]  # fmt: skip
+    ]
     return [static(y) for y in made]
 
 
@@ -193,12 +261,18 @@ def padding_and_tiling(tf, np):
     pads = tf.placeholder(tf.int32, [2, 2])
     size = tf.placeholder(tf.int32, [])
     made = [
-        tf.pad(x, [[0, 0], [1, 2]]), tf.pad(x, [[1, 1], [0, 0]]), tf.pad(x, pads),
-        tf.pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT"), tf.tile(x, [2, 3]),
-        tf.tile(x, [1, size]), tf.tile(x, [size, 2]), tf.tile(tf.zeros([2, 3]), [2, 2]),
-        tf.broadcast_to(tf.zeros([4]), tf.shape(x)), tf.broadcast_to(tf.zeros([4]), [3, 4]),
+        tf.pad(x, [[0, 0], [1, 2]]),
+        tf.pad(x, [[1, 1], [0, 0]]),
+        tf.pad(x, pads),
+        tf.pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT"),
+        tf.tile(x, [2, 3]),
+        tf.tile(x, [1, size]),
+        tf.tile(x, [size, 2]),
+        tf.tile(tf.zeros([2, 3]), [2, 2]),
+        tf.broadcast_to(tf.zeros([4]), tf.shape(x)),
+        tf.broadcast_to(tf.zeros([4]), [3, 4]),
         tf.repeat(x, 2, axis=1),
-    ]  # fmt: skip
+    ]
     return [static(y) for y in made]
 
 
@@ -208,12 +282,24 @@ def gathering(tf, np):
     grid = tf.placeholder(tf.int32, [None, 5])
     pairs = tf.placeholder(tf.int32, [None, 2])
     made = [
-        tf.gather(x, rows), tf.gather(x, grid), tf.gather(x, [0, 2], axis=1), tf.gather(x, 1),
-        tf.gather_nd(x, pairs), tf.gather_nd(x, [[0], [1]]), tf.nn.embedding_lookup(x, grid),
-        tf.boolean_mask(x, rows > 0), tf.where(x > 0.0), tf.unique(rows)[0], tf.one_hot(rows, 6),
-        tf.one_hot(grid, 6, axis=1), tf.scatter_nd(pairs, tf.zeros([3]), [7, 8]),
-        tf.nn.top_k(x, 2)[0], tf.unsorted_segment_sum(x, rows, 3), tf.sort(x), tf.argsort(x),
-    ]  # fmt: skip
+        tf.gather(x, rows),
+        tf.gather(x, grid),
+        tf.gather(x, [0, 2], axis=1),
+        tf.gather(x, 1),
+        tf.gather_nd(x, pairs),
+        tf.gather_nd(x, [[0], [1]]),
+        tf.nn.embedding_lookup(x, grid),
+        tf.boolean_mask(x, rows > 0),
+        tf.where(x > 0.0),
+        tf.unique(rows)[0],
+        tf.one_hot(rows, 6),
+        tf.one_hot(grid, 6, axis=1),
+        tf.scatter_nd(pairs, tf.zeros([3]), [7, 8]),
+        tf.nn.top_k(x, 2)[0],
+        tf.unsorted_segment_sum(x, rows, 3),
+        tf.sort(x),
+        tf.argsort(x),
+    ]
     return [static(y) for y in made]
 
 
@@ -221,10 +307,19 @@ def sizes_that_are_tensors(tf, np):
     n = tf.placeholder(tf.int32, [])
     dims = tf.placeholder(tf.int32, [2])
     made = [
-        tf.zeros([n]), tf.ones([2, n]), tf.fill([n, 2], 7.0), tf.range(n), tf.range(1, n * 2, 2),
-        tf.zeros(dims), tf.tile([1, 2], [n]), tf.eye(n), tf.one_hot([0, 1], n),
-        tf.linspace(0.0, 1.0, n), tf.broadcast_to(3, dims), tf.zeros_like(tf.zeros([n])),
-    ]  # fmt: skip
+        tf.zeros([n]),
+        tf.ones([2, n]),
+        tf.fill([n, 2], 7.0),
+        tf.range(n),
+        tf.range(1, n * 2, 2),
+        tf.zeros(dims),
+        tf.tile([1, 2], [n]),
+        tf.eye(n),
+        tf.one_hot([0, 1], n),
+        tf.linspace(0.0, 1.0, n),
+        tf.broadcast_to(3, dims),
+        tf.zeros_like(tf.zeros([n])),
+    ]
     with tf.Session() as session:
         found = [session.run(made, {n: size, dims: [size, 2]}) for size in (1, 3)]
     return [[static(y) for y in made], found]
@@ -298,10 +393,15 @@ def shape_objects(tf, np):
 def shape_dimensions(tf, np):
     a, b = tf.Dimension(3), tf.Dimension(None)
     return [
-        a.value, b.value, (a + 2).value, (a * b).value, a == 3, (a == b) is None,
+        a.value,
+        b.value,
+        (a + 2).value,
+        (a * b).value,
+        a == 3,
+        (a == b) is None,
         tf.dimension_value(tf.TensorShape([4])[0]),
         tf.dimension_at_index(tf.TensorShape([4]), 0).value,
-    ]  # fmt: skip
+    ]
 
 
 def static_shape_of_control_flow(tf, np):

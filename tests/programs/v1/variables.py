@@ -293,10 +293,14 @@ def get_variable_errors(tf, np):
 
 def variable_of_constant_initializers(tf, np):
     kinds = [
-        tf.zeros_initializer(), tf.ones_initializer(dtype=tf.float64), tf.constant_initializer(7.0),
-        tf.constant_initializer([1, 2, 3, 4, 5, 6]), tf.initializers.zeros(),
-        tf.initializers.constant(2.5), tf.initializers.ones(),
-    ]  # fmt: skip
+        tf.zeros_initializer(),
+        tf.ones_initializer(dtype=tf.float64),
+        tf.constant_initializer(7.0),
+        tf.constant_initializer([1, 2, 3, 4, 5, 6]),
+        tf.initializers.zeros(),
+        tf.initializers.constant(2.5),
+        tf.initializers.ones(),
+    ]
     return run(tf, [kind([2, 3], dtype=tf.float32) for kind in kinds])
 
 
@@ -340,10 +344,16 @@ def variable_lists(tf, np):
     tf.Variable(1.0, name="d", collections=["mine"])
     tf.get_variable("e", [1], collections=["mine", tf.GraphKeys.GLOBAL_VARIABLES])
     lists = [
-        tf.global_variables(), tf.trainable_variables(), tf.local_variables(),
-        tf.get_collection("mine"), tf.model_variables(), tf.moving_average_variables(),
-        tf.all_variables(), tf.trainable_variables("a"), tf.global_variables(scope="b"),
-    ]  # fmt: skip
+        tf.global_variables(),
+        tf.trainable_variables(),
+        tf.local_variables(),
+        tf.get_collection("mine"),
+        tf.model_variables(),
+        tf.moving_average_variables(),
+        tf.all_variables(),
+        tf.trainable_variables("a"),
+        tf.global_variables(scope="b"),
+    ]
     return [names(variables) for variables in lists]
 
 
@@ -367,10 +377,15 @@ def global_step(tf, np):
         session.run(increase)
         number = tf.train.global_step(session, step)
     return [
-        before, step.name, step.dtype.base_dtype, again is step, number,
-        tf.train.get_global_step() is step, names(tf.trainable_variables()),
+        before,
+        step.name,
+        step.dtype.base_dtype,
+        again is step,
+        number,
+        tf.train.get_global_step() is step,
+        names(tf.trainable_variables()),
         raised(lambda: tf.train.create_global_step()),
-    ]  # fmt: skip
+    ]
 
 
 def constraint_is_kept(tf, np):

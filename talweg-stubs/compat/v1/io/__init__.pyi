@@ -7,9 +7,9 @@ from talweg.core.dtypes import DType
 from talweg.api.data.records import TFRecordOptions as TFRecordOptions
 from talweg.api.data.records import TFRecordWriter as TFRecordWriter
 from talweg.api.examples.delimited import decode_csv_v1 as decode_csv
-from talweg.api.reading import decode_raw_v1 as decode_raw
+from talweg.api.io.reading import decode_raw_v1 as decode_raw
 from talweg.api.examples.parsing import parse_example_v1 as parse_example
 from talweg.api.examples.parsing import parse_single_example_v1 as parse_single_example
 from talweg.api.data.records import tf_record_iterator as tf_record_iterator
-from talweg.api.v1.graph_def.files import write_graph as write_graph
+from talweg.interop.graph_def.files import write_graph as write_graph
 from talweg.compat.v1.io import gfile as gfile

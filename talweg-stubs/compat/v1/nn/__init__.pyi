@@ -8,7 +8,7 @@ from talweg.api.random.candidates import all_candidate_sampler as all_candidate_
 avg_pool: Any
 avg_pool2d: Any
 batch_norm_with_global_normalization: Any
-from talweg.api.v1.rnn.dynamic import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
+from talweg.compat_v1.rnn.dynamic import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
 from talweg.api.nn.sampled import compute_accidental_hits as compute_accidental_hits
 conv1d: Any
 conv2d: Any
@@ -27,12 +27,12 @@ depthwise_conv2d: Any
 depthwise_conv2d_native: Any
 dilation2d: Any
 from talweg.api.nn.dropout import dropout_v1 as dropout
-from talweg.api.v1.rnn.dynamic import dynamic_rnn as dynamic_rnn
-from talweg.api.v1.compositions import embedding_lookup as embedding_lookup
+from talweg.compat_v1.rnn.dynamic import dynamic_rnn as dynamic_rnn
+from talweg.compat_v1.compositions import embedding_lookup as embedding_lookup
 embedding_lookup_sparse: Any
 erosion2d: Any
 from talweg.api.random.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
-from talweg.api.v1.compositions import fused_batch_norm as fused_batch_norm
+from talweg.compat_v1.compositions import fused_batch_norm as fused_batch_norm
 in_top_k: Any
 from talweg.api.random.candidates import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
 log_softmax: Any
@@ -42,25 +42,25 @@ max_pool_with_argmax: Any
 moments: Any
 from talweg.api.nn.sampled import nce_loss_v1 as nce_loss
 pool: Any
-from talweg.api.v1.rnn.dynamic import raw_rnn as raw_rnn
-from talweg.api.v1.compositions import relu_layer as relu_layer
+from talweg.compat_v1.rnn.dynamic import raw_rnn as raw_rnn
+from talweg.compat_v1.compositions import relu_layer as relu_layer
 safe_embedding_lookup_sparse: Any
 from talweg.api.nn.sampled import sampled_softmax_loss_v1 as sampled_softmax_loss
 separable_conv2d: Any
 sigmoid_cross_entropy_with_logits: Any
 softmax: Any
-from talweg.api.v1.compositions import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
+from talweg.compat_v1.compositions import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
 softmax_cross_entropy_with_logits_v2: Any
-from talweg.api.v1.compositions import space_to_batch as space_to_batch
+from talweg.compat_v1.compositions import space_to_batch as space_to_batch
 space_to_depth: Any
 sparse_softmax_cross_entropy_with_logits: Any
-from talweg.api.v1.rnn.static import static_bidirectional_rnn as static_bidirectional_rnn
-from talweg.api.v1.rnn.static import static_rnn as static_rnn
-from talweg.api.v1.rnn.static import static_state_saving_rnn as static_state_saving_rnn
+from talweg.compat_v1.rnn.static import static_bidirectional_rnn as static_bidirectional_rnn
+from talweg.compat_v1.rnn.static import static_rnn as static_rnn
+from talweg.compat_v1.rnn.static import static_state_saving_rnn as static_state_saving_rnn
 sufficient_statistics: Any
 from talweg.api.random.candidates import uniform_candidate_sampler as uniform_candidate_sampler
 weighted_cross_entropy_with_logits: Any
 weighted_moments: Any
-from talweg.api.v1.compositions import xw_plus_b as xw_plus_b
+from talweg.compat_v1.compositions import xw_plus_b as xw_plus_b
 from talweg.compat.v1.nn import experimental as experimental
 from talweg.compat.v1.nn import rnn_cell as rnn_cell

@@ -4,13 +4,13 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.v1.rnn.cells import BasicLSTMCell as BasicLSTMCell
-from talweg.api.v1.rnn.cells import BasicRNNCell as BasicRNNCell
-from talweg.api.v1.rnn.wrappers import DeviceWrapper as DeviceWrapper
-from talweg.api.v1.rnn.wrappers import DropoutWrapper as DropoutWrapper
-from talweg.api.v1.rnn.cells import GRUCell as GRUCell
-from talweg.api.v1.rnn.cells import LSTMCell as LSTMCell
-from talweg.api.v1.rnn.cells import LSTMStateTuple as LSTMStateTuple
-from talweg.api.v1.rnn.wrappers import MultiRNNCell as MultiRNNCell
-from talweg.api.v1.rnn.cells import RNNCell as RNNCell
-from talweg.api.v1.rnn.wrappers import ResidualWrapper as ResidualWrapper
+from talweg.compat_v1.rnn.cells import BasicLSTMCell as BasicLSTMCell
+from talweg.compat_v1.rnn.cells import BasicRNNCell as BasicRNNCell
+from talweg.compat_v1.rnn.wrappers import DeviceWrapper as DeviceWrapper
+from talweg.compat_v1.rnn.wrappers import DropoutWrapper as DropoutWrapper
+from talweg.compat_v1.rnn.cells import GRUCell as GRUCell
+from talweg.compat_v1.rnn.cells import LSTMCell as LSTMCell
+from talweg.compat_v1.rnn.cells import LSTMStateTuple as LSTMStateTuple
+from talweg.compat_v1.rnn.wrappers import MultiRNNCell as MultiRNNCell
+from talweg.compat_v1.rnn.cells import RNNCell as RNNCell
+from talweg.compat_v1.rnn.wrappers import ResidualWrapper as ResidualWrapper

@@ -7,7 +7,7 @@ from talweg.core.dtypes import DType
 ASSETS_DIRECTORY: str
 ASSETS_KEY: str
 from talweg.api.resources import Asset as Asset
-from talweg.api.v1.saved_model.builder import Builder as Builder
+from talweg.interop.saved_model_v1.builder import Builder as Builder
 CLASSIFY_INPUTS: str
 CLASSIFY_METHOD_NAME: str
 CLASSIFY_OUTPUT_CLASSES: str
@@ -28,25 +28,25 @@ SAVED_MODEL_FILENAME_PB: str
 SAVED_MODEL_FILENAME_PBTXT: str
 SAVED_MODEL_SCHEMA_VERSION: int
 SERVING: str
-from talweg.api.saved_model.options import SaveOptions as SaveOptions
+from talweg.interop.saved_model.options import SaveOptions as SaveOptions
 TPU: str
 TRAINING: str
 VARIABLES_DIRECTORY: str
 VARIABLES_FILENAME: str
-from talweg.api.v1.saved_model.signatures import build_signature_def as build_signature_def
-from talweg.api.v1.saved_model.signatures import build_tensor_info as build_tensor_info
-from talweg.api.v1.saved_model.signatures import classification_signature_def as classification_signature_def
-from talweg.api.saved_model.loading import contains_saved_model as contains_saved_model
-from talweg.api.v1.saved_model.signatures import get_tensor_from_tensor_info as get_tensor_from_tensor_info
-from talweg.api.v1.saved_model.signatures import is_valid_signature as is_valid_signature
-from talweg.api.v1.saved_model.loader import load as load
-from talweg.api.saved_model.loading import load as load_v2
-from talweg.api.v1.saved_model.main_op import main_op_with_restore as main_op_with_restore
-from talweg.api.saved_model.loading import contains_saved_model as maybe_saved_model_directory
-from talweg.api.v1.saved_model.signatures import predict_signature_def as predict_signature_def
-from talweg.api.v1.saved_model.signatures import regression_signature_def as regression_signature_def
-from talweg.api.saved_model.saving import save as save
-from talweg.api.v1.saved_model.builder import simple_save as simple_save
+from talweg.interop.saved_model_v1.signatures import build_signature_def as build_signature_def
+from talweg.interop.saved_model_v1.signatures import build_tensor_info as build_tensor_info
+from talweg.interop.saved_model_v1.signatures import classification_signature_def as classification_signature_def
+from talweg.interop.saved_model.loading import contains_saved_model as contains_saved_model
+from talweg.interop.saved_model_v1.signatures import get_tensor_from_tensor_info as get_tensor_from_tensor_info
+from talweg.interop.saved_model_v1.signatures import is_valid_signature as is_valid_signature
+from talweg.interop.saved_model_v1.loader import load as load
+from talweg.interop.saved_model.loading import load as load_v2
+from talweg.interop.saved_model_v1.main_op import main_op_with_restore as main_op_with_restore
+from talweg.interop.saved_model.loading import contains_saved_model as maybe_saved_model_directory
+from talweg.interop.saved_model_v1.signatures import predict_signature_def as predict_signature_def
+from talweg.interop.saved_model_v1.signatures import regression_signature_def as regression_signature_def
+from talweg.interop.saved_model.saving import save as save
+from talweg.interop.saved_model_v1.builder import simple_save as simple_save
 from talweg.compat.v1.saved_model import builder as builder
 from talweg.compat.v1.saved_model import constants as constants
 from talweg.compat.v1.saved_model import experimental as experimental

@@ -4,4 +4,4 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.v1.saved_model.builder import Builder as SavedModelBuilder
+from talweg.interop.saved_model_v1.builder import Builder as SavedModelBuilder

@@ -5,5 +5,5 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.api.resources import TrackableResource as TrackableResource
-from talweg.api.saved_model.options import VariablePolicy as VariablePolicy
-from talweg.api.saved_model.saving import save as save
+from talweg.interop.saved_model.options import VariablePolicy as VariablePolicy
+from talweg.interop.saved_model.saving import save as save

@@ -4,5 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.v1.saved_model.main_op import main_op as main_op
-from talweg.api.v1.saved_model.main_op import main_op_with_restore as main_op_with_restore
+from talweg.interop.saved_model_v1.main_op import main_op as main_op
+from talweg.interop.saved_model_v1.main_op import main_op_with_restore as main_op_with_restore

@@ -4,8 +4,8 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.v1.saved_model.signatures import build_signature_def as build_signature_def
-from talweg.api.v1.saved_model.signatures import classification_signature_def as classification_signature_def
-from talweg.api.v1.saved_model.signatures import is_valid_signature as is_valid_signature
-from talweg.api.v1.saved_model.signatures import predict_signature_def as predict_signature_def
-from talweg.api.v1.saved_model.signatures import regression_signature_def as regression_signature_def
+from talweg.interop.saved_model_v1.signatures import build_signature_def as build_signature_def
+from talweg.interop.saved_model_v1.signatures import classification_signature_def as classification_signature_def
+from talweg.interop.saved_model_v1.signatures import is_valid_signature as is_valid_signature
+from talweg.interop.saved_model_v1.signatures import predict_signature_def as predict_signature_def
+from talweg.interop.saved_model_v1.signatures import regression_signature_def as regression_signature_def

@@ -4,5 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.v1.saved_model.signatures import build_tensor_info as build_tensor_info
-from talweg.api.v1.saved_model.signatures import get_tensor_from_tensor_info as get_tensor_from_tensor_info
+from talweg.interop.saved_model_v1.signatures import build_tensor_info as build_tensor_info
+from talweg.interop.saved_model_v1.signatures import get_tensor_from_tensor_info as get_tensor_from_tensor_info

@@ -1,0 +1,1 @@
+"""tf.debugging: assertions, checks of numbers and gradients."""

@@ -1,0 +1,424 @@
+"""tf.debugging: assertions about values.  Those about shapes and dtypes: `shapes.py`.
+
+They run at once, return None, and let nothing else happen; in a graph they give an operation that
+does so when it runs.  Each has a `message` that is put in front of the error's text.  The switches
+at the end are kept and answer, no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.api.math import comparison
+from talweg.core import dispatch, dtypes
+from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.value import Tensor
+from talweg.eager.convert import is_tensor_like
+from talweg.eager.tensor import EagerTensor, array_of
+from talweg.graph.symbol import Symbol
+from talweg.prims import arithmetic, checking
+from talweg.trace.host import asserting, later
+
+
+def values_of(x: Tensor) -> np.ndarray:
+    """All values of a tensor; inside `vectorized_map` those of the whole batch."""
+    if type(x) is Symbol:
+        return np.asarray(x._array)  # NeedsStaticError unless it is a constant
+    while not isinstance(x, EagerTensor):
+        x = x.inner  # type: ignore[attr-defined]
+    return np.asarray(array_of(x))
+
+
+def prefixed(message: Any, text: str) -> str:
+    """The text of an error with the user's message in front."""
+    return f"{message}\n{text}" if message else text
+
+
+def _some(array: np.ndarray, count: int) -> str:
+    values = ", ".join(str(value) for value in array.reshape(-1)[:count].tolist())
+    return f"[{values}{', ...' if array.size > count else ''}]"
+
+
+def assert_true(condition: bool, text: str, expected: str = "") -> None:
+    """InvalidArgumentError with this text unless `condition`."""
+    if not condition:
+        raise invalid("TW207", text, expected)
+
+
+# -- comparing two tensors
+
+
+def _compare(
+    function: str,
+    sign: str,
+    holds: Callable[[Any, Any], Any],
+    x: Any,
+    y: Any,
+    message: Any,
+    summarize: int | None,
+) -> None:
+    """InvalidArgumentError with the first failing elements unless `holds` everywhere."""
+    x = tensor(x)
+    y = tensor(y) if is_tensor_like(y) else tensor(y, hint=x.dtype)
+    if x.dtype is not y.dtype:
+        raise invalid(
+            "TW102", f"{function}: x has dtype {x.dtype.name} and y has dtype {y.dtype.name}"
+        )
+    verdict = values_of(holds(x, y))
+    if verdict.all():
+        return
+    count = 3 if summarize is None or summarize < 0 else summarize
+    left, right = values_of(x), values_of(y)
+    lines = [f"{function}: the condition x {sign} y did not hold"]
+    if left.shape == right.shape == verdict.shape and verdict.ndim:
+        failing = np.argwhere(~verdict)
+        at = tuple(failing[:count].T)
+        lines.append(f"  at {failing[:count].tolist()}, {len(failing)} of {verdict.size} places")
+        lines.append(f"  where x is {_some(left[at], count)}, y is {_some(right[at], count)}")
+    lines.append(f"  x, of shape {left.shape}, starts with {_some(left, count)}")
+    lines.append(f"  y, of shape {right.shape}, starts with {_some(right, count)}")
+    raise invalid("TW207", prefixed(message, "\n".join(lines)))
+
+
+@export("debugging.assert_equal", "assert_equal")
+@asserting
+def assert_equal(
+    x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x = y everywhere, broadcast.
+
+    x, y: tensors of one dtype.  summarize: how many elements the message shows (3).
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_equal([1, 2], tf.constant([1, 2]))
+    """
+    _compare("assert_equal", "==", comparison.equal, x, y, message, summarize)
+
+
+@export("debugging.assert_none_equal")
+@asserting
+def assert_none_equal(
+    x: Any, y: Any, summarize: int | None = None, message: Any = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError if x = y anywhere, broadcast.
+
+    x, y: tensors of one dtype.  summarize: how many elements the message shows (3).
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_none_equal([1, 2], 3)
+    """
+    _compare("assert_none_equal", "!=", comparison.not_equal, x, y, message, summarize)
+
+
+@export("debugging.assert_less", "assert_less")
+@asserting
+def assert_less(
+    x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x < y everywhere, broadcast.
+
+    x, y: tensors of one real dtype.  summarize: how many elements the message shows (3).
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_less([1, 2], 3)
+    """
+    _compare("assert_less", "<", comparison.less, x, y, message, summarize)
+
+
+@export("debugging.assert_less_equal")
+@asserting
+def assert_less_equal(
+    x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x <= y everywhere, broadcast.
+
+    x, y: tensors of one real dtype.  summarize: how many elements the message shows (3).
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_less_equal([1, 2], 2)
+    """
+    _compare("assert_less_equal", "<=", comparison.less_equal, x, y, message, summarize)
+
+
+@export("debugging.assert_greater", "assert_greater")
+@asserting
+def assert_greater(
+    x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x > y everywhere, broadcast.
+
+    x, y: tensors of one real dtype.  summarize: how many elements the message shows (3).
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_greater([1, 2], 0)
+    """
+    _compare("assert_greater", ">", comparison.greater, x, y, message, summarize)
+
+
+@export("debugging.assert_greater_equal")
+@asserting
+def assert_greater_equal(
+    x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x >= y everywhere, broadcast.
+
+    x, y: tensors of one real dtype.  summarize: how many elements the message shows (3).
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_greater_equal([1, 2], 1)
+    """
+    _compare("assert_greater_equal", ">=", comparison.greater_equal, x, y, message, summarize)
+
+
+@export("debugging.assert_near")
+@asserting
+def assert_near(
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    message: Any = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> None:
+    """InvalidArgumentError unless |x - y| <= atol + rtol |y| everywhere, broadcast.
+
+    x, y: floats or complex numbers; y takes x's dtype.  rtol and atol are 10 times the spacing of
+    the dtype at 1 if they are not given.  ValueError for integers and for dtypes that differ.
+    Infinities are near nothing, as in TensorFlow.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_near(1.0, 1.0 + 1e-7)
+    """
+    x = tensor(x)
+    y = tensor(y, x.dtype)
+    if x.dtype not in dtypes.INEXACT:
+        raise value_error("TW102", f"assert_near: x has dtype {x.dtype.name}", "floats")
+    real = x.dtype.real_dtype
+    spacing = 2.0**-7 if real is dtypes.bfloat16 else float(np.finfo(real.numpy_dtype).eps)
+    near = 10 * spacing
+    relative, absolute = (
+        values_of(tensor(near if given is None else given, real)) for given in (rtol, atol)
+    )
+    left, right = values_of(x), values_of(y)
+    with np.errstate(all="ignore"):
+        gap = np.asarray(abs(values_of(arithmetic.sub(x, y))))
+        verdict = np.asarray(gap <= absolute + relative * abs(right))
+    if not verdict.all():
+        count = 3 if summarize is None or summarize < 0 else summarize
+        text = (
+            f"assert_near: x and y differ by up to {gap.max()}, at {verdict.size - verdict.sum()} "
+            f"of {verdict.size} places by more than rtol={relative}, atol={absolute} allow\n"
+            f"  x, of shape {left.shape}, starts with {_some(left, count)}\n"
+            f"  y, of shape {right.shape}, starts with {_some(right, count)}"
+        )
+        raise invalid("TW207", prefixed(message, text))
+
+
+# -- the sign of one tensor
+
+
+def _check_sign(
+    function: str,
+    sign: str,
+    holds: Callable[[Any, Any], Any],
+    x: Any,
+    message: Any,
+    summarize: int | None,
+) -> None:
+    x = tensor(x)
+    if x.dtype in (dtypes.string, dtypes.bool_):
+        raise type_error("TW102", f"{function}: x has dtype {x.dtype.name}", "numbers")
+    verdict = values_of(holds(x, tensor(0, x.dtype)))
+    if not verdict.all():
+        count = 3 if summarize is None or summarize < 0 else summarize
+        values = values_of(x)
+        text = (
+            f"{function}: the condition x {sign} 0 did not hold at "
+            f"{verdict.size - verdict.sum()} of {verdict.size} places, where x is "
+            f"{_some(values[~verdict], count)}"
+        )
+        raise invalid("TW207", prefixed(message, text))
+
+
+@export("debugging.assert_positive")
+@asserting
+def assert_positive(
+    x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x > 0 everywhere.  x: a tensor of real numbers.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_positive([1.0, 2.0])
+    """
+    _check_sign("assert_positive", ">", comparison.greater, x, message, summarize)
+
+
+@export("debugging.assert_negative")
+@asserting
+def assert_negative(
+    x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x < 0 everywhere.  x: a tensor of real numbers.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_negative([-1.0, -2.0])
+    """
+    _check_sign("assert_negative", "<", comparison.less, x, message, summarize)
+
+
+@export("debugging.assert_non_negative")
+@asserting
+def assert_non_negative(
+    x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x >= 0 everywhere.  x: a tensor of real numbers.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_non_negative([0.0, 2.0])
+    """
+    _check_sign("assert_non_negative", ">=", comparison.greater_equal, x, message, summarize)
+
+
+@export("debugging.assert_non_positive")
+@asserting
+def assert_non_positive(
+    x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x <= 0 everywhere.  x: a tensor of real numbers.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_non_positive([0.0, -2.0])
+    """
+    _check_sign("assert_non_positive", "<=", comparison.less_equal, x, message, summarize)
+
+
+# -- finiteness, and any condition
+
+
+@export("debugging.check_numerics")
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
+    """`tensor` unchanged; InvalidArgumentError if an element is infinite or NaN.
+
+    tensor: floats of any shape; its gradient is checked too.  TypeError if message is no string,
+    InvalidArgumentError for other dtypes.
+
+    >>> import talweg as tf
+    >>> tf.debugging.check_numerics([1.0, 2.0], "weights")
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
+    """
+    if not isinstance(message, (str, bytes)):
+        raise type_error("TW104", f"check_numerics: message={message!r}", "a string")
+    return checking.check_numerics(_as_tensor(tensor), message=message)
+
+
+_as_tensor = tensor  # under a name that the argument `tensor` above does not hide
+
+
+@export("debugging.assert_all_finite")
+def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
+    """`x` unchanged; InvalidArgumentError if an element is infinite or NaN.  x: floats.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_all_finite([1.0, 2.0], "weights")
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
+    """
+    return check_numerics(x, message)
+
+
+@export("debugging.Assert", "Assert")
+def assert_(
+    condition: Any, data: Any, summarize: int | None = None, name: str | None = None
+) -> Any:
+    """InvalidArgumentError with `data` in its text unless `condition` is true.
+
+    data: a list of tensors or values, of each of which `summarize` (3) elements are shown.
+    TypeError if data is no list.
+
+    >>> import talweg as tf
+    >>> tf.debugging.Assert(tf.constant(2) > 1, ["never shown"])
+    """
+    if not isinstance(data, (list, tuple)):
+        raise type_error("TW104", f"Assert: data={data!r}", "a list of tensors or values")
+    if dispatch.context.base is not None:
+        return later(_assert_now, (tensor(condition), list(data), summarize), {}, "Assert")
+    return _assert_now(condition, data, summarize)
+
+
+def _assert_now(condition: Any, data: Any, summarize: int | None) -> None:
+    holds = values_of(tensor(condition)).all() if is_tensor_like(condition) else bool(condition)
+    if not holds:
+        count = 3 if summarize is None else summarize
+        shown = [values_of(tensor(item)) for item in data]
+        texts = [_some(x, x.size if count < 0 else count) if x.ndim else str(x[()]) for x in shown]
+        raise invalid(
+            "TW207", f"Assert: condition {condition!r} is not true\n  " + "\n  ".join(texts)
+        )
+
+
+# -- switches
+
+
+class _DebugSwitches:
+    """What the functions below were told last."""
+
+    log_device_placement = False
+    traceback_filtering = True
+
+
+@export("debugging.set_log_device_placement")
+def set_log_device_placement(enabled: bool) -> None:
+    """Kept for `get_log_device_placement`; nothing is logged, since everything is on the CPU.
+
+    >>> import talweg as tf
+    >>> tf.debugging.set_log_device_placement(False)
+    """
+    _DebugSwitches.log_device_placement = bool(enabled)
+
+
+@export("debugging.get_log_device_placement")
+def get_log_device_placement() -> bool:
+    """What `set_log_device_placement` was told last; False at first.
+
+    >>> import talweg as tf
+    >>> tf.debugging.get_log_device_placement()
+    False
+    """
+    return _DebugSwitches.log_device_placement
+
+
+@export("debugging.enable_traceback_filtering")
+def enable_traceback_filtering() -> None:
+    """Leave talweg's frames between the user's own out of tracebacks of traced functions.
+
+    >>> import talweg as tf
+    >>> tf.debugging.enable_traceback_filtering()
+    """
+    _DebugSwitches.traceback_filtering = True
+
+
+@export("debugging.disable_traceback_filtering")
+def disable_traceback_filtering() -> None:
+    """Leave tracebacks of traced functions as Python makes them.
+
+    >>> import talweg as tf
+    >>> tf.debugging.disable_traceback_filtering()
+    >>> tf.debugging.enable_traceback_filtering()
+    """
+    _DebugSwitches.traceback_filtering = False
+
+
+@export("debugging.is_traceback_filtering_enabled")
+def is_traceback_filtering_enabled() -> bool:
+    """What the two functions above were told last; True at first.
+
+    >>> import talweg as tf
+    >>> tf.debugging.is_traceback_filtering_enabled()
+    True
+    """
+    return _DebugSwitches.traceback_filtering

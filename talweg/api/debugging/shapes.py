@@ -1,0 +1,270 @@
+"""tf.debugging: assertions about ranks, shapes, dtypes and Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.debugging.assertions import prefixed, values_of
+from talweg.api.export import export
+from talweg.core import dtypes
+from talweg.core.dtypes import DType, as_dtype
+from talweg.core.errors import NeedsStaticError, type_error, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.value import Tensor
+from talweg.eager.convert import is_tensor_like
+from talweg.trace.host import asserting, of_shapes
+
+_as_tensor = tensor  # under a name that arguments called `tensor` do not hide
+
+
+def _shape_of(x: Any) -> TensorShape:
+    shape = x.shape if hasattr(x, "shape") and not isinstance(x, np.ndarray) else tensor(x).shape
+    if shape.rank is None:
+        raise NeedsStaticError(f"the rank of {x!r} is not known in the graph")
+    return shape
+
+
+def _rank_argument(function: str, rank: Any) -> int:
+    found = _as_tensor(rank)
+    if found.dtype not in dtypes.INTEGER:
+        raise type_error("TW102", f"{function}: a rank has dtype {found.dtype.name}", "an integer")
+    if found.ndim:
+        raise value_error("TW203", f"{function}: a rank has shape {found.shape}", "a scalar")
+    return int(values_of(found))
+
+
+def _wrong_rank(function: str, shape: Any, expected: str, message: Any) -> Exception:
+    text = f"{function}: x has rank {len(shape)}, shape {shape}"
+    return value_error("TW203", prefixed(message, text), expected)
+
+
+@export("debugging.assert_rank", "assert_rank")
+@asserting
+@of_shapes
+def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
+    """ValueError unless x has this rank.  rank: a scalar integer; TypeError for other numbers.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_rank(tf.zeros([2, 3]), 2)
+    """
+    wanted, shape = _rank_argument("assert_rank", rank), _shape_of(x)
+    if len(shape) != wanted:
+        raise _wrong_rank("assert_rank", shape, f"rank {wanted}", message)
+
+
+@export("debugging.assert_rank_at_least")
+@asserting
+@of_shapes
+def assert_rank_at_least(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
+    """ValueError unless x has this rank or a higher one.  rank: a scalar integer.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_rank_at_least(tf.zeros([2, 3]), 1)
+    """
+    wanted, shape = _rank_argument("assert_rank_at_least", rank), _shape_of(x)
+    if len(shape) < wanted:
+        raise _wrong_rank("assert_rank_at_least", shape, f"rank {wanted} or more", message)
+
+
+@export("debugging.assert_rank_in")
+@asserting
+@of_shapes
+def assert_rank_in(x: Any, ranks: Any, message: Any = None, name: str | None = None) -> None:
+    """ValueError unless x has one of these ranks.  ranks: a list of scalar integers.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_rank_in(tf.zeros([2, 3]), [1, 2])
+    """
+    if not isinstance(ranks, Iterable):
+        raise type_error("TW104", f"assert_rank_in: ranks={ranks!r}", "a list of integers")
+    wanted = [_rank_argument("assert_rank_in", rank) for rank in ranks]
+    shape = _shape_of(x)
+    if len(shape) not in wanted:
+        raise _wrong_rank("assert_rank_in", shape, f"one of the ranks {wanted}", message)
+
+
+@export("debugging.assert_scalar")
+@asserting
+@of_shapes
+def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> None:
+    """ValueError unless `tensor` has rank 0.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_scalar(3)
+    """
+    tensor = _as_tensor(tensor)
+    if tensor.ndim:
+        text = f"assert_scalar: tensor has shape {tensor.shape}"
+        raise value_error("TW203", prefixed(message, text), "a scalar, shape ()")
+
+
+@export("debugging.assert_type")
+@asserting
+@of_shapes
+def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None = None) -> None:
+    """TypeError unless `tensor` has the dtype `tf_type`.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_type(tf.constant([1.0]), tf.float32)
+    """
+    wanted = as_dtype(tf_type)
+    found = tensor.dtype if hasattr(tensor, "_flat_components") else _as_tensor(tensor).dtype
+    if found is not wanted:
+        text = f"assert_type: tensor has dtype {found.name}"
+        raise type_error("TW102", prefixed(message, text), wanted.name)
+
+
+@export("debugging.assert_integer")
+@asserting
+@of_shapes
+def assert_integer(x: Any, message: Any = None, name: str | None = None) -> None:
+    """TypeError unless x has an integer dtype.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_integer(tf.constant([1, 2]))
+    """
+    found = _as_tensor(x).dtype
+    if not found.is_integer:
+        text = f"assert_integer: x has dtype {found.name}"
+        raise type_error("TW102", prefixed(message, text), "an integer dtype")
+
+
+@export("debugging.assert_same_float_dtype")
+def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
+    """The one floating-point dtype of all `tensors`, and of `dtype` if that is given.
+
+    float32 if there is nothing to go by.  ValueError if they differ or are no floats.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_same_float_dtype([tf.constant(1.0), tf.constant([2.0])])
+    tf.float32
+    """
+    function = "assert_same_float_dtype"
+    wanted = None if dtype is None else as_dtype(dtype)
+    if tensors is not None and not isinstance(tensors, (list, tuple)):
+        raise type_error("TW104", f"{function}: tensors={tensors!r}", "a list of tensors")
+    for item in tensors or ():
+        if item is None:
+            continue
+        found = as_dtype(item.dtype) if hasattr(item, "dtype") else _as_tensor(item).dtype
+        wanted = wanted or found
+        if found is not wanted:
+            raise value_error("TW102", f"{function}: {item!r} has dtype {found.name}", wanted.name)
+    wanted = wanted or dtypes.float32
+    if not wanted.is_floating:
+        raise value_error("TW102", f"{function}: the dtype is {wanted.name}", "floats")
+    return wanted
+
+
+@export("debugging.assert_proper_iterable")
+def assert_proper_iterable(values: Any) -> None:
+    """TypeError unless `values` can be iterated and is no tensor, array or string.
+
+    >>> import talweg as tf
+    >>> tf.debugging.assert_proper_iterable([tf.constant(1)])
+    """
+    improper = isinstance(values, (str, bytes, np.ndarray)) or is_tensor_like(values)
+    if improper or hasattr(values, "_flat_components") or not hasattr(values, "__iter__"):
+        raise type_error(
+            "TW104",
+            f"assert_proper_iterable: values has type {type(values)}",
+            "an iterable that is no tensor, array or string",
+        )
+
+
+@export("debugging.is_numeric_tensor")
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether `tensor` is a tensor (no variable, no list) of numbers.
+
+    >>> import talweg as tf
+    >>> tf.debugging.is_numeric_tensor(tf.constant([1])), tf.debugging.is_numeric_tensor("a")
+    (True, False)
+    """
+    return isinstance(tensor, Tensor) and tensor.dtype in dtypes.NUMERIC
+
+
+# -- assert_shapes
+
+_MANY = (..., "*")  # any number of leading dimensions
+_ANY = (None, ".")  # one dimension of any size
+
+
+@export("debugging.assert_shapes")
+@asserting
+@of_shapes
+def assert_shapes(
+    shapes: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: Any = None,
+    name: str | None = None,
+) -> None:
+    """ValueError unless each tensor has its shape, where equal symbols stand for equal sizes.
+
+    shapes: a list of pairs (tensor, shape) or a dict.  A shape is a list whose entries are sizes,
+    symbols (any other value, such as "N"), None or "." for one dimension of any size, and, only in
+    front, ... or "*" for any number of dimensions; a string such as "NHWC" is read letter by
+    letter.  The shape () allows scalars and vectors of one element, as in TensorFlow.
+
+    >>> import talweg as tf
+    >>> x, y = tf.zeros([8, 3]), tf.zeros([8])
+    >>> tf.debugging.assert_shapes([(x, ("N", 3)), (y, ("N",))])
+    """
+    pairs = list(shapes.items()) if isinstance(shapes, dict) else list(shapes or ())
+    sizes: dict[Any, tuple[int, str]] = {}
+    for position, (x, spec) in enumerate(pairs):
+        if spec is None:
+            continue
+        entries = _entries(spec)
+        if x is not None and hasattr(x, "deref"):
+            x = x.deref()
+        shape = _shape_of(x).as_tuple()
+        label = f"tensor {position}, of shape {shape},"
+        many = bool(entries) and any(entries[0] is mark or entries[0] == mark for mark in _MANY)
+        _check_rank(label, shape, entries, many, message)
+        if len(shape) < len(entries) - many:
+            continue  # a scalar where one dimension is asked for
+        dims = shape[len(shape) - len(entries) + 1 :] if many else shape
+        for axis, (entry, size) in enumerate(zip(entries[many:], dims)):
+            _check_size(label, axis - len(dims), entry, size, sizes, message)
+
+
+def _entries(spec: Any) -> tuple:
+    if isinstance(spec, TensorShape):
+        return tuple(spec.as_list())
+    if not hasattr(spec, "__iter__") and not hasattr(spec, "__getitem__"):
+        raise value_error("TW205", f"assert_shapes: the shape {spec!r} is no iterable", "a list")
+    entries = tuple(int(e) if isinstance(e, str) and e.isdigit() else e for e in spec)
+    for entry in entries[1:]:
+        if entry is ... or entry == "*":
+            raise value_error(
+                "TW205", f"assert_shapes: the shape {spec!r} has {entry!r} behind its first entry"
+            )
+    return entries
+
+
+def _check_rank(label: str, shape: tuple, entries: tuple, many: bool, message: Any) -> None:
+    rank = len(entries) - many
+    # TensorFlow takes a scalar for a vector of one element, and the other way round.
+    allowed = {0, 1} if rank in (0, 1) and not many else {rank}
+    if len(shape) < rank if many else len(shape) not in allowed:
+        text = f"assert_shapes: {label} has the wrong rank"
+        raise value_error(
+            "TW203", prefixed(message, text), f"rank {rank}{' or more' if many else ''}"
+        )
+
+
+def _check_size(label: str, axis: int, entry: Any, size: int, sizes: dict, message: Any) -> None:
+    if entry in _ANY:
+        return
+    if isinstance(entry, (int, float, np.number)):
+        wanted, reason = int(entry), "as given"
+    else:
+        wanted, reason = sizes.setdefault(entry, (size, f"{entry!r}, the size in {label}"))
+    if wanted != size:
+        text = f"assert_shapes: {label} has size {size} on axis {axis}"
+        raise value_error("TW204", prefixed(message, text), f"size {wanted}, {reason}")

@@ -1,0 +1,1 @@
+"""tf.io: files, serialized tensors, bytes."""

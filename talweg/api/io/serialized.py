@@ -1,0 +1,125 @@
+"""tf.io.serialize_tensor and parse_tensor: a tensor as the bytes of a TensorProto.
+
+The few words of the wire format that this takes are written and read here, so that it needs no
+other package.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor as as_tensor
+from talweg.api.array.shapes import ensure_shape
+from talweg.api.export import export, look_up
+from talweg.api.host import numpy_function
+from talweg.core import dispatch
+from talweg.core.dtypes import DType, as_dtype, string
+from talweg.core.errors import DataLossError, invalid
+from talweg.formats.bundle import wire
+
+DTYPE, SHAPE, CONTENT, TEXT = 1, 2, 4, 8  # numbers of fields
+
+
+@export("io.serialize_tensor")
+def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
+    """A tensor as a scalar string that `tf.io.parse_tensor` reads, TensorFlow's too.
+
+    >>> import talweg as tf
+    >>> text = tf.io.serialize_tensor(tf.constant([1.0, 2.0]))
+    >>> tf.io.parse_tensor(text, tf.float32).numpy()
+    array([1., 2.], dtype=float32)
+    """
+    x = as_tensor(tensor)
+    if dispatch.context.base is None:
+        return as_tensor(as_message(np.asarray(x._array), x.dtype))
+    dtype = x.dtype
+    found = numpy_function(lambda array: np.array(as_message(array, dtype), object), [x], string)
+    return ensure_shape(found, [])
+
+
+@export("io.parse_tensor")
+def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any:
+    """The tensor of a scalar string made by `tf.io.serialize_tensor`, which must be of `out_type`.
+
+    InvalidArgumentError if it is of another dtype, or no tensor.
+
+    >>> import talweg as tf
+    >>> tf.io.parse_tensor(tf.io.serialize_tensor(["a", "b"]), tf.string).numpy()
+    array([b'a', b'b'], dtype=object)
+    """
+    x, dtype = as_tensor(serialized, string), as_dtype(out_type)
+    if dispatch.context.base is None:
+        return as_tensor(parsed(np.asarray(x._array), dtype), dtype)
+    return numpy_function(lambda text: parsed(text, dtype), [x], dtype)
+
+
+def as_message(array: np.ndarray, dtype: DType) -> bytes:
+    """The message of an array: numbers as one run of bytes, texts one by one."""
+    sizes = b"".join([wire.field(2, wire.field(1, size) if size else b"") for size in array.shape])
+    head = wire.field(DTYPE, dtype.as_datatype_enum) + wire.field(SHAPE, sizes)
+    if dtype is string:
+        texts = [x.encode() if isinstance(x, str) else bytes(x) for x in array.reshape(-1)]
+        return head + b"".join([wire.field(TEXT, text) for text in texts])
+    data = np.ascontiguousarray(array).tobytes()
+    return head + (wire.field(CONTENT, data) if data else b"")
+
+
+def parsed(text: np.ndarray, dtype: DType) -> np.ndarray:
+    """The array of a message; InvalidArgumentError if it is none, or of another dtype."""
+    if np.ndim(text):
+        raise invalid(
+            "TW203", f"Expected `serialized` to be a scalar, got shape: {list(np.shape(text))}"
+        )
+    data = np.asarray(text).item()
+    try:
+        fields = list(wire.read_fields(data))
+        given, dims = _head(fields)
+    except (DataLossError, TypeError, ValueError):
+        raise invalid("TW207", "Could not parse `serialized` as TensorProto") from None
+    if given is not dtype:
+        raise invalid(
+            "TW102", f"Type mismatch between parsed tensor ({given.name}) and dtype ({dtype.name})"
+        )
+    count = math.prod(dims)
+    if dtype is string:
+        texts = [value for number, value in fields if number == TEXT]
+        if len(texts) != count:
+            raise invalid(
+                "TW207", f"Cannot parse tensor from proto: {len(texts)} texts for {count} elements"
+            )
+        found = np.empty(count, object)
+        found[:] = texts
+        return found.reshape(dims)
+    content = b"".join([value for number, value in fields if number == CONTENT])
+    kind = dtype.numpy_dtype
+    if len(content) == count * kind.itemsize:
+        return np.frombuffer(content, kind).reshape(dims).copy()
+    return _spelled_out(data, count)
+
+
+def _head(fields: list) -> tuple[DType, tuple[int, ...]]:
+    """The dtype and shape that a message says."""
+    dtype, dims = 0, []
+    for number, value in fields:
+        if number == DTYPE:
+            dtype = value
+        elif number == SHAPE:
+            for part, size in wire.read_fields(value):
+                if part == 2:
+                    dims.append(next((n for key, n in wire.read_fields(size) if key == 1), 0))
+    if any(size >> 62 for size in dims):
+        raise ValueError
+    return as_dtype(dtype), tuple(dims)
+
+
+def _spelled_out(data: bytes, count: int) -> np.ndarray:
+    """The array of a message that holds its numbers in other ways, which its definition tells."""
+    try:
+        return look_up("make_ndarray")(look_up("compat.v1.TensorProto").FromString(data))
+    except ImportError:
+        raise
+    except Exception as error:  # noqa: BLE001 -- DecodeError is protobuf's, which may be missing
+        raise invalid("TW207", f"Cannot parse tensor from proto: {error}") from None

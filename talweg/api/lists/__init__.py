@@ -1,0 +1,1 @@
+"""TensorArray and lists of tensors."""

@@ -1,0 +1,1 @@
+"""Functions applied along the first axis: map_fn, scan and folds."""

@@ -1,0 +1,298 @@
+"""map_fn, scan and the folds in graphs: loops over lists of the slices, of any number.
+
+The slices are elements of a list, so the gradient of a loop over n of them costs n; results are
+written to TensorArrays, so sizes that are symbolic stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from talweg.api.arguments import tensor
+from talweg.api.export import look_up
+from talweg.api.lists.tensor_array import TensorArray
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.dims import dims_differ
+from talweg.core.dtypes import int32
+from talweg.core.errors import invalid, value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.spec import TypeSpec
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.graph import structure
+from talweg.prims import arithmetic, state
+from talweg.prims.control import fixed
+from talweg.prims.lists import elements, parts
+from talweg.trace import control
+from talweg.transform.batch import BatchTensor
+
+
+def is_symbolic(*nests: Any) -> bool:
+    """Whether a loop over these nests is to be traced."""
+    if dispatch.state.in_graph is None:
+        return False
+    leaves = [x for nest in nests for x in structure.flatten(nest, composites=True)]
+    return control.builds_graph(*leaves)
+
+
+def _is_composite(value: Any) -> bool:
+    return structure.kind_of(value) == structure.COMPOSITE
+
+
+class Slices:
+    """A nest of tensors [n, ...], seen as n nests of the slices."""
+
+    def __init__(self, function: str, elems: Any):
+        self.structure = elems
+        leaves = structure.flatten(elems)
+        if not leaves:
+            raise value_error(
+                "TW207", f"{function}: elems={elems!r} has no tensors", "at least one"
+            )
+        self.leaves = [leaf if _is_composite(leaf) else tensor(leaf) for leaf in leaves]
+        for leaf in self.leaves:
+            if leaf.shape.rank == 0:
+                raise value_error(
+                    "TW203",
+                    f"{function}: elems has a scalar, {leaf!r}",
+                    "tensors of rank 1 or more",
+                )
+        dense = [leaf for leaf in self.leaves if not _is_composite(leaf)]
+        known = [leaf.dims[0] for leaf in dense if leaf.shape.rank]
+        for size in known[1:]:
+            if dims_differ((size,), (known[0],)):
+                raise value_error(
+                    "TW204", f"{function}: the first dimensions of elems are {known}", "equal sizes"
+                )
+        self.size = _size_of(self.leaves[0])
+        self.lists = [
+            None if _is_composite(leaf) else elements.list_from(leaf) for leaf in self.leaves
+        ]
+
+    def __getitem__(self, index: Any) -> Any:
+        parts = [_part(leaf, values, index) for leaf, values in zip(self.leaves, self.lists)]
+        return structure.pack(self.structure, parts)
+
+
+def _size_of(leaf: Any) -> Any:
+    """The first dimension as an int32 tensor."""
+    if hasattr(leaf, "ragged_rank"):
+        return arithmetic.cast(leaf.nrows(), dtype=int32)
+    if _is_composite(leaf):
+        return arithmetic.cast(leaf.dense_shape[0], dtype=int32)
+    if leaf.shape.rank and leaf.shape[0] is not None:
+        return convert_to_tensor(leaf.shape[0], int32)
+    return state.shape_of(leaf, dtype=int32)[0]
+
+
+def _part(leaf: Any, values: Any, index: Any) -> Any:
+    """One slice of a leaf."""
+    if values is None:
+        return _part_of_composite(leaf, index)
+    base = dispatch.context.base
+    aval = Aval(None, leaf.dtype)
+    if leaf.shape.rank is not None:
+        aval = Aval(tuple([_inside(base, size) for size in leaf.dims[1:]]), leaf.dtype)
+    params = {"dims": fixed(aval), "dtype": leaf.dtype}
+    if base is None or type(values) is BatchTensor or type(index) is BatchTensor:
+        return elements.list_get(values, index, **params)
+    nodes = base.nodes_of((values, index))
+    found = base.apply(elements.list_get, tuple(params.items()), nodes, aval)
+    for recorder in dispatch.context.recorders:
+        recorder.record(elements.list_get, (values, index), found, params)
+    return found
+
+
+def _inside(base: Any, size: Any) -> Any:
+    return base.size_inside(size) if hasattr(base, "size_inside") else size
+
+
+def _part_of_composite(leaf: Any, index: Any) -> Any:
+    if hasattr(leaf, "ragged_rank"):
+        return leaf[index]
+    sizes = leaf.dense_shape
+    first = convert_to_tensor([1], sizes.dtype)
+    start = look_up("concat")(
+        [
+            look_up("reshape")(arithmetic.cast(index, dtype=sizes.dtype), [1]),
+            arithmetic.zeros_of(sizes[1:]),
+        ],
+        0,
+    )
+    row = look_up("sparse.slice")(leaf, start, look_up("concat")([first, sizes[1:]], 0))
+    return look_up("sparse.reshape")(row, sizes[1:])
+
+
+# -- what is collected
+
+
+class TensorRows:
+    """Results of one leaf, one for each iteration, in TensorArrays."""
+
+    def __init__(self, function: str, size: Any, dtype: Any, shape: Any, infer: bool):
+        self.function, self.dtype = function, dtype
+        element_shape = None if shape is None else TensorShape(shape)
+        self.arrays = [TensorArray(dtype, size, infer_shape=infer, element_shape=element_shape)]
+
+    def write(self, arrays: list, index: Any, value: Any) -> list:
+        """The arrays with one more result."""
+        value = tensor(value, hint=self.dtype)
+        if value.dtype is not self.dtype:
+            raise invalid(
+                "TW102",
+                f"{self.function}: fn returned dtype {value.dtype.name}",
+                f"{self.dtype.name}",
+                "fn_output_signature" if self.function == "map_fn" else "",
+            )
+        return [arrays[0].write(index, value)]
+
+    def result(self, arrays: list) -> Any:
+        """All results."""
+        return arrays[0].stack()
+
+
+class RaggedRows:
+    """Results of one leaf that are ragged, or of different sizes: flat values and row lengths."""
+
+    def __init__(self, size: Any, spec: Any):
+        self.rank = spec.ragged_rank - 1  # of the results; that of all together is one more
+        self.dtype, self.splits_dtype = spec.dtype, spec.row_splits_dtype
+        self.arrays = [TensorArray(self.dtype, size, infer_shape=False)]
+        for _ in range(self.rank):
+            self.arrays.append(TensorArray(self.splits_dtype, size, infer_shape=False))
+
+    def write(self, arrays: list, index: Any, value: Any) -> list:
+        """The arrays with one more result."""
+        if not hasattr(value, "ragged_rank"):
+            return [arrays[0].write(index, tensor(value, hint=self.dtype)), *arrays[1:]]
+        lengths = value.nested_row_lengths()
+        found = [arrays[0].write(index, value.flat_values)]
+        return [*found, *[a.write(index, n) for a, n in zip(arrays[1:], lengths)]]
+
+    def result(self, arrays: list) -> Any:
+        """All results as one ragged tensor."""
+        outer = parts.list_lengths(arrays[1 if self.rank else 0].flow)
+        lengths = [arithmetic.cast(outer, dtype=self.splits_dtype)]
+        lengths.extend([array.concat() for array in arrays[1:]])
+        make = look_up("RaggedTensor").from_nested_row_lengths
+        return make(arrays[0].concat(), lengths, validate=False)
+
+
+class MapOptions(NamedTuple):
+    """How the loop is run: whether gradients go through, with little memory."""
+
+    back_prop: bool
+    checkpoint: bool
+
+
+def _loop(size: Any, start: Any, first: Any, step: Callable, options: MapOptions) -> Any:
+    """`state = step(i, state)` for i from `start` up to `size`."""
+    _, found = control.while_loop(
+        lambda i, _: arithmetic.less(i, size),
+        lambda i, state: (arithmetic.add(i, 1), step(i, state)),
+        (convert_to_tensor(start, int32), first),
+        back_prop=options.back_prop,
+        checkpoint=options.checkpoint,
+    )
+    return found
+
+
+def map_in_graph(
+    fn: Callable[[Any], Any], elems: Any, signature: Any, infer_shape: bool, options: MapOptions
+) -> Any:
+    """`map_fn` in a graph."""
+    slices = Slices("map_fn", elems)
+    like = elems if signature is None else signature
+    wanted = slices.leaves if signature is None else structure.flatten(signature)
+    rows = [_rows_for(kind, slices.size, signature is not None, infer_shape) for kind in wanted]
+
+    def step(i: Any, arrays: list) -> list:
+        result = fn(slices[i])
+        structure.assert_same(like, result)
+        parts = structure.flatten(result)
+        return [row.write(own, i, part) for row, own, part in zip(rows, arrays, parts)]
+
+    found = _loop(slices.size, 0, [row.arrays for row in rows], step, options)
+    return structure.pack(like, [row.result(own) for row, own in zip(rows, found)])
+
+
+def _rows_for(kind: Any, size: Any, told: bool, infer: bool) -> Any:
+    """Where results of a kind (a tensor, a dtype, a spec) are collected."""
+    if hasattr(kind, "ragged_rank"):
+        spec = kind if isinstance(kind, TypeSpec) else kind._type_spec
+        if told or not isinstance(kind, TypeSpec):
+            return RaggedRows(size, _one_more(spec) if isinstance(kind, TypeSpec) else spec)
+    shape = getattr(kind, "shape", None) if told and not isinstance(kind, Tensor) else None
+    return TensorRows(
+        "map_fn", size, look_up("as_dtype")(getattr(kind, "dtype", kind)), shape, infer
+    )
+
+
+def _one_more(spec: Any) -> Any:
+    """The spec of ragged results together: one more ragged dimension than each has."""
+    shape = TensorShape(None) if spec.shape.rank is None else TensorShape([None, *spec.shape])
+    return type(spec)(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
+
+
+class FoldLoop:
+    """What scan and the folds share: accumulators, and the order of the slices."""
+
+    def __init__(self, function: str, fn: Any, elems: Any, initializer: Any, reverse: bool):
+        self.fn, self.reverse = fn, reverse
+        self.slices = Slices(function, elems)
+        self.start = 0 if initializer is not None else 1
+        first = self.slices[self.place(0)] if initializer is None else initializer
+        self.leaves = [tensor(leaf) for leaf in structure.flatten(first)]
+        self.first = structure.pack(first, self.leaves)
+
+    def place(self, i: Any) -> Any:
+        """Which slice is number `i` in the order of the fold."""
+        i = convert_to_tensor(i, int32)
+        if not self.reverse:
+            return i
+        return arithmetic.sub(arithmetic.sub(self.slices.size, 1), i)
+
+    def step(self, i: Any, state: Any) -> Any:
+        """The accumulators after slice number `i`."""
+        found = self.fn(state, self.slices[self.place(i)])
+        structure.assert_same(self.first, found)
+        parts = structure.flatten(found)
+        parts = [tensor(x, hint=leaf.dtype) for x, leaf in zip(parts, self.leaves)]
+        return structure.pack(self.first, parts)
+
+
+def fold_in_graph(
+    function: str, fn: Any, elems: Any, initializer: Any, reverse: bool, options: MapOptions
+) -> Any:
+    """`foldl` and `foldr` in a graph."""
+    fold = FoldLoop(function, fn, elems, initializer, reverse)
+    return _loop(fold.slices.size, fold.start, fold.first, fold.step, options)
+
+
+def scan_in_graph(
+    fn: Any, elems: Any, initializer: Any, reverse: bool, infer_shape: bool, options: MapOptions
+) -> Any:
+    """`scan` in a graph."""
+    fold = FoldLoop("scan", fn, elems, initializer, reverse)
+    arrays = [
+        TensorArray(
+            leaf.dtype,
+            fold.slices.size,
+            infer_shape=infer_shape,
+            element_shape=leaf.shape if infer_shape else None,
+        )
+        for leaf in fold.leaves
+    ]
+    if fold.start:
+        arrays = [a.write(fold.place(0), leaf) for a, leaf in zip(arrays, fold.leaves)]
+
+    def step(i: Any, variables: tuple) -> tuple:
+        state, own = variables
+        state = fold.step(i, state)
+        parts = structure.flatten(state)
+        return state, [a.write(fold.place(i), part) for a, part in zip(own, parts)]
+
+    _, found = _loop(fold.slices.size, fold.start, (fold.first, arrays), step, options)
+    return structure.pack(fold.first, [array.stack() for array in found])

@@ -1,0 +1,296 @@
+"""Functions applied along the first axis of nests of tensors: map_fn, scan, foldl, foldr.
+
+In eager mode they are loops in Python (in graphs see `graphs.py`).  The elements are
+taken apart by one `unstack` and put together by one `stack`, so a gradient through n elements costs
+n, not n² as with an index an element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array.creating import zeros
+from talweg.api.array.joining import stack, unstack
+from talweg.api.control import callable_or_error
+from talweg.api.export import export, look_up
+from talweg.api.mapping.extension_types import has_extensions, mapped_apart
+from talweg.api.mapping.graphs import (
+    MapOptions,
+    fold_in_graph,
+    is_symbolic,
+    map_in_graph,
+    scan_in_graph,
+)
+from talweg.core.dtypes import DType, as_dtype
+from talweg.core.errors import OutOfRangeError, compose, invalid, value_error
+from talweg.core.shapes import TensorShape
+from talweg.graph import structure
+
+
+class _Elements:
+    """A nest of tensors [n, ...], seen as n nests of the slices."""
+
+    def __init__(self, function: str, elems: Any):
+        self.structure = elems
+        leaves = structure.flatten(elems)
+        if not leaves:
+            raise value_error(
+                "TW207", f"{function}: elems={elems!r} has no tensors", "at least one"
+            )
+        self.leaves = [leaf if _is_composite(leaf) else tensor(leaf) for leaf in leaves]
+        for leaf in self.leaves:
+            if leaf.shape.rank == 0:
+                raise value_error(
+                    "TW203",
+                    f"{function}: elems has a scalar, {leaf!r}",
+                    "tensors of rank 1 or more",
+                )
+        sizes = [int(leaf.shape[0]) for leaf in self.leaves]
+        if len(set(sizes)) > 1:
+            raise value_error(
+                "TW204", f"{function}: the first dimensions of elems are {sizes}", "equal sizes"
+            )
+        self.size = sizes[0]
+        self._parts = [_slices(leaf, self.size) for leaf in self.leaves]
+
+    def __getitem__(self, position: int) -> Any:
+        return structure.pack(self.structure, [parts[position] for parts in self._parts])
+
+
+def _is_ragged(leaf: Any) -> bool:
+    return hasattr(leaf, "ragged_rank")
+
+
+def _is_composite(leaf: Any) -> bool:
+    return structure.kind_of(leaf) == structure.COMPOSITE
+
+
+def _slices(leaf: Any, size: int) -> list:
+    """The slices of a tensor, ragged or sparse tensor along its first axis."""
+    if not _is_composite(leaf):
+        return unstack(leaf)
+    if _is_ragged(leaf):
+        return [leaf[position] for position in range(size)]
+    dims = [int(length) for length in leaf.shape]
+    rest = [0] * (len(dims) - 1)
+    rows = [look_up("sparse.slice")(leaf, [i, *rest], [1, *dims[1:]]) for i in range(size)]
+    return [look_up("sparse.reshape")(row, dims[1:]) for row in rows]
+
+
+def _stacked_sparse(values: list) -> Any:
+    spread = [look_up("sparse.expand_dims")(value, 0) for value in values]
+    return look_up("sparse.concat")(0, spread)
+
+
+def _gather(
+    function: str, rows: list[list], wanted: list[tuple[DType, Any]], infer_shape: bool
+) -> list:
+    """One stacked tensor for each leaf; `rows` are the leaves of each step's result."""
+    return [
+        _stacked(function, [row[position] for row in rows], dtype, shape, infer_shape)
+        for position, (dtype, shape) in enumerate(wanted)
+    ]
+
+
+def _stacked(function: str, values: list, dtype: DType, shape: Any, infer_shape: bool) -> Any:
+    if not values:
+        known = shape is not None and shape.is_fully_defined()
+        return zeros([0, *shape.as_list()] if known else [0], dtype)
+    parts = []
+    for value in values:
+        part = tensor(value, hint=dtype)
+        if part.dtype is not dtype:
+            raise invalid(
+                "TW102",
+                f"{function}: fn returned dtype {part.dtype.name}",
+                f"{dtype.name}",
+                "fn_output_signature" if function == "map_fn" else "",
+            )
+        wanted = shape if shape is not None else parts[0].shape if parts else part.shape
+        if infer_shape and not part.shape.is_compatible_with(wanted):
+            raise value_error(
+                "TW204",
+                f"{function}: fn returned shape {part.shape} after {wanted}",
+                "equal shapes",
+            )
+        parts.append(part)
+    return stack(parts)
+
+
+@export("map_fn")
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """`fn` applied to each slice of `elems` along the first axis, the results stacked.
+
+    elems: a tensor [n, ...] or a nest of such.  fn_output_signature (or dtype): a nest of dtypes
+    or TensorSpecs like fn's result, where it differs from elems.  ValueError if the first
+    dimensions differ, the structure or the shapes of the results do; InvalidArgumentError if a
+    dtype does.  `tf.vectorized_map` does the same in one sweep of batched operations.
+
+    >>> import talweg as tf
+    >>> tf.map_fn(lambda row: tf.reduce_sum(row), tf.constant([[1, 2], [3, 4]]))
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([3, 7], dtype=int32)>
+    >>> tf.map_fn(lambda n: n / 2, tf.constant([1, 2]), fn_output_signature=tf.float64)
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.5, 1. ])>
+    """
+    fn = callable_or_error(fn, "map_fn", "fn")
+    signature = fn_output_signature if fn_output_signature is not None else dtype
+    if has_extensions(elems, signature):
+
+        def on_tensors(fn: Any, elems: Any, signature: Any) -> Any:
+            return map_fn(fn, elems, signature, infer_shape=infer_shape)
+
+        return mapped_apart(on_tensors, fn, elems, signature)
+    if is_symbolic(elems):
+        return map_in_graph(fn, elems, signature, infer_shape, MapOptions(back_prop, swap_memory))
+    elements = _Elements("map_fn", elems)
+    like = elems if signature is None else signature
+    wanted = elements.leaves if signature is None else structure.flatten(signature)
+    rows = []
+    for position in range(elements.size):
+        result = fn(elements[position])
+        structure.assert_same(like, result)
+        rows.append(structure.flatten(result))
+    gathered = []
+    for position, kind in enumerate(wanted):
+        values = [row[position] for row in rows]
+        if _is_ragged(kind):
+            gathered.append(look_up("ragged.stack")(values))
+            continue
+        if values and _is_composite(values[0]):
+            gathered.append(_stacked_sparse(values))
+            continue
+        shape = getattr(kind, "shape", None) if signature is not None else None
+        shape = None if shape is None else TensorShape(shape)
+        kind_dtype = as_dtype(getattr(kind, "dtype", kind))
+        gathered.append(_stacked("map_fn", values, kind_dtype, shape, infer_shape))
+    return structure.pack(like, gathered)
+
+
+def _start(function: str, elements: _Elements, initializer: Any, reverse: bool) -> tuple:
+    """The first accumulator and the positions that are left."""
+    positions = list(range(elements.size))
+    if reverse:
+        positions.reverse()
+    if initializer is not None:
+        return initializer, positions
+    if not positions:
+        text = f"{function}: elems is empty and there is no initializer"
+        raise OutOfRangeError(None, None, compose("TW206", text, "elements, or an initializer"))
+    return elements[positions[0]], positions[1:]
+
+
+@export("scan")
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """All partial results of a fold, stacked: `a = fn(a, x)` for each slice x of `elems`.
+
+    elems: a tensor [n, ...] or a nest of such; the first slice starts the fold if there is no
+    initializer.  reverse: from the last slice, each result at its slice's place.  Returns a nest
+    like the initializer's (or elems), of shapes [n, ...].  ValueError where structures or shapes
+    differ, InvalidArgumentError where dtypes do, OutOfRangeError if there is nothing to start with.
+
+    >>> import talweg as tf
+    >>> tf.scan(lambda total, x: total + x, tf.constant([1, 2, 3]))
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 3, 6], dtype=int32)>
+    >>> tf.scan(lambda total, x: total * x, tf.constant([1, 2, 3]), initializer=10, reverse=True)
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([60, 60, 30], dtype=int32)>
+    """
+    fn = callable_or_error(fn, "scan", "fn")
+    if is_symbolic(elems, initializer):
+        options = MapOptions(back_prop, swap_memory)
+        return scan_in_graph(fn, elems, initializer, reverse, infer_shape, options)
+    elements = _Elements("scan", elems)
+    state, positions = _start("scan", elements, initializer, reverse)
+    first = [tensor(leaf) for leaf in structure.flatten(state)]
+    like = state = structure.pack(state, first)
+    rows = [] if initializer is not None else [first]
+    for position in positions:
+        state = fn(state, elements[position])
+        structure.assert_same(like, state)
+        rows.append(structure.flatten(state))
+    if reverse:
+        rows.reverse()
+    wanted = [(leaf.dtype, leaf.shape if infer_shape else None) for leaf in first]
+    return structure.pack(like, _gather("scan", rows, wanted, infer_shape))
+
+
+def _fold(
+    function: str, fn: Any, elems: Any, initializer: Any, reverse: bool, options: MapOptions
+) -> Any:
+    fn = callable_or_error(fn, function, "fn")
+    if is_symbolic(elems, initializer):
+        return fold_in_graph(function, fn, elems, initializer, reverse, options)
+    elements = _Elements(function, elems)
+    state, positions = _start(function, elements, initializer, reverse)
+    like = state
+    for position in positions:
+        state = fn(state, elements[position])
+        structure.assert_same(like, state)
+    return structure.pack(like, [tensor(leaf) for leaf in structure.flatten(state)])
+
+
+@export("foldl")
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`a = fn(a, x)` for each slice x of `elems`, from the first to the last; the last a.
+
+    elems: a tensor [n, ...] or a nest of such; the first slice is the first a if there is no
+    initializer.  ValueError or TypeError where structures differ, OutOfRangeError if there is
+    nothing to start with.
+
+    >>> import talweg as tf
+    >>> tf.foldl(lambda a, x: 10 * a + x, tf.constant([1, 2, 3]))
+    <tf.Tensor: shape=(), dtype=int32, numpy=123>
+    """
+    return _fold("foldl", fn, elems, initializer, False, MapOptions(back_prop, swap_memory))
+
+
+@export("foldr")
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`a = fn(a, x)` for each slice x of `elems`, from the last to the first; the last a.
+
+    elems: a tensor [n, ...] or a nest of such; the last slice is the first a if there is no
+    initializer.  ValueError or TypeError where structures differ, OutOfRangeError if there is
+    nothing to start with.
+
+    >>> import talweg as tf
+    >>> tf.foldr(lambda a, x: 10 * a + x, tf.constant([1, 2, 3]))
+    <tf.Tensor: shape=(), dtype=int32, numpy=321>
+    """
+    return _fold("foldr", fn, elems, initializer, True, MapOptions(back_prop, swap_memory))

@@ -1,0 +1,1 @@
+"""tf.raw_ops: operations by their names in graphs."""

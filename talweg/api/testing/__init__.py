@@ -1,0 +1,1 @@
+"""tf.test: test cases and assertions."""

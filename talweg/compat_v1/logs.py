@@ -1,0 +1,133 @@
+"""tf.compat.v1.logging: TensorFlow 1's own names for the logger `tensorflow`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections import Counter
+from typing import Any
+
+from talweg.api.compat import get_logger
+from talweg.api.export import export, export_value
+
+for _name, _level in (
+    ("DEBUG", logging.DEBUG),
+    ("INFO", logging.INFO),
+    ("WARN", logging.WARNING),
+    ("ERROR", logging.ERROR),
+    ("FATAL", logging.FATAL),
+):
+    export_value(_level, f"compat.v1.logging.{_name}")
+
+_calls: Counter[tuple] = Counter()  # calls of log_every_n and log_first_n, by message
+_lock = threading.Lock()
+
+
+def logger() -> logging.Logger:
+    """The logger; it writes to stderr if nothing else is set up, as TensorFlow's does."""
+    found = get_logger()
+    if not found.handlers and not logging.getLogger().handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
+        found.addHandler(handler)
+        found.propagate = False
+    return found
+
+
+@export("compat.v1.logging.set_verbosity")
+def set_verbosity(v: Any) -> None:
+    """Let messages through from a level on."""
+    logger().setLevel(v)
+
+
+@export("compat.v1.logging.get_verbosity")
+def get_verbosity() -> int:
+    """The level from which messages are let through.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.logging.set_verbosity(tf.logging.ERROR)
+    >>> tf.logging.get_verbosity() == tf.logging.ERROR
+    True
+    """
+    return logger().getEffectiveLevel()
+
+
+@export("compat.v1.logging.log")
+def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+    """A message of some level."""
+    logger().log(level, msg, *args, **kwargs)
+
+
+@export("compat.v1.logging.vlog")
+def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+    """A message of some level."""
+    logger().log(level, msg, *args, **kwargs)
+
+
+@export("compat.v1.logging.debug")
+def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """A message for those who look for a fault."""
+    logger().debug(msg, *args, **kwargs)
+
+
+@export("compat.v1.logging.info")
+def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """A message of what goes on."""
+    logger().info(msg, *args, **kwargs)
+
+
+@export("compat.v1.logging.warning", "compat.v1.logging.warn")
+def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """A message of what may be wrong."""
+    logger().warning(msg, *args, **kwargs)
+
+
+@export("compat.v1.logging.error")
+def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """A message of what is wrong."""
+    logger().error(msg, *args, **kwargs)
+
+
+@export("compat.v1.logging.fatal")
+def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """A message of what the program cannot survive; it goes on all the same."""
+    logger().fatal(msg, *args, **kwargs)
+
+
+@export("compat.v1.logging.log_if")
+def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+    """A message, if `condition` holds."""
+    if condition:
+        logger().log(level, msg, *args)
+
+
+def _count(key: tuple) -> int:
+    with _lock:
+        _calls[key] += 1
+        return _calls[key] - 1
+
+
+@export("compat.v1.logging.log_every_n")
+def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+    """A message at the first and then every `n`-th call with it."""
+    log_if(level, msg, not _count(("every", msg)) % n, *args)
+
+
+@export("compat.v1.logging.log_first_n")
+def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+    """A message at the first `n` calls with it."""
+    log_if(level, msg, _count(("first", msg)) < n, *args)
+
+
+@export("compat.v1.logging.TaskLevelStatusMessage")
+def task_level_status_message(msg: Any) -> None:
+    """A message of what is wrong."""
+    logger().error(msg)
+
+
+@export("compat.v1.logging.flush")
+def flush() -> None:
+    """Let what was written be seen."""
+    for handler in logger().handlers:
+        handler.flush()

@@ -1,0 +1,165 @@
+"""tf.compat.v1: graphs or eager execution as the way of the whole process; switches without effect.
+
+With `disable_eager_execution` operations go to a graph wherever none is entered; each thread has a
+graph of its own.  What the other switches choose between is the same here: variables are resources,
+control flow is functional.
+"""
+
+from __future__ import annotations
+
+from talweg.api.export import export
+from talweg.compat_v1 import graphs
+from talweg.core import dispatch
+from talweg.core.errors import compose
+
+Context = dispatch.Context
+
+
+@export("compat.v1.disable_eager_execution")
+def disable_eager_execution() -> None:
+    """Let operations go to a graph wherever none is entered, in every thread.
+
+    Inside a graph's block this has its effect after the block.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.disable_eager_execution()
+    >>> tf.executing_eagerly()
+    False
+    >>> tf.reset_default_graph()
+    >>> tf.enable_eager_execution()
+    """
+    if Context.first_base is not None:
+        return
+    Context.first_base = graphs.new_bottom
+    dispatch.enter()
+    if dispatch.context.base is None:
+        dispatch.context.base = graphs.default_graph()
+
+
+@export("compat.v1.enable_eager_execution")
+def enable_eager_execution(
+    config: object = None, device_policy: object = None, execution_mode: object = None
+) -> None:
+    """Let operations run at once where no graph is entered, as they do from the start.
+
+    ValueError if the default graph has operations already.  The arguments are accepted.
+    """
+    if Context.first_base is None:
+        return
+    base = dispatch.context.base
+    if base is not None and base.stats()["live"]:
+        raise ValueError(
+            compose(
+                "TW501",
+                "tf.enable_eager_execution must be called at program startup.",
+                hint="tf.reset_default_graph() before it",
+            )
+        )
+    Context.first_base = None
+    dispatch.leave()
+    dispatch.context.base = None
+
+
+@export("compat.v1.executing_eagerly_outside_functions")
+def executing_eagerly_outside_functions() -> bool:
+    """Whether operations run at once where no function is being traced.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.executing_eagerly_outside_functions()
+    True
+    """
+    base = dispatch.context.base
+    while base is not None and base.building_function:
+        base = base.outer
+    return base is None
+
+
+@export("compat.v1.disable_v2_behavior")
+def disable_v2_behavior() -> None:
+    """`disable_eager_execution`; what else TensorFlow switches is the same both ways here."""
+    disable_eager_execution()
+
+
+@export("compat.v1.enable_v2_behavior")
+def enable_v2_behavior() -> None:
+    """`enable_eager_execution`."""
+    enable_eager_execution()
+
+
+class _ModeSwitches:
+    """What the functions below were told last."""
+
+    resource_variables = True
+    control_flow_v2 = True
+    tensor_equality = True
+
+
+@export("compat.v1.enable_resource_variables")
+def enable_resource_variables() -> None:
+    """Kept for `resource_variables_enabled`; variables are resources in any case."""
+    _ModeSwitches.resource_variables = True
+
+
+@export("compat.v1.disable_resource_variables")
+def disable_resource_variables() -> None:
+    """Kept for `resource_variables_enabled`; variables are resources in any case."""
+    _ModeSwitches.resource_variables = False
+
+
+@export("compat.v1.resource_variables_enabled")
+def resource_variables_enabled() -> bool:
+    """What `enable_resource_variables` or its opposite said last.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.resource_variables_enabled()
+    True
+    """
+    return _ModeSwitches.resource_variables
+
+
+@export("compat.v1.enable_control_flow_v2")
+def enable_control_flow_v2() -> None:
+    """Kept for `control_flow_v2_enabled`; control flow is functional in any case."""
+    _ModeSwitches.control_flow_v2 = True
+
+
+@export("compat.v1.disable_control_flow_v2")
+def disable_control_flow_v2() -> None:
+    """Kept for `control_flow_v2_enabled`; control flow is functional in any case."""
+    _ModeSwitches.control_flow_v2 = False
+
+
+@export("compat.v1.control_flow_v2_enabled")
+def control_flow_v2_enabled() -> bool:
+    """What `enable_control_flow_v2` or its opposite said last.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.control_flow_v2_enabled()
+    True
+    """
+    return _ModeSwitches.control_flow_v2
+
+
+@export("compat.v1.enable_v2_tensorshape")
+def enable_v2_tensorshape() -> None:
+    """Accepted: the dimensions of a TensorShape are ints and None in any case."""
+
+
+@export("compat.v1.disable_v2_tensorshape")
+def disable_v2_tensorshape() -> None:
+    """Accepted: the dimensions of a TensorShape are ints and None in any case.
+
+    What older programs ask of them works where sizes are read with `dimension_value`.
+    """
+
+
+@export("compat.v1.enable_tensor_equality")
+def enable_tensor_equality() -> None:
+    """Accepted: eager tensors compare their elements, those of a `tf.Graph` their identity."""
+    _ModeSwitches.tensor_equality = True
+
+
+@export("compat.v1.disable_tensor_equality")
+def disable_tensor_equality() -> None:
+    """Accepted: eager tensors compare their elements, those of a `tf.Graph` their identity."""
+    _ModeSwitches.tensor_equality = False

@@ -1,0 +1,185 @@
+"""tf.train.Coordinator: threads that stop together."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core.errors import OutOfRangeError, type_error
+
+
+@export("train.Coordinator", "compat.v1.train.Coordinator")
+class Coordinator:
+    """Tells threads when to stop, waits for them, and passes on what one of them raised.
+
+    clean_stop_exception_types: exceptions that mean a normal end (OutOfRangeError by default).
+
+    >>> import threading
+    >>> import talweg as tf
+    >>> coordinator = tf.train.Coordinator()
+    >>> def work():
+    ...     with coordinator.stop_on_exception():
+    ...         while not coordinator.should_stop():
+    ...             coordinator.request_stop()
+    >>> thread = threading.Thread(target=work)
+    >>> thread.start()
+    >>> coordinator.join([thread])
+    """
+
+    def __init__(self, clean_stop_exception_types: Any = None):
+        self._clean = tuple(clean_stop_exception_types or (OutOfRangeError,))
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._joined = False
+        self._threads: list[Any] = []
+
+    def request_stop(self, ex: Any = None) -> None:
+        """Ask all threads to stop.  `ex`, an exception, will be raised by `join`."""
+        error = ex[1] if isinstance(ex, tuple) else ex
+        if error is not None and not isinstance(error, BaseException):
+            raise type_error("TW104", f"request_stop: {ex!r} is no exception")
+        with self._lock:
+            if self._joined and error is not None:
+                raise error
+            if not self._stop.is_set():
+                if error is not None and not isinstance(error, self._clean):
+                    self._error = error
+                self._stop.set()
+
+    def clear_stop(self) -> None:
+        """Forget that a stop was asked for."""
+        with self._lock:
+            self._joined, self._error = False, None
+            self._stop.clear()
+
+    def should_stop(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stop.is_set()
+
+    def wait_for_stop(self, timeout: float | None = None) -> bool:
+        """Wait until a stop is asked for; False if `timeout` seconds passed."""
+        return self._stop.wait(timeout)
+
+    @contextlib.contextmanager
+    def stop_on_exception(self) -> Iterator[None]:
+        """A context that asks for a stop if its block raises, and raises nothing itself."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 -- `join` raises it
+            self.request_stop(error)
+
+    def register_thread(self, thread: Any) -> None:
+        """Have `join` wait for this thread, too."""
+        with self._lock:
+            self._threads.append(thread)
+
+    def join(
+        self,
+        threads: Any = None,
+        stop_grace_period_secs: float = 120,
+        ignore_live_threads: bool = False,
+    ) -> None:
+        """Wait for the threads, then raise what one of them passed to `request_stop`.
+
+        RuntimeError if threads are still alive `stop_grace_period_secs` after a stop was asked for.
+        """
+        waiting = [*self._threads, *[t for t in threads or () if t not in self._threads]]
+        while any(thread.is_alive() for thread in waiting) and not self.wait_for_stop(0.05):
+            pass
+        until = time.monotonic() + stop_grace_period_secs
+        for thread in waiting:
+            thread.join(max(0.0, until - time.monotonic()))
+        alive = [thread.name for thread in waiting if thread.is_alive()]
+        with self._lock:
+            self._joined = True
+            self._threads = []
+        self.raise_requested_exception()
+        if alive and not ignore_live_threads:
+            raise RuntimeError(
+                f"Coordinator stopped with threads still running: {' '.join(alive)}  [TW207]"
+            )
+
+    @property
+    def joined(self) -> bool:
+        """Whether `join` is through."""
+        return self._joined
+
+    def raise_requested_exception(self) -> None:
+        """Raise what was passed to `request_stop`, if anything."""
+        error = self._error
+        if error is not None:
+            raise error
+
+
+@export("compat.v1.train.LooperThread")
+class LooperThread(threading.Thread):
+    """A thread that calls `target` again and again until its coordinator says stop.
+
+    timer_interval_secs: how often; None: without a pause.
+
+    >>> import talweg.compat.v1 as tf
+    >>> coordinator, calls = tf.train.Coordinator(), []
+    >>> def target():
+    ...     calls.append(1)
+    ...     coordinator.request_stop()
+    >>> thread = tf.train.LooperThread.loop(coordinator, None, target)
+    >>> coordinator.join([thread])
+    >>> len(calls)
+    1
+    """
+
+    def __init__(
+        self,
+        coord: Coordinator,
+        timer_interval_secs: float | None,
+        target: Any = None,
+        args: Any = (),
+        kwargs: Any = None,
+    ):
+        super().__init__(daemon=True)
+        self._coordinator, self._interval = coord, timer_interval_secs
+        self._call = target, tuple(args or ()), dict(kwargs or {})
+        coord.register_thread(self)
+
+    @staticmethod
+    def loop(
+        coord: Coordinator,
+        timer_interval_secs: float | None,
+        target: Any,
+        args: Any = None,
+        kwargs: Any = None,
+    ) -> LooperThread:
+        """A looper that was started."""
+        thread = LooperThread(coord, timer_interval_secs, target, args, kwargs)
+        thread.start()
+        return thread
+
+    def run(self) -> None:
+        """What the thread does."""
+        with self._coordinator.stop_on_exception():
+            self.start_loop()
+            due = time.monotonic()
+            while not self._coordinator.should_stop():
+                self.run_loop()
+                if self._interval is not None:
+                    due += self._interval
+                    if self._coordinator.wait_for_stop(max(0.0, due - time.monotonic())):
+                        break
+            self.stop_loop()
+
+    def start_loop(self) -> None:
+        """Called once before the first round."""
+
+    def stop_loop(self) -> None:
+        """Called once after the last round."""
+
+    def run_loop(self) -> None:
+        """One round."""
+        target, args, kwargs = self._call
+        if target is not None:
+            target(*args, **kwargs)

@@ -1,0 +1,496 @@
+"""tf.compat.v1: variable scopes, `get_variable`, templates.
+
+A variable scope prefixes the names of variables got with `get_variable` and enters a name scope for
+operations.  The two part when a scope is entered again: variables keep their names, operations get
+new ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from talweg.api.composite_ops import as_it_is
+from talweg.api.export import export
+from talweg.api.scopes import name_scope
+from talweg.compat_v1.variable_store import (
+    AUTO_REUSE,
+    LOCAL_VARIABLES,
+    VariableScope,
+    VariableStore,
+    store,
+)
+from talweg.core import dispatch
+from talweg.core.errors import type_error, value_error
+from talweg.core.shapes import as_shape
+from talweg.eager.graph_variable import outermost
+from talweg.eager.variable import VariableAggregation, VariableSynchronization
+
+
+@export("compat.v1.get_variable_scope")
+def get_variable_scope() -> VariableScope:
+    """The variable scope in force.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.variable_scope("a"):
+    ...     tf.get_variable_scope().name
+    'a'
+    """
+    return store().scope
+
+
+@export("compat.v1.get_variable")
+@as_it_is
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+) -> Any:
+    """The variable `name` of the variable scope in force: a new one, or one that is shared.
+
+    shape, dtype: of the variable (dtype: the scope's, float32, if None).  initializer: a function
+    of shape and dtype, or of nothing if no shape is given, or a value, without a shape; None is the
+    scope's, and if that is None Glorot's uniform numbers, or zeros for integers.  regularizer: a
+    function whose result goes to the collection REGULARIZATION_LOSSES.  collections: where it is
+    listed (global variables if None).  custom_getter: called as getter(getter, name, ...) instead.
+    caching_device, partitioner and use_resource are accepted.
+
+    ValueError if the variable is there and reuse is off, is not there and reuse is True, or is
+    there with another shape or dtype, and for an initializer that does not fit.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.variable_scope("layer"):
+    ...     tf.get_variable("w", [2, 3]).name
+    'layer/w:0'
+    """
+    own = store()
+    with at_root():
+        return own.scope.get_variable(
+            own,
+            name,
+            shape,
+            dtype,
+            initializer,
+            regularizer,
+            None,
+            trainable,
+            collections,
+            caching_device,
+            partitioner,
+            validate_shape,
+            use_resource,
+            custom_getter,
+            constraint,
+            synchronization,
+            aggregation,
+        )
+
+
+@contextlib.contextmanager
+def at_root() -> Iterator[None]:
+    """Outside of all name scopes: `get_variable` names by variable scope alone."""
+    base = dispatch.context.base
+    if base is None or base.building_function:
+        with name_scope(""):
+            yield
+        return
+    graphs = {id(graph): graph for graph in (base, outermost(base))}.values()
+    before = [graph.scope for graph in graphs]
+    for graph in graphs:
+        graph.scope = ""
+    try:
+        yield
+    finally:
+        for graph, scope in zip(graphs, before):
+            graph.scope = scope
+
+
+@export("compat.v1.get_local_variable")
+@as_it_is
+def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
+    """`get_variable` for a variable that is local: not trained, not saved, initialized apart.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_local_variable("v", initializer=1.0)
+    ...     len(tf.local_variables()), len(tf.global_variables())
+    (1, 0)
+    """
+    kwargs["trainable"] = False
+    kwargs["collections"] = [*(kwargs.get("collections") or ()), LOCAL_VARIABLES]
+    return get_variable(name, *args, **kwargs)
+
+
+@export("compat.v1.variable_scope")
+class variable_scope:
+    """A context whose variables have its name in front of theirs.
+
+    name_or_scope: a name, put behind that of the scope around, or a `VariableScope`, entered again
+    wherever that is; None takes `default_name`, made unique.  initializer, regularizer, dtype,
+    constraint, custom_getter: defaults for the variables inside (a custom getter goes around those
+    of outer scopes); caching_device, partitioner and use_resource are accepted.  reuse: True to get
+    variables that are there, AUTO_REUSE to make those that are not, None as outside.
+    auxiliary_name_scope: False to leave the names of operations alone.
+
+    TypeError without a name; ValueError for another value of reuse, or reuse without a name.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     with tf.variable_scope("a"):
+    ...         v = tf.get_variable("v", [1])
+    ...     with tf.variable_scope("a", reuse=True):
+    ...         tf.get_variable("v", [1]) is v
+    True
+    """
+
+    def __init__(
+        self,
+        name_or_scope: Any,
+        default_name: str | None = None,
+        values: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        reuse: Any = None,
+        dtype: Any = None,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+        auxiliary_name_scope: bool = True,
+    ):
+        if name_or_scope is None and default_name is None:
+            raise type_error("TW401", "If default_name is None then name_or_scope is required")
+        if name_or_scope is not None and not isinstance(name_or_scope, (str, VariableScope)):
+            raise type_error(
+                "TW104",
+                f"variable_scope: name_or_scope is {name_or_scope!r}",
+                "a string or a VariableScope",
+            )
+        if reuse not in (None, True, False, AUTO_REUSE):
+            raise value_error(
+                "TW401", f"The reuse parameter is {reuse!r}", "True, False, None or tf.AUTO_REUSE"
+            )
+        if name_or_scope is None and reuse:
+            raise value_error("TW401", "reuse=True cannot be used without a name_or_scope")
+        if not isinstance(auxiliary_name_scope, bool):
+            raise type_error(
+                "TW104",
+                "The auxiliary_name_scope must be `True` or `False`, but get "
+                f"{auxiliary_name_scope!r}",
+            )
+        self._name_or_scope, self._default_name = name_or_scope, default_name
+        self._reuse = reuse or None
+        self._options = {
+            "initializer": initializer,
+            "regularizer": regularizer,
+            "caching_device": caching_device,
+            "partitioner": partitioner,
+            "custom_getter": custom_getter,
+            "dtype": dtype,
+            "use_resource": use_resource,
+            "constraint": constraint,
+        }
+        self._named = auxiliary_name_scope
+        self._entered: list[contextlib.ExitStack] = []
+
+    def __enter__(self) -> VariableScope:
+        own = store()
+        name: Any = self._name_or_scope
+        is_default = False
+        if name is None:
+            name, is_default = self._default_name, True
+        with contextlib.ExitStack() as stack:
+            prefix = stack.enter_context(self._operation_names(name))
+            if is_default:
+                name = own.unique_scope(name)
+            entered = pure_scope(own, name, self._reuse, prefix, self._options)
+            found = stack.enter_context(entered)
+            self._entered.append(stack.pop_all())
+        return found
+
+    def _operation_names(self, name: Any) -> Any:
+        """The name scope of the operations inside."""
+        if not self._named:
+            return _no_names()
+        last = name.name.split("/")[-1] if isinstance(name, VariableScope) else name
+        return operation_scope(last) if last else _no_names()
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._entered.pop().__exit__(*error)
+
+
+@contextlib.contextmanager
+def _no_names() -> Iterator[str]:
+    """The name scope in force."""
+    base = dispatch.context.base
+    yield "" if base is None else base.scope
+
+
+@contextlib.contextmanager
+def operation_scope(name: str) -> Iterator[str]:
+    """A name scope of the graph in force, or of eager variables."""
+    base = dispatch.context.base
+    scope = name_scope(name) if base is None else base.name_scope(name)
+    with scope as prefix:
+        yield prefix
+
+
+@contextlib.contextmanager
+def pure_scope(
+    own: VariableStore,
+    name_or_scope: Any,
+    reuse: Any = None,
+    prefix: str | None = None,
+    options: dict | None = None,
+) -> Iterator[VariableScope]:
+    """A variable scope without a name scope."""
+    before = own.scope
+    again = isinstance(name_or_scope, VariableScope)
+    if again:
+        name, outer = name_or_scope.name, name_or_scope
+        prefix = outer.original_name_scope
+    else:
+        name = f"{before.name}/{name_or_scope}" if before.name else name_or_scope
+        outer = before
+    found = outer.derived(reuse or outer.reuse, name, prefix or f"{name}/", **(options or {}))
+    own.open(name)
+    opened = dict(own.opened)
+    own.scope = found
+    try:
+        yield found
+    finally:
+        if again:
+            own.opened = opened
+        else:
+            own.forget_inner(name)
+        own.scope = before
+
+
+@export("compat.v1.variable_op_scope")
+@contextlib.contextmanager
+def variable_op_scope(
+    values: Any,
+    name_or_scope: Any,
+    default_name: str | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+) -> Iterator[VariableScope]:
+    """`variable_scope` with its first arguments in an older order.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.variable_op_scope([], "a"):
+    ...     tf.get_variable("v", [1]).name
+    'a/v:0'
+    """
+    with variable_scope(
+        name_or_scope,
+        default_name,
+        values,
+        initializer,
+        regularizer,
+        caching_device,
+        partitioner,
+        custom_getter,
+        reuse,
+        dtype,
+        use_resource,
+        constraint,
+    ) as scope:
+        yield scope
+
+
+class Template:
+    """A function whose variables are made at the first call and shared by all later ones."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        create_scope_now: bool = False,
+        unique_name: str | None = None,
+        custom_getter: Any = None,
+    ):
+        self._name, self._function, self._unique = name, function, unique_name
+        self._getter, self._called = custom_getter, False
+        self._scope: VariableScope | None = None
+        if create_scope_now:
+            own = store()
+            options = {"custom_getter": custom_getter}
+            scope = unique_name or own.unique_scope(name)
+            with pure_scope(own, scope, options=options) as self._scope:
+                pass
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result, with its variables shared.  ValueError for new ones later on."""
+        if self._scope is None:
+            scope = variable_scope(self._unique, self._name, custom_getter=self._getter)
+        else:
+            scope = variable_scope(self._scope, reuse=True if self._called else AUTO_REUSE)
+        with scope as found:
+            self._scope = self._scope or found
+            result = self._function(*args, **kwargs)
+            self._called = True
+            return result
+
+    @property
+    def name(self) -> str:
+        """The name given."""
+        return self._name
+
+    @property
+    def func(self) -> Callable[..., Any]:
+        """The function."""
+        return self._function
+
+    @property
+    def variable_scope(self) -> VariableScope | None:
+        """The scope of its variables; None before the first call."""
+        return self._scope
+
+    @property
+    def variables(self) -> list:
+        """Its global and local variables."""
+        return [*self.global_variables, *self.local_variables]
+
+    @property
+    def trainable_variables(self) -> list:
+        """Its trainable variables."""
+        return [] if self._scope is None else self._scope.trainable_variables()
+
+    @property
+    def global_variables(self) -> list:
+        """Its global variables."""
+        return [] if self._scope is None else self._scope.global_variables()
+
+    @property
+    def local_variables(self) -> list:
+        """Its local variables."""
+        return [] if self._scope is None else self._scope.local_variables()
+
+    weights = variables
+    trainable_weights = trainable_variables
+
+
+@export("compat.v1.make_template")
+@as_it_is
+def make_template(
+    name_: str,
+    func_: Callable[..., Any],
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Template:
+    """A function like `func_` (with `kwargs` given) whose variables are shared by all its calls.
+
+    They are made at the first call, in a scope named after `name_`, which is made unique, or of the
+    name `unique_name_`.  ValueError if a later call asks for new ones.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     scaled = tf.make_template("scale", lambda x: x * tf.get_variable("w", []))
+    ...     y, z = scaled(1.0), scaled(2.0)
+    ...     [v.name for v in tf.global_variables()]
+    ['scale/w:0']
+    """
+    function = (lambda *args, **more: func_(*args, **{**kwargs, **more})) if kwargs else func_
+    return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
+
+
+# -- partitioners: accepted by variables, which are in one part; the functions work as such
+
+
+def _bytes_of(dtype: Any, of_string: int) -> int:
+    return of_string if dtype.name == "string" else dtype.size
+
+
+@export("compat.v1.fixed_size_partitioner", "fixed_size_partitioner")
+@as_it_is
+def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable[..., list]:
+    """A function of shape and dtype that divides `axis` into `num_shards` parts.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.fixed_size_partitioner(2)(tf.TensorShape([4, 3]))
+    [2, 1]
+    """
+
+    def partition(shape: Any, **unused: Any) -> list:
+        sizes = as_shape(shape).as_list()
+        return [min(num_shards, size) if n == axis else 1 for n, size in enumerate(sizes)]
+
+    return partition
+
+
+@export("compat.v1.variable_axis_size_partitioner")
+@as_it_is
+def variable_axis_size_partitioner(
+    max_shard_bytes: int,
+    axis: int = 0,
+    bytes_per_string_element: int = 16,
+    max_shards: int | None = None,
+) -> Callable[..., list]:
+    """A function of shape and dtype that divides `axis` so that no part has too many bytes.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.variable_axis_size_partitioner(16)(tf.TensorShape([4, 2]), tf.float32)
+    [2, 1]
+    """
+
+    def partition(shape: Any, dtype: Any) -> list:
+        sizes = as_shape(shape).as_list()
+        parts = [1] * len(sizes)
+        row = math.prod(sizes) // max(sizes[axis], 1) * _bytes_of(dtype, bytes_per_string_element)
+        rows = max(1, max_shard_bytes // row)
+        count = math.ceil(sizes[axis] / rows)
+        parts[axis] = count if max_shards is None else min(max_shards, count)
+        return parts
+
+    return partition
+
+
+@export("compat.v1.min_max_variable_partitioner")
+@as_it_is
+def min_max_variable_partitioner(
+    max_partitions: int = 1,
+    axis: int = 0,
+    min_slice_size: int = 256 << 10,
+    bytes_per_string_element: int = 16,
+) -> Callable[..., list]:
+    """A function of shape and dtype that divides `axis` so that no part has too few bytes.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.min_max_variable_partitioner(4, min_slice_size=16)(tf.TensorShape([4, 2]), tf.float32)
+    [2, 1]
+    """
+
+    def partition(shape: Any, dtype: Any) -> list:
+        sizes = as_shape(shape).as_list()
+        parts = [1] * len(sizes)
+        total = math.prod(sizes) * _bytes_of(dtype, bytes_per_string_element)
+        wanted = max(1, total // min_slice_size)
+        parts[axis] = max(1, min(sizes[axis], max_partitions, wanted))
+        return parts
+
+    return partition

@@ -1,0 +1,295 @@
+"""tf.compat.v1: Variable with TensorFlow 1's arguments, lists of variables, initializing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.api.composite_ops import as_it_is
+from talweg.api.export import export
+from talweg.compat_v1.graphs import default_graph
+from talweg.core import dispatch
+from talweg.core.errors import value_error
+from talweg.core.value import OPERATIONS
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.graph_variable import GraphVariable, variable_class
+from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
+from talweg.graph.collections import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
+from talweg.prims.arithmetic import logical_not
+from talweg.prims.state import group
+
+LOCAL_VARIABLES, MODEL_VARIABLES = "local_variables", "model_variables"
+MOVING_AVERAGE_VARIABLES, TABLE_INITIALIZERS = "moving_average_variables", "table_initializer"
+
+
+def in_a_graph() -> bool:
+    """Whether a variable made now is one of a graph: also inside of a function of that graph."""
+    base = dispatch.context.base
+    return base is not None and variable_class(base) is GraphVariable
+
+
+class _VariableMaker(type):
+    """Makes the variable that fits where it is made; all variables are instances."""
+
+    def __call__(
+        cls,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: Any = None,
+        constraint: Callable[[Any], Any] | None = None,
+        use_resource: bool | None = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
+        shape: Any = None,
+    ) -> Any:
+        if variable_def is not None:
+            raise value_error(
+                "TW401", "variable_def: variables are not made from protocol messages"
+            )
+        in_graph = {"collections": collections, "use_resource": use_resource}
+        return Variable(
+            initial_value,
+            trainable,
+            validate_shape,
+            caching_device,
+            name,
+            None,
+            dtype,
+            import_scope,
+            constraint,
+            synchronization,
+            aggregation,
+            shape,
+            **(in_graph if in_a_graph() else {}),
+        )
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Variable)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, Variable)
+
+
+@export("compat.v1.Variable")
+class VariableV1(metaclass=_VariableMaker):
+    """A variable; in a graph its values belong to sessions, and it must be initialized first.
+
+    initial_value: anything convertible, or a function of nothing.  trainable: whether it is in the
+    collection TRAINABLE_VARIABLES (True if None).  collections: where it is listed, the global
+    variables if None.  validate_shape: False lets later values have other shapes.  dtype: the
+    initial value is converted to it.  constraint: a function an optimizer applies after an update.
+    caching_device, expected_shape, import_scope and use_resource are accepted.
+    ValueError without an initial value.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.Variable([1.0, 2.0], name="v")
+    ...     session.run(v.initializer)
+    ...     session.run(v.assign_add([1.0, 1.0]))
+    array([2., 3.], dtype=float32)
+    """
+
+
+# -- lists
+
+
+@export("compat.v1.global_variables")
+@as_it_is
+def global_variables(scope: str | None = None) -> list:
+    """The global variables, which sessions share and a saver saves.
+
+    scope: a regular expression with which their names begin.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_variable("v", [1])
+    ...     tf.global_variables() == [v]
+    True
+    """
+    return default_graph().get_collection(GLOBAL_VARIABLES, scope)
+
+
+@export("compat.v1.all_variables")
+@as_it_is
+def all_variables() -> list:
+    """`global_variables` under its first name."""
+    return global_variables()
+
+
+@export("compat.v1.local_variables")
+@as_it_is
+def local_variables(scope: str | None = None) -> list:
+    """The local variables, which are not saved; scope as in `global_variables`."""
+    return default_graph().get_collection(LOCAL_VARIABLES, scope)
+
+
+@export("compat.v1.trainable_variables")
+@as_it_is
+def trainable_variables(scope: str | None = None) -> list:
+    """The variables that optimizers change; scope as in `global_variables`."""
+    return default_graph().get_collection(TRAINABLE_VARIABLES, scope)
+
+
+@export("compat.v1.model_variables")
+@as_it_is
+def model_variables(scope: str | None = None) -> list:
+    """The variables of the collection MODEL_VARIABLES; scope as in `global_variables`."""
+    return default_graph().get_collection(MODEL_VARIABLES, scope)
+
+
+@export("compat.v1.moving_average_variables")
+@as_it_is
+def moving_average_variables(scope: str | None = None) -> list:
+    """The variables that moving averages are kept of; scope as in `global_variables`."""
+    return default_graph().get_collection(MOVING_AVERAGE_VARIABLES, scope)
+
+
+# -- initializing
+
+
+@export("compat.v1.variables_initializer", "compat.v1.initializers.variables")
+@as_it_is
+def variables_initializer(var_list: Any, name: str = "init") -> Any:
+    """An operation that gives the variables of a list their first values.
+
+    The same list of variables gives the same operation.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_variable("v", [1])
+    ...     tf.variables_initializer([v]) == tf.variables_initializer([v])
+    True
+    """
+    if dispatch.context.base is None:
+        return None
+    graph = default_graph()
+    nodes = dict.fromkeys([v.initializer.node for v in var_list or ()])
+    with graph.as_default(), graph.control_dependencies(None):
+        made = group(*[graph.symbol(node) for node in nodes])
+        graph.label(made.node, name)
+        return made.op
+
+
+@export("compat.v1.initialize_variables")
+@as_it_is
+def initialize_variables(var_list: Any, name: str = "init") -> Any:
+    """`variables_initializer` under its first name."""
+    return variables_initializer(var_list, name)
+
+
+@export("compat.v1.local_variables_initializer", "compat.v1.initializers.local_variables")
+@as_it_is
+def local_variables_initializer() -> Any:
+    """An operation that gives all local variables their first values."""
+    return variables_initializer(local_variables())
+
+
+@export("compat.v1.initialize_local_variables")
+@as_it_is
+def initialize_local_variables() -> Any:
+    """`local_variables_initializer` under its first name."""
+    return local_variables_initializer()
+
+
+@export("compat.v1.initialize_all_variables")
+@as_it_is
+def initialize_all_variables() -> Any:
+    """`global_variables_initializer` under its first name."""
+    return variables_initializer(global_variables())
+
+
+@export("compat.v1.tables_initializer", "compat.v1.initializers.tables_initializer")
+@as_it_is
+def tables_initializer(name: str = "init_all_tables") -> Any:
+    """An operation that fills the look-up tables of the graph.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     session.run(tf.tables_initializer())
+    """
+    if dispatch.context.base is None:
+        return None
+    graph = default_graph()
+    found = graph.get_collection(TABLE_INITIALIZERS)
+    with graph.as_default(), graph.control_dependencies(None):
+        made = group(*[graph.symbol(item.node) for item in found])
+        graph.label(made.node, name)
+        return made.op
+
+
+@export("compat.v1.initialize_all_tables")
+@as_it_is
+def initialize_all_tables(name: str = "init_all_tables") -> Any:
+    """`tables_initializer` under its first name."""
+    return tables_initializer(name)
+
+
+@export("compat.v1.is_variable_initialized")
+def is_variable_initialized(variable: Any, name: str | None = None) -> Any:
+    """Whether a variable has a value, a boolean scalar.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.get_variable("v", [1])
+    ...     bool(session.run(tf.is_variable_initialized(v)))
+    False
+    """
+    return variable.is_initialized()
+
+
+def _listed(var_list: Any) -> list:
+    return global_variables() + local_variables() if var_list is None else list(var_list)
+
+
+@export("compat.v1.report_uninitialized_variables")
+@as_it_is
+def report_uninitialized_variables(
+    var_list: Any = None, name: str = "report_uninitialized_variables"
+) -> Any:
+    """The names of those variables (global and local ones if None) that have no value, a vector.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.get_variable("v", [1])
+    ...     session.run(tf.report_uninitialized_variables())
+    array([b'v'], dtype=object)
+    """
+    variables = _listed(var_list)
+    names = np.array([v.name.split(":")[0].encode() for v in variables], object)
+    if not variables:
+        graph = dispatch.context.base
+        empty = convert_to_tensor(np.array([], object))
+        return empty if graph is None or hasattr(empty, "node") else graph.bring_in(empty)
+    flags = [logical_not(v.is_initialized()) for v in variables]
+    return OPERATIONS["boolean_mask"](convert_to_tensor(names), OPERATIONS["stack"](flags))
+
+
+@export("compat.v1.assert_variables_initialized")
+@as_it_is
+def assert_variables_initialized(var_list: Any = None) -> Any:
+    """An operation that fails with FailedPreconditionError if a variable has no value.
+
+    None if there are no variables.  var_list: the global and local ones if None.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.get_variable("v", [1])
+    ...     check = tf.assert_variables_initialized()
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(check)
+    """
+    variables = [v for v in _listed(var_list) if isinstance(v, GraphVariable)]
+    if not variables:
+        return None
+    graph = default_graph()
+    with graph.as_default(), graph.control_dependencies(None):
+        return group(*[v.read_value() for v in variables]).op

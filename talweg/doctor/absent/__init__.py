@@ -1,0 +1,1 @@
+"""Absent gradients: why a gradient is None."""

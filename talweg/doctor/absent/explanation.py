@@ -1,0 +1,340 @@
+"""What the doctor answers when somebody asks for an absent gradient: `Explanation`.
+
+It is a value first; `str` gives it for a terminal, `_repr_html_` for a notebook, `svg` for a
+picture.
+"""
+
+from __future__ import annotations
+
+import html
+import linecache
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from talweg.core.provenance import Origin, line_of, span_of
+from talweg.doctor.findings import Place
+from talweg.doctor.picture import PictureBox, drawn
+
+SHOWN = 9  # operations of a path that are shown one by one
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """One operation on the way from source to target.
+
+    name: the operation.  value: dtype and shape of its result.  place: the user's line; code: the
+    expression on it, columns: where.  role: "connected", "break", or "after" the break.  beside:
+    other variables that come in here.
+    """
+
+    name: str
+    value: str = ""
+    place: Place | None = None
+    code: str = ""
+    columns: tuple[int, int] | None = None
+    role: str = "connected"
+    beside: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        value: str,
+        origin: Origin | None,
+        role: str = "connected",
+        beside: tuple[str, ...] = (),
+    ) -> PathStep:
+        """The step of an operation made at `origin`."""
+        if origin is None:
+            return cls(name, value, role=role, beside=beside)
+        place = Place(origin[0].co_filename, line_of(origin), origin[0].co_name)
+        code, columns = expression_at(origin)
+        return cls(name, value, place, code, columns, role, beside)
+
+
+def expression_at(origin: Origin) -> tuple[str, tuple[int, int] | None]:
+    """The text of the expression at an origin, and its columns on its line if it has only one."""
+    line = linecache.getline(origin[0].co_filename, line_of(origin)).rstrip("\n")
+    span = span_of(origin)
+    if span is None or span[0] != span[1] or span[0] != line_of(origin):
+        return line.strip(), None
+    raw = line.encode()
+    before, text = raw[: span[2]].decode(), raw[span[2] : span[3]].decode()
+    indent = len(line) - len(line.lstrip())
+    return text, (len(before) - indent, len(before) - indent + len(text))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a target has a gradient by a source, or why it has none.
+
+    kind: the cause in a word or two ("connected" if there is a gradient); code: its number, which
+    `talweg explain CODE` tells more about ("" if connected); verdict: the cause in a sentence.
+    path: the operations from the source as far as the gradient would come; breaking: the one where
+    it ends; beyond: those from there to the target.  lines: the user's lines in question, the most
+    important first.  remedy: what to write instead.  notes: what else was seen.
+    """
+
+    kind: str
+    verdict: str
+    code: str = ""
+    target: str = "the target"
+    source: str = "the source"
+    path: tuple[PathStep, ...] = ()
+    breaking: PathStep | None = None
+    beyond: tuple[PathStep, ...] = ()
+    lines: tuple[Place, ...] = ()
+    remedy: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a gradient."""
+        return not self.code
+
+    @property
+    def headline(self) -> str:
+        """Verdict and code in one line."""
+        return f"{self.verdict}  [{self.code}]" if self.code else self.verdict
+
+    def __str__(self) -> str:
+        return self._told(self._title())
+
+    def in_an_error(self) -> str:
+        """All of it as the message of an error."""
+        title = f"There is no gradient of {self.target} by {self.source}: {self.headline}"
+        return f"{self._told(title)}  [TW301]"
+
+    def _told(self, title: str) -> str:
+        parts = [title]
+        parts += [
+            f"  at {_place_text(place)}" + _code_text(place, self.breaking)
+            for place in self.lines[:4]
+        ]
+        if self.path or self.breaking:
+            parts.append("\n".join(self._drawn_path()))
+        parts += [f"  also: {note}" for note in self.notes]
+        if self.remedy:
+            head, *rest = self.remedy.splitlines()
+            parts.append("\n".join([f"  try: {head}", *[f"       {line}" for line in rest]]))
+        if self.code:
+            parts.append(f"  more: talweg explain {self.code}")
+        return "\n".join(parts)
+
+    def _title(self) -> str:
+        there = "a gradient" if self.connected else "no gradient"
+        return f"{self.target} has {there} by {self.source}: {self.headline}"
+
+    def in_a_line(self) -> str:
+        """Verdict, place and remedy in one line, for a log."""
+        where = f" at {self.lines[0]}" if self.lines else ""
+        remedy = self.remedy.splitlines()
+        cure = f" Try: {remedy[0]}" if remedy else ""
+        return f"no gradient for {self.source}: {self.verdict}{where}.{cure}  [{self.code}]"
+
+    def _drawn_path(self) -> list[str]:
+        """The path, a line for each operation, from the source down to the target."""
+        file = self._file
+        rows = [("", self.source, "", "")]
+        rows += [("|", *_columns(step, file)) for step in _shortened(self.path)]
+        if self.breaking is not None:
+            rows.append(("X", *_columns(self.breaking, file)))
+        rows += [(":", *_columns(step, file)) for step in _shortened(self.beyond)]
+        rows.append(("", self.target, "", ""))
+        widths = [max(len(row[column]) for row in rows) for column in (1, 2)]
+        lines = []
+        for mark, name, value, place in rows:
+            text = f"    {mark or ' '} {name:<{widths[0]}}  {value:<{widths[1]}}  {place}"
+            lines.append((text + ("   <-- here" if mark == "X" else "")).rstrip())
+        return lines
+
+    @property
+    def _file(self) -> str:
+        """The file that most of this is about: its name is left out in paths."""
+        steps = [*([self.breaking] if self.breaking else []), *self.path, *self.beyond]
+        places = [*self.lines, *[step.place for step in steps if step.place is not None]]
+        return places[0].file if places else ""
+
+    def as_dict(self) -> dict:
+        """What it says, for JSON."""
+        own = {
+            name: getattr(self, name)
+            for name in ("kind", "code", "verdict", "target", "source", "remedy")
+        }
+        steps = [*self.path, *([self.breaking] if self.breaking else []), *self.beyond]
+        return own | {
+            "connected": self.connected,
+            "lines": [place.as_dict() for place in self.lines],
+            "path": [_step_dict(step) for step in steps],
+            "notes": list(self.notes),
+        }
+
+    # -- pictures
+
+    def svg(self, title: bool = True) -> str:
+        """The way from source to target as a picture: what is connected, and the break in red."""
+        boxes = [PictureBox(self.source, "", "source")]
+        file = self._file
+        boxes += [_box(step, file) for step in _shortened(self.path)]
+        if self.breaking is not None:
+            boxes.append(_box(self.breaking, file))
+        elif not self.connected:
+            boxes.append(PictureBox(self.kind, self._place_in_short(), "break"))
+        boxes += [_box(step, file) for step in _shortened(self.beyond)]
+        boxes.append(PictureBox(self.target, "", "target" if self.connected else "lost"))
+        return drawn(boxes, self._title() if title else "")
+
+    def _place_in_short(self) -> str:
+        place = self.lines[0] if self.lines else None
+        return "" if place is None else f"line {place.line}: {place.source}"
+
+    def save(self, path: Any) -> None:
+        """Write the picture to a file (SVG)."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.svg())
+
+    def _repr_html_(self) -> str:
+        color = "#1a7f37" if self.connected else "#b42318"
+        parts = [
+            f'<div style="font-family:sans-serif;border-left:4px solid {color};padding:2px 12px">',
+            f"<b>{html.escape(self._title())}</b>",
+        ]
+        for place in self.lines[:4]:
+            text = html.escape(f"{place.file}:{place.line}, in {place.function}")
+            parts.append(
+                f'<div style="color:#666">{text}</div>'
+                '<pre style="margin:0 0 6px 12px">'
+                f"{_marked(place, self.breaking)}</pre>"
+            )
+        if self.path or self.breaking:
+            parts.append(self.svg(title=False))
+        for title, text in [("also", note) for note in self.notes] + [("try", self.remedy)]:
+            if text:
+                parts.append(
+                    f'<div><i>{title}:</i> <code style="white-space:pre-wrap">'
+                    f"{html.escape(text)}</code></div>"
+                )
+        return "\n".join([*parts, "</div>"])
+
+
+class Explanations(tuple):
+    """Explanations for several sources, in the order of the sources; prints the absent ones."""
+
+    @property
+    def absent(self) -> list[Explanation]:
+        """Those of sources without a gradient."""
+        return [each for each in self if not each.connected]
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return super().__iter__()
+
+    def _head(self) -> str:
+        fine = [each.source for each in self if each.connected]
+        head = f"{len(fine)} of {len(self)} sources have a gradient"
+        return f"{head}: {_listed(fine)}" if fine else head
+
+    def grouped(self) -> list[list[Explanation]]:
+        """Those of sources without a gradient, the ones with one cause at one place together."""
+        groups: dict[Any, list[Explanation]] = {}
+        for each in self.absent:
+            place = each.breaking.place if each.breaking else each.lines[:1]
+            key = each.code, place, each.verdict.replace(each.source, "")
+            groups.setdefault(key, []).append(each)
+        return list(groups.values())
+
+    def __str__(self) -> str:
+        parts = [self._head()]
+        for first, *others in self.grouped():
+            parts.append(str(first))
+            if others:
+                parts[-1] += f"\n  the same for {_listed([each.source for each in others])}"
+        return "\n\n".join(parts)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        parts = [f"<div>{html.escape(self._head())}</div>"]
+        for first, *others in self.grouped():
+            same = f"the same for {_listed([each.source for each in others])}" if others else ""
+            parts += [first._repr_html_(), f"<div>{html.escape(same)}</div>"]
+        return "\n".join(parts)
+
+
+def _listed(names: list[str], limit: int = 12) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def _columns(step: PathStep, file: str) -> tuple[str, str, str]:
+    return step.name, step.value, _where(step, file)
+
+
+def _where(step: PathStep, file: str) -> str:
+    """The line and code of a step; with its file if that is not the one meant anyhow."""
+    if step.place is None:
+        return ""
+    place = f"line {step.place.line}"
+    if step.place.file != file:
+        place = f"{os.path.basename(step.place.file)}:{step.place.line}"
+    return f"{place}: {step.code}" if step.code else place
+
+
+def _step_dict(step: PathStep) -> dict:
+    place = {} if step.place is None else step.place.as_dict()
+    return {"operation": step.name, "value": step.value, "role": step.role, "code": step.code} | {
+        "place": place
+    }
+
+
+def _shortened(steps: tuple[PathStep, ...]) -> list[PathStep]:
+    """The steps, those in the middle of a long way replaced by their number."""
+    if len(steps) <= SHOWN:
+        return list(steps)
+    half = (SHOWN - 1) // 2
+    more = [int(step.name.split()[1]) - 1 for step in steps if step.name.startswith("...")]
+    left_out = len(steps) - SHOWN + 1 + sum(more)
+    between = PathStep(f"... {left_out} more ...", role=steps[half].role)
+    return [*steps[:half], between, *steps[len(steps) - (SHOWN - 1 - half) :]]
+
+
+def _box(step: PathStep, file: str) -> PictureBox:
+    return PictureBox(step.name, _where(step, file), step.role, step.value, step.beside)
+
+
+def _place_text(place: Place) -> str:
+    inside = "" if place.function == "<module>" else f", in {place.function}"
+    return f"{place.file}:{place.line}{inside}"
+
+
+def _columns_on(place: Place, breaking: PathStep | None) -> tuple[int, int] | None:
+    if breaking is None or breaking.place != place:
+        return None
+    return breaking.columns
+
+
+def _code_text(place: Place, breaking: PathStep | None) -> str:
+    """The code of a line, its expression underlined."""
+    source = place.source
+    if not source:
+        return ""
+    text = f"\n      {source}"
+    columns = _columns_on(place, breaking)
+    if columns is not None and columns[0] >= 0 and columns != (0, len(source)):
+        text += f"\n      {' ' * columns[0]}{'^' * (columns[1] - columns[0])}"
+    return text
+
+
+def _marked(place: Place, breaking: PathStep | None) -> str:
+    """The code of a line as HTML, its expression marked."""
+    source = place.source
+    columns = _columns_on(place, breaking)
+    if columns is None or columns[0] < 0:
+        return html.escape(source)
+    start, end = columns
+    return (
+        html.escape(source[:start])
+        + f'<span style="background:#ffd7d5;color:#b42318">{html.escape(source[start:end])}</span>'
+        + html.escape(source[end:])
+    )

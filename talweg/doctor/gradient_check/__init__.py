@@ -1,0 +1,1 @@
+"""Checking gradients against differences and the complex step."""

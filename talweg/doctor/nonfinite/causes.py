@@ -1,0 +1,330 @@
+"""Why an operation made a NaN or an infinity: what its declaration says of the operands it had.
+
+A cause has a code with a page (`talweg explain TW346`), a sentence, and what to write instead.  The
+knowledge about operations (`singular`, `avoid`) is in their declarations; here are only the kinds
+of trouble there are, told apart by the values at the element where it began.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from talweg.core.provenance import Origin
+from talweg.doctor.nonfinite.ledger import Ledger, LedgerEntry, Link, element_of, has_bad, is_float
+from talweg.eager.custom import CustomRule
+
+CONDITION = re.compile(r"(\|?)(\w)(\|?) = (.+)")
+OF_MATRICES = "a small multiple of the identity added: x + 1e-6 * tf.eye(n)"
+SMALL = 1e-6  # so near a singular point counts as having hit it, for derivatives
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why: a code, a sentence, what to write instead; `place` is another line that matters."""
+
+    code: str
+    text: str
+    cure: str = ""
+    place: Origin | None = None
+
+
+def hits(singular: str, values: dict[str, Any]) -> bool:
+    """Whether operands are at a point that a declaration's `singular` names.
+
+    >>> hits("|x| = 1", {"x": -1.0}), hits("x = 0 with y < 1", {"x": 0.0, "y": 0.5})
+    (True, True)
+    """
+    text = singular.split(" with ")[0]
+    if text.count(" = ") > 1:  # x = y = 0: all of them
+        *names, last = text.split(" = ")
+        return all(hits(f"{name} = {last}", values) for name in names)
+    match = CONDITION.fullmatch(text)
+    if match is None or match[2] not in values or values[match[2]] is None:
+        return False
+    value = abs(values[match[2]]) if match[1] else values[match[2]]
+    points = match[4].split(", ")
+    if points[0].startswith("π/2"):
+        return bool(abs(math.cos(float(np.real(value)))) < SMALL)
+    if points[-1] == "...":
+        return bool(np.real(value) <= 0 and abs(value - round(float(np.real(value)))) < SMALL)
+    return any(abs(value - float(point)) < SMALL for point in points)
+
+
+def values_at(prim: Any, operands: tuple, index: tuple) -> dict[str, Any]:
+    """The elements of the operands of an elementwise operation that belong to one of its result."""
+    found = {}
+    for name, operand in zip(prim.operands, operands):
+        place = element_of(operand, index)
+        found[name] = None if place is None else np.asarray(operand)[place][()]
+    return found
+
+
+def cause_of(ledger: Ledger, trail: list[Link]) -> Cause:
+    """Why the first link of a trail is not finite."""
+    first = trail[0]
+    entry = first.entry
+    if entry is None:
+        return from_outside(ledger, first)
+    if entry.rule_of is not None:
+        return in_a_rule(ledger, trail, entry)
+    return in_the_program(entry, first)
+
+
+def from_outside(ledger: Ledger, link: Link) -> Cause:
+    """It was there before anything ran."""
+    what = "NaN" if np.isnan(link.value) else "infinite"
+    used, name = "", ledger.names.get(id(link.array), "")
+    if link.via is not None:
+        entry, position = link.via
+        used = f", and came in as operand {entry.name_of(position)} of {entry.prim.name}"
+        name = name or _name_in_graph(entry, position)
+    source = f"the value of {name}" if name else "the value"
+    kinds = "" if name else ": data, an initial value, a constant, or a result of NumPy"
+    return Cause(
+        "TW344",
+        f"{source} was {what} before anything was computed{used}{kinds}",
+        "look at where it comes from: tf.debugging.check_numerics(x, 'input') on data; for missing "
+        "numbers in data tf.where(tf.math.is_finite(x), x, 0.0) before anything else",
+    )
+
+
+def _name_in_graph(entry: LedgerEntry, position: int) -> str:
+    """What a placeholder, variable or constant is called that an operation of a graph took."""
+    node = entry.node
+    graph = None if node is None else node.table.owner()
+    if graph is None or len(node.operands) != len(entry.operands):
+        return ""
+    source = node.operands[position]
+    variable = source.params.get("variable")
+    return str(getattr(variable, "name", "") or graph.operation_name(source)).split(":")[0]
+
+
+# -- forward
+
+
+def in_the_program(entry: LedgerEntry, link: Link) -> Cause:
+    """An operation of the program itself."""
+    prim, value = entry.prim, link.value
+    if prim.memory == "host":
+        return Cause(
+            "TW344",
+            "a function in Python or NumPy returned it",
+            "look inside that function; in tensor operations it can be followed",
+        )
+    values = values_at(prim, entry.operands, link.index) if entry.by_element else {}
+    shown = ", ".join(f"{name} = {value}" for name, value in values.items() if value is not None)
+    if prim.elementwise and prim.singular and hits(prim.singular, values):
+        text = f"{prim.name} is not finite where {prim.singular}, and here {shown}"
+        return Cause("TW340", text, prim.avoid)
+    if any(np.size(x) == 0 for x in entry.operands if is_float(x)):
+        text = f"{prim.name} of an array without elements"
+        return Cause("TW341", text, "ask tf.size(x) > 0 before, or leave empty batches out")
+    if np.isnan(value) and not prim.elementwise and _is_too_large(entry):
+        return _overflow(entry, "")
+    if np.isnan(value):
+        where = f" ({prim.singular})" if prim.singular and not prim.elementwise else ""
+        text = f"{prim.name} has no finite answer for {shown or 'these operands'}{where}"
+        return Cause("TW341", text, prim.avoid or (OF_MATRICES if prim.singular else ""))
+    if prim.singular and not prim.elementwise and not _is_too_large(entry):
+        text = f"{prim.name} is not finite for: {prim.singular}"
+        return Cause("TW340", text, prim.avoid or OF_MATRICES)
+    return _overflow(entry, shown)
+
+
+def _is_too_large(entry: LedgerEntry) -> bool:
+    """Whether the operands come near the largest number of their dtype, by sums and products."""
+    largest = max(
+        (float(np.abs(x).max()) for x in entry.operands if is_float(x) and np.size(x)), default=0.0
+    )
+    return largest > math.sqrt(_limit(entry.results[0]))
+
+
+def _limit(array: Any) -> float:
+    """The largest number of an array's dtype."""
+    dtype = np.asarray(array).dtype
+    return 3.39e38 if dtype.name == "bfloat16" else float(np.finfo(dtype).max)
+
+
+def _overflow(entry: LedgerEntry, shown: str) -> Cause:
+    dtype = np.asarray(entry.results[0]).dtype.name
+    limit = f"{_limit(entry.results[0]):.3g}"
+    text = f"the result of {entry.prim.name} is larger than {dtype} can hold ({limit})"
+    if shown:
+        text += f": {shown}"
+    cure = entry.prim.avoid
+    if not cure and dtype == "float16":
+        cure = "bfloat16 or float32 here, or smaller numbers: scale the loss, normalise"
+    usual = (
+        "smaller numbers: normalise the inputs, clip gradients (tf.clip_by_global_norm), a smaller "
+        "learning rate, smaller initial weights"
+    )
+    return Cause("TW342", text, cure or usual)
+
+
+# -- backward
+
+
+def in_a_rule(ledger: Ledger, trail: list[Link], entry: LedgerEntry) -> Cause:
+    """An operation that a derivative rule made."""
+    prim, index = entry.rule_of, trail[0].index
+    operands = forward_operands(ledger, entry)
+    values = values_at(prim, operands, index) if operands and prim.elementwise else {}
+    known = ", ".join(f"{name} = {value}" for name, value in values.items() if value is not None)
+    at_point = bool(prim.singular) and (not values or hits(prim.singular, values))
+    custom = custom_name(ledger, entry)
+    if custom:
+        shown = values_at(entry.prim, entry.operands, index) if entry.prim.elementwise else {}
+        had = ", ".join(f"{name} = {value}" for name, value in shown.items())
+        text = f"the custom gradient of {custom} made it: its {entry.prim.name} had {had}"
+        return Cause("TW349", text, entry.prim.avoid)
+    masked = behind_a_mask(ledger, trail)
+    if masked is not None:
+        return _masked(prim, known, masked)
+    if at_point and is_root_of_sum(ledger, prim, operands):
+        return Cause(
+            "TW347",
+            f"the derivative of a norm, √(Σ x²), is not defined where all x are 0: {prim.name} "
+            f"had {known or 'x = 0'}",
+            "tf.sqrt(tf.reduce_sum(x * x) + 1e-12), or tf.math.l2_normalize(x, epsilon=...), or "
+            "the square without the root",
+        )
+    if at_point:
+        text = f"the derivative of {prim.name} is not finite where {prim.singular}"
+        return Cause("TW345", f"{text}, and here {known}" if known else text, prim.avoid)
+    if np.isnan(trail[0].value) and prim.elementwise:
+        text = f"the derivative of {prim.name} has no finite value for {known or 'its operands'}"
+        return Cause("TW345", text, prim.avoid)
+    dtype = np.asarray(entry.results[0]).dtype.name
+    return Cause(
+        "TW348",
+        f"the gradient outgrew {dtype} ({_limit(entry.results[0]):.3g}) in the derivative of "
+        f"{prim.name}",
+        prim.avoid
+        or "tf.clip_by_global_norm for each step, smaller initial weights, "
+        "normalisation between layers, shorter sequences",
+    )
+
+
+def forward_operands(ledger: Ledger, entry: LedgerEntry) -> tuple | None:
+    """What the operation was applied to whose rule made `entry`."""
+    if entry.forward_operands is not None:
+        return entry.forward_operands
+    for other in reversed(ledger.entries):
+        if other.prim is entry.rule_of and other.origin == entry.forward:
+            return other.operands
+    return None
+
+
+def custom_name(ledger: Ledger, entry: LedgerEntry) -> str:
+    """The function whose custom gradient made an entry; "" if none did."""
+    if isinstance(entry.rule_of, CustomRule):
+        return entry.rule_of.name
+    if entry.rule_of.name != "with_rule":
+        return ""
+    calls = [e for e in ledger.entries if e.prim is entry.rule_of and e.origin == entry.forward]
+    return calls[-1].params["rule"].name if calls else "a function"
+
+
+def is_root_of_sum(ledger: Ledger, prim: Any, operands: tuple | None) -> bool:
+    """Whether a forward operation is the square root of a sum."""
+    if prim.name not in ("sqrt", "pow", "rsqrt") or not operands:
+        return False
+    array = operands[0]
+    for _ in range(4):  # reshapes between the sum and the root
+        maker = ledger.maker.get(id(array))
+        if maker is None:
+            return False
+        if maker.prim.name == "reduce_sum":
+            return True
+        if maker.prim.memory != "view":
+            return False
+        array = maker.operands[0]
+    return False
+
+
+def behind_a_mask(ledger: Ledger, trail: list[Link]) -> tuple | None:
+    """(link, origin of the mask, its name) if 0 * inf is what made the NaN of a trail."""
+    for link, after in zip(trail, trail[1:]):
+        if after.entry is None or not np.isnan(after.value) or np.isnan(link.value):
+            continue
+        for operand in after.entry.operands:
+            place = element_of(operand, after.index)
+            if place is None or not is_float(operand) or np.asarray(operand)[place] != 0:
+                continue
+            found = mask_behind(ledger, operand)
+            if found is not None:
+                return (after, *found)
+    return None
+
+
+def mask_behind(ledger: Ledger, array: Any, limit: int = 400) -> tuple | None:
+    """(origin, name) of the `where`, or product with zeros, that a zero in a gradient came from."""
+    pending, seen, product = [array], set(), None
+    while pending and len(seen) < limit:
+        entry = ledger.maker.get(id(pending.pop(0)))
+        if entry is None or id(entry) in seen:
+            continue
+        seen.add(id(entry))
+        if entry.rule_of is None:
+            continue
+        if entry.rule_of.name == "select":
+            return entry.forward, "tf.where"
+        if entry.rule_of.name == "mul" and product is None and _has_zeros(ledger, entry):
+            product = entry.forward, "a product with zeros"
+        pending += [x for x in entry.operands if is_float(x)]
+    return product
+
+
+def _has_zeros(ledger: Ledger, entry: LedgerEntry) -> bool:
+    """Whether a factor of the product that a rule differentiates has zeros."""
+    return any(np.size(x) > np.count_nonzero(x) for x in forward_operands(ledger, entry) or ())
+
+
+def _masked(prim: Any, known: str, masked: tuple) -> Cause:
+    link, origin, name = masked
+    shown = f" ({known})" if known else ""
+    reason = f"is not finite where {prim.singular}" if prim.singular else "is not finite there"
+    return Cause(
+        "TW346",
+        f"{name} hides the value of {prim.name} but not its derivative{shown}: that {reason}, and "
+        "the zero that flows back from what hides it makes 0 * inf = nan",
+        "two tf.where: safe = tf.where(good, x, 1.0); "
+        f"y = tf.where(good, f(safe), 0.0), with f what has {prim.name} in it",
+        origin,
+    )
+
+
+def shown_operands(entry: LedgerEntry, link: Link) -> list[tuple]:
+    """(name, element, smallest, largest, shape, dtype) of each operand with numbers."""
+    rows = []
+    for position, operand in enumerate(entry.operands):
+        array = (
+            np.asarray(operand)
+            if isinstance(operand, (np.ndarray, np.generic, int, float))
+            else None
+        )
+        if array is None or array.dtype.kind not in "biufcV" or array.dtype.names:
+            continue
+        place = element_of(array, link.index) if entry.by_element else None
+        element = None if place is None else array[place][()]
+        smallest, largest = range_of(array)
+        rows.append(
+            (entry.name_of(position), element, smallest, largest, array.shape, array.dtype.name)
+        )
+    return rows
+
+
+def range_of(array: Any) -> tuple:
+    """The smallest and largest finite elements; magnitudes for complex numbers."""
+    array = np.asarray(array)
+    if array.dtype.kind == "c":
+        array = np.abs(array)
+    finite = array[np.isfinite(array)] if has_bad(array) else array
+    if finite.size == 0:
+        return None, None
+    return finite.min()[()], finite.max()[()]

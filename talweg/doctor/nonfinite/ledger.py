@@ -1,0 +1,355 @@
+"""Where a NaN or an infinity was made: a ledger of all that ran, and the way back through it.
+
+Inside `with keeping() as ledger:` every operation is written down with its operands and results, in
+eager mode, in functions and in sessions alike; programs run step by step meanwhile, whatever
+executor they have.  Arrays are known by identity, so an entry's operands lead to the entries that
+made them.  `Ledger.trail` goes from a value back along elements that are not finite, until an
+operation made one of operands that were.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.declare import ELEMENTWISE
+from talweg.core.observer import Observer
+from talweg.core.provenance import Derived, Origin, user_origin
+from talweg.eager.structured import Variant
+from talweg.execute.call import quiet
+from talweg.execute.interpret import onlooker
+from talweg.kernels.variants import History, List
+from talweg.passes.specialize.program import demands
+
+
+class LedgerEntry:
+    """One operation that ran.
+
+    `rule_of` is the primitive whose derivative rule made it, if one did; `forward` says where that
+    stands in the user's program, `forward_operands` what it was applied to, where that is known.
+    """
+
+    __slots__ = (
+        "forward",
+        "forward_operands",
+        "node",
+        "operands",
+        "origin",
+        "params",
+        "prim",
+        "results",
+        "rule_of",
+        "several",
+    )
+
+    def __init__(self, prim: Any, operands: tuple, results: tuple, params: dict, origin: Any):
+        self.prim, self.operands, self.results, self.params = prim, operands, results, params
+        self.origin: Origin | None = origin
+        self.several = prim.multiple  # whether the operation gives a tuple
+        self.node: Any = None  # of a graph, where it ran as a step of a program
+        self.rule_of: Any = None
+        self.forward: Origin | None = None
+        self.forward_operands: tuple | None = None
+        if type(origin) is Derived:
+            self.rule_of, self.forward = origin.prim, origin.forward or origin
+
+    @property
+    def by_element(self) -> bool:
+        """Whether each element of the result is made of the elements in its place."""
+        prim = self.prim
+        return prim.elementwise or getattr(prim, "batch", None) == ELEMENTWISE
+
+    def name_of(self, position: int) -> str:
+        """What the declaration calls an operand."""
+        names = self.prim.operands
+        if position < len(names) - 1 or not self.prim.variadic:
+            return names[min(position, len(names) - 1)]
+        return f"{names[-1]}[{position - len(names) + 1}]"
+
+
+class Link:
+    """A result on the way of a value that is not finite, and the element that was followed.
+
+    Where `entry` is None the value came from outside: an argument, a constant, a variable.
+    """
+
+    __slots__ = ("array", "entry", "index", "via")
+
+    def __init__(self, entry: LedgerEntry | None, array: Any, index: tuple, via: Any = None):
+        self.entry, self.array, self.index = entry, array, index
+        self.via: tuple | None = via  # (entry, position): who used a value from outside
+
+    @property
+    def value(self) -> Any:
+        """The element."""
+        return np.asarray(self.array)[self.index]
+
+
+LISTS = frozenset((List, Variant))
+
+
+class Ledger:
+    """Entries in the order in which they ran."""
+
+    def __init__(self) -> None:
+        self.entries: list[LedgerEntry] = []
+        self.maker: dict[int, LedgerEntry] = {}  # id of an array -> the entry that made it
+        self.again: dict[int, Any] = {}  # id of an array -> what it was when it was made again
+        self.redrawn = False  # whether what ran again came out otherwise: by random numbers
+        self.names: dict[int, str] = {}  # id of an array -> the variable that it is the value of
+        self.written: dict[int, Any] = {}  # eager variables that got another value, by id
+        self.kept: list = []  # so that ids stay theirs
+        self.thread = threading.get_ident()
+
+    def watch(self, program: Any) -> Any:
+        """What watches a run of a program; None in other threads."""
+        return _StepRecorder(self) if threading.get_ident() == self.thread else None
+
+    def note(self, entry: LedgerEntry) -> None:
+        """Write down that an operation ran."""
+        self.entries.append(entry)
+        for result in entry.results:
+            if is_float(result):
+                self.maker.setdefault(id(result), entry)
+            elif type(result) in LISTS:
+                for array in arrays_in(result):
+                    self.maker.setdefault(id(array), entry)
+
+    def same(self, array: Any, again: Any) -> None:
+        """`array` is what an operation made that ran again, and gave `again` this time."""
+        found = self.maker.get(id(again))
+        if found is not None:
+            self.maker[id(array)] = found
+            self.again[id(array)] = again
+            self.kept.append(array)
+
+    def array_of(self, node: Any) -> Any:
+        """What a node of a graph was, as a result or as an operand; None if it did not occur."""
+        for entry in reversed(self.entries):
+            if entry.node is node:
+                return entry.results[0]
+        for entry in self.entries:
+            if entry.node is not None and len(entry.node.operands) == len(entry.operands):
+                for source, array in zip(entry.node.operands, entry.operands):
+                    if source is node:
+                        return array
+        return None
+
+    def first_bad(self) -> Link | None:
+        """The first result in time that was not finite while the operands were."""
+        for entry in self.entries:
+            bad = [x for x in entry.results if has_bad(x)]
+            if bad and not any(map(has_bad, entry.operands)):
+                return Link(entry, bad[0], bad_index(bad[0]))
+        return None
+
+    def last_bad(self, shape: tuple) -> Any:
+        """The last result of a shape that is not finite; None if there is none."""
+        for entry in reversed(self.entries):
+            for array in entry.results:
+                if np.shape(array) == shape and has_bad(array):
+                    return array
+        return None
+
+    def trail(self, array: Any) -> list[Link]:
+        """From where a bad value was made to `array`, which has it: one link for each operation."""
+        index, via = bad_index(array), None
+        links: list[Link] = []
+        while True:
+            entry = self.maker.get(id(array))
+            links.append(Link(entry, array, index, via))
+            if entry is None:
+                break
+            step = worse_operand(entry, array, index)
+            if step is None or step[0] is array:
+                break
+            array, index, position = step
+            via = (entry, position)
+        return links[::-1]
+
+
+def is_float(array: Any) -> bool:
+    """Whether a value is an array, or NumPy scalar, of floats or complex numbers."""
+    dtype = getattr(array, "dtype", None)
+    return isinstance(dtype, np.dtype) and (dtype.kind in "fc" or dtype.name == "bfloat16")
+
+
+def has_bad(array: Any) -> bool:
+    """Whether an element is NaN or infinite."""
+    if type(array) is float:
+        return not np.isfinite(array)
+    return is_float(array) and not quiet(np.isfinite, array).all()
+
+
+def bad_index(array: Any) -> tuple:
+    """The place of the first element that is NaN or infinite."""
+    array = np.asarray(array)
+    found = np.flatnonzero(~quiet(np.isfinite, array))
+    return tuple(int(i) for i in np.unravel_index(found[0], array.shape))
+
+
+def element_of(array: Any, index: tuple) -> tuple | None:
+    """Where an operand that is broadcast has the element of a result; None if it is not."""
+    shape = np.shape(array)
+    if len(shape) > len(index):
+        return None
+    own = index[len(index) - len(shape) :]
+    found = tuple(0 if size == 1 else i for i, size in zip(own, shape))
+    return found if all(i < size for i, size in zip(found, shape)) else None
+
+
+def arrays_in(value: Any) -> list:
+    """An operand, or what a list or a history has in it."""
+    value = value.value if type(value) is Variant else value
+    if type(value) is List:
+        return [part for element in value.values() for part in arrays_in(element)]
+    if type(value) is History:
+        return [part for inner in value.values.values() for part in arrays_in(inner)]
+    return [value]
+
+
+def worse_operand(entry: LedgerEntry, array: Any, index: tuple) -> tuple | None:
+    """(operand, element, position) from which a bad element came; None if it was made here."""
+    value = np.asarray(array)[index]
+    found: list = []
+    pairs = [
+        (position, part)
+        for position, operand in enumerate(entry.operands)
+        for part in arrays_in(operand)
+    ]
+    for position, operand in pairs:
+        if not has_bad(operand):
+            continue
+        place = element_of(operand, index) if entry.by_element else None
+        if entry.by_element:
+            if place is None or np.isfinite(np.asarray(operand)[place]):
+                continue
+        else:
+            place = bad_index(operand)
+        same = bool(np.isnan(np.asarray(operand)[place]) == np.isnan(value))
+        found.append((not same, position, operand, place))
+    if not found:
+        return None
+    _, position, operand, place = min(found, key=lambda row: row[:2])
+    return operand, place, position
+
+
+# -- writing it down
+
+
+class _StepRecorder:
+    """Watches one run of a program."""
+
+    def __init__(self, ledger: Ledger):
+        self.ledger = ledger
+        self.step: Any = None
+
+    def begin(self, step: Any, values: list) -> None:
+        """A step begins."""
+        self.end()
+        self.step, self.values = step, values
+        self.operands = tuple([values[slot] if slot >= 0 else None for slot in step.inputs])
+
+    def end(self) -> None:
+        """The step under way is over."""
+        step = self.step
+        if step is not None:
+            self.step = None
+            result = self.values[step.out]
+            if is_float(result) and any([result is x for x in self.operands]):
+                result = self.values[step.out] = another(result)
+            results = result if type(result) is tuple else (result,)
+            entry = LedgerEntry(step.prim, self.operands, results, step.params, step.node.origin)
+            entry.node = step.node
+            self.ledger.note(entry)
+
+
+def another(array: Any) -> Any:
+    """The same numbers as another object, so that it is known from what it was made of."""
+    return array.view() if type(array) is np.ndarray else np.array(array)[()]
+
+
+def content(tensor: Any) -> Any:
+    """The array of an eager tensor; numbers and all else as they are."""
+    return getattr(tensor, "_array", tensor)
+
+
+def entry_of(prim: Any, operands: tuple, results: Any, params: dict, origin: Any) -> LedgerEntry:
+    """The entry of an application to eager tensors."""
+    parts = results if type(results) is tuple else (results,)
+    arrays = tuple([content(x) for x in operands])
+    entry = LedgerEntry(prim, arrays, tuple([content(x) for x in parts]), params, origin)
+    entry.several = type(results) is tuple
+    return entry
+
+
+def tell_rule(entry: LedgerEntry) -> LedgerEntry:
+    """Note which derivative rule is being applied, if one is."""
+    record = dispatch.context.deriving
+    if record is not None:
+        prim, operands, _, _, origin = record
+        entry.rule_of, entry.forward = prim, origin or entry.origin
+        entry.forward_operands = tuple([content(x) for x in operands])
+    return entry
+
+
+class _EagerRecorder(Observer):
+    """Writes down what runs at once."""
+
+    def __init__(self, ledger: Ledger):
+        self.ledger = ledger
+        self.asked: Any = None  # where the gradient was asked for that is being computed
+
+    def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+        """A primitive ran on eager tensors."""
+        if threading.get_ident() != self.ledger.thread:
+            return
+        made = getattr(results, "_array", None)
+        if is_float(made) and any([made is getattr(x, "_array", None) for x in operands]):
+            results._array = another(made)
+        deriving = dispatch.context.deriving
+        if deriving is None or not hasattr(deriving[0], "infer"):  # the user's own code
+            origin, self.asked = user_origin(2), None
+        else:
+            origin = self.asked = self.asked or user_origin(2)
+        self.ledger.note(tell_rule(entry_of(prim, operands, results, params, origin)))
+
+    def variable_read(self, variable: Any) -> None:
+        """A variable was read."""
+        array = content(variable.handle_read())
+        self.ledger.names[id(array)] = str(variable.name).split(":")[0]
+        self.ledger.kept.append(array)
+
+    def variable_written(self, variable: Any, adding: bool) -> None:
+        """A variable got another value."""
+        self.ledger.written[id(variable)] = variable
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Let nobody watch what runs inside the block."""
+    before = onlooker.watch, demands.finite
+    onlooker.watch, demands.finite = None, False
+    try:
+        with dispatch.observed_by(None):
+            yield
+    finally:
+        onlooker.watch, demands.finite = before
+
+
+@contextmanager
+def keeping(ledger: Ledger | None = None) -> Iterator[Ledger]:
+    """Write down what this thread runs inside the block, in a new ledger or a given one."""
+    ledger = Ledger() if ledger is None else ledger
+    before = onlooker.watch, onlooker.step_by_step
+    onlooker.watch, onlooker.step_by_step = ledger.watch, True
+    try:
+        with dispatch.observed_by(_EagerRecorder(ledger)):
+            yield ledger
+    finally:
+        onlooker.watch, onlooker.step_by_step = before

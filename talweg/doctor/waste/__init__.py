@@ -1,0 +1,1 @@
+"""Waste: what a program computes, builds or moves for nothing."""

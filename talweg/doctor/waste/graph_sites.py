@@ -1,0 +1,336 @@
+"""Watching graphs being built and run: what each instruction asked for, and between which runs.
+
+One execution of an instruction may make many nodes (`optimizer.minimize`), so executions are told
+apart by the frame of talweg's function that the user called: the first node it asks for marks it.
+`f_trace_lines` is that mark: every frame is born with it set, and only line tracers read it.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from talweg.core.provenance import ROOT
+from talweg.doctor.waste.sites import InnerFiles, Spot, span_at, together, user_frames, within
+from talweg.graph.walk import postorder
+from talweg.passes.optimize.factor_products import factored
+
+TRIVIAL = frozenset(("read_variable", "item", "after"))
+# What public functions are called through.
+AUTOGRAPH = f"{os.sep}malt{os.sep}"  # the library whose converted code calls the user's functions
+BETWEEN = (
+    *("talweg/api/export.py", "talweg/trace/opaque_calls.py", "talweg/trace/autograph/"),
+    *("talweg/api/ragged/dispatched.py", "talweg/api/experimental/dispatching.py"),
+)
+PAST = 1000  # graphs that are gone, and sessions, that are kept in mind
+PROGRAMS = 64  # of one session that are remembered, so that each is gone through once
+
+
+class GraphSpot(Spot):
+    """An instruction that asked a graph for nodes."""
+
+    __slots__ = (
+        "arrays",
+        "building",
+        "calls",
+        "doubles",
+        "effects",
+        "epochs",
+        "in_arguments",
+        "last_building",
+        "last_call",
+        "merging",
+        "most",
+        "new_epochs",
+        "nodes",
+        "prims",
+        "table",
+        "this_built",
+        "this_counted",
+        "this_table",
+        "used",
+    )
+
+    def __init__(self, frame: FrameType, module: str):
+        super().__init__(frame.f_code, frame.f_lasti, module)
+        self.calls = self.building = 0  # executions, and those that made nodes
+        self.epochs = self.new_epochs = 0  # runs between which these lie
+        self.last_call = self.last_building = -1
+        self.nodes = self.used = self.merging = self.doubles = self.effects = 0
+        self.arrays: dict[int, int] = {}  # bytes of arrays that became constants, by content
+        self.in_arguments = 0  # runs in whose arguments it stood
+        self.this_counted = self.this_built = True
+        self.prims: dict[str, int] = {}
+        self.this_table = self.table = self.most = 0  # executions in one and the same trace
+
+
+class RunSpot(Spot):
+    """An instruction that ran a session."""
+
+    __slots__ = ("feedback_bytes", "feedbacks", "runs")
+
+    def __init__(self, frame: FrameType):
+        super().__init__(frame.f_code, frame.f_lasti)
+        self.runs = self.feedbacks = self.feedback_bytes = 0
+
+
+class SeenSession:
+    """What is known of a session: where it was opened, and how often it ran."""
+
+    def __init__(self, session: Any, spot: Spot | None):
+        self.spot, self.runs = spot, 0
+        self.table = weakref.ref(session.graph.table)
+
+
+class GraphRecord:
+    """What is known of one graph, or (`table` None) of all traces together."""
+
+    def __init__(self, table: Any = None):
+        self.table = None if table is None else weakref.ref(table)
+        self.spots: dict[tuple, GraphSpot] = {}
+        self.alias: dict[tuple, GraphSpot] = {}  # by the origin that nodes keep
+        self.runs = 0
+
+
+class GraphWatch:
+    """Counts what graphs are asked for, and what of it runs."""
+
+    def __init__(self, inner: InnerFiles, note_use: Callable[[Any], None]):
+        self.inner, self.note_use = inner, note_use
+        self.runs = self.built = self.merged = 0
+        self.records: dict[int, GraphRecord] = {}
+        self.past: deque[GraphRecord] = deque(maxlen=PAST)
+        self.traces = GraphRecord()
+        self.run_spots: dict[tuple, RunSpot] = {}
+        self.recent: dict[GraphSpot, tuple] = {}  # asked since the last run, and from where
+        self.programs: Any = weakref.WeakKeyDictionary()  # session -> ids of programs seen
+        self.notes: dict[str, int] = {}
+        self.given: dict[int, Any] = {}  # arrays that sessions gave lately
+        self.sessions: deque[SeenSession] = deque(maxlen=PAST)
+        self._sessions: Any = weakref.WeakKeyDictionary()  # session -> what is known of it
+        self._kinds: dict[int, tuple] = {}  # id of a table -> (weak reference, record)
+
+    def all_records(self) -> list[GraphRecord]:
+        """The graphs of TensorFlow 1 that were built or run."""
+        return [*self.past, *self.records.values()]
+
+    def live(self) -> int:
+        """The nodes there are now in the graphs that are watched."""
+        tables = [record.table() for record in self.records.values() if record.table is not None]
+        return sum([len(table.nodes) for table in tables if table is not None])
+
+    def record_of(self, table: Any) -> GraphRecord:
+        """The record of a graph; that of all traces for the body of a function."""
+        known = self._kinds.get(id(table))
+        if known is not None and known[0]() is table:
+            return known[1]
+        owner = table.owner()
+        if owner is not None and owner.building_function:
+            record = self.traces
+        else:
+            before = self.records.get(id(table))
+            if before is not None:
+                self.past.append(before)
+            record = self.records[id(table)] = GraphRecord(table)
+        self._kinds[id(table)] = weakref.ref(table), record
+        return record
+
+    def finish(self) -> None:
+        """Take the spots of one expression together."""
+        for record in (*self.all_records(), self.traces):
+            record.spots = together(record.spots)
+        self.run_spots = together(self.run_spots)
+
+    # -- building
+
+    def asked(self, node: Any, merged: bool, frame: FrameType | None) -> None:
+        """A node was asked for, from `frame` of talweg."""
+        inner, entry, first = self.inner, None, frame
+        while frame is not None and inner[frame.f_code.co_filename]:
+            frame, entry = frame.f_back, frame
+        if frame is None or entry is None:
+            return
+        record = self.record_of(node.table)
+        key = id(frame.f_code), frame.f_lasti
+        spot = record.spots.get(key)
+        if spot is None:
+            spot = record.spots[key] = GraphSpot(frame, module_called(first, frame))
+        if entry.f_trace_lines:
+            entry.f_trace_lines = False
+            spot.this_counted = spot.this_built = False
+            if record is not self.traces and spot not in self.recent:
+                frames = user_frames(frame, inner, 4)
+                self.recent[spot] = tuple([(f.f_code, f.f_lasti) for f in frames])
+        self._count(record, spot, node, merged)
+
+    def _count(self, record: GraphRecord, spot: GraphSpot, node: Any, merged: bool) -> None:
+        prim = node.prim
+        if prim.name == "constant":
+            content = node.params["value"]
+            if not merged and content.captured:
+                spot.arrays[content.digest] = content.array.nbytes
+            if not content.given and not content.array.ndim:
+                return
+        elif prim.name in TRIVIAL:
+            return
+        if not spot.this_counted:
+            spot.this_counted = True
+            spot.calls += 1
+            if spot.last_call != self.runs:
+                spot.last_call = self.runs
+                spot.epochs += 1
+            if record is self.traces:
+                self._count_in_trace(spot, node.table)
+        if merged:
+            spot.merging += 1
+            self.merged += record is not self.traces
+            return
+        self.built += record is not self.traces
+        spot.nodes += 1
+        spot.prims[prim.name] = spot.prims.get(prim.name, 0) + 1
+        spot.effects += prim.effect is not None
+        for source in node.key[2:]:
+            if source.key[0].name == "read_variable":
+                self.note_use(source.params["variable"])
+        if prim.name == "update_variable" and node.params["rule"] != "assign":
+            self.note_use(node.params["variable"])
+        origin = node.origin
+        if origin is not None:
+            record.alias[id(origin[0]), origin[1]] = spot
+        aval = node.aval
+        if type(aval) is not tuple and aval.dtype.name == "float64":
+            spot.doubles += 1
+        if not spot.this_built:
+            spot.this_built = True
+            spot.building += 1
+            if spot.last_building != self.runs:
+                spot.last_building = self.runs
+                spot.new_epochs += 1
+
+    def _count_in_trace(self, spot: GraphSpot, table: Any) -> None:
+        if spot.table != id(table):
+            spot.table, spot.this_table = id(table), 0
+        spot.this_table += 1
+        spot.most = max(spot.most, spot.this_table)
+
+    def excuse(self, variable: Any) -> None:
+        """The first value of a variable is a constant of its graph, as it must be."""
+        record = self.record_of(variable.table)
+        for node in (variable._initial, variable._safe_initial):
+            origin = node.origin
+            if origin is None or node.prim.name != "constant":
+                continue
+            spot = record.spots.get((id(origin[0]), origin[1]))
+            if spot is not None:
+                spot.arrays.pop(node.params["value"].digest, None)
+
+    # -- running
+
+    def ran(
+        self, session: Any, program: Any, fed: list, fetched: list, frames: list[FrameType]
+    ) -> bool:
+        """A run is over; whether its program is a new one."""
+        table = session._graph.table
+        record = self.record_of(table)
+        record.runs += 1
+        known = self._sessions.get(session)
+        if known is not None:
+            known.runs += 1
+        if frames:
+            key = id(frames[0].f_code), frames[0].f_lasti
+            spot = self.run_spots.get(key)
+            if spot is None:
+                spot = self.run_spots[key] = RunSpot(frames[0])
+            spot.runs += 1
+            self._arguments(frames)
+            self._feedback(spot, fed, fetched)
+        self.recent.clear()
+        self.runs += 1
+        return program is not None and self._program(session, record, program)
+
+    def trace_made(self, body: Any) -> None:
+        """A function was traced: what of it runs otherwise than it is written."""
+        order: dict[Any, None] = {}
+        postorder((*body.outputs, *body.effects), order, lambda node: node.inputs)
+        for match in factored(list(order), set(body.outputs)).values():
+            self.notes[str(match)] = self.notes.get(str(match), 0) + 1
+
+    def session_made(self, session: Any, spot: Spot | None) -> None:
+        """A session was opened."""
+        self._sessions[session] = known = SeenSession(session, spot)
+        self.sessions.append(known)
+
+    def _arguments(self, frames: list[FrameType]) -> None:
+        """Which nodes were asked for inside the arguments of the run."""
+        runs = [(frame.f_code, frame.f_lasti) for frame in frames]
+        for spot, chain in self.recent.items():
+            if any(
+                code is run_code and within(span_at(code, offset), span_at(run_code, run_offset))
+                for code, offset in chain
+                for run_code, run_offset in runs
+            ):
+                spot.in_arguments += 1
+
+    def _feedback(self, spot: RunSpot, fed: list, fetched: list) -> None:
+        """Whether arrays are fed that a session gave."""
+        for array in fed:
+            base = array if id(array) in self.given else getattr(array, "base", None)
+            known = self.given.get(id(base))
+            if base is not None and known is not None and known() is base:
+                spot.feedbacks += 1
+                spot.feedback_bytes += array.nbytes
+        if len(self.given) > 256:
+            self.given = {key: ref for key, ref in self.given.items() if ref() is not None}
+        for value in fetched:
+            if type(value) is np.ndarray and value.size > 1:
+                self.given[id(value)] = weakref.ref(value)
+
+    def _program(self, session: Any, record: GraphRecord, program: Any) -> bool:
+        """Note which nodes run, the first time a program does; whether it is the first."""
+        known = self.programs.setdefault(session, set())
+        if id(program) in known:
+            return False
+        if len(known) >= PROGRAMS:  # the session has let go of older ones, too
+            known.clear()
+        known.add(id(program))
+        for note in program.notes:
+            self.notes[note] = self.notes.get(note, 0) + 1
+        for step in program.steps:
+            origin = step.node.origin
+            spot = None if origin is None else record.alias.get((id(origin[0]), origin[1]))
+            if spot is not None:
+                spot.used += 1
+        return True
+
+
+def module_called(frame: FrameType | None, user: FrameType) -> str:
+    """The module of talweg whose function `user` called: ``api/math/reductions.py``.
+
+    "" if it was a library that called talweg.
+    """
+    module = ""
+    while frame is not None and frame is not user:
+        name = frame.f_code.co_filename
+        if not name.startswith(ROOT):
+            if AUTOGRAPH not in name and not name.startswith("<frozen"):
+                return ""
+        elif not any(part in name for part in BETWEEN):
+            module = name
+        frame = frame.f_back
+    return module.removeprefix(ROOT)
+
+
+def direct_user(frame: FrameType | None) -> FrameType | None:
+    """The frame that called talweg: the innermost one outside of it and of AutoGraph."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(ROOT) and AUTOGRAPH not in name:
+            return frame
+        frame = frame.f_back
+    return None

@@ -1,0 +1,158 @@
+"""A program lowered and compiled: passes, loops, machine code.
+
+Imported only when something must be lowered: it takes 20 ms to load.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from talweg.core import settings
+from talweg.core.aval import Aval
+from talweg.core.dtypes import of_numpy
+from talweg.execute import interpret
+from talweg.execute.llvm.runtime.executable import Executable
+from talweg.execute.llvm.runtime.thread_pool import wanted
+from talweg.execute.manifest import Manifest, executable_of
+from talweg.execute.stage_dump import Stages
+from talweg.graph.node import Node
+from talweg.lower.build import build
+from talweg.lower.ir.loops import Host, LoopProgram
+from talweg.lower.ir.printer import to_text
+from talweg.lower.lowered import Lowered
+from talweg.passes.fallback.profitability import is_worth_it
+from talweg.passes.fallback.regions import RegionInterpreter
+from talweg.passes.faults import part
+from talweg.passes.functionalize import Program
+from talweg.passes.optimize.pipeline import optimize
+from talweg.passes.reasons import Reason
+from talweg.passes.specialize import printer
+from talweg.passes.specialize.program import SpecializationError, StaticProgram, Value
+from talweg.passes.specialize.specializer import specialize
+
+
+def made(program: Program, avals: list, state: Any, same: dict, stages: Stages) -> Manifest:
+    """What a program becomes for arguments of these kinds; `same` of them are variables' values."""
+    with collector_at_rest(), stages.to_be_sent():
+        clock = [time.perf_counter()]
+        straight = straightened(program, avals, state, same, stages)
+        clock.append(time.perf_counter())
+        with part("lower"):
+            lowered = build(straight, threads=wanted())
+            straight.forget()
+        clock.append(time.perf_counter())
+        show_loops(stages, lowered)
+        with part("machine code"):
+            executable = executable_of(lowered, name_of(lowered.program))
+        clock.append(time.perf_counter())
+    if stages.wanted:
+        show(stages, lowered, clock)
+    drawn = (straight.streams, straight.drawn)
+    return Manifest(lowered, executable, *drawn, straight.exports, straight.hosts)
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """No collections of Python's garbage meanwhile.
+
+    Compiling makes many objects and leaves no circles; looking for some takes a tenth of its time.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def name_of(program: LoopProgram) -> str:
+    """A name for what a program computes, which no other one has."""
+    return hashlib.sha256(to_text(program).encode(errors="surrogatepass")).hexdigest()
+
+
+def alone(prim: Any, arrays: list, params: dict, threads: int | None = None) -> Any:
+    """One operation as machine code; False if its NumPy kernel would be called from it.
+
+    SpecializationError where it has no compiled form.
+
+    threads: on how many it runs; as many as usual where it is not given.
+    """
+    straight = StaticProgram()
+    with part("specialize", SpecializationError):
+        for array in arrays:
+            straight.inputs.append(Value(array.shape, of_numpy(array.dtype)))
+        result = straight.apply(prim, straight.inputs, params)
+        straight.outputs = list(result) if prim.multiple else [result]
+    optimize(straight)
+    with part("lower"):
+        lowered = build(straight, prim.name, threads or wanted())
+        straight.forget()
+    if lowered.guard or any(isinstance(block, Host) for block in lowered.program.blocks):
+        return False
+    with part("machine code"):
+        key = name_of(lowered.program)
+        return Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
+
+
+def show_loops(stages: Stages, lowered: Lowered) -> None:
+    """Tell those who look what is computed together, and in which loops."""
+    reasons = [f"{value}: {text}\n" for value, text in lowered.reasons]
+    stages.add("nests.txt", lambda: "".join(reasons), 3)
+    stages.add("loops.txt", lambda: to_text(lowered.program), 4)
+
+
+def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
+    """Tell those who look what machine code a program has become."""
+    if stages.kept or stages.level >= 5:
+        generate = import_module("talweg.execute.llvm.link.generate")
+        llvm = generate.module_text(lowered.program)
+        stages.add("llvm.ll", lambda: llvm, 5)
+        stages.add("assembly.s", lambda: generate.assembly(llvm), 6)
+    parts = ("straightened", "lowered", "machine code")
+    seconds = {part: b - a for part, a, b in zip(parts, clock, clock[1:])}
+    stages.done(seconds, len(lowered.program.blocks))
+
+
+def straightened(
+    program: Program, avals: list, state: Any, same: dict, stages: Stages
+) -> StaticProgram:
+    """The optimized static program, for what variables are now."""
+    states = {}
+    for variable in program.starts:
+        if type(variable) is Node:  # a random stream
+            continue
+        array = state.get(variable, interpret.MISSING)
+        if array is interpret.MISSING:
+            raise SpecializationError(Reason.VARIABLE_UNSET, variable.name)
+        states[variable] = Aval(array.shape, of_numpy(array.dtype))
+    with part("specialize", SpecializationError):
+        straight = specialize(program, avals, states, same)
+    if straight.hosts is not None:
+        said = [f"{name}: {why}" for name, why in straight.hosts.reasons.items()]
+        reasons = "; ".join(said) or "results that are no arrays"
+        if not is_worth_it(straight, at_all=settings.executor.get() == "llvm"):
+            straight.forget()
+            raise SpecializationError(Reason.TOO_LITTLE, reasons)
+        note = f"called from inside the compiled program: {reasons}"
+        program.notes = [each for each in program.notes if each != note] + [note]
+        stages.say(f"{program.name} is compiled but for {reasons}")
+    if stages.kept:
+        stages.add("straight-0.txt", lambda: printer.to_text(straight), 9)
+        optimize(
+            straight,
+            lambda name: stages.add(f"straight-{name}.txt", lambda: printer.to_text(straight), 9),
+        )
+    else:
+        optimize(straight)
+    return straight
+
+
+RegionInterpreter.run = staticmethod(interpret.run)

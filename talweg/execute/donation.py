@@ -1,0 +1,70 @@
+"""Whose memory a variable's value is: what nobody else refers to may be written in place.
+
+References are counted.  Whoever asks says how many are known, because they are the asker's own and
+will not be read after the value has changed; one more than that, and the value is copied.
+"""
+
+from __future__ import annotations
+
+import sys
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+
+def _count_of_one() -> int:
+    holder = [np.zeros(1)]
+    array = holder[0]
+    return sys.getrefcount(array)
+
+
+UNSHARED = _count_of_one()  # `sys.getrefcount` of what one container and one local name refer to
+
+
+def is_writable(array: Any) -> bool:
+    """Whether an array has memory of its own, in row-major order, that may be written."""
+    if type(array) is not np.ndarray:
+        return False
+    flags = array.flags
+    return flags.owndata and flags.c_contiguous and flags.writeable and flags.aligned
+
+
+def to_write(array: Any, alone: bool) -> np.ndarray:
+    """An array to be written: this one if nobody else refers to it, or a copy."""
+    return array if alone and is_writable(array) else np.array(array, order="C")
+
+
+class OwnedValues(dict):
+    """The variables that a body is given; `outer` is the state of the program that it is part of.
+
+    A variable that nothing has changed so far is the outer one's, too, and it decides.
+    """
+
+    __slots__ = ("outer",)
+
+    def __init__(self, outer: Any, values: dict):
+        super().__init__(values)
+        self.outer = outer
+
+    def exclusive(self, variable: Any, known: int) -> np.ndarray:
+        """A variable's array, to be written in place; a copy if anybody else refers to it.
+
+        `known` references are the caller's.
+        """
+        if self.outer.get(variable) is self[variable]:
+            return exclusive(self.outer, variable, known + 1)
+        array = self[variable]
+        alone = getrefcount(array) <= UNSHARED + known
+        return to_write(array, alone)
+
+
+def exclusive(state: Any, variable: Any, known: int) -> np.ndarray:
+    """A variable's array, which may be written in place: its own if nobody else refers to it.
+
+    `known` references to it are the caller's.
+    """
+    own = getattr(state, "exclusive", None)
+    if own is not None:
+        return own(variable, known)
+    return np.array(state[variable])

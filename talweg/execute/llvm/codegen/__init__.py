@@ -1,0 +1,1 @@
+"""Code generation: LLVM IR of loop programs."""

@@ -1,0 +1,157 @@
+"""The text of one LLVM function as it grows: nested scopes, each value computed once.
+
+A scope is the body of a loop or of a branch; its lines stay apart until it is closed, so that a
+value which depends on outer things only is added to the outer scope and so stands before the loop.
+Every value knows the depth of the scope it was made in.  Instructions are memoized by their text:
+equal text in one scope is one value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from talweg.execute.llvm.codegen.types import vector
+
+
+class IRValue(NamedTuple):
+    """A constant or register, of `lanes` numbers, made at `depth`.
+
+    One number is the same for all lanes of a loop; of fewer than these each is that of neighbours.
+    """
+
+    text: str
+    lanes: int = 1
+    depth: int = 0
+
+
+class IRScope:
+    """Lines of a loop or branch; `writes` are the buffers (their roots) written in it."""
+
+    __slots__ = ("label", "lines", "memo", "writes")
+
+    def __init__(self, label: str, writes: Any = ()):
+        self.lines: list[str] = []
+        self.memo: dict[Any, IRValue] = {}
+        self.label, self.writes = label, writes
+
+
+class IRBuilder:
+    """The scopes that are open, outermost first."""
+
+    def __init__(self):
+        self.scopes = [IRScope("entry")]
+        self.count = 0
+        self.floor = 0  # the innermost branch: nothing in it may move out
+        self.versions: dict[Any, int] = {}  # of what a buffer holds
+
+    def fresh(self) -> str:
+        """A new number for a register or label."""
+        self.count += 1
+        return str(self.count)
+
+    def compute(self, text: str, lanes: int, depth: int) -> IRValue:
+        """The value of an instruction without effects, whose operands are from `depth`."""
+        scopes = self.scopes
+        found = scopes[depth].memo.get(text)
+        if found is None:
+            if depth < self.floor:
+                depth = self.floor
+                found = scopes[depth].memo.get(text)
+                if found is not None:
+                    return found
+            self.count += 1
+            name = f"%v{self.count}"
+            scope = scopes[depth]
+            scope.lines.append(f"  {name} = {text}")
+            found = scope.memo[text] = IRValue(name, lanes, depth)
+        return found
+
+    def recall(self, key: Any, depth: int) -> IRValue | None:
+        """What `keep` was told for a key that is made of values from `depth`."""
+        found = self.scopes[depth].memo.get(key)
+        if found is None and depth < self.floor:
+            found = self.scopes[self.floor].memo.get(key)
+        return found
+
+    def keep(self, key: Any, value: IRValue) -> IRValue:
+        """Remembers a value as long as it is there."""
+        self.scopes[value.depth].memo[key] = value
+        return value
+
+    def load(self, text: str, lanes: int, depth: int, root: Any) -> IRValue:
+        """The value of an instruction that reads the buffer `root`."""
+        scopes = self.scopes
+        place = len(scopes) - 1
+        while place > depth and root not in scopes[place].writes:
+            place -= 1
+        key = (text, self.versions.get(root, 0))
+        found = scopes[place].memo.get(key)
+        if found is None and place < self.floor:
+            place = self.floor
+            found = scopes[place].memo.get(key)
+        if found is None:
+            self.count += 1
+            name = f"%v{self.count}"
+            scopes[place].lines.append(f"  {name} = {text}")
+            found = scopes[place].memo[key] = IRValue(name, lanes, place)
+        return found
+
+    def line(self, text: str) -> None:
+        """An instruction with effects, here."""
+        self.scopes[-1].lines.append("  " + text)
+
+    def changed(self, roots: Any) -> None:
+        """What was loaded from these buffers is old now."""
+        for root in roots:
+            self.versions[root] = self.versions.get(root, 0) + 1
+
+    def spread(self, value: IRValue, lanes: int, scalar: str) -> str:
+        """The text of `value` as an operand of `lanes` lanes."""
+        if value.lanes == lanes:
+            return value.text
+        if value.lanes > 1:
+            each = lanes // value.lanes
+            return self.shuffle(value, "poison", scalar, [i // each for i in range(lanes)]).text
+        if value.text[0] != "%":
+            return f"splat ({scalar} {value.text})"
+        kind = vector(scalar, lanes)
+        one = self.compute(
+            f"insertelement {kind} poison, {scalar} {value.text}, i64 0", lanes, value.depth
+        )
+        mask = f"<{lanes} x i32> zeroinitializer"
+        text = f"shufflevector {kind} {one.text}, {kind} poison, {mask}"
+        return self.compute(text, lanes, value.depth).text
+
+    def spread_value(self, value: IRValue, lanes: int, scalar: str) -> IRValue:
+        """`value` with `lanes` lanes."""
+        if value.lanes == lanes:
+            return value
+        return IRValue(self.spread(value, lanes, scalar), lanes, value.depth)
+
+    def shuffle(self, x: IRValue, y: str, scalar: str, mask: list[int]) -> IRValue:
+        """Lanes of x and y (a constant) by number; -1 is any."""
+        kind, lanes = vector(scalar, x.lanes), len(mask)
+        chosen = ", ".join(["i32 poison" if lane < 0 else f"i32 {lane}" for lane in mask])
+        text = f"shufflevector {kind} {x.text}, {kind} {y}, <{lanes} x i32> <{chosen}>"
+        return self.compute(text, lanes, x.depth)
+
+    def lane(self, value: IRValue, lane: int, scalar: str) -> IRValue:
+        """One lane."""
+        if value.lanes == 1:
+            return value
+        if value.text.startswith("splat ("):
+            return IRValue(value.text[len("splat (") + len(scalar) + 1 : -1])
+        kind = vector(scalar, value.lanes)
+        return self.compute(f"extractelement {kind} {value.text}, i64 {lane}", 1, value.depth)
+
+    def gathered(self, parts: list[IRValue], scalar: str) -> IRValue:
+        """One vector of several scalars."""
+        lanes = len(parts)
+        if all(part.text == parts[0].text for part in parts):
+            return self.spread_value(parts[0], lanes, scalar)
+        kind, text, depth = vector(scalar, lanes), "poison", 0
+        for lane, part in enumerate(parts):
+            depth = max(depth, part.depth)
+            made = f"insertelement {kind} {text}, {scalar} {part.text}, i64 {lane}"
+            text = self.compute(made, lanes, depth).text
+        return IRValue(text, lanes, depth)

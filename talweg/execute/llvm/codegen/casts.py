@@ -1,0 +1,134 @@
+"""Conversions between dtypes, and between what is in memory and what is computed with."""
+
+from __future__ import annotations
+
+from talweg.core.dtypes import DType
+from talweg.execute.llvm.codegen.arithmetic import binary, convert, intrinsic, select
+from talweg.execute.llvm.codegen.builder import IRBuilder, IRValue
+from talweg.execute.llvm.codegen.types import (
+    BITS,
+    MEMORY,
+    SHORT,
+    floating,
+    is_signed,
+    register,
+    suffix,
+    vector,
+)
+
+
+def cast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:
+    """C conversion; float to integer saturates and gives 0 for NaN."""
+    if source is target:
+        return x
+    before, after = register(source), register(target)
+    if target.is_bool:
+        word = "fcmp une" if before in SHORT else "icmp ne"
+        return binary(code, word, x, IRValue(floating(0.0) if before in SHORT else "0"), before)
+    if target.name in ("float16", "bfloat16"):
+        if before == "double":
+            x = _to_odd(code, x)
+        elif before not in SHORT:
+            x = _from_integer(code, x, source, "float")
+        return from_memory(code, to_memory(code, x, target), target)
+    if before in SHORT:
+        if after in SHORT:
+            if before == after:
+                return x
+            word = "fpext" if after == "double" else "fptrunc"
+            return convert(code, word, x, before, after)
+        return _saturated(code, x, before, after, is_signed(target))
+    if after in SHORT:
+        return _from_integer(code, x, source, after)
+    if before == after:
+        return x
+    word = "trunc" if BITS[before] > BITS[after] else "sext" if is_signed(source) else "zext"
+    return convert(code, word, x, before, after)
+
+
+def _from_integer(code: IRBuilder, x: IRValue, source: DType, after: str) -> IRValue:
+    word = "sitofp" if is_signed(source) else "uitofp"
+    return convert(code, word, x, register(source), after)
+
+
+def _saturated(code: IRBuilder, x: IRValue, before: str, after: str, signed: bool) -> IRValue:
+    bits, lanes = BITS[after], x.lanes
+    if lanes == 1 or bits == 64:  # what LLVM makes of this is slow for vectors
+        sign = "s" if signed else "u"
+        name = f"llvm.fpto{sign}i.sat.{suffix(after, lanes)}.{suffix(before, lanes)}"
+        text = f"call {vector(after, lanes)} @{name}({vector(before, lanes)} {x.text})"
+        return code.compute(text, lanes, x.depth)
+    low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
+    last = high - 1 if bits < 32 or before == "double" else high - (128 if signed else 256)
+    bottom, top = IRValue(floating(float(low))), IRValue(floating(float(last)))
+    inside = select(code, binary(code, "fcmp ogt", x, bottom, before), x, bottom, before)
+    inside = select(code, binary(code, "fcmp olt", inside, top, before), inside, top, before)
+    word = "fptosi" if signed or bits < 32 else "fptoui"
+    made = convert(code, word, inside, before, "i32")
+    if last != high - 1:
+        beyond = binary(code, "fcmp oge", x, IRValue(floating(float(high))), before)
+        made = select(code, beyond, IRValue(str((high - 1) if signed else -1)), made, "i32")
+    if signed:
+        made = select(code, binary(code, "fcmp uno", x, x, before), IRValue("0"), made, "i32")
+    return made if bits == 32 else convert(code, "trunc", made, "i32", after)
+
+
+def _to_odd(code: IRBuilder, x: IRValue) -> IRValue:
+    """float64 to float32, inexact results made odd, so that rounding once more rounds right."""
+    short = convert(code, "fptrunc", x, "double", "float")
+    back = convert(code, "fpext", short, "float", "double")
+    bits = convert(code, "bitcast", short, "float", "i32")
+    inexact = binary(code, "fcmp one", back, x, "double")
+    even = binary(
+        code, "icmp eq", binary(code, "and", bits, IRValue("1"), "i32"), IRValue("0"), "i32"
+    )
+    sizes = [intrinsic(code, "fabs", [y], "double") for y in (back, x)]
+    above = binary(code, "fcmp ogt", *sizes, "double")
+    step = select(code, above, IRValue("-1"), IRValue("1"), "i32")
+    if step.lanes < x.lanes:
+        step = code.spread_value(step, x.lanes, "i32")
+    moved = binary(code, "add", bits, step, "i32")
+    change = binary(code, "and", inexact, even, "i1")
+    return convert(code, "bitcast", select(code, change, moved, bits, "i32"), "i32", "float")
+
+
+def from_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
+    """An element as loaded, as the value of an expression."""
+    name = dtype.name
+    if name == "bool":
+        return binary(code, "icmp ne", x, IRValue("0"), "i8")
+    if name == "float16":
+        return convert(code, "fpext", x, "half", "float")
+    if name == "bfloat16":
+        wide = convert(code, "zext", x, "i16", "i32")
+        return convert(
+            code, "bitcast", binary(code, "shl", wide, IRValue("16"), "i32"), "i32", "float"
+        )
+    return x
+
+
+def to_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
+    """The value of an expression as it is stored."""
+    name = dtype.name
+    if name == "bool":
+        if x.text in ("true", "false"):
+            return IRValue("1" if x.text == "true" else "0")
+        return convert(code, "zext", x, "i1", "i8")
+    if name == "float16":
+        return convert(code, "fptrunc", x, "float", "half")
+    if name == "bfloat16":
+        bits = convert(code, "bitcast", x, "float", "i32")
+        high = binary(code, "lshr", bits, IRValue("16"), "i32")
+        last = binary(code, "and", high, IRValue("1"), "i32")
+        more = binary(code, "add", last, IRValue("32767"), "i32")
+        rounded = binary(code, "lshr", binary(code, "add", bits, more, "i32"), IRValue("16"), "i32")
+        quiet = binary(code, "or", high, IRValue("64"), "i32")
+        absent = binary(code, "fcmp uno", x, x, "float")
+        return convert(code, "trunc", select(code, absent, quiet, rounded, "i32"), "i32", "i16")
+    return x
+
+
+def bitcast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:
+    """A stored element as one of another dtype of that size."""
+    before, after = MEMORY[source.name], MEMORY[target.name]
+    return x if before == after else convert(code, "bitcast", x, before, after)

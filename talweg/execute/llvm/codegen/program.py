@@ -1,0 +1,331 @@
+"""LLVM IR of a loop program: the function @run, which calls one function for each kernel.
+
+    void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool)
+
+All threads run it at once.  Each kernel is a function of its own with a `noalias` parameter for
+each buffer, which tells LLVM that stores to one leave loads of the others as they are.  Kernels
+that do the same with other buffers (those of equal layers, say) are one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.execute.llvm.codegen.kernel import KernelEmitter
+from talweg.execute.llvm.codegen.stacks import Stacks
+from talweg.lower.ir.index import Axis
+from talweg.lower.ir.loops import (
+    Buffer,
+    Fill,
+    For,
+    Grow,
+    Host,
+    If,
+    Kernel,
+    LoopProgram,
+    Repeat,
+    stacks,
+)
+
+MODULE_TEXT = 50_000  # characters of kernels with which a module is full
+DECLARATIONS = """declare void @talweg_barrier(ptr, i64, i64)
+declare i64 @talweg_next(ptr, i64)
+declare i32 @talweg_host(ptr, i64)
+declare i32 @talweg_failed(ptr)
+declare ptr @talweg_move(ptr, ptr, i64)
+declare ptr @talweg_set(ptr, i32, i64)"""
+WAIT = """define internal void @talweg_wait(ptr %pool, i64 %thread, i64 %threads) #0 {
+  %many = icmp ugt i64 %threads, 1
+  br i1 %many, label %yes, label %no
+yes:
+  call void @talweg_barrier(ptr %pool, i64 %thread, i64 %threads)
+  br label %no
+no:
+  ret void
+}
+"""
+NEXT = """
+; the first iteration of the next piece for this thread: of the first one, if it is alone
+define internal i64 @talweg_piece(ptr %pool, i64 %threads, i64 %loop, i64 %size) alwaysinline {
+  %many = icmp ugt i64 %threads, 1
+  br i1 %many, label %yes, label %no
+yes:
+  %number = call i64 @talweg_next(ptr %pool, i64 %loop)
+  %first = mul i64 %number, %size
+  ret i64 %first
+no:
+  ret i64 0
+}
+
+; the iteration after %last
+define internal i64 @talweg_turn(ptr %pool, i64 %threads, i64 %loop, i64 %size, i64 %last)
+    alwaysinline {
+  %next = add nuw nsw i64 %last, 1
+  %many = icmp ugt i64 %threads, 1
+  %place = urem i64 %next, %size
+  %ends = icmp eq i64 %place, 0
+  %other = and i1 %many, %ends
+  br i1 %other, label %yes, label %no
+yes:
+  %number = call i64 @talweg_next(ptr %pool, i64 %loop)
+  %first = mul i64 %number, %size
+  ret i64 %first
+no:
+  ret i64 %next
+}
+"""
+
+
+def emit(program: LoopProgram, vector_bytes: int = 32, library: Any = None) -> str:
+    """The text of one module; `vector_bytes` is 16 for SSE and NEON, 32 for AVX2, 64 for AVX-512.
+
+    library: gives the symbols of mathematical functions (`vector_math.Library`).
+    """
+    found: list[str] = []
+    ProgramEmitter(program, vector_bytes, library).modules(found.append, float("inf"))
+    return found[0]
+
+
+def emit_modules(
+    program: LoopProgram, vector_bytes: int, library: Any, add: Callable[[str], None]
+) -> None:
+    """Give `add` the text of each module as soon as it is there: others compile it meanwhile.
+
+    The last one has @run, which calls the kernels in all of them.
+    """
+    ProgramEmitter(program, vector_bytes, library).modules(add, MODULE_TEXT)
+
+
+class ProgramEmitter:
+    """Emits blocks."""
+
+    def __init__(self, program: LoopProgram, vector_bytes: int, library: Any):
+        self.program, self.vector_bytes, self.library = program, vector_bytes, library
+        self.numbers = {buffer: number for number, buffer in enumerate(program.buffers)}
+        self.functions: dict[str, str] = {}  # the name of each text, without its name
+        self.share: dict[str, str] = {}  # those that are in no module yet
+        self.declarations: list[str] = []  # of those that are
+        self.add: Any = None  # what takes modules
+        self.full: float = 0  # from how many characters on one is full
+        self.lines: list[str] = []
+        self.counters: list[str] = []  # of the repeats, made when @run begins
+        self.turns: dict[Axis, str] = {}  # of the repeats around
+        self.declared: dict[str, str] = {}
+        self.count = self.hosts = 0
+        self.places = [self.numbers[stack] for stack in stacks(program)]
+        self.pending = False  # thread 0 has run something the others have not waited for
+
+    @property
+    def stacks(self) -> Stacks:
+        """What emits the parts for stacks; not kept, or both would keep each other."""
+        return Stacks(self, self.places)
+
+    def modules(self, add: Callable[[str], None], full: float) -> None:
+        """Emit the program in modules, each of which goes to `add`."""
+        self.add, self.full = add, full
+        self.blocks(self.program.blocks)
+        self.wait()
+        self.stacks.give_back()
+        linkage = "" if self.declarations else "internal "
+        add(self.module(self.share, linkage, [*self.declarations, self.run()]))
+        self.add = None
+
+    def function(self, text: str) -> str:
+        """The name of the function with a text, which is in a module now or later."""
+        name = self.functions.get(text)
+        if name is None:
+            if sum(map(len, self.share)) >= self.full:
+                self.declarations += [
+                    f"declare void @{name}{text.partition(' #0 {')[0]}"
+                    for text, name in self.share.items()
+                ]
+                self.add(self.module(self.share, "", []))
+                self.share = {}
+            name = self.functions[text] = self.share[text] = f"kernel{len(self.functions)}"
+        return name
+
+    def run(self) -> str:
+        """The function @run."""
+        body, counters = "\n".join(self.lines), "\n".join(self.counters)
+        head = "define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool) {\nentry:\n"
+        return f"{head}  %first = icmp eq i64 %thread, 0\n{counters}\n{body}\n  ret void\n}}"
+
+    def module(self, functions: dict[str, str], linkage: str, more: list[str]) -> str:
+        """The whole module of some kernels, and of more text."""
+        parts = [
+            DECLARATIONS,
+            *self.declared.values(),
+            *[f"define {linkage}void @{name}{text}" for text, name in functions.items()],
+            WAIT,
+            NEXT if any("@talweg_piece" in text for text in functions) else "",
+            *more,
+            "attributes #0 = { noinline nounwind }",
+            self.library.text() if self.library is not None else "",
+        ]
+        return "\n".join(parts)
+
+    def fresh(self) -> int:
+        """A new number."""
+        self.count += 1
+        return self.count
+
+    def line(self, text: str) -> None:
+        """An instruction of @run."""
+        self.lines.append("  " + text)
+
+    def wait(self) -> None:
+        """All threads wait for each other, if something was run since they last did."""
+        if self.pending:
+            self.barrier()
+
+    def barrier(self) -> None:
+        """All threads wait for each other."""
+        self.line("call void @talweg_wait(ptr %pool, i64 %thread, i64 %threads)")
+        self.pending = False
+
+    def blocks(self, blocks: list) -> None:
+        """Blocks in order."""
+        for block in blocks:
+            kind = type(block)
+            if kind is Kernel:
+                self.kernel(block)
+            elif kind is Host:
+                self.host()
+            elif kind is Grow:
+                self.stacks.grow(block)
+            elif kind is Fill:
+                self.stacks.fill(block)
+            elif kind is Repeat:
+                self.repeat(block)
+            elif kind is If:
+                self.choose(block)
+            else:
+                raise TypeError(f"not a block: {block!r}")
+
+    # ---------------------------------------------------------------- blocks
+
+    def kernel(self, kernel: Kernel) -> None:
+        """A call of the kernel's function; by thread 0 only if nothing in it is parallel."""
+        parallel = any(type(part) is For and part.kind == "parallel" for part in kernel.body)
+        if parallel:
+            self.wait()
+        emitter = KernelEmitter(self.library, self.declared, self.vector_bytes)
+        text, buffers = emitter.function(kernel, list(self.turns))
+        emitter.forget()
+        name = self.function(text)
+        number = self.fresh()
+        if not parallel:
+            self.line(f"br i1 %first, label %only{number}, label %done{number}")
+            self.lines.append(f"only{number}:")
+        arguments = ["i64 %thread", "i64 %threads", "ptr %pool"]
+        arguments += [f"i64 {turn}" for turn in self.turns.values()]
+        arguments += [f"ptr {self.pointer(buffer)}" for buffer in buffers]
+        self.line(f"call void @{name}({', '.join(arguments)})")
+        if not parallel:
+            self.line(f"br label %done{number}")
+            self.lines.append(f"done{number}:")
+        self.pending = True
+        if parallel:
+            self.barrier()
+
+    def pointer(self, buffer: Buffer) -> str:
+        """Where a buffer (for scratch: this thread's) begins."""
+        number = self.fresh()
+        place = f"getelementptr ptr, ptr %buffers, i64 {self.numbers[buffer]}"
+        self.line(f"%a{number} = {place}")
+        self.line(f"%p{number} = load ptr, ptr %a{number}, align 8")
+        if buffer.kind != "scratch":
+            return f"%p{number}"
+        size = (buffer.nbytes + 63) // 64 * 64
+        self.line(f"%o{number} = mul i64 %thread, {size}")
+        self.line(f"%s{number} = getelementptr i8, ptr %p{number}, i64 %o{number}")
+        return f"%s{number}"
+
+    def host(self) -> None:
+        """A call of Python by thread 0; all leave if it fails."""
+        host = self.hosts
+        self.hosts += 1
+        self.call_host(host)
+
+    def call_host(self, host: int) -> None:
+        """Have thread 0 call Python with a number; all leave if it fails."""
+        number = self.fresh()
+        self.line(f"br i1 %first, label %only{number}, label %done{number}")
+        self.lines.append(f"only{number}:")
+        self.line(f"%r{number} = call i32 @talweg_host(ptr %pool, i64 {host})")
+        self.line(f"br label %done{number}")
+        self.lines.append(f"done{number}:")
+        self.barrier()
+        self.line(f"%f{number} = call i32 @talweg_failed(ptr %pool)")
+        self.line(f"%g{number} = icmp ne i32 %f{number}, 0")
+        self.line(f"br i1 %g{number}, label %leave{number}, label %stay{number}")
+        self.lines.append(f"leave{number}:")
+        self.line("ret void")
+        self.lines.append(f"stay{number}:")
+
+    def value(self, buffer: Buffer, kind: str) -> str:
+        """The one element of a buffer, the same for all threads."""
+        self.wait()
+        number = self.fresh()
+        pointer = self.pointer(buffer)
+        self.line(f"%x{number} = load {kind}, ptr {pointer}, align {buffer.dtype.size}")
+        self.barrier()  # its memory may be written to next
+        return f"%x{number}"
+
+    def repeat(self, block: Repeat) -> None:
+        """A loop of blocks, of which every thread counts the turns."""
+        again = block.flag is None and leaves_pending(block.body)
+        if not again:
+            self.wait()
+        number = self.fresh()
+        counter, turn = f"%c{number}", f"%i{number}"
+        self.counters.append(f"  {counter} = alloca i64, align 8")
+        self.line(f"store i64 0, ptr {counter}, align 8")
+        self.line(f"br label %test{number}")
+        self.lines.append(f"test{number}:")
+        self.pending = again
+        self.line(f"{turn} = load i64, ptr {counter}, align 8")
+        self.line(f"%m{number} = icmp ult i64 {turn}, {block.axis.extent}")
+        self.line(f"br i1 %m{number}, label %next{number}, label %after{number}")
+        self.lines.append(f"next{number}:")
+        if block.flag is not None:
+            flag = self.value(block.flag, "i8")
+            self.line(f"%t{number} = icmp ne i8 {flag}, 0")
+            self.line(f"br i1 %t{number}, label %body{number}, label %after{number}")
+            self.lines.append(f"body{number}:")
+        self.turns[block.axis] = turn
+        self.blocks(block.body)
+        del self.turns[block.axis]
+        if not again:
+            self.wait()
+        self.line(f"%n{number} = add i64 {turn}, 1")
+        self.line(f"store i64 %n{number}, ptr {counter}, align 8")
+        self.line(f"br label %test{number}")
+        self.lines.append(f"after{number}:")
+        self.pending = again
+
+    def choose(self, block: If) -> None:
+        """One of several lists of blocks."""
+        choice = self.value(block.choice, "i32")
+        number, last = self.fresh(), len(block.bodies) - 1
+        cases = " ".join([f"i32 {case}, label %case{number}_{case}" for case in range(last)])
+        self.line(f"switch i32 {choice}, label %case{number}_{last} [{cases}]")
+        for case, body in enumerate(block.bodies):
+            self.lines.append(f"case{number}_{case}:")
+            self.blocks(body)
+            self.wait()
+            self.line(f"br label %after{number}")
+        self.lines.append(f"after{number}:")
+
+
+def leaves_pending(blocks: list) -> bool:
+    """Whether the others have not waited for thread 0 after the last of these blocks."""
+    if not blocks:
+        return False
+    last = blocks[-1]
+    if type(last) is Repeat:
+        return last.flag is None and leaves_pending(last.body)
+    if type(last) is Kernel:
+        return not any(type(part) is For and part.kind == "parallel" for part in last.body)
+    return False

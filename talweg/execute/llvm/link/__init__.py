@@ -1,0 +1,1 @@
+"""Compiling modules and linking object code into the process."""

@@ -1,0 +1,307 @@
+"""LLVM IR to machine code: `compile_texts` optimises modules and gives their object files' bytes.
+
+Importing this loads LLVM, which takes 50 MB; `code.py` does so when something must be compiled.
+
+The small code model is asked for: constants are operands of instructions.  It wants the sections of
+an object near each other: `elf.py` sees to it, and JITLink, which links where that cannot (a block
+of memory for each object; calls to anything else go through a table).  An LLJIT never forgets the
+name of a library (10 kB each), so `_Linker` starts a new one after a while, and the old one goes
+with its last library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from talweg.core import forks
+from talweg.execute.llvm import halves, processor
+from talweg.execute.llvm.runtime import thread_pool
+
+LIBRARIES_FOR_EACH_LINKER = 64
+MOST_THREADS = 8  # that compile at the same time
+HELPER = "talweg compiles"  # the name of such a thread
+
+lock = threading.RLock()  # held while LLVM works: llvmlite's own would stay taken in a child
+forks.around(lock)
+
+
+class _Target:
+    """The processor that code is made for, as LLVM sees it."""
+
+    def __init__(self) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.triple = llvm.get_process_triple()
+        able = llvm.get_host_cpu_features()
+        chosen = processor.chosen(llvm.get_host_cpu_name(), self.triple, able, able.flatten())
+        self.cpu, self.features, self.vector_bytes, self.has_halves = chosen
+        self.machine = self.make()
+        self.quick_machine = self.make(opt=0)
+        self.data_layout = str(self.machine.target_data)
+        self.helpers: list[llvm.TargetMachine] = []  # for modules beside the first
+
+    def make(self, opt: int = 2) -> llvm.TargetMachine:
+        """A target machine."""
+        return llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu, features=self.features, opt=opt, reloc="pic", codemodel="small", jit=True
+        )
+
+    def machines(self, count: int) -> list[llvm.TargetMachine]:
+        """As many as modules are compiled at the same time."""
+        while len(self.helpers) + 1 < count:
+            self.helpers.append(self.make())
+        return [self.machine, *self.helpers[: count - 1]]
+
+    @functools.cached_property
+    def passes(self) -> llvm.PassBuilder:
+        """What runs passes; each one leaks 1.5 kB."""
+        return llvm.create_pass_builder(self.machine, llvm.create_pipeline_tuning_options())
+
+
+_targets: dict[str, _Target] = {}
+
+
+def target() -> _Target:
+    """The target that the settings ask for; LLVM's parts are started when first asked for."""
+    name = processor.name()
+    found = _targets.get(name)
+    if found is None:
+        with lock:
+            found = _targets.get(name)
+            if found is None:
+                found = _targets[name] = _Target()
+    return found
+
+
+def vector_bytes() -> int:
+    """How wide vectors are to be."""
+    return target().vector_bytes
+
+
+def fingerprint() -> str:
+    """Which LLVM this is, and what it makes code for."""
+    found = target()
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{llvmlite.__version__} {version} {found.triple} {found.cpu} {found.features}"
+
+
+# Loops are emitted as they shall be: O2 makes them no faster (its unrolling does, by 3% where
+# there is next to nothing in them), and takes three times as long; combining instructions takes a
+# tenth more, and is done again when they are chosen.
+PASSES = ["always_inliner", "simplify_cfg", "global_dead_code_eliminate"]
+
+
+def optimize(module: llvm.ModuleRef, made_for: _Target | None = None) -> None:
+    """Run the passes."""
+    passes = llvm.create_new_module_pass_manager()
+    try:
+        for name in PASSES:
+            getattr(passes, f"add_{name}_pass")()
+        passes.run(module, (made_for or target()).passes)
+    finally:  # llvmlite 0.50 leaves it to nobody: its class inherits the wrong `_dispose`
+        llvm.NewPassManager._dispose(passes)
+        passes.detach()
+
+
+def parse(text: str, made_for: _Target | None = None) -> llvm.ModuleRef:
+    """A module in a context of its own, for a target, the one in force by default."""
+    found = made_for or target()
+    if not found.has_halves and halves.TYPE in text:
+        text += halves.TEXT
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.triple, module.data_layout = found.triple, found.data_layout
+    return module
+
+
+def _made_of(text: str, make: Callable[[llvm.ModuleRef], Any]) -> Any:
+    """What `make` makes of the optimized module, which is gone when the lock is free again."""
+
+    def work() -> Any:
+        module = parse(text)
+        optimize(module)
+        return make(module)
+
+    with lock:
+        return work()
+
+
+def compile_texts(texts: Sequence[str], quick: bool = False) -> list[bytes]:
+    """The object file of each module."""
+    with CompileWorkers(quick) as crew:
+        for number, text in enumerate(texts):
+            crew.add(number, text)
+        found = crew.finish()
+    return [found[number] for number in range(len(texts))]
+
+
+class CompileWorkers:
+    """Threads that compile modules: `add` some, `finish` gives their object files by number.
+
+    All but the last module are for helpers, who work on one while the next is made; `finish` helps
+    them.  LLVM spends seven eighths of its time on instructions, at which several can be.  `quick`:
+    modules whose speed does not matter.
+    """
+
+    def __init__(self, quick: bool = False):
+        self.quick, self.target = quick, target()
+        self.last: tuple[int, str] | None = None
+        self.waiting: SimpleQueue = SimpleQueue()
+        self.texts: dict[int, str] = {}
+        self.found: dict[int, bytes] = {}
+        self.helpers: list[threading.Thread] = []
+
+    def __enter__(self) -> CompileWorkers:
+        lock.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(Empty):  # left by an error
+            while True:
+                self.waiting.get_nowait()
+        for _helper in self.helpers:
+            self.waiting.put(None)
+        for helper in self.helpers:
+            helper.join()
+        lock.release()
+
+    def add(self, number: int, text: str) -> None:
+        """One more module."""
+        if self.last is not None:
+            self.waiting.put(self.last)
+            self._help()
+        self.texts[number] = text
+        self.last = number, text
+
+    def _help(self) -> None:
+        """Have one more helper, if there are cores for more."""
+        count = len(self.helpers) + 1
+        if count < min(thread_pool.available_cores(), MOST_THREADS):
+            machine = self.target.machines(count + 1)[count]
+            helper = threading.Thread(target=self._work, args=(machine,), name=HELPER)
+            with contextlib.suppress(RuntimeError):  # there may be no more threads
+                helper.start()
+                self.helpers.append(helper)
+
+    def _work(self, machine: llvm.TargetMachine) -> None:
+        """Compile what waits, until there is a None."""
+        while (task := self.waiting.get()) is not None:
+            with contextlib.suppress(Exception):  # `finish` tries again, and raises it
+                self.found[task[0]] = self._made(task[1], machine)
+
+    def _made(self, text: str, machine: llvm.TargetMachine) -> bytes:
+        module = parse(text, self.target)
+        optimize(module, self.target)
+        return _emitted(machine, module)
+
+    def finish(self) -> dict[int, bytes]:
+        """The object files, when all are there."""
+        machine = self.target.quick_machine if self.quick else self.target.machine
+        if self.last is not None:
+            self.waiting.put(self.last)
+        with contextlib.suppress(Empty):
+            while True:
+                number, text = self.waiting.get_nowait()
+                self.found[number] = self._made(text, machine)
+        for _helper in self.helpers:
+            self.waiting.put(None)
+        for helper in self.helpers:
+            helper.join()
+        self.helpers = []
+        for number, text in self.texts.items():
+            if number not in self.found:
+                self.found[number] = self._made(text, machine)
+        return self.found
+
+
+def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
+    """What `machine.emit_object` gives, while others work: llvmlite lets one call in at a time.
+
+    LLVM itself wants that only for calls that share a context or a machine.
+    """
+    with llvm.ffi.OutputString() as problem:
+        made = _emit_function()(machine, module, 1, problem)
+        if not made:
+            raise RuntimeError(str(problem))
+    library = llvm.ffi.lib
+    start, size = library.LLVMPY_GetBufferStart(made), library.LLVMPY_GetBufferSize(made)
+    try:
+        return ctypes.string_at(start, size)
+    finally:
+        library.LLVMPY_DisposeMemoryBuffer(made)
+
+
+@functools.cache
+def _emit_function() -> Any:
+    guarded = llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory
+    free = ctypes.CDLL(llvm.ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
+    free.argtypes, free.restype = guarded.argtypes, guarded.restype
+    return free
+
+
+def optimized(text: str) -> str:
+    """A module after the passes, to look at."""
+    return _made_of(text, str)
+
+
+def assembly(text: str) -> str:
+    """The instructions of a module, to look at."""
+    return _made_of(text, target().machine.emit_assembly)
+
+
+class _Linker:
+    """A linker for some libraries; it lives as long as the last of them."""
+
+    current: _Linker | None = None
+
+    def __init__(self) -> None:
+        machine = target().make()
+        self.jit = llvm.create_lljit_compiler(machine, use_jit_link=True)
+        self.count = 0
+
+    @staticmethod
+    def take() -> _Linker:
+        """A linker that can take one more library."""
+        found = _Linker.current
+        if found is None or found.count == LIBRARIES_FOR_EACH_LINKER:
+            found = _Linker.current = _Linker()
+        found.count += 1
+        return found
+
+
+class Linked:
+    """Object files in memory, linked by LLVM; where `elf.py` does not know how."""
+
+    def __init__(self, objects: Sequence[bytes], symbols: Mapping[str, int], exports: tuple):
+        self._library: llvm.ResourceTracker | None = None
+        self._linker: _Linker | None = None
+        with lock:
+            self._linker = _Linker.take()
+            builder = llvm.JITLibraryBuilder().add_current_process()
+            for each in objects:
+                builder.add_object_img(each)
+            for name, address in symbols.items():
+                builder.import_symbol(name, address)
+            for name in exports:
+                builder.export_symbol(name)
+            self._library = builder.link(self._linker.jit, f"talweg{self._linker.count}")
+        self.addresses = {name: self._library[name] for name in exports}
+
+    def close(self) -> None:
+        """Free the memory; nobody may be in it."""
+        with lock:
+            if self._library is not None:
+                self._library.close()
+            self._library = self._linker = None
+
+    def __del__(self, shutting_down=llvm.common._is_shutting_down) -> None:
+        if not shutting_down():
+            self.close()

@@ -1,0 +1,1 @@
+"""The runtime of compiled programs: entry stubs, execution contexts, threads, memory."""

@@ -1,0 +1,377 @@
+"""A loop program as machine code, with memory to run in.
+
+An `Executable` is called with the arrays of its inputs and states, writes states in place, and
+gives new arrays for its outputs.  What one run at a time needs, a table of the addresses of all
+buffers and the arena of temporaries, is a `ExecutionContext`; there is one more for each thread
+that runs the same executable at the same time.
+
+A call that is as it should be never comes to Python (`dispatch.py`).  Others do: arguments that are
+not plain arrays of the dtype are made so; a missing frame is made; a host call that raised is
+raised again, with what was written before it in the states.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from talweg.core import forks
+from talweg.core.errors import InternalError, ResourceExhaustedError, compose
+from talweg.execute import cache
+from talweg.execute.llvm.link import code
+from talweg.execute.llvm.runtime import dispatch, result_memory, routines, stack_memory
+from talweg.execute.llvm.runtime.execution_context import ExecutionContext, inner_lists
+from talweg.execute.llvm.runtime.thread_pool import aligned, the_team, wanted
+from talweg.lower import buffer_assignment
+from talweg.lower.ir import cost
+from talweg.lower.ir.loops import Buffer, Call, For, Kernel, LoopProgram, Repeat
+from talweg.lower.ir.visitors import all_statements
+
+# What is worth it, in operations and bytes, of which a core does about 20 in a nanosecond.
+SMALL = 40_000.0  # a program that is done before somebody else could use the GIL
+BARRIER = 20_000.0  # what a barrier costs
+STARTING = 100_000.0  # what it costs to have other threads, who are awake, take part
+WAKING = 2_000_000.0  # what it costs to wake them
+ROUNDS = 100  # how often a loop goes round of which nobody knows
+
+_NO_STATES: list = []
+
+
+class ProgramRecord(NamedTuple):
+    """What is found out from the blocks of a program, and needed to run it."""
+
+    routines: tuple[str, ...]  # the symbols of what it calls
+    releases: bool  # whether to let go of the GIL
+    threads: int
+    waits: bool  # for threads that sleep
+    plan: buffer_assignment.BufferAssignment
+
+
+def found_out(program: LoopProgram, threads: int | None = None) -> ProgramRecord:
+    """What the blocks say."""
+    names = dict.fromkeys([routines.symbol(call) for call in calls(program.blocks)])
+    releases, threads, waits = _effort(program, threads)
+    return ProgramRecord(
+        tuple(names), releases, threads, waits, buffer_assignment.plan(program, threads)
+    )
+
+
+class Executable:
+    """A compiled program: `executable(inputs, states)` is the list of its outputs.
+
+    `enter` is the native function, for callers who cannot wait: it gives the outputs, or what
+    `settle` then makes them of.
+
+    Inputs, states and outputs are in the order of the program's buffers, unless lists of buffers
+    say otherwise; a "state" that is only read may be of kind input.  `key`: a name for what the
+    program computes (its text), under which its code is kept on disk, so that it need not even be
+    emitted again; then `known` does for the blocks.
+    """
+
+    def __init__(
+        self,
+        program: LoopProgram,
+        inputs: Sequence[Buffer] | None = None,
+        states: Sequence[Buffer] | None = None,
+        outputs: Sequence[Buffer] | None = None,
+        threads: int | None = None,
+        key: str | None = None,
+        native: bool = True,
+        known: ProgramRecord | None = None,
+    ):
+        self.program = program
+        self.inputs = _of_kind(program, "input") if inputs is None else list(inputs)
+        self.states = _of_kind(program, "state") if states is None else list(states)
+        self.outputs = _of_kind(program, "output") if outputs is None else list(outputs)
+        self.known = known or found_out(program, threads)
+        self.routines, self.releases, self.threads, self.waits, self.plan = self.known
+        self.key = key
+        self.code = compiled(program, self.routines, key, known is None)
+        self.layout = dispatch.CallLayout(program, self.inputs, self.states, self.outputs)
+        self.layout.set("release", int(self.releases))
+        self.constants = _constants(program)
+        self.frames: list[ExecutionContext] = []
+        self._lock = threading.Lock()
+        if self.routines:
+            the_team().control_blas(*routines.thread_functions())
+        self.native = native and dispatch.works()
+        self.enter: Any = dispatch.builtin(self.layout) if self.native else _decline
+        _executables.add(self)
+        if self.layout.handler is not None:
+            weakref.finalize(self, result_memory.forget).atexit = False
+
+    def __call__(self, inputs: list, states: list = _NO_STATES) -> list:
+        """The outputs, new arrays."""
+        return self.settle(self.enter(inputs, states), inputs, states)
+
+    def settle(self, result: Any, inputs: list, states: list) -> list:
+        """The outputs, from what `enter` gave, which is not always that."""
+        if type(result) is list:
+            return result
+        if result is False:
+            self._raise()
+        try:
+            return self._run_slowly(inputs, states)
+        except MemoryError:
+            raise _exhausted(self.program) from None
+
+    def _run_slowly(self, inputs: list, states: list) -> list:
+        """Run with whatever stood in the way put right."""
+        arrays = [_plain(x, buffer) for x, buffer in _pairs(inputs, self.inputs, "input")]
+        held, after = [], []
+        for x, buffer in _pairs(states, self.states, "state"):
+            array = _plain(x, buffer)
+            if buffer.kind == "state":
+                if type(x) is not np.ndarray or not x.flags.writeable:
+                    raise _wrong(buffer, x, "an array that can be written to")
+                if not np.may_share_memory(array, x) or not array.flags.writeable:
+                    after.append((x, array))
+                arrays = [a.copy() if np.may_share_memory(a, array) else a for a in arrays]
+            held.append(array)
+        try:
+            result = self._attempt(arrays, held)
+        finally:
+            for x, array in after:
+                x[...] = array
+        return result
+
+    def _attempt(self, inputs: list, states: list) -> list:
+        """Run with plain arrays; with a new frame if all are in use."""
+        if self.native and all(frame.get("busy") for frame in self.frames):
+            self._add_frame()
+            result = self.enter(inputs, states)
+            if type(result) is list:
+                return result
+            if result is False:
+                self._raise()
+        return self._run_from_python(inputs, states)
+
+    def _add_frame(self) -> None:
+        """One more frame; a MemoryError if there is not enough for its arena."""
+        the_team().ensure(self.threads)
+        frame = ExecutionContext(self.program, self.plan, self.constants, self.layout.places)
+        frame.set("run", self.code.addresses["run"])
+        frame.set("threads", self.threads)
+        frame.set("waits", self.waits)
+        frame.set("blas", bool(self.routines))
+        with self._lock:
+            if self.frames:
+                self.frames[-1].set("next", frame.address)
+            else:
+                self.layout.set("frames", frame.address)
+            self.frames.append(frame)
+
+    def _raise(self) -> None:
+        """Raise what a host call has raised in this thread."""
+        for frame in self.frames:
+            error = frame.take_error()
+            if type(error) is MemoryError:
+                raise _exhausted(self.program) from None
+            if error is not None:
+                try:
+                    raise error
+                finally:
+                    del error  # its traceback holds this frame: no circle
+        raise InternalError(None, None, "a host call failed, and left no error")
+
+    # -- without the native entry
+
+    def _run_from_python(self, inputs: list, states: list) -> list:
+        """What the native entry does."""
+        results = [self._new(buffer) for buffer in self.outputs]
+        frame = self._free_frame()
+        for buffers, arrays in ((self.inputs, inputs), (self.states, states)):
+            for buffer, array in zip(buffers, arrays):
+                frame.table[self.layout.places[buffer]] = array.ctypes.data
+        for buffer, array in zip(self.outputs, results):
+            frame.table[self.layout.places[buffer]] = array.ctypes.data
+        for place, whole, offset in self.layout.parts:
+            frame.table[place] = frame.table[whole] + offset
+        the_team().launch(frame.address)
+        if frame.get("failed"):
+            self._raise()
+        frame.set("busy", 0)
+        return results
+
+    def _new(self, buffer: Buffer) -> NDArray:
+        """An array for a result."""
+        shape, dtype = buffer.shape, buffer.dtype.numpy_dtype
+        if self.layout.handler is None:
+            return np.empty(shape, dtype)
+        return result_memory.empty(shape, dtype, dispatch.set_handler())
+
+    def _free_frame(self) -> ExecutionContext:
+        """A frame that is not in use, and is now."""
+        while True:
+            with self._lock:
+                for frame in self.frames:
+                    if not frame.get("busy"):
+                        frame.set("busy", 1)
+                        frame.set("failed", 0)
+                        return frame
+            self._add_frame()
+
+    def forget_frames(self) -> None:
+        """In a forked child: have new frames, and so threads; what runs has kept its own."""
+        self._parents_frames, self.frames = self.frames, []
+        self.layout.set("frames", 0)
+        self._lock = threading.Lock()
+
+
+_executables: weakref.WeakSet[Executable] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for executable in list(_executables):
+        executable.forget_frames()
+
+
+forks.in_child(_forked)
+
+
+def key_of_code(key: str) -> bytes:
+    """What the code of a program is kept under, given a name for what it computes."""
+    return f"program\n{code.fingerprint()}\n{key}".encode()
+
+
+class MissingError(LookupError):
+    """Code that was there is there no more."""
+
+
+def compiled(
+    program: LoopProgram, called: Iterable[str], key: str | None = None, emit: bool = True
+) -> code.LoadedCode:
+    """The code of a program, in memory; a MissingError if it is not there, nor to be emitted."""
+    symbols = routines.addresses(called)
+    for name in ("talweg_barrier", "talweg_next", "talweg_host", "talweg_failed"):
+        symbols[name] = the_team().addresses[name]
+    symbols |= stack_memory.SYMBOLS
+    kept_under = None if key is None else key_of_code(key)
+    found = None if kept_under is None else cache.get(kept_under)
+    if found is not None:
+        with contextlib.suppress(*code.DAMAGED):
+            return code.LoadedCode(found, symbols, kept=True)
+    if not emit:
+        raise MissingError(key)
+    made, found = import_module("talweg.execute.llvm.link.generate").compiled(program, symbols)
+    if kept_under is not None:
+        cache.put(kept_under, found)
+    return made
+
+
+def calls(blocks: Iterable) -> list[Call]:
+    """The calls of library routines."""
+    found: list[Call] = []
+    for block in blocks:
+        if type(block) is Kernel:
+            found += [part for part in all_statements(block.body) if type(part) is Call]
+        for inner in inner_lists(block):
+            found += calls(inner)
+    return found
+
+
+def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int, bool]:
+    """Whether to let go of the GIL; how many threads; whether to wait for those who sleep."""
+    work = _work(program.blocks)
+    if threads is not None:
+        return threads > 1 or work.total > SMALL, threads, True
+    most = wanted()
+    saved = work.shared * (1 - 1 / most) - work.barriers * BARRIER
+    threads = most if saved > STARTING else 1
+    return threads > 1 or work.total > SMALL, threads, saved > WAKING
+
+
+class _Work(NamedTuple):
+    """Operations and bytes: all, those in loops that threads can share; barriers between."""
+
+    total: float = 0.0
+    shared: float = 0.0
+    barriers: float = 0.0
+
+
+def _work(blocks: Iterable) -> _Work:
+    """How much there is to do."""
+    total = shared = barriers = 0.0
+    for block in blocks:
+        if type(block) is Kernel:
+            found = cost.cost(block)
+            effort = found.flops + found.bytes_moved
+            is_shared = any(type(part) is For and part.kind == "parallel" for part in block.body)
+            each, rounds = _Work(effort, effort * is_shared, 1.0), 1
+        else:
+            each = _work([inner for found in inner_lists(block) for inner in found])
+            rounds = 1
+            if type(block) is Repeat:
+                rounds = block.axis.extent if block.flag is None else min(block.axis.extent, ROUNDS)
+        total += rounds * each.total
+        shared += rounds * each.shared
+        barriers += rounds * each.barriers
+    return _Work(total, shared, barriers)
+
+
+def _of_kind(program: LoopProgram, kind: str) -> list[Buffer]:
+    return [b for b in program.buffers if b.kind == kind and b.part is None]
+
+
+def _constants(program: LoopProgram) -> dict[Buffer, NDArray]:
+    """The contents of constants, at addresses that vectors can be read from."""
+    found = {}
+    for buffer in program.buffers:
+        if buffer.kind == "constant" and buffer.part is None:
+            content = np.asarray(buffer.content, buffer.dtype.numpy_dtype, order="C")
+            if content.size != buffer.size:
+                raise _wrong(buffer, content, "the content of a constant")
+            if content.ctypes.data % buffer_assignment.ALIGNMENT or not content.flags.c_contiguous:
+                place = aligned(buffer.nbytes)
+                place[...] = np.frombuffer(content.tobytes(), np.uint8)
+                content = place
+            found[buffer] = content
+    return found
+
+
+def _decline(inputs: list, states: list) -> None:
+    """What the native entry says to a call that Python has to make."""
+
+
+def _pairs(values: Iterable, buffers: list[Buffer], kind: str) -> list[tuple[Any, Buffer]]:
+    """Each value with its buffer."""
+    values = list(values)
+    if len(values) != len(buffers):
+        text = f"a compiled program was given {len(values)} {kind}s, and has {len(buffers)}"
+        raise InternalError(None, None, text)
+    return list(zip(values, buffers))
+
+
+def _plain(value: Any, buffer: Buffer) -> NDArray:
+    """A value as native code wants it; the value itself, if it is so already."""
+    dtype = buffer.dtype.numpy_dtype
+    array = value
+    if type(array) is not np.ndarray:
+        array = np.asarray(array, dtype if isinstance(value, (bool, int, float)) else None)
+    if array.dtype is not dtype:
+        if array.dtype != dtype and array.dtype.newbyteorder("=") != dtype:
+            raise _wrong(buffer, array, "an argument of a compiled program")
+        array = array.astype(dtype)
+    if array.shape != tuple(buffer.shape):
+        raise _wrong(buffer, array, "an argument of a compiled program")
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        array = array.copy(order="C")
+    return array
+
+
+def _wrong(buffer: Buffer, value: Any, what: str) -> InternalError:
+    found = f"{getattr(value, 'dtype', type(value).__name__)} {np.shape(value)}"
+    wanted_ = f"{buffer.dtype.name} {tuple(buffer.shape)}"
+    return InternalError(None, None, f"{buffer.name}, {what}: {found} instead of {wanted_}")
+
+
+def _exhausted(program: LoopProgram) -> ResourceExhaustedError:
+    text = compose("TW209", f"{program.name}: not enough memory for its results and temporaries")
+    return ResourceExhaustedError(None, None, text)

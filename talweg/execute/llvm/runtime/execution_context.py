@@ -1,0 +1,180 @@
+"""What one run of a program needs at a time: the addresses of its buffers, and its temporaries.
+
+Native code reads the fields (`team.FRAME`) and fills in the addresses of what a call is given;
+those of constants and of what lies in the arena are there from the start.  Host blocks come back to
+Python here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from talweg.core.errors import InternalError
+from talweg.execute.call import run_anywhere
+from talweg.execute.interpret import located
+from talweg.execute.llvm.runtime import thread_pool_ir
+from talweg.execute.llvm.runtime.dispatch import whole_of
+from talweg.execute.llvm.runtime.stack_memory import StackMemory
+from talweg.execute.llvm.runtime.thread_pool import aligned, the_team
+from talweg.lower.buffer_assignment import ALIGNMENT, BufferAssignment
+from talweg.lower.ir.loops import Buffer, Host, If, LoopProgram, Repeat
+
+
+class ExecutionContext:
+    """The memory for one run; it must not go while one is on."""
+
+    def __init__(
+        self,
+        program: LoopProgram,
+        plan: BufferAssignment,
+        constants: Mapping[Buffer, NDArray],
+        places: Mapping[Buffer, int],
+    ):
+        self._fields = aligned(thread_pool_ir.FRAME_BYTES).view(np.int64)
+        self.address = self._fields.ctypes.data
+        whole = np.empty(plan.nbytes + ALIGNMENT, np.uint8)
+        start = -whole.ctypes.data % ALIGNMENT
+        self.arena = whole[start : start + plan.nbytes]
+        self.stacks = StackMemory(program, places)
+        self.table = self.stacks.table
+        self._held = np.zeros(len(program.buffers) + 1, np.int64)
+        self._place(program, constants, plan.offsets)
+        self.hosts = HostCalls(program, self.table, places, self.stacks)
+        self.set("team", the_team().address)
+        self.set("buffers", self.table.ctypes.data)
+        self.set("held", self._held.ctypes.data)
+        self.set("host", id(self.hosts))
+
+    def get(self, name: str) -> int:
+        """One of the fields."""
+        return int(self._fields[thread_pool_ir.FRAME[name] // 8])
+
+    def set(self, name: str, value: int) -> None:
+        """Set one of the fields."""
+        self._fields[thread_pool_ir.FRAME[name] // 8] = value
+
+    def take_error(self) -> BaseException | None:
+        """What a host call has raised in this thread, if so; the frame is free again then."""
+        hosts = self.hosts
+        if hosts.error is None or hosts.thread != threading.get_ident():
+            return None
+        error, hosts.error = hosts.error, None
+        self.stacks.give_back()
+        self.set("busy", 0)
+        return error
+
+    def _place(
+        self,
+        program: LoopProgram,
+        constants: Mapping[Buffer, NDArray],
+        offsets: Mapping[Buffer, int],
+    ) -> None:
+        """The addresses of what is not given to a call."""
+        start = self.arena.ctypes.data
+        for place, buffer in enumerate(program.buffers):
+            whole, offset = whole_of(buffer)
+            if whole.kind == "constant":
+                self.table[place] = constants[whole].ctypes.data + offset
+            elif whole.kind in ("temporary", "scratch"):
+                self.table[place] = start + offsets[whole] + offset
+
+
+class HostCalls:
+    """Runs host blocks by number, for one frame; what they raise is kept."""
+
+    def __init__(
+        self,
+        program: LoopProgram,
+        table: NDArray,
+        places: Mapping[Buffer, int],
+        stacks: StackMemory,
+    ):
+        self.blocks = hosts(program.blocks)
+        self.table, self.places, self.stacks = table, places, stacks
+        self.error: BaseException | None = None
+        self.thread = 0
+        self.views: dict[Buffer, tuple] = {}  # the last ones, and where they are
+
+    def __call__(self, number: int) -> bool:
+        """Run a block, or see to a stack, of which numbers are below zero; whether it failed."""
+        block = self.blocks[number] if number >= 0 else None
+        try:
+            if block is None:
+                self.stacks.adapt(-1 - number)
+            else:
+                self._run(block)
+        except BaseException as error:  # noqa: BLE001 -- raised again when the program has ended
+            if isinstance(error, Exception) and block is not None and block.node is not None:
+                located(error, block.node)
+            self.error, self.thread = error, threading.get_ident()
+            return True
+        return False
+
+    def _run(self, block: Host) -> None:
+        copies = _may_keep(block)
+        arrays = [self._array(buffer, copies) for buffer in block.inputs]
+        results = run_anywhere(block.function, *arrays)
+        if not isinstance(results, (tuple, list)):
+            results = (results,)
+        if len(results) != len(block.outputs):
+            raise InternalError(None, None, f"host call {block.name}: {len(results)} results")
+        for buffer, result in zip(block.outputs, results):
+            if buffer.kind == "stack":
+                self.stacks.put_rows(buffer, result)
+                continue
+            if np.shape(result) != tuple(buffer.shape):
+                found = f"{block.name} gave {np.shape(result)} instead of {tuple(buffer.shape)}"
+                raise InternalError(None, None, found)
+            self._view(buffer)[...] = result
+
+    def _array(self, buffer: Buffer, copy: bool) -> NDArray:
+        """A buffer's elements: a read-only view of its memory, or a copy."""
+        if buffer.kind == "stack":
+            return self.stacks.rows(buffer)
+        array = self._view(buffer)
+        if copy:
+            return array.copy()
+        array = array.view()
+        array.flags.writeable = False
+        return array
+
+    def _view(self, buffer: Buffer) -> NDArray:
+        """A buffer's elements where they are; most lie in the arena, in every run."""
+        address = int(self.table[self.places[buffer]])
+        known, array = self.views.get(buffer, (None, None))
+        if known != address:
+            if buffer.nbytes == 0:
+                return np.empty(buffer.shape, buffer.dtype.numpy_dtype)
+            held: Any = (ctypes.c_char * buffer.nbytes).from_address(address)
+            array = np.frombuffer(held, buffer.dtype.numpy_dtype).reshape(buffer.shape)
+            self.views[buffer] = address, array
+        return array
+
+
+def _may_keep(block: Host) -> bool:
+    """Whether a function may keep what it is given: the user's may, NumPy kernels do not."""
+    return block.node is None or block.node.prim.effect == "host"
+
+
+def inner_lists(block: Any) -> list[list]:
+    """The lists of blocks in a block, in the order in which host blocks in them are counted."""
+    if type(block) is Repeat:
+        return [block.body]
+    return block.bodies if type(block) is If else []
+
+
+def hosts(blocks: Iterable) -> list[Host]:
+    """The host blocks, in the order of their numbers."""
+    found: list[Host] = []
+    for block in blocks:
+        if type(block) is Host:
+            found.append(block)
+        for inner in inner_lists(block):
+            found += hosts(inner)
+    return found

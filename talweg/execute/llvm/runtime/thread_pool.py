@@ -1,0 +1,251 @@
+"""The worker threads that compiled programs share.
+
+There is one team for the process: this thread, whichever it is, and N-1 workers, daemon threads
+that stay in native code (`team.py`) without the GIL.  A program that finds the team busy runs on
+its caller's thread alone.  Workers start when the first program wants them; a forked child, which
+has none of its parent's threads, starts its own; they end before the interpreter does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from talweg.core import forks, settings
+from talweg.execute.llvm.link import code
+from talweg.execute.llvm.runtime import thread_pool_ir
+
+# Microseconds for which a waiting thread looks at most, before it sleeps: several times what it
+# takes to wake one up (in a virtual machine 200), or sleepers keep each other late.
+PATIENCE = {"barrier": 1000, "idle": 1000}
+PATIENCE_IN_A_CROWD = 20  # where there are more threads than cores
+
+_lock = threading.Lock()
+
+
+def python_symbols(names: list[str]) -> dict[str, int]:
+    """The addresses of functions of the Python C API."""
+    return {
+        name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+        for name in names
+    }
+
+
+def aligned(nbytes: int) -> np.ndarray:
+    """Bytes, all zero, that begin at a cache line."""
+    whole = np.zeros(nbytes + thread_pool_ir.CACHE_LINE, np.uint8)
+    start = -whole.ctypes.data % thread_pool_ir.CACHE_LINE
+    return whole[start : start + nbytes]
+
+
+def available_cores() -> int:
+    """How many cores this process may use at a time."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        cores = os.cpu_count() or 1
+    return max(1, min(cores, _quota(), thread_pool_ir.MAX_THREADS))
+
+
+def _quota() -> int:
+    """How many cores' time the control group grants; many where it says nothing."""
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            granted, period = file.read().split()
+        return thread_pool_ir.MAX_THREADS if granted == "max" else -(-int(granted) // int(period))
+    except (OSError, ValueError):
+        return thread_pool_ir.MAX_THREADS
+
+
+def wanted() -> int:
+    """How many threads a program may use."""
+    asked = settings.threads.get()
+    return min(asked, thread_pool_ir.MAX_THREADS) if asked > 0 else available_cores()
+
+
+def _spins_in_a_microsecond(spin: Callable[[int], None]) -> float:
+    """How often a thread looks in a microsecond."""
+    least = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        spin(200)
+        least = min(least, time.perf_counter() - start)
+    return 200 / (least * 1e6)
+
+
+class ThreadPool:
+    """The team's memory, its native functions, and its threads."""
+
+    def __init__(self) -> None:
+        self.code = code.compile_module(
+            thread_pool_ir.text(),
+            python_symbols(thread_pool_ir.PYTHON),
+            thread_pool_ir.EXPORTS,
+            quick=True,
+        )
+        self.memory = aligned(thread_pool_ir.TEAM_BYTES)
+        self.address = self.memory.ctypes.data
+        self.addresses = self.code.addresses
+        self.threads: list[threading.Thread] = []
+        self.closed = False
+        self.locks: list[int] = []
+        self.blas = 0, 0
+        number, pointer = ctypes.c_int64, ctypes.c_void_p
+        at = self.addresses
+        self._work = ctypes.CFUNCTYPE(None, pointer, number, ctypes.c_int32)(at["talweg_worker"])
+        self._take = ctypes.PYFUNCTYPE(ctypes.c_int32, pointer)(at["talweg_take"])
+        self._give = ctypes.PYFUNCTYPE(None, pointer)(at["talweg_give"])
+        spin = ctypes.CFUNCTYPE(None, ctypes.c_int32)(at["talweg_spin"])
+        self._spins = _spins_in_a_microsecond(spin) if available_cores() > 1 else 0.0
+        self._end = ctypes.PYFUNCTYPE(None, pointer)(at["talweg_end"])
+        self.launch = ctypes.CFUNCTYPE(None, pointer)(at["talweg_launch"])
+        self.reset()
+
+    def field(self, name: str, kind: type = np.int32) -> np.ndarray:
+        """One of the numbers in the team's memory."""
+        offset = thread_pool_ir.TEAM[name]
+        return self.memory[offset : offset + np.dtype(kind).itemsize].view(kind)
+
+    def reset(self) -> None:
+        """Forget all threads: there are none yet, or the fork has not brought them along."""
+        self.memory[...] = 0
+        self.threads = []
+        self.locks = []
+        self._lock_for(0)
+        self.control_blas(*self.blas)
+
+    def _lock_for(self, thread: int) -> None:
+        """Give a thread the lock it sleeps on, held."""
+        if thread < len(self.locks):
+            return
+        lock = _allocate_lock()
+        _acquire_lock(lock, 1)
+        self.locks.append(lock)
+        start = thread_pool_ir.SLOTS + thread * thread_pool_ir.CACHE_LINE
+        slot = self.memory[start : start + thread_pool_ir.CACHE_LINE]
+        slot.view(np.int64)[thread_pool_ir.SLOT["lock"] // 8] = lock
+        self._be_patient(thread)
+
+    def _be_patient(self, thread: int) -> None:
+        """Say how long a thread looks: not for long where the threads share cores."""
+        start = thread_pool_ir.SLOTS + thread * thread_pool_ir.CACHE_LINE
+        slot = self.memory[start : start + thread_pool_ir.CACHE_LINE].view(np.int32)
+        crowded = len(self.locks) > available_cores()
+        for kind, patience in PATIENCE.items():
+            most = max(1, int((PATIENCE_IN_A_CROWD if crowded else patience) * self._spins))
+            place = thread_pool_ir.SLOT[kind] // 4
+            slot[place : place + 3] = most, 0, most
+
+    def control_blas(self, setter: int, getter: int) -> None:
+        """Have BLAS use one thread in programs that call it, by these functions of its library."""
+        self.blas = setter, getter
+        self.field("blas_get", np.int64)[0] = getter
+        self.field("blas_set", np.int64)[0] = setter
+
+    def ensure(self, threads: int) -> None:
+        """Have workers for `threads` threads, or more; as many as there can be."""
+        self._allow_cores()
+        if len(self.threads) + 1 >= threads or self.closed:
+            return
+        # Ctrl-C, which only the main thread is told of, must not come between a worker's start and
+        # the note of it: nobody would ever wait for that worker again.
+        starter = threading.Thread(target=self._start_all, args=(threads,))
+        with contextlib.suppress(RuntimeError):  # the system has no more threads
+            starter.start()
+            starter.join()
+
+    def _start_all(self, threads: int) -> None:
+        with _lock:
+            if self._take(self.address):
+                try:
+                    seen = int(self.field("sequence")[0])
+                    while len(self.threads) + 1 < threads:
+                        self._start(seen)
+                        for thread in range(len(self.locks)):
+                            self._be_patient(thread)
+                except RuntimeError:
+                    pass
+                finally:
+                    self._give(self.address)
+
+    def _allow_cores(self) -> None:
+        """Tell workers which cores they may run on."""
+        if hasattr(os, "sched_getaffinity"):
+            cores = [core for core in os.sched_getaffinity(0) if core < thread_pool_ir.CORES]
+            chosen = np.zeros(thread_pool_ir.CORES, np.uint8)
+            chosen[cores] = 1
+            start = thread_pool_ir.TEAM["allowed"]
+            packed = np.packbits(chosen, bitorder="little")
+            self.memory[start : start + len(packed)] = packed
+
+    def _start(self, seen: int) -> None:
+        index = len(self.threads) + 1
+        self._lock_for(index)
+        worker = threading.Thread(
+            target=self._work,
+            args=(self.address, index, seen),
+            name=f"talweg-{index}",
+            daemon=True,
+        )
+        worker.start()
+        self.threads.append(worker)
+        self.field("workers", np.int64)[0] = index
+
+    def stop(self, patience: float = 1.0) -> bool:
+        """End the workers; whether they did, which they do not while a program runs."""
+        end = time.monotonic() + patience
+        with _lock:
+            while not self._take(self.address):
+                if time.monotonic() > end:
+                    return False
+                time.sleep(0.001)
+            self._end(self.address)
+            for worker in self.threads:
+                worker.join(max(0.01, end - time.monotonic()))
+            ended = not any(worker.is_alive() for worker in self.threads)
+            if ended:
+                self.reset()
+            return ended
+
+
+_allocate_lock = ctypes.pythonapi.PyThread_allocate_lock
+_allocate_lock.restype = ctypes.c_void_p
+_acquire_lock = ctypes.pythonapi.PyThread_acquire_lock
+_acquire_lock.argtypes = [ctypes.c_void_p, ctypes.c_int]
+
+
+_team: ThreadPool | None = None
+
+
+def the_team() -> ThreadPool:
+    """The one team of the process."""
+    global _team
+    if _team is None:
+        with _lock:
+            if _team is None:
+                _team = ThreadPool()
+    return _team
+
+
+def _forked() -> None:
+    global _lock
+    _lock = threading.Lock()
+    if _team is not None:
+        _team.reset()
+
+
+def _at_exit() -> None:
+    if _team is not None:
+        _team.closed = True
+        _team.stop()
+
+
+forks.in_child(_forked)
+atexit.register(_at_exit)

@@ -1,0 +1,1 @@
+"""Elementary functions as LLVM IR for vectors of any number of lanes."""

@@ -1,0 +1,158 @@
+"""Reading checkpoints: every size is checked against the files before memory is asked for."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import NotFoundError, OpError, PermissionDeniedError, compose
+from talweg.formats.bundle.entries import (
+    HEADER,
+    BundleEntry,
+    numpy_type,
+    read_entry,
+    read_header,
+    unimplemented,
+)
+from talweg.formats.bundle.table import read_table
+from talweg.formats.bundle.wire import damaged, read_varint
+from talweg.formats.checksum import crc32c, masked
+
+
+def not_found(text: str, hint: str = "") -> OpError:
+    """The error of something that is not there; the caller raises it."""
+    return NotFoundError(None, None, compose("TW507", text, hint=hint))
+
+
+def index_file(prefix: str) -> str:
+    """The file with the entries of a checkpoint."""
+    return f"{prefix}.index"
+
+
+def data_file(prefix: str, shard: int, shards: int) -> str:
+    """One of the files with the bytes of a checkpoint."""
+    return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
+
+
+class Bundle:
+    """The tensors of the checkpoint `prefix`; NotFoundError, DataLossError if there is no such.
+
+    Entries are read at once, tensors when they are asked for.
+    """
+
+    def __init__(self, prefix: str):
+        self.prefix = prefix
+        table = read_table(_content(prefix))
+        if HEADER not in table:
+            raise damaged(f"the checkpoint {prefix} has no header")
+        self.shards = read_header(table.pop(HEADER))
+        self.entries: dict[str, BundleEntry] = {}
+        for key, message in table.items():
+            if key[0] == 0:
+                continue  # a slice of a partitioned variable, whose own entry says so
+            try:
+                name = key.decode("utf-8")
+            except UnicodeDecodeError:
+                raise damaged(f"the checkpoint {prefix} has the key {key!r}") from None
+            self.entries[name] = read_entry(message)
+
+    def entry(self, name: str) -> BundleEntry:
+        """The entry of a tensor; NotFoundError if there is none."""
+        found = self.entries.get(name)
+        if found is None:
+            raise not_found(f"Key {name} not found in checkpoint {self.prefix}")
+        return found
+
+    def read(self, name: str) -> np.ndarray:
+        """The value of a tensor."""
+        entry = self.entry(name)
+        if entry.sliced:
+            raise unimplemented(
+                f"{name} was saved as slices of a partitioned variable", "a whole variable"
+            )
+        if entry.shard >= self.shards:
+            raise damaged(f"{name} is in data file {entry.shard} of {self.shards}")
+        path = data_file(self.prefix, entry.shard, self.shards)
+        try:
+            with open(path, "rb") as file:
+                available = os.fstat(file.fileno()).st_size - entry.offset
+                if entry.size > available:
+                    raise damaged(f"{name} lies outside {path}: the file is cut off")
+                file.seek(entry.offset)
+                if entry.dtype.name == "string":
+                    return _strings(name, entry, file.read(entry.size))
+                return _numbers(name, entry, file)
+        except FileNotFoundError:
+            raise not_found(f"the data file {path} does not exist") from None
+        except PermissionError:
+            raise _forbidden(path) from None
+
+
+def _forbidden(path: str) -> OpError:
+    return PermissionDeniedError(None, None, compose("TW507", f"{path} may not be read"))
+
+
+def _content(prefix: str) -> bytes:
+    path = index_file(prefix)
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise not_found(
+            "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
+            f"{prefix}",
+            "the path that saver.save returned, or tf.train.latest_checkpoint(folder)",
+        ) from None
+    except IsADirectoryError:
+        raise damaged(f"{path} is a folder") from None
+    except PermissionError:
+        raise _forbidden(path) from None
+
+
+def _check_sum(name: str, entry: BundleEntry, checksum: int) -> None:
+    if masked(checksum) != entry.checksum:
+        raise damaged(
+            f"Checksum does not match for {name}: stored {entry.checksum}, of the bytes read "
+            f"{masked(checksum)}"
+        )
+
+
+def _numbers(name: str, entry: BundleEntry, file: Any) -> np.ndarray:
+    dtype = numpy_type(entry.dtype)
+    buffer: Any = np.empty(entry.size, np.uint8)
+    if file.readinto(memoryview(buffer)) != entry.size:
+        raise damaged(f"{name} could not be read whole")
+    _check_sum(name, entry, crc32c(buffer))
+    if dtype == np.bool_ and buffer.size and buffer.max() > 1:
+        raise damaged(f"{name} holds bytes that are neither true nor false")
+    return buffer.view(dtype).reshape(entry.dims)
+
+
+def _strings(name: str, entry: BundleEntry, data: bytes) -> np.ndarray:
+    """Strings: their lengths, a checksum of these, then all bytes."""
+    if len(data) != entry.size:
+        raise damaged(f"{name} could not be read whole")
+    count = math.prod(entry.dims)
+    sizes, place = [], 0
+    for _ in range(count):
+        size, place = read_varint(data, place)
+        sizes.append(size)
+    checksum = crc32c(packed_sizes(sizes))
+    stored = data[place : place + 4]
+    if place + 4 + sum(sizes) != len(data) or masked(checksum) != int.from_bytes(stored, "little"):
+        raise damaged(f"the lengths of the strings of {name} are damaged")
+    _check_sum(name, entry, crc32c(data[place:], checksum))
+    place += 4
+    result = np.empty(count, object)
+    for position, size in enumerate(sizes):
+        result[position] = data[place : place + size]
+        place += size
+    return result.reshape(entry.dims)
+
+
+def packed_sizes(sizes: list[int]) -> bytes:
+    """The lengths of strings as they are summed: four bytes each, eight where that is too few."""
+    return b"".join([size.to_bytes(4 if size < 1 << 32 else 8, "little") for size in sizes])

@@ -1,0 +1,124 @@
+"""Examples as they are in files: messages of named features, read without protobuf.
+
+A feature is a list of bytes, of floats or of integers; numbers are packed or one to a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
+BYTES, FLOATS, INTEGERS = 1, 2, 3  # the kinds of features, by the number of their field
+
+
+class NotAnExampleError(ValueError):
+    """Bytes that are no such message."""
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        try:
+            byte = data[place]
+        except IndexError:
+            raise NotAnExampleError from None
+        place += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, place
+        shift += 7
+        if shift > 63:
+            raise NotAnExampleError
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
+    """Number, kind and content of each field."""
+    place, size = 0, len(data)
+    while place < size:
+        key, place = _varint(data, place)
+        kind = key & 7
+        if kind == VARINT:
+            value, place = _varint(data, place)
+            yield key >> 3, kind, value
+            continue
+        if kind == LENGTH:
+            length, place = _varint(data, place)
+        elif kind in (FOUR_BYTES, EIGHT_BYTES):
+            length = 4 if kind == FOUR_BYTES else 8
+        else:
+            raise NotAnExampleError
+        if length > size - place:
+            raise NotAnExampleError
+        yield key >> 3, kind, data[place : place + length]
+        place += length
+
+
+def _packed_integers(data: bytes) -> list[int]:
+    found, place, size = [], 0, len(data)
+    while place < size:
+        number, place = _varint(data, place)
+        found.append(number - (1 << 64) if number >> 63 else number)
+    return found
+
+
+def feature(data: bytes) -> tuple[int, Any]:
+    """The kind of a feature, 0 for none, and its values."""
+    kind, values = 0, b""
+    for number, wire, content in _fields(data):
+        if number in (BYTES, FLOATS, INTEGERS) and wire == LENGTH:
+            kind, values = number, content
+    if kind == BYTES:
+        return kind, [content for number, _, content in _fields(values) if number == 1]
+    if kind == FLOATS:
+        return kind, np.frombuffer(b"".join(part for _, _, part in _fields(values)), "<f4")
+    if kind == INTEGERS:
+        found: list[int] = []
+        for _, wire, content in _fields(values):
+            packed = (
+                _packed_integers(content)
+                if wire == LENGTH
+                else [content - (1 << 64) if content >> 63 else content]
+            )
+            found += packed
+        return kind, np.array(found, np.int64)
+    return 0, []
+
+
+def _entries(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """The names and values of a dictionary."""
+    for number, wire, content in _fields(data):
+        if number != 1 or wire != LENGTH:
+            continue
+        name, value = b"", b""
+        for part, _, inner in _fields(content):
+            if part == 1:
+                name = inner
+            elif part == 2:
+                value = inner
+        try:
+            yield name.decode(), value
+        except UnicodeDecodeError:
+            raise NotAnExampleError from None
+
+
+def _part(data: bytes, wanted: int) -> bytes:
+    """The inner message of a field; several are one after the other."""
+    return b"".join(
+        content for number, wire, content in _fields(data) if number == wanted and wire == LENGTH
+    )
+
+
+def features(data: bytes) -> dict[str, bytes]:
+    """The features of an Example, each as the bytes of its message."""
+    return dict(_entries(_part(data, 1)))
+
+
+def feature_lists(data: bytes) -> dict[str, list[bytes]]:
+    """The lists of features of a SequenceExample."""
+    return {
+        name: [content for number, wire, content in _fields(value) if number == 1]
+        for name, value in _entries(_part(data, 2))
+    }

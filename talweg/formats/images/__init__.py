@@ -1,0 +1,1 @@
+"""Image files: BMP and PNG, and what Pillow reads of others."""

@@ -1,0 +1,132 @@
+"""PNG files: written; and read where a pixel has 16 bits, which Pillow reads as 8.
+
+A row begins with the number of its filter; a filtered byte is the difference from what the bytes
+of the pixel to the left, the one above and the one above left foretell.  Pixels on a diagonal do
+not depend on each other, so an image is read diagonal by diagonal.
+Source: Portable Network Graphics Specification, W3C, 2003.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import numpy as np
+
+from talweg.core.errors import invalid
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels -> colour type
+_CHANNELS = {colour: channels for channels, colour in COLOURS.items()}
+# First row, first column, steps of rows and columns of the parts of an interlaced image.
+_INTERLACED = (
+    (0, 0, 8, 8),
+    (0, 4, 8, 8),
+    (4, 0, 8, 4),
+    (0, 2, 4, 4),
+    (2, 0, 4, 2),
+    (0, 1, 2, 2),
+    (1, 0, 2, 1),
+)
+
+
+def encoded(pixels: np.ndarray, compression: int = -1) -> bytes:
+    """A PNG file of `pixels`, uint8 or uint16 `[height, width, channels]` with 1 to 4 channels.
+
+    InvalidArgumentError for other numbers of channels, and for images without pixels.
+
+    >>> len(encoded(np.zeros([1, 1, 3], np.uint8)))
+    69
+    """
+    height, width, channels = pixels.shape
+    if channels not in COLOURS:
+        raise invalid("TW204", f"image must have 1, 2, 3, or 4 channels, got {channels}")
+    if not height or not width:
+        raise invalid("TW204", f"an image has the size {height} x {width}", "at least one pixel")
+    if not -1 <= compression <= 9:
+        raise invalid("TW207", f"compression should be in [-1,9], got {compression}")
+    size = pixels.dtype.itemsize
+    data = np.ascontiguousarray(pixels, ">u2" if size == 2 else np.uint8).view(np.uint8)
+    rows = np.zeros((height, 1 + width * channels * size), np.uint8)  # first the filter: none
+    rows[:, 1:] = data.reshape(height, -1)
+    header = struct.pack(">IIBBBBB", width, height, 8 * size, COLOURS[channels], 0, 0, 0)
+    body = zlib.compress(rows.tobytes(), compression)
+    chunks = (b"IHDR", header), (b"IDAT", body), (b"IEND", b"")
+    return SIGNATURE + b"".join([_chunk(kind, data) for kind, data in chunks])
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    checksum = zlib.crc32(kind + data)
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)
+
+
+def is_deep(contents: bytes) -> bool:
+    """Whether a PNG file has 16 bits for each number."""
+    return contents[12:16] == b"IHDR" and contents[24:25] == b"\x10"
+
+
+def decoded(contents: bytes) -> np.ndarray:
+    """The pixels of a PNG file with 16 bits: uint16 `[height, width, channels]`."""
+    try:
+        width, height, _, colour, _, _, interlaced = struct.unpack(">IIBBBBB", contents[16:29])
+        channels, data = _CHANNELS[colour], zlib.decompress(_image_data(contents))
+        if not interlaced:
+            return _part(data, height, width, channels)[0]
+        return _assembled(data, height, width, channels)
+    except (struct.error, zlib.error, KeyError, ValueError, IndexError) as error:
+        raise invalid("TW209", f"Invalid PNG. {error}") from None
+
+
+def _image_data(contents: bytes) -> bytes:
+    parts, place = [], len(SIGNATURE)
+    while place < len(contents):
+        length, kind = struct.unpack(">I4s", contents[place : place + 8])
+        if kind == b"IDAT":
+            parts.append(contents[place + 8 : place + 8 + length])
+        place += length + 12
+    return b"".join(parts)
+
+
+def _assembled(data: bytes, height: int, width: int, channels: int) -> np.ndarray:
+    pixels = np.zeros((height, width, channels), np.uint16)
+    for row, column, down, right in _INTERLACED:
+        here = pixels[row::down, column::right]
+        if here.size:
+            here[:], used = _part(data, *here.shape)
+            data = data[used:]
+    return pixels
+
+
+def _part(data: bytes, height: int, width: int, channels: int) -> tuple[np.ndarray, int]:
+    """(pixels, bytes that they took)."""
+    used = height * (1 + width * channels * 2)
+    rows = np.frombuffer(data, np.uint8, used).reshape(height, -1)
+    values = _unfiltered(rows[:, 0], rows[:, 1:].reshape(height, width, channels * 2))
+    pixels = values.reshape(height, width * channels, 2).view(">u2")
+    return pixels.astype(np.uint16).reshape(height, width, channels), used
+
+
+def _unfiltered(filters: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The bytes [height, width, bytes of a pixel] of rows with these filters."""
+    height, width, size = rows.shape
+    whole = np.zeros((height + 1, width + 1, size), np.int32)  # a border of zeros above and left
+    kinds = filters[:, None]
+    for diagonal in range(height + width - 1):
+        row = np.arange(max(0, diagonal - width + 1), min(height, diagonal + 1))
+        column = diagonal - row
+        left, above = whole[row + 1, column], whole[row, column + 1]
+        corner, kind = whole[row, column], kinds[row]
+        foretold = np.select(
+            [kind == 1, kind == 2, kind == 3, kind == 4],
+            [left, above, (left + above) // 2, _nearest(left, above, corner)],
+        )
+        whole[row + 1, column + 1] = (rows[row, column] + foretold) & 255
+    return whole[1:, 1:].astype(np.uint8)
+
+
+def _nearest(left: np.ndarray, above: np.ndarray, corner: np.ndarray) -> np.ndarray:
+    """The one of three that is nearest to left + above - corner (Paeth)."""
+    to_left, to_above = abs(above - corner), abs(left - corner)
+    to_corner = abs(left + above - 2 * corner)
+    first = (to_left <= to_above) & (to_left <= to_corner)
+    return np.where(first, left, np.where(to_above <= to_corner, above, corner))

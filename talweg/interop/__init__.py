@@ -1,0 +1,1 @@
+"""Exchange with TensorFlow: GraphDefs, SavedModels and object checkpoints."""

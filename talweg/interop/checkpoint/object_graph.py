@@ -1,0 +1,124 @@
+"""The message in a checkpoint that says which objects were saved, and how they hang together.
+
+TensorFlow's TrackableObjectGraph, written and read by the few words of the wire format that it
+needs.  Node 0 is the root; a child is a number of a node with the name that leads to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from talweg.formats.bundle import wire
+
+KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # where a checkpoint keeps the message
+
+
+@dataclass
+class Attribute:
+    """A saved value of an object: its name, the variable's name, the key of its tensor."""
+
+    name: str
+    full_name: str
+    key: str
+
+
+@dataclass
+class SavedObject:
+    """An object in a checkpoint."""
+
+    children: list[tuple[str, int]] = field(default_factory=list)
+    attributes: list[Attribute] = field(default_factory=list)
+
+
+def encode(nodes: list[SavedObject]) -> bytes:
+    """The message of these objects."""
+    valued = with_values(nodes)
+    return b"".join(
+        [wire.field(1, _encode_object(node, number in valued)) for number, node in enumerate(nodes)]
+    )
+
+
+def with_values(nodes: list[SavedObject]) -> set[int]:
+    """The numbers of the objects that have values, or lead to some."""
+    parents: list[list[int]] = [[] for _ in nodes]
+    for number, node in enumerate(nodes):
+        for _, child in node.children:
+            parents[child].append(number)
+    found: set[int] = set()
+    pending = [number for number, node in enumerate(nodes) if node.attributes]
+    while pending:
+        number = pending.pop()
+        if number not in found:
+            found.add(number)
+            pending += parents[number]
+    return found
+
+
+def _encode_object(node: SavedObject, has_values: bool) -> bytes:
+    parts = []
+    for name, number in node.children:
+        reference = (wire.field(1, number) if number else b"") + wire.field(2, name.encode())
+        parts.append(wire.field(1, reference))
+    for attribute in node.attributes:
+        texts = (attribute.name, attribute.full_name, attribute.key)
+        message = [wire.field(n, text.encode()) for n, text in enumerate(texts, 1) if text]
+        parts.append(wire.field(2, b"".join(message)))
+    parts.append(wire.field(5, wire.field(1, 1) if has_values else b""))
+    return b"".join(parts)
+
+
+def decode(message: bytes) -> list[SavedObject]:
+    """The objects of a message; DataLossError if it is damaged."""
+    nodes = [
+        _decode_object(_bytes(value)) for number, value in wire.read_fields(message) if number == 1
+    ]
+    if not nodes:
+        raise wire.damaged("the checkpoint's object graph is empty")
+    for node in nodes:
+        for name, child in node.children:
+            if child >= len(nodes):
+                raise wire.damaged(f"the object {name!r} of the checkpoint is missing")
+    return nodes
+
+
+def _decode_object(message: bytes) -> SavedObject:
+    node = SavedObject()
+    for number, value in wire.read_fields(message):
+        if number == 1:
+            child, name = 0, ""
+            for part, content in wire.read_fields(_bytes(value)):
+                if part == 1:
+                    child = _number(content)
+                elif part == 2:
+                    name = _text(content)
+            node.children.append((name, child))
+        elif number == 2:
+            texts = {1: "", 2: "", 3: ""}
+            texts.update(_texts(wire.read_fields(_bytes(value))))
+            node.attributes.append(Attribute(texts[1], texts[2], texts[3]))
+    return node
+
+
+def _texts(fields: Iterable[tuple[int, Any]]) -> dict[int, str]:
+    return {number: _text(value) for number, value in fields if number in (1, 2, 3)}
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, bytes):
+        raise wire.damaged("the checkpoint's object graph has a field of the wrong type")
+    return value
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or value >> 31:
+        raise wire.damaged("the checkpoint's object graph has a field of the wrong type")
+    return value
+
+
+def _text(value: Any) -> str:
+    try:
+        return _bytes(value).decode("utf-8")
+    except UnicodeDecodeError:
+        raise wire.damaged("a name in the checkpoint's object graph is no text") from None

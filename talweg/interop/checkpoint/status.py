@@ -1,0 +1,144 @@
+"""What `Checkpoint.restore` gives back: questions about what was restored and what was not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.tracking import Trackable, catch_up
+from talweg.interop.checkpoint.object_walk import Survey, tensors_of, variable_in
+from talweg.interop.checkpoint.restoring import Restoration
+
+SHOWN = 10  # objects that a message names
+
+
+class CheckpointLoadStatus:
+    """How a restore went; each method gives the status back, so that they can be chained."""
+
+    def __init__(self, checkpoint: Any, restoration: Restoration):
+        self._checkpoint, self._restoration = checkpoint, restoration
+
+    def assert_consumed(self) -> CheckpointLoadStatus:
+        """AssertionError unless all objects got values and all saved values were taken."""
+        restoration = self._restoration
+        catch_up()
+        for number, node in enumerate(restoration.nodes):
+            if node.attributes and number not in restoration.objects:
+                names = ", ".join([attribute.key for attribute in node.attributes])
+                raise _failed(
+                    f"Unresolved object in checkpoint {restoration.path(number)}: {names}"
+                )
+        left = restoration.unrestored()
+        if left:
+            lines = "".join(
+                [
+                    f"\n{restoration.path(number)}: {attribute.name}"
+                    for number, attribute in left[:SHOWN]
+                ]
+            )
+            raise _failed(
+                "Unused attributes in these objects (the attributes exist in the checkpoint but "
+                f"were not restored):{lines}"
+            )
+        return self.assert_existing_objects_matched()
+
+    def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
+        """AssertionError unless all variables and other objects with state now got values."""
+        catch_up()
+        taken = {id(obj) for obj in self._restoration.objects.values()}
+        left = [obj for obj in _stateful(self._checkpoint.survey()) if id(obj) not in taken]
+        if left:
+            raise _failed(
+                f"Found {len(left)} Python objects that were not bound to checkpointed values, "
+                "likely due to changes in the Python program. Showing "
+                f"{min(SHOWN, len(left))} of {len(left)} unmatched objects: {left[:SHOWN]}"
+            )
+        return self
+
+    def assert_nontrivial_match(self) -> CheckpointLoadStatus:
+        """AssertionError if nothing but the root was found in the checkpoint."""
+        catch_up()
+        if len(self._restoration.objects) <= 1:
+            survey = self._checkpoint.survey()
+            if len(survey.objects) > 1:
+                raise _failed(
+                    "Nothing except the root object matched a checkpointed value. Typically this "
+                    "means that the checkpoint does not match the Python program. The following "
+                    f"objects have no matching checkpointed value: {survey.objects[1:][:SHOWN]}"
+                )
+            raise _failed("Nothing to load. The checkpoint has no dependencies yet.")
+        return self
+
+    def expect_partial(self) -> CheckpointLoadStatus:
+        """Say nothing about saved values that nothing takes."""
+        self._restoration.quiet = True
+        return self
+
+    def initialize_or_restore(self, session: Any = None) -> CheckpointLoadStatus:
+        """In a session: restore variables of the graph, initialize those that were not saved."""
+        if session is not None:
+            taken = {id(variable_in(obj)) for obj in self._restoration.objects.values()}
+            variables = [variable_in(obj) for obj in _stateful(self._checkpoint.survey())]
+            session.run(
+                [
+                    v.initializer
+                    for v in variables
+                    if id(v) not in taken and hasattr(v, "initializer")
+                ]
+            )
+        return self.run_restore_ops(session)
+
+    def run_restore_ops(self, session: Any = None) -> CheckpointLoadStatus:
+        """In a session: restore variables of the graph; else that was done."""
+        if session is not None:
+            self._restoration.run(session)
+        return self
+
+
+class InitializationOnlyStatus:
+    """The status of restoring no checkpoint at all, so that programs can begin with that."""
+
+    def __init__(self, checkpoint: Any):
+        self._checkpoint = checkpoint
+
+    def _none(self) -> InitializationOnlyStatus:
+        raise _failed("No checkpoint specified (save_path=None); nothing is being restored.")
+
+    def assert_consumed(self) -> InitializationOnlyStatus:
+        """AssertionError: nothing was restored."""
+        return self._none()
+
+    def assert_existing_objects_matched(self) -> InitializationOnlyStatus:
+        """AssertionError: nothing was restored."""
+        return self._none()
+
+    def assert_nontrivial_match(self) -> InitializationOnlyStatus:
+        """AssertionError: nothing was restored."""
+        return self._none()
+
+    def run_restore_ops(self, session: Any = None) -> InitializationOnlyStatus:
+        """AssertionError: nothing was restored."""
+        return self._none()
+
+    def expect_partial(self) -> InitializationOnlyStatus:
+        """Nothing changes."""
+        return self
+
+    def initialize_or_restore(self, session: Any = None) -> InitializationOnlyStatus:
+        """In a session: initialize variables of the graph."""
+        if session is not None:
+            found = [variable_in(obj) for obj in _stateful(self._checkpoint.survey())]
+            session.run([v.initializer for v in found if hasattr(v, "initializer")])
+        return self
+
+
+def _stateful(survey: Survey) -> list:
+    """The objects with values of their own."""
+    return [
+        obj
+        for obj in survey.objects
+        if variable_in(obj) is not None or (isinstance(obj, Trackable) and tensors_of(obj))
+    ]
+
+
+def _failed(text: str) -> AssertionError:
+    return AssertionError(f"{text}  [TW507]")

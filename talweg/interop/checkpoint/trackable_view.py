@@ -1,0 +1,47 @@
+"""tf.train.TrackableView: the objects with state that can be reached from one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core.tracking import Trackable
+from talweg.interop.checkpoint.object_walk import children, has_state
+
+
+@export("train.TrackableView")
+class TrackableView:
+    """What hangs below `root`, by the names of children.
+
+    >>> import talweg as tf
+    >>> module = tf.Module()
+    >>> module.v = tf.Variable(1.0)
+    >>> sorted(tf.train.TrackableView(module).children(module))
+    ['v']
+    """
+
+    def __init__(self, root: Any):
+        self._root = root
+
+    @property
+    def root(self) -> Any:
+        """The object that was given."""
+        return self._root
+
+    @classmethod
+    def children(cls, obj: Any, save_type: str = "checkpoint", **kwargs: Any) -> dict:
+        """The children of an object, by name; lists and dictionaries that lead to some, too."""
+        if not isinstance(obj, Trackable):
+            return children(obj)
+        found = obj._trackable_children(save_type, **kwargs)
+        return {name: child for name, child in found.items() if has_state(child)}
+
+    def descendants(self) -> list:
+        """All objects below the root, and the root: nearer ones first."""
+        found, seen = [self._root], {id(self._root)}
+        for obj in found:
+            for child in self.children(obj).values():
+                if id(child) not in seen:
+                    seen.add(id(child))
+                    found.append(child)
+        return found

@@ -1,0 +1,377 @@
+"""Bodies of branches, loops and calls as functions of a GraphDef's library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from talweg.core.dtypes import DType, float32, int32, resource, variant
+from talweg.graph.handle import Handle
+from talweg.graph.names import default_name, scope_of
+from talweg.graph.node import Node
+from talweg.graph.subgraph import Body
+from talweg.interop.graph_def.messages import NameAttrList
+from talweg.interop.graph_def.tables import table_of
+from talweg.interop.graph_def.writing import Output, WrittenNode, cannot_write
+
+WITH_BODIES = ("branch", "loop", "call", "again")
+STREAMS = frozenset(("reserve_stream", "seed_stream", "generator_stream"))  # part of drawing
+_ARGUMENT = re.compile("[a-z][a-z0-9_]*")
+_NOT_IN_NAMES = re.compile(r"\W")
+LAZY = frozenset(("item", "size_value", *STREAMS))  # written by who uses them, if at all
+
+
+def bodies_in(node: Node) -> list[Body]:
+    """The bodies among a node's parameters."""
+    found = []
+    for _, value in node.key[1]:
+        for part in value if type(value) is tuple else (value,):
+            if isinstance(part, Body):
+                found.append(part)
+    return found
+
+
+def all_nodes(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes, and those of the bodies among them, however deep."""
+    found: dict[Node, None] = dict.fromkeys(nodes)
+    pending = list(found)
+    while pending:
+        node = pending.pop()
+        for body in bodies_in(node):
+            for inner in body.nodes:
+                if inner not in found:
+                    found[inner] = None
+                    pending.append(inner)
+    return list(found)
+
+
+def handles_of(bodies: Iterable[Body]) -> list:
+    """The variables that bodies read or write, and the tables they use, in order."""
+    roots = [node for body in bodies for node in body.nodes]
+    found: dict[Any, None] = {}
+    for node in all_nodes(roots):
+        for _, value in node.key[1]:
+            thing = value if isinstance(value, Handle) else table_of(value)
+            if thing is not None:
+                found[thing] = None
+    return list(found)
+
+
+# -- what dtype the elements of lists have
+
+
+class _Classes:
+    """Nodes that stand for the same list, and the dtype of its elements."""
+
+    def __init__(self) -> None:
+        self.above: dict[Node, Node] = {}
+        self.dtypes: dict[Node, DType] = {}
+
+    def root(self, node: Node) -> Node:
+        while node in self.above:
+            node = self.above[node]
+        return node
+
+    def join(self, a: Node, b: Node) -> None:
+        """`a` and `b` have elements of one dtype."""
+        a, b = self.root(a), self.root(b)
+        if a is b:
+            return
+        self.above[a] = b
+        known = self.dtypes.pop(a, None)
+        if known is not None:
+            self.dtypes.setdefault(b, known)
+
+    def tell(self, node: Node, dtype: DType) -> None:
+        """The elements of `node` have this dtype."""
+        self.dtypes.setdefault(self.root(node), dtype)
+
+    def get(self, node: Node) -> DType:
+        """The dtype of the elements of a list; float32 if nobody says."""
+        return self.dtypes.get(self.root(node), float32)
+
+
+_ALIKE = ("list_set", "list_clear", "list_resize", "list_scatter", "after", "variant_sum")
+_READERS = ("list_get", "list_take", "list_stack", "list_stack_like", "list_concat")
+
+
+def element_dtypes(nodes: list[Node]) -> _Classes:
+    """The dtypes of the elements of all lists in a graph and its bodies."""
+    classes = _Classes()
+    for node in all_nodes(nodes):
+        name = node.prim.name
+        operands = node.operands
+        if name in _ALIKE and node.aval.dtype is variant:
+            classes.join(node, operands[0])
+        if name == "variant_sum":
+            classes.join(node, operands[1])
+        if name in ("list_set", "list_scatter"):
+            classes.tell(node, operands[2].aval.dtype)
+        elif name == "list_from":
+            classes.tell(node, operands[0].aval.dtype)
+        elif name in _READERS:
+            classes.tell(operands[0], node.aval.dtype)
+        elif name == "item":
+            _join_item(classes, node)
+        if name in WITH_BODIES:
+            _join_bodies(classes, node)
+    return classes
+
+
+def _join_item(classes: _Classes, node: Node) -> None:
+    source, index = node.inputs[0], node.params["index"]
+    for body in bodies_in(source):
+        if source.prim.name == "loop" and body is source.params["cond"]:
+            continue
+        if index < len(body.outputs):
+            classes.join(node, body.outputs[index])
+    if source.prim.name == "loop" and index < len(source.operands):
+        classes.join(node, source.operands[index])
+
+
+def _join_bodies(classes: _Classes, node: Node) -> None:
+    operands = node.operands[1:] if node.prim.name == "branch" else node.operands
+    for body in bodies_in(node):
+        for inner, outer in zip(body.inputs, operands):
+            if outer.aval.dtype is variant:
+                classes.join(inner, outer)
+        if node.prim.name == "loop" and body is node.params["body"]:
+            for inner, result in zip(body.inputs, body.outputs):
+                if result.aval.dtype is variant:
+                    classes.join(inner, result)
+
+
+def _is_history(node: Node) -> bool:
+    """Whether a node's value is what a branch or loop kept of its inside."""
+    if node.prim.name == "item":
+        source = node.inputs[0]
+        return source.prim.name in WITH_BODIES and node.params["index"] == len(source.aval) - 1
+    return node.prim.name.startswith("history_")
+
+
+# -- the library
+
+
+class FunctionLibrary:
+    """The functions of a GraphDef under construction."""
+
+    def __init__(self, message: Any, elements: Any, writer_of: Callable[[Any], Any]):
+        self.message, self.elements = message, elements
+        self.writer_of = writer_of  # what writes the nodes of a function into a message
+        self.known: dict[tuple, str] = {}
+        self.kept: list = []  # bodies, so that their ids stay theirs
+        self.requested: dict[Node, tuple] = {}  # operation -> inner nodes asked for from outside
+        self.counted: set[Node] = set()  # loops whose number of iterations is asked for
+
+    def find_requested(self, nodes: list[Node]) -> None:
+        """Note which inner values are asked for."""
+        found: dict[Node, dict[Node, None]] = {}
+        for node in all_nodes(nodes):
+            history = node.inputs[0] if node.inputs else None
+            if history is None or history.prim.name != "item":
+                continue
+            source = history.inputs[0]
+            if node.prim.name == "inner_value":
+                found.setdefault(source, {})[node.params["inner"]] = None
+            elif node.prim.name == "trips":
+                self.counted.add(source)
+        self.requested = {node: tuple(inner) for node, inner in found.items()}
+
+    def kept_of(self, node: Node) -> tuple:
+        """The inner values asked for that can be kept: histories of inner operations cannot."""
+        return tuple([x for x in self.requested.get(node, ()) if not _is_history(x)])
+
+    def attribute(self, name: str) -> Any:
+        """A function as an attribute."""
+        return NameAttrList(name=name)
+
+    def branch(self, label: str, body: Body, handles: list, kept: tuple) -> str:
+        """A body as a function of its inputs; inner values kept are results, too."""
+        return self._function(label, ("branch", body, tuple(handles), kept), body, handles, kept)
+
+    def condition(self, label: str, body: Body, handles: list, extra: tuple) -> str:
+        """The condition of a loop."""
+        key = ("condition", body, tuple(handles), extra)
+        return self._function(f"{label}_cond", key, body, handles, (), extra)
+
+    def loop_body(self, label: str, body: Body, handles: list, count: int, extra: tuple) -> str:
+        """The body of a loop, which also gives back what does not change."""
+        key = ("loop", body, tuple(handles), count, extra)
+        return self._function(f"{label}_body", key, body, handles, (), extra, count)
+
+    def _function(
+        self,
+        label: str,
+        key: tuple,
+        body: Body,
+        handles: list,
+        kept: tuple,
+        extra: tuple = ((), False),
+        count: int | None = None,
+    ) -> str:
+        """The name of a function: that of the operation it is for, in words and with a number."""
+        name = self.known.get(key)
+        if name is not None:
+            return name
+        label = _NOT_IN_NAMES.sub("_", label.rpartition("/")[2])
+        name = self.known[key] = f"{label}_{len(self.known)}"
+        self.kept.append(body)
+        start = len(self.message.library.function)
+        try:
+            self._write_function(name, body, handles, kept, extra, count)
+        except BaseException:
+            del self.message.library.function[start:], self.known[key]
+            raise
+        return name
+
+    def _write_function(
+        self, name: str, body: Body, handles: list, kept: tuple, extra: tuple, count: int | None
+    ) -> None:
+        message = self.message.library.function.add()
+        message.signature.name = name
+        writer = self.writer_of(message.node_def)
+        arguments = self._arguments(message, writer, body, handles, extra)
+        effects = write_nodes(writer, body)
+        results = [writer.value(node) for node in body.outputs]
+        if count is not None:
+            results += arguments[len(results) : len(body.inputs) + len(handles)]
+            lists, counter = arguments[len(body.inputs) + len(handles) :], None
+            if extra[1]:
+                *lists, counter = lists
+            for inner, accumulated in zip(extra[0], lists):
+                value = writer.value(inner)
+                made = WrittenNode("TensorListPushBack", (accumulated, value), {})
+                results.append(writer.one(made, "accumulated"))
+            if counter is not None:
+                one = writer.integers(1)
+                results.append(writer.one(WrittenNode("AddV2", (counter, one), {}), "trips"))
+        for inner in kept:
+            results.append(_inner_or_nothing(writer, inner, body))
+        note_results(message, results, effects)
+
+    def _arguments(
+        self, message: Any, writer: Any, body: Body, handles: list, extra: tuple
+    ) -> list[Output]:
+        kinds = [node.aval.dtype for node in body.inputs] + [resource] * len(handles)
+        kinds += [variant] * len(extra[0]) + [int32] * extra[1]
+        found = []
+        for number, dtype in enumerate(kinds):
+            node = body.inputs[number] if number < len(body.inputs) else None
+            label = writer.unique(name_of_argument(node) or f"arg_{number}")
+            part = message.signature.input_arg.add()
+            part.name, part.type = label, dtype.as_datatype_enum
+            found.append(Output(label, 0, label, dtype))
+        for node, output in zip(body.inputs, found):
+            writer.values[node] = [output]
+            writer.names[node] = output.node
+        writer.handles = dict(zip(handles, found[len(body.inputs) :]))
+        return found
+
+
+def note_results(message: Any, results: list[Output], effects: list[str]) -> None:
+    """Have a function return these outputs, after these effects."""
+    for number, output in enumerate(results):
+        part = message.signature.output_arg.add()
+        part.name, part.type = f"out_{number}", output.dtype.as_datatype_enum
+        message.ret[part.name] = output.inner
+    for number, name in enumerate(effects):
+        label = f"effect_{number}"
+        message.signature.control_output.append(label)
+        message.control_ret[label] = name
+    message.signature.is_stateful = bool(effects)
+
+
+def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
+    """(the nodes that are operations, those that are written with what waits with them)."""
+    users: dict[Node, int] = {}
+    for node in nodes:
+        for source in node.inputs:
+            users[source] = users.get(source, 0) + 1
+    folded, own = {}, set(nodes)
+    for node in nodes:
+        if node.prim.name == "after":
+            inner = node.inputs[0]
+            if (
+                users[inner] == 1
+                and inner in own
+                and inner.prim.name not in (*LAZY, "after")
+                and (not inner.prim.multiple)
+            ):
+                folded[inner] = node
+    hidden = _indices(nodes, users)
+    left = [
+        node
+        for node in nodes
+        if node not in folded
+        and node not in hidden
+        and node.prim.name not in LAZY
+        and not (node.prim.name == "constant" and not node.params["value"].given)
+    ]
+    return left, folded
+
+
+def name_of_argument(node: Node | None) -> str | None:
+    """The name that a user gave an input, if a function's argument can have it."""
+    names = None if node is None else node.table.labels.get(node)
+    name = names[0].lower() if names else ""
+    return name if _ARGUMENT.fullmatch(name) else None
+
+
+def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:
+    """What only makes a number of a body of a truth value, which is written as it is."""
+    found: set[Node] = set()
+    for node in nodes:
+        index = node.operands[0] if node.prim.name == "branch" else None
+        if index is not None and is_negated(index):
+            pair = (index, index.operands[0])
+            if all(users.get(part) == 1 and part.holders <= 1 for part in pair):
+                found.update(pair)
+    return found
+
+
+def is_negated(index: Node) -> bool:
+    """Whether the number of a body is what the opposite of a truth value is as a number."""
+    return index.prim.name == "cast" and index.operands[0].prim.name == "logical_not"
+
+
+def name_in_body(node: Node) -> str:
+    """The name of a node of a body, before it is numbered: its own, or what its type is called."""
+    names = node.table.labels.get(node)
+    return names[0] if names else scope_of(node) + default_name(node)
+
+
+def write_nodes(writer: Any, body: Body, before: dict | None = None) -> list[str]:
+    """Write the nodes of a body, effects in order; the names of those that must happen.
+
+    `before` has the names of reads that are written already, by variable.
+    """
+    own = set(body.inputs)
+    nodes, writer.folded = nodes_to_write([node for node in body.nodes if node not in own])
+    last: list[str] = []
+    effects: list[str] = []
+    reads: dict[Any, list[str]] = dict(before or {})
+    for node in nodes:
+        name = writer.unique(name_in_body(node).replace(" ", "_"))
+        controls: list[str] = []
+        acts = node.serial is not None and node.prim.effect not in ("read", "input")
+        if acts:
+            controls = [*last, *reads.pop(node.params.get("variable"), ())]
+        writer.write(node, name, controls)
+        name = writer.names[node] = writer.renamed.get(node, name)
+        if acts:
+            last = [name]
+            effects.append(name)
+        elif node.prim.name == "read_variable":
+            reads.setdefault(node.params["variable"], []).append(name)
+    return effects
+
+
+def _inner_or_nothing(writer: Any, inner: Node, body: Body) -> Output:
+    """The value of an inner node; something of its dtype in a body that does not have it."""
+    if inner in writer.values or inner in set(body.nodes):
+        return writer.value(inner)
+    dtype = inner.aval.dtype
+    if dtype is variant:
+        raise cannot_write("a list inside one of several branches")
+    return writer.constant(dtype.numpy_dtype.type(0), "absent")

@@ -1,0 +1,485 @@
+"""Building a graph from checked nodes: each by its rule, or by the operation of tf.raw_ops.
+
+A `Builder` holds what one import has in common; a `Scope` the values of one region (the graph, a
+function, a branch or a loop of the first generation).
+"""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import nullcontext
+from functools import cache
+from typing import Any
+
+from talweg.api.export import look_up
+from talweg.core import dispatch
+from talweg.core.dtypes import int32, resource, variant
+from talweg.core.errors import (
+    InvalidArgumentError,
+    NeedsStaticError,
+    NotFoundError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    compose,
+)
+from talweg.core.value import Tensor
+from talweg.eager.tensor import wrap
+from talweg.graph.structure import map_leaves
+from talweg.graph.symbol import Symbol, constant_of
+from talweg.interop.graph_def.reading import FunctionRecord, NodeRecord, Reference
+from talweg.interop.graph_def.regions import (
+    PASSING,
+    STRUCTURE,
+    SWITCH,
+    CondRegion,
+    LoopFrame,
+    Planner,
+    Regions,
+)
+from talweg.interop.graph_def.scopes import ImportScope, Namer
+from talweg.interop.graph_def.values import RULES, ResourceEdge, base, tensor
+from talweg.prims import arithmetic
+from talweg.prims.opaque import whole
+from talweg.trace import control
+from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop
+from talweg.trace.function import Function as TracedFunction
+from talweg.trace.opaque_calls import Hole, OpaqueCall
+
+INLINED = 1_000_000  # nodes of functions that one import may build
+SHORT = 500  # nodes of a function that is built wherever it is used
+RENAMED = {"squeeze_dims": "axis"}  # attributes with another name in tf.raw_ops
+NESTED = 100  # functions inside one another
+
+
+class GraphBuilder:
+    """One import: the library of functions, and how deep and how much has been built."""
+
+    def __init__(self, functions: Any):
+        self.messages = functions
+        self.functions: dict[str, FunctionRecord] = {}
+        self.regions: dict[str, Regions] = {}
+        self.active: list[str] = []
+        self.built = 0
+        self.lengths: dict[str, int] = {}  # nodes of a function, with those of what it calls
+        self.traced: dict[str, Any] = {}  # functions that are called, not built again
+        self.tracing: set[str] = set()
+        self.mapped: dict[Reference, Any] = {}  # inputs replaced by the user's tensors
+        self.namer: Namer | None = None
+        self.writes: dict[str, frozenset] = {}  # node -> variables written before its result
+        self.present: dict[str, Any] = {}  # variables of the graph by name
+        self.tables: Any = None  # tables by name, if they are not the graph's
+
+    # -- regions
+
+    def region(self, planner: Planner, path: tuple, wanted: Any, scope: ImportScope) -> None:
+        """Build what `wanted` nodes need in a region."""
+        for unit in planner.plan(path, wanted, scope.known):
+            if isinstance(unit, NodeRecord):
+                self.item(unit, planner, scope)
+            elif isinstance(unit, CondRegion):
+                self._choice(unit, planner, scope)
+            else:
+                self._loop(unit, planner, scope)
+
+    def item(self, item: NodeRecord, planner: Planner, scope: ImportScope) -> None:
+        """Build one node."""
+        if item.op in STRUCTURE:
+            value = self.input(item, item.inputs[0], scope)
+            outputs = [value, value] if item.op in SWITCH else [value]
+            scope.set(item.name, outputs, None)
+            return
+        inputs = [self.input(item, reference, scope) for reference in item.inputs]
+        controls = [scope.control(name) for name in item.controls]
+        controls = [control for control in controls if control is not None]
+        outputs, control = self.result(item, inputs, controls + self._before_reads(item, inputs))
+        if self.namer is not None and scope.outer is None and not self.active:
+            with self._waiting(controls):
+                outputs = self.namer.name(item, outputs, inputs, control)
+        if control is None:
+            control = next((_waited(x) for x in outputs if _waited(x) is not None), None)
+        scope.set(item.name, outputs, control)
+
+    def input(self, item: NodeRecord, reference: Reference, scope: ImportScope) -> Any:
+        """The value of an input."""
+        if not self.active and reference in self.mapped:
+            return self.mapped[reference]
+        try:
+            return scope.value(reference)
+        except KeyError:
+            raise item.error(f"input '{reference[0]}:{reference[1]}' has no value here") from None
+
+    def _before_reads(self, item: NodeRecord, inputs: list) -> list:
+        """What a variable of the first generation is read after: inputs that come of its changes.
+
+        Such a variable is read when its reader runs, which is after all other inputs are there.
+        """
+        names = [*[name for name, _ in item.inputs], *item.controls]
+        written = frozenset().union(*[self.writes[name] for name in names if name in self.writes])
+        changed = [x.handle for x in inputs if isinstance(x, ResourceEdge) and x.reference]
+        if changed and any(part.reference for part in item.operation.inputs):
+            written |= frozenset(changed[:1])
+        if written:
+            self.writes[item.name] = written
+        wanted = {x.handle for x in inputs if isinstance(x, ResourceEdge) and x.written is None}
+        return [
+            x
+            for x, (name, _) in zip(inputs, item.inputs)
+            if type(x) is Symbol and wanted & self.writes.get(name, frozenset())
+        ]
+
+    def _waiting(self, controls: list) -> Any:
+        graph = base()
+        if not controls or hasattr(graph, "outer"):
+            return nullcontext()  # in a function, effects happen in order anyway
+        return graph.control_dependencies(controls)
+
+    def result(self, item: NodeRecord, inputs: list, controls: list) -> tuple[list, Any]:
+        """(the outputs of a node, what to wait for if it has none); errors name the node."""
+        try:
+            with self._waiting(controls):
+                inputs = self._checked(item, inputs)
+                found = (
+                    RULES[item.op](self, item, inputs)
+                    if item.op in RULES
+                    else (self.call(item, inputs))
+                )
+            return self._outputs(item, found)
+        except (UnimplementedError, NotFoundError, ResourceExhaustedError, RecursionError):
+            raise
+        except NeedsStaticError as error:
+            raise UnimplementedError(
+                None, None, compose("TW506", f"{item.described} cannot be built: {error}")
+            ) from error
+        except InvalidArgumentError as error:
+            raise self._said(item, error) from error
+        except (ValueError, TypeError, KeyError, AttributeError, LookupError) as error:
+            raise self._said(item, error) from error
+
+    def _said(self, item: NodeRecord, error: Exception) -> ValueError:
+        text = str(error)
+        return error if item.described in text else item.error(text)  # type: ignore[return-value]
+
+    def _checked(self, item: NodeRecord, inputs: list) -> list:
+        """The inputs of the dtypes that the type of operation takes."""
+        wanted = []
+        found = []
+        for part in item.operation.inputs:
+            wanted += [(dtype, part) for dtype in part.dtypes(item.attributes)]
+        for number, (value, (dtype, part)) in enumerate(zip(inputs, wanted)):
+            if not part.reference and item.op not in PASSING:
+                value = tensor(value)
+            if type(value) is Symbol:
+                own = value.dtype
+                if own is not dtype and variant not in (own, dtype):
+                    raise item.error(
+                        f"input {number} ({part.name}) is {own.name}, but the node says "
+                        f"{dtype.name}"
+                    )
+            elif dtype is not resource and not isinstance(value, ResourceEdge):
+                raise item.error(f"input {number} ({part.name}) has no value that can be used")
+            found.append(value)
+        return found
+
+    def _outputs(self, item: NodeRecord, found: Any) -> tuple[list, Any]:
+        wanted = [
+            dtype for part in item.operation.outputs for dtype in part.dtypes(item.attributes)
+        ]
+        if not wanted:
+            return [], found if not isinstance(found, (list, tuple)) else None
+        outputs = list(found) if isinstance(found, (list, tuple)) else [found]
+        outputs = [
+            base().bring_in(x) if isinstance(x, Tensor) and type(x) is not Symbol else x
+            for x in outputs
+        ]
+        if len(outputs) != len(wanted):
+            raise item.error(f"it gives {len(outputs)} outputs instead of {len(wanted)}")
+        outputs = [_widened(x, dtype) for x, dtype in zip(outputs, wanted)]
+        for number, (value, dtype) in enumerate(zip(outputs, wanted)):
+            if _differs(value, dtype):
+                raise item.error(
+                    f"output {number} is {value.dtype.name}, but the node says {dtype.name}"
+                )
+        return outputs, None
+
+    def call(self, item: NodeRecord, inputs: list) -> Any:
+        """The operation of tf.raw_ops of that type."""
+        function, names = raw_operation(item.op)
+        if function is None:
+            raise UnimplementedError(
+                None,
+                None,
+                compose("TW506", f"{item.described}: talweg has no operation of this type"),
+            )
+        arguments: dict[str, Any] = {}
+        start = 0
+        for place, part in enumerate(item.operation.inputs):
+            count = part.count(item.attributes)
+            given = inputs[start : start + count]
+            name = part.name if part.name in names else names[place]  # some have another name here
+            arguments[name] = given if part.is_list else given[0]
+            start += count
+        for name, value in item.attributes.items():
+            name = RENAMED.get(name, name)
+            if name in names:
+                arguments[name] = value
+        try:
+            return dispatch.state.in_graph(function, (), arguments)
+        except NeedsStaticError:  # constants as such may tell enough
+            arguments = map_leaves(_known, arguments)
+        try:
+            return dispatch.state.in_graph(function, (), arguments)
+        except NeedsStaticError:
+            return self._late(item, function, arguments)
+
+    def _late(self, item: NodeRecord, function: Any, arguments: dict) -> list:
+        """The operation carried out when the graph runs; only the dtypes are known before."""
+        operands: list = []
+
+        def leave_out(leaf: Any) -> Any:
+            if type(leaf) is not Symbol:
+                return leaf
+            operands.append(leaf)
+            return Hole(len(operands) - 1)
+
+        call = OpaqueCall(function, (), map_leaves(leave_out, arguments))
+        dtypes = [
+            dtype for part in item.operation.outputs for dtype in part.dtypes(item.attributes)
+        ]
+        return list(whole(*operands, call=call, avals=tuple([(None, dtype) for dtype in dtypes])))
+
+    # -- branches and loops of the first generation
+
+    def _choice(self, choice: CondRegion, planner: Planner, scope: ImportScope) -> None:
+        predicate = tensor(self.input(choice.merges[0][0], choice.predicate, scope))
+        index = arithmetic.cast(arithmetic.logical_not(predicate), dtype=int32)
+
+        def side(which: int) -> Any:
+            def run() -> list:
+                inner = ImportScope(scope)
+                places = [on if which == 1 else 1 - on for _, on in choice.merges]
+                sources = [m.inputs[p] for (m, _), p in zip(choice.merges, places)]
+                self.region(planner, choice.inside(which), [name for name, _ in sources], inner)
+                found = [tensor(inner.value(source)) for source in sources]
+                for (merge, _), value in zip(choice.merges, found):
+                    if not isinstance(value, Tensor):
+                        raise merge.error("a branch gives what is no tensor")
+                return found
+
+            return run
+
+        first = choice.merges[0][0]
+        results = self._branches(first, index, [side(1), side(0)])
+        for (merge, on), value in zip(choice.merges, results):
+            taken = predicate if on == 1 else arithmetic.logical_not(predicate)
+            outputs = [value, arithmetic.cast(taken, dtype=int32)]
+            if self.namer is not None and scope.outer is None and not self.active:
+                outputs = self.namer.name(merge, outputs, [], None)
+            scope.set(merge.name, outputs, value)
+
+    def _branches(self, item: NodeRecord, index: Any, functions: list) -> list:
+        graphs = []
+        for number, function in enumerate(functions):
+            graph = BodyGraph(f"{item.op}_{number}")
+            graph.run(function)
+            graphs.append(graph)
+        if len({len(graph.results) for graph in graphs}) > 1:
+            raise item.error("its branches give different numbers of results")
+        for first, *others in zip(*[graph.results for graph in graphs]):
+            for other in others:
+                if first.dtype is not other.dtype:
+                    raise item.error(f"its branches give {first.dtype.name} and {other.dtype.name}")
+        return apply_branch(index, graphs)[:-1]
+
+    def _loop(self, frame: LoopFrame, planner: Planner, scope: ImportScope) -> None:
+        leaving = {exit.name: planner.regions.merge_behind(exit) for exit in frame.exits}
+        merges, condition = frame.merges, frame.condition
+        initial = []
+        for merge in merges:
+            enter = planner.regions.items[merge.inputs[0][0]]
+            initial.append(tensor(self.input(enter, enter.inputs[0], scope)))
+
+        def inner_scope(variables: list) -> ImportScope:
+            inner = ImportScope(scope)
+            for merge, value in zip(merges, variables):
+                inner.set(merge.name, [value], None)
+            return inner
+
+        def go_on(variables: list) -> Any:
+            inner = inner_scope(variables)
+            source = condition.inputs[0]
+            self.region(planner, frame.inside, [source[0]], inner)
+            return control.truth(inner.value(source), "while_loop")
+
+        def body(variables: list) -> list:
+            inner = inner_scope(variables)
+            sources = [planner.regions.items[merge.inputs[1][0]].inputs[0] for merge in merges]
+            back = [merge.inputs[1][0] for merge in merges]
+            self.region(planner, frame.inside, back, inner)
+            return [tensor(inner.value(source)) for source in sources]
+
+        results = self.loop(frame.enters[0], go_on, body, initial)
+        for exit in frame.exits:
+            value = results[merges.index(leaving[exit.name])]
+            outputs = [value]
+            if self.namer is not None and scope.outer is None and not self.active:
+                outputs = self.namer.name(exit, outputs, [], None)
+            scope.set(exit.name, outputs, value if type(value) is Symbol else None)
+
+    def loop(self, item: NodeRecord, condition: Any, body: Any, initial: list) -> list:
+        """A loop over those of the values that are tensors; the others stay what they are."""
+        moving = [number for number, value in enumerate(initial) if type(value) is Symbol]
+
+        def whole(variables: list) -> list:
+            found = list(initial)
+            for number, value in zip(moving, variables):
+                found[number] = value
+            return found
+
+        def run(variables: list) -> list:
+            results = body(whole(variables))
+            for number in moving:
+                if results[number].dtype is not initial[number].dtype:
+                    raise item.error(
+                        f"loop variable {number} is {initial[number].dtype.name}, and "
+                        f"{results[number].dtype.name} after an iteration"
+                    )
+            return [results[number] for number in moving]
+
+        if not moving:
+            raise item.error("a loop without variables")
+        avals = [initial[number].aval for number in moving]
+        values = [initial[number] for number in moving]
+        found = apply_loop(lambda v: condition(whole(v)), run, values, avals)[:-1]
+        return whole(found)
+
+    # -- functions
+
+    def function(self, name: str, item: NodeRecord) -> FunctionRecord:
+        """A function of the library, checked; NotFoundError if there is none of the name."""
+        found = self.functions.get(name)
+        if found is None:
+            if name not in self.messages:
+                raise NotFoundError(
+                    None, None, compose("TW506", f"{item.described}: no function '{name}'")
+                )
+            found = self.functions[name] = FunctionRecord(self.messages[name], self.messages)
+            self.regions[name] = Regions(found.items, found.arguments)
+        return found
+
+    def apply(self, name: str, arguments: list, item: NodeRecord) -> list:
+        """The results of a function, built in the graph in force."""
+        function = self.function(name, item)
+        if name in self.active:
+            raise UnimplementedError(
+                None, None, compose("TW506", f"{item.described}: function '{name}' calls itself")
+            )
+        if len(self.active) >= NESTED:
+            raise item.error(f"functions call each other more than {NESTED} deep")
+        if len(arguments) != len(function.arguments):
+            raise item.error(
+                f"'{name}' takes {len(function.arguments)} arguments, not {len(arguments)}"
+            )
+        if self._is_called(name, function, arguments):
+            return self._called(name, arguments, item)
+        before = self.built
+        self.built += len(function.items)
+        if self.built > INLINED:
+            raise ResourceExhaustedError(
+                None,
+                None,
+                compose("TW506", f"{item.described}: functions come to more than {INLINED} nodes"),
+            )
+        found = self._inlined(name, function, arguments, item)
+        self.lengths[name] = self.built - before
+        return found
+
+    def _is_called(self, name: str, function: FunctionRecord, arguments: list) -> bool:
+        """Whether a function is traced and called: a pure one that is long, from the second time.
+
+        So the nodes of a function that others use again and again are built twice at most.
+        """
+        if self.lengths.get(name, 0) <= SHORT or name in self.tracing:
+            return False
+        if any(part.operation.stateful for part in function.items.values()):
+            return False
+        return all(type(x) is Symbol and x.dtype is not variant for x in arguments)
+
+    def _called(self, name: str, arguments: list, item: NodeRecord) -> list:
+        """The results of a function, traced once for all arguments of these dtypes and shapes."""
+        traced = self.traced.get(name)
+        if traced is None:
+
+            def build(*symbols: Symbol) -> list:
+                self.tracing.add(name)
+                try:
+                    return self.apply(name, list(symbols), item)
+                finally:
+                    self.tracing.discard(name)
+
+            traced = self.traced[name] = TracedFunction(build, name, autograph=False)
+        return list(traced(*arguments))
+
+    def _inlined(
+        self, name: str, function: FunctionRecord, arguments: list, item: NodeRecord
+    ) -> list:
+        """The results of a function, its operations built in the graph in force."""
+        scope = ImportScope()
+        for place, (argument, value) in enumerate(zip(function.arguments, arguments)):
+            dtype = function.dtypes[place]
+            if _differs(value, dtype):
+                raise item.error(
+                    f"argument '{argument}' of '{name}' is {dtype.name}, not {value.dtype.name}"
+                )
+            scope.set(argument, [value], value if type(value) is Symbol else None)
+        self.active.append(name)
+        try:
+            wanted = [*[name for name, _ in function.results], *function.controls]
+            wanted += [part.name for part in function.items.values() if part.operation.stateful]
+            planner = Planner(self.regions[name])
+            at_top = [w for w in wanted if self.regions[name].paths[w] == ()]
+            self.region(planner, (), at_top, scope)
+            return [tensor(self.input(item, reference, scope)) for reference in function.results]
+        finally:
+            self.active.pop()
+
+    def branches(self, item: NodeRecord, index: Any, names: list, arguments: list) -> list:
+        """The results of one of several functions, by a number."""
+        functions = [lambda name=name: self.apply(name, arguments, item) for name in names]
+        return self._branches(item, index, functions)
+
+
+def _differs(value: Any, dtype: Any) -> bool:
+    """Whether a tensor is of another dtype; lists stand for what TensorFlow gives other dtypes."""
+    return (
+        type(value) is Symbol and value.dtype is not dtype and (variant not in (value.dtype, dtype))
+    )
+
+
+def _widened(value: Any, dtype: Any) -> Any:
+    """A real result that TensorFlow gives as complex numbers (of svd, eigh, slogdet)."""
+    if type(value) is Symbol and dtype.is_complex and value.dtype is dtype.real_dtype:
+        return arithmetic.cast(value, dtype=dtype)
+    return value
+
+
+def _waited(value: Any) -> Any:
+    """What to wait for to wait for an output; None if there is nothing."""
+    if isinstance(value, ResourceEdge):
+        return value.written
+    return value if type(value) is Symbol else None
+
+
+def _known(value: Any) -> Any:
+    """A constant of the graph as a tensor with a value; anything else as it is."""
+    content = constant_of(value.node) if type(value) is Symbol else None
+    return value if content is None else wrap(content.array)
+
+
+@cache
+def raw_operation(name: str) -> tuple[Any, tuple]:
+    """(the function of tf.raw_ops, the names of its arguments); (None, ...) if there is none."""
+    try:
+        function = look_up(f"raw_ops.{name}")
+    except AttributeError:
+        return None, ()
+    return function, tuple(inspect.signature(function).parameters)

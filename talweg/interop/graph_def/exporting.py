@@ -1,0 +1,387 @@
+"""`graph.as_graph_def()`: every operation of a graph as a NodeDef, bodies as functions.
+
+One primitive is often several of TensorFlow's operations (axes and shapes are tensors there), and a
+constant that merely stands in an expression is written where it is first used.  What has no form in
+a GraphDef is written as a node of type `Talweg...`, which says what it is and cannot be imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from talweg.api.composite_ops import as_it_is
+from talweg.api.export import operation
+from talweg.api.lookup import Table
+from talweg.core.dtypes import DType
+from talweg.core.errors import NeedsStaticError, UnimplementedError
+from talweg.core.provenance import describe as where
+from talweg.graph.handle import Handle
+from talweg.graph.names import default_name
+from talweg.graph.node import Node
+from talweg.interop.graph_def import attributes, operations
+from talweg.interop.graph_def.bodies import (
+    LAZY,
+    STREAMS,
+    WITH_BODIES,
+    FunctionLibrary,
+    element_dtypes,
+    nodes_to_write,
+)
+from talweg.interop.graph_def.expressions import describe
+from talweg.interop.graph_def.messages import PRODUCER, GraphDef
+from talweg.interop.graph_def.special_writers import SPECIAL
+from talweg.interop.graph_def.tables import creation
+from talweg.interop.graph_def.tensor_protos import array_to_proto
+from talweg.interop.graph_def.writing import (
+    Output,
+    Writer,
+    cannot_write,
+    note_output_shapes,
+    static_shape,
+)
+from talweg.interop.graph_def.writing_rules import RULES
+
+CAPTURED = "_talweg_captured_bytes"
+
+
+class Exporter(Writer):
+    """Writes the nodes of one graph or body."""
+
+    def __init__(
+        self,
+        nodes: Any,
+        library: FunctionLibrary,
+        inside: bool,
+        taken: Iterable[str] = (),
+        shapes: bool = False,
+        captured: bool = False,
+    ):
+        super().__init__(nodes, inside, taken, shapes)
+        self.library, self.captured = library, captured
+        self.names: dict[Node, str] = {}  # node -> name of the operation to wait for
+        self.handles: dict[Any, Output] = {}  # variable -> its resource
+        self.folded: dict[Node, Node] = {}  # what is written with who waits -> who waits
+        self.captured_variables: dict[Node, Any] = {}  # inputs that are the values of variables
+        self.renamed: dict[Node, str] = {}  # reads that cannot have the name of their variable
+        self.histories: dict[Node, dict] = {}  # operation with bodies -> inner node -> its values
+        self.trips: dict[Node, Output] = {}  # loop -> how many iterations it made
+
+    def element_dtype(self, node: Node) -> DType:
+        """The dtype of the elements of a list."""
+        return self.library.elements.get(node)
+
+    # -- values
+
+    def value(self, node: Node) -> Output:
+        """The (first) output of a node, written now if it was left to its users."""
+        found = self.values.get(node) or self.constants.get(node)
+        if found is not None:
+            return found if isinstance(found, Output) else found[0]
+        name = node.prim.name
+        if name == "item":
+            source = node.inputs[0]
+            if source not in self.values:
+                self.value(source)
+            return self.values[source][node.params["index"]]
+        if name == "constant":
+            return self.literal(node, self.unique(self.near("Const")))
+        if name == "update_variable":
+            return self._read_again(node)
+        if name in LAZY:
+            self.write(node, self.unique(self.near(default_name(node))))
+            return self.values[node][0]
+        raise cannot_write(f"a use of {node!r}")
+
+    def operand(self, node: Node, label: str) -> Output:
+        """An input of an operation; a number that stands there is named after its place."""
+        if (
+            node.prim.name == "constant"
+            and node not in self.values
+            and (node not in self.constants)
+        ):
+            return self.literal(node, self.unique(label))
+        return self.value(node)
+
+    def literal(self, node: Node, name: str) -> Output:
+        """A constant; a large array is left out, unless asked for: its place is a Placeholder."""
+        content = node.params["value"]
+        array = content.array
+        if content.captured and not self.captured:
+            given = {"dtype": node.aval.dtype, "shape": static_shape(array.shape)}
+            found = self.node("Placeholder", name, [], given)[0]
+            self.note_attribute(CAPTURED, attributes.write(int(array.nbytes), "int"))
+        else:
+            given = {"value": array_to_proto(array), "dtype": node.aval.dtype}
+            found = self.node("Const", name, [], given)[0]
+        self.constants[node] = found
+        self.values[node] = [found]
+        self.names[node] = name
+        return found
+
+    def handle(self, variable: Any) -> Output:
+        """The resource of a variable."""
+        found = self.handles.get(variable)
+        if found is None:
+            if self.inside:
+                raise cannot_write(f"the variable {variable.name!r} in a function")
+            if isinstance(variable, Table):
+                return self._table(variable)
+            name = variable.name.partition(":")[0]
+            given = {"dtype": variable.dtype, "shape": variable.shape, "shared_name": name}
+            self.taken[name.lower()] = None
+            found = self.node("VarHandleOp", name, [], given)[0]
+            self.handles[variable] = found
+        return found
+
+    def _table(self, table: Table) -> Output:
+        op, given = creation(table)
+        found = self.node(op, self.unique(table.name), [], given)[0]
+        self.handles[table] = found
+        return found
+
+    def _read_again(self, node: Node) -> Output:
+        """The value of a variable after it was changed."""
+        name = self.names[node]
+        variable = node.params["variable"]
+        given = {"dtype": variable.dtype}
+        found = self.node(
+            "ReadVariableOp",
+            self.unique(f"{name}/ReadVariableOp"),
+            [self.handle(variable)],
+            given,
+            [name],
+        )
+        self.values[node] = found
+        return found[0]
+
+    # -- operations
+
+    def controls_of(self, node: Node) -> list[str]:
+        """The operations that a node waits for."""
+        sources = list(node.table.controls.get(node, ()))
+        if node.prim.name in ("read_variable", "group", "is_initialized"):
+            sources += node.inputs
+        if node.prim.name == "after":
+            sources += node.inputs[1:]
+        return [name for name in map(self.control, sources) if name]
+
+    def control(self, node: Node) -> str | None:
+        """The name of the operation to wait for."""
+        while node.prim.name == "item":
+            node = node.inputs[0]
+        if node not in self.names and node.prim.name == "constant":
+            return None
+        return self.names.get(node)
+
+    def write(self, node: Node, name: str, controls: Iterable[str] = ()) -> None:
+        """Write an operation under this name."""
+        controls = [*self.controls_of(node), *controls]
+        before, self.place = self.place, name
+        try:
+            self._write(node, name, controls)
+        finally:
+            self.place = before
+
+    def _write(self, node: Node, name: str, controls: list[str]) -> None:
+        start = len(self.nodes)
+        noted: tuple[dict[Any, Any], ...] = (self.constants, self.sizes, self.taken)
+        counts = [len(part) for part in noted]
+        try:
+            special = SPECIAL.get(node.prim.name)
+            if special is not None:
+                outputs = special(self, node, name, controls)
+            else:
+                outputs = self._described(node, name, controls)
+        except (UnimplementedError, NeedsStaticError, TypeError) as error:
+            if isinstance(error, TypeError) and not _unknown_rank(node):
+                raise
+            del self.nodes[start:]
+            for part, count in zip(noted, counts):
+                while len(part) > count:
+                    gone: Any = part.popitem()[0]  # the youngest
+                    if part is self.constants:
+                        del self.values[gone], self.names[gone]
+            outputs = self._unknown(node, name, controls, error)
+        self.names[node] = name
+        if outputs is not None:
+            self.values[node] = outputs
+        if self.shapes:
+            self._note_shapes(node, self.renamed.get(node, name))
+
+    def _described(self, node: Node, name: str, controls: list) -> list[Output]:
+        operation = operations.find(node.prim.type_of([x.aval for x in node.operands], node.params))
+        labels = [] if operation is None else [part.name for part in operation.inputs]
+        if len(labels) != len(node.operands):
+            labels = ["Const"] * len(node.operands)
+        operands = [
+            None if x.prim.name in STREAMS else self.operand(x, f"{name}/{label}")
+            for x, label in zip(node.operands, labels)
+        ]
+        rule = RULES.get(node.prim.name)
+        if None in operands and rule is None:
+            raise cannot_write("a stream of random numbers")
+        made = (
+            rule(self, node, operands, node.params)
+            if rule is not None
+            else (describe(self, node, operands))
+        )
+        if made is None:
+            raise cannot_write(node.prim.name)
+        outputs = self.realise(made, name, controls)
+        avals = node.aval if type(node.aval) is tuple else (node.aval,)
+        if len(outputs) < len(avals):
+            raise cannot_write(node.prim.name)
+        if any(x.dtype is not a.dtype for x, a in zip(outputs, avals)):
+            raise cannot_write(f"{node.prim.name} of {avals}")
+        return outputs
+
+    def _unknown(self, node: Node, name: str, controls: list, error: Exception) -> list[Output]:
+        """A node that says what it stands for, and that nobody can import."""
+        inputs = [self.operand(x, f"{name}/Const") for x in node.operands]
+        message = self.nodes.add()
+        message.name = name
+        message.op = "Talweg" + "".join(part.title() for part in node.prim.name.split("_"))
+        message.input.extend([*map(self.text, inputs), *[f"^{c}" for c in dict.fromkeys(controls)]])
+        text = f"{error}; it was made at {where(node.origin)}".splitlines()[0]
+        message.attr["_talweg_reason"].CopyFrom(attributes.write(text, "string"))
+        avals = node.aval if type(node.aval) is tuple else (node.aval,)
+        return [Output(name, k, f"{name}:output:{k}", a.dtype) for k, a in enumerate(avals)]
+
+    def _note_shapes(self, node: Node, name: str) -> None:
+        message = next((m for m in reversed(self.nodes) if m.name == name), None)
+        if message is None or node.prim.name in ("group", "update_variable"):
+            return
+        avals = node.aval if type(node.aval) is tuple else (node.aval,)
+        if node.prim.name in WITH_BODIES:
+            if "output_shapes" in message.attr:
+                message.attr["_output_shapes"].CopyFrom(message.attr["output_shapes"])
+                return
+            avals = avals[:-1]  # what it keeps of its inside is no output
+        shapes = [static_shape(getattr(aval, "dims", None)) for aval in avals]
+        note_output_shapes(message, shapes[: len(self.values.get(node, shapes))])
+
+
+def _unknown_rank(node: Node) -> bool:
+    """Whether the rank of an operand or result is not known."""
+    avals = node.aval if type(node.aval) is tuple else (node.aval,)
+    return any(
+        getattr(aval, "dims", ()) is None
+        for aval in (*avals, *[source.aval for source in node.operands])
+    )
+
+
+# -- whole graphs
+
+
+@operation("graph_def")
+@as_it_is
+def graph_def(
+    graph: Any,
+    from_version: int | None = None,
+    add_shapes: bool = False,
+    include_captured: bool = False,
+    **unknown: Any,
+) -> Any:
+    """A graph as a GraphDef; see `Graph.as_graph_def`.
+
+    Arrays above 1024 bytes are not in it unless `include_captured`: a Placeholder stands for each,
+    whose attribute `_talweg_captured_bytes` says how large it is.
+    """
+    if unknown.keys() - {"use_pybind11_proto"}:
+        raise TypeError(f"as_graph_def() got unexpected arguments {sorted(unknown)}")
+    message = GraphDef()
+    message.versions.producer = PRODUCER
+    _write(graph, message, add_shapes, include_captured)
+    return message
+
+
+def _write(graph: Any, message: Any, shapes: bool, captured: bool) -> tuple[list, Exporter]:
+    nodes, folded = nodes_to_write(list(graph.table.nodes.values()))
+    graph.name_all()
+    names = {node: graph.names_of(node) for node in nodes}
+
+    def writer_of(nodes: Any) -> Exporter:
+        return Exporter(nodes, library, True, (), False, captured)
+
+    library = FunctionLibrary(message, element_dtypes(list(graph.table.nodes.values())), writer_of)
+    library.find_requested(list(graph.table.nodes.values()))
+    taken = [name for own in names.values() for name in own]
+    writer = Exporter(message.node, library, False, taken, shapes, captured)
+    writer.folded = folded
+    writer.captured_variables = _captured_variables(graph)
+    fused = _distinct_values(nodes)
+    for node in nodes:
+        if node in writer.values:
+            continue
+        own: Any = names[fused.get(node, node)]
+        first, *others = own
+        start = len(message.node)
+        if node in fused:
+            _write_unique(writer, node, fused[node], first)
+        else:
+            writer.write(node, first)
+        writer.names[node] = str(writer.renamed.get(node, first))
+        for other in others:
+            _write_second_name(writer, node, other)
+        device = graph.device_of(node)
+        for made in message.node[start:] if device else ():
+            made.device = device
+    return nodes, writer
+
+
+def _captured_variables(graph: Any) -> dict[Node, Any]:
+    """The inputs of a function's graph that are values of variables outside."""
+    found = {}
+    for outside, inside in getattr(graph, "captured", {}).values():
+        if type(outside) is Handle:
+            found[inside] = outside
+    return found
+
+
+def _distinct_values(nodes: list[Node]) -> dict[Node, Node]:
+    """`unique` -> the gathering of the values at the first places: together a UniqueWithCounts."""
+    users: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for source in node.operands:
+            users.setdefault(source, []).append(node)
+    found = {}
+    for place, takers in users.items():
+        unique = place.inputs[0] if place.prim.name == "item" else None
+        if unique is None or unique.prim.name != "unique" or place.params["index"]:
+            continue
+        taker = takers[0]
+        gathers = len(takers) == 1 and taker.prim.name in ("gather", "gather_rows")
+        if gathers and taker.operands[0] is unique.operands[0]:
+            found[unique] = taker
+    return found
+
+
+def _write_unique(writer: Exporter, node: Node, gather: Node, name: str) -> None:
+    x = writer.operand(node.operands[0], f"{name}/x")
+    outputs = writer.node("UniqueWithCounts", name, [x], {"out_idx": node.params["dtype"]})
+    writer.values[gather], writer.values[node] = outputs[:1], outputs
+    writer.names[gather] = writer.names[node] = name
+
+
+def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
+    """A node that passes on what another one gives, under a second name."""
+    if name in {handle.node for handle in writer.handles.values()}:
+        return
+    if node.prim.name in ("group", "update_variable", "act"):
+        writer.node("NoOp", name, [], {}, [writer.names[node]])
+    elif node.prim.multiple:
+        outputs = [x for x in writer.values[node] if x.node]
+        writer.node("IdentityN", name, [outputs], {})
+    else:
+        writer.node("Identity", name, [writer.values[node][0]], {})
+
+
+@operation("node_def")
+@as_it_is
+def node_def(node: Node, graph: Any) -> Any:
+    """One operation as a NodeDef."""
+    message = GraphDef()
+    _write(graph, message, False, False)
+    name = graph.operation_name(node)
+    return next(part for part in message.node if part.name == name)

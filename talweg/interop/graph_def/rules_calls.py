@@ -1,0 +1,73 @@
+"""Rules of branches, loops and calls whose bodies are functions of the library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.dtypes import int32
+from talweg.core.errors import UnimplementedError, compose
+from talweg.graph.symbol import Symbol
+from talweg.interop.graph_def.values import base, constant, rule
+from talweg.prims import arithmetic
+from talweg.trace import control
+
+
+@rule("If", "StatelessIf")
+def choice(builder: Any, item: Any, inputs: list) -> list:
+    """One of two functions."""
+    predicate, *arguments = inputs
+    index = arithmetic.cast(
+        arithmetic.logical_not(control.truth(predicate, item.described)), dtype=int32
+    )
+    names = [item.attributes[key].name for key in ("then_branch", "else_branch")]
+    return builder.branches(item, index, names, arguments)
+
+
+@rule("Case", "StatelessCase")
+def case(builder: Any, item: Any, inputs: list) -> list:
+    """One of several functions, by a number."""
+    index, *arguments = inputs
+    names = [function.name for function in item.attributes["branches"]]
+    if not names:
+        raise item.error("it has no branches")
+    return builder.branches(item, index, names, arguments)
+
+
+@rule("While", "StatelessWhile")
+def loop(builder: Any, item: Any, inputs: list) -> list:
+    """A function again and again, while another one gives true."""
+    names = [item.attributes[key].name for key in ("cond", "body")]
+
+    def go_on(variables: list) -> Any:
+        results = builder.apply(names[0], variables, item)
+        if len(results) != 1:
+            raise item.error(f"its condition '{names[0]}' gives {len(results)} results")
+        return control.truth(results[0], item.described)
+
+    def body(variables: list) -> list:
+        results = builder.apply(names[1], variables, item)
+        if len(results) != len(variables):
+            raise item.error(f"its body '{names[1]}' gives {len(results)} results")
+        return results
+
+    return builder.loop(item, go_on, body, list(inputs))
+
+
+@rule("PartitionedCall", "StatefulPartitionedCall")
+def call(builder: Any, item: Any, inputs: list) -> list:
+    """A function; one with effects is a branch without a choice, so that all of them happen."""
+    name = item.attributes["f"]
+    name = name if isinstance(name, str) else name.name
+    function = builder.function(name, item)
+    stateful = any(part.operation.stateful for part in function.items.values())
+    if not stateful or hasattr(base(), "outer"):
+        return builder.apply(name, list(inputs), item)
+    if not function.results:
+        raise UnimplementedError(
+            None,
+            None,
+            compose("TW506", f"{item.described} calls '{name}', which has effects and no results"),
+        )
+    if not all(type(x) is Symbol for x in inputs):
+        return builder.branches(item, constant(0, int32), [name], list(inputs))
+    return builder.branches(item, constant(0, int32), [name], list(inputs))

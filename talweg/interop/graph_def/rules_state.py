@@ -1,0 +1,323 @@
+"""Rules of variables: both generations, and the updates of optimizers.
+
+A variable of a GraphDef is a handle that sessions have values for.  `VarHandleOp` gives a resource,
+`VariableV2` a reference: who takes it as a tensor reads it, in the order of its own controls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.array.slicing import frozen_key, plan
+from talweg.api.export import look_up
+from talweg.core.value import OPERATIONS
+from talweg.graph.handle import Handle
+from talweg.graph.symbol import constant_of
+from talweg.interop.graph_def.values import ResourceEdge, base, rule
+from talweg.prims.state import group, is_initialized, update_variable
+
+SCATTERS = ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max")
+
+
+class Owner:
+    """Keeps the handle of an imported variable."""
+
+    def __init__(self, name: str, shape: Any, dtype: Any):
+        self.handle = Handle(self, f"{name}:0", shape, dtype)
+        self.name, self.shape, self.dtype = name, shape, dtype
+
+    def value(self) -> Any:
+        """Its value in the graph in force."""
+        return base().read_variable(self.handle)
+
+
+def outermost(graph: Any) -> Any:
+    """The graph around functions and bodies."""
+    while getattr(graph, "outer", None) is not None:
+        graph = graph.outer
+    return graph
+
+
+@rule("VarHandleOp", "VariableV2", "Variable")
+def variable(builder: Any, item: Any, inputs: list) -> list:
+    """A variable; equal shared names are one variable."""
+    attributes = item.attributes
+    prefix = builder.namer.prefix if builder.namer is not None else ""
+    shared = attributes["shared_name"] or attributes["container"] and item.name
+    name = shared or f"{prefix}{item.name}"
+    key = (attributes["container"], name)
+    owners = outermost(base()).extras.setdefault("imported_variables", {})
+    found = builder.present.get(f"{prefix}{item.name}")
+    if found is None:
+        found = owners.get(key)
+    if found is None:
+        found = builder.present.get(name)
+    if found is None:
+        found = owners[key] = Owner(name, attributes["shape"], attributes["dtype"])
+    if found.dtype is not attributes["dtype"]:
+        raise item.error(f"variable '{name}' is {found.dtype.name} elsewhere")
+    return [ResourceEdge(found.handle, item.op != "VarHandleOp")]
+
+
+@rule("ReadVariableOp")
+def read(builder: Any, item: Any, inputs: list) -> list:
+    """A variable's value."""
+    return [base().read_variable(inputs[0].handle)]
+
+
+@rule("VarIsInitializedOp", "IsVariableInitialized")
+def initialized(builder: Any, item: Any, inputs: list) -> list:
+    """Whether a variable has a value."""
+    graph = base()
+    controls = [graph.symbol(node) for node in graph.controls]
+    return [is_initialized(*controls, variable=inputs[0].handle)]
+
+
+@rule("VariableShape")
+def shape(builder: Any, item: Any, inputs: list) -> list:
+    """The shape of a variable's value."""
+    return [look_up("shape")(inputs[0].read(), item.attributes["out_type"])]
+
+
+@rule("DestroyResourceOp")
+def destroyed(builder: Any, item: Any, inputs: list) -> Any:
+    """Nothing: values belong to sessions."""
+    return group().op
+
+
+def change(resource: Any, kind: str, *values: Any) -> Any:
+    """The new value of a variable."""
+    strict = {"strict": True} if kind == "assign" else {}
+    return update_variable(*values, variable=resource.handle, rule=kind, **strict)
+
+
+_KINDS = {
+    "AssignVariableOp": "assign",
+    "AssignAddVariableOp": "add",
+    "AssignSubVariableOp": "sub",
+    "Assign": "assign",
+    "AssignAdd": "add",
+    "AssignSub": "sub",
+}
+
+
+@rule(*_KINDS)
+def assigned(builder: Any, item: Any, inputs: list) -> Any:
+    """A variable gets a value, or a sum or difference."""
+    updated = change(inputs[0], _KINDS[item.op], inputs[1])
+    return updated if item.op.endswith("Op") else [ResourceEdge(inputs[0].handle, True, updated)]
+
+
+@rule("CountUpTo")
+def counted(builder: Any, item: Any, inputs: list) -> list:
+    """A variable grows by 1 up to a limit; its value before."""
+    limit = OPERATIONS["convert_to_tensor"](item.attributes["limit"], inputs[0].handle.dtype)
+    return [change(inputs[0], "count_up_to", limit) - 1]
+
+
+@rule(*[f"{prefix}Scatter{kind}" for prefix in ("Resource", "") for kind in SCATTERS])
+def scattered(builder: Any, item: Any, inputs: list) -> Any:
+    """Rows of a variable change."""
+    resource, indices, updates = inputs
+    kind = item.op.removeprefix("Resource").removeprefix("Scatter").lower()
+    updated = change(resource, f"scatter_{kind}", indices, updates)
+    return updated if item.op.startswith("R") else [ResourceEdge(resource.handle, True, updated)]
+
+
+@rule("ResourceGather")
+def gathered(builder: Any, item: Any, inputs: list) -> list:
+    """Rows of a variable."""
+    return [
+        look_up("gather")(inputs[0].read(), inputs[1], batch_dims=item.attributes["batch_dims"])
+    ]
+
+
+@rule("ResourceGatherNd")
+def gathered_nd(builder: Any, item: Any, inputs: list) -> list:
+    """Slices of a variable."""
+    return [look_up("gather_nd")(inputs[0].read(), inputs[1])]
+
+
+@rule(
+    "ResourceScatterNdAdd",
+    "ResourceScatterNdSub",
+    "ResourceScatterNdUpdate",
+    "ResourceScatterNdMin",
+    "ResourceScatterNdMax",
+)
+def scattered_nd(builder: Any, item: Any, inputs: list) -> Any:
+    """Slices of a variable change."""
+    kind = item.op.removeprefix("ResourceScatterNd").lower()
+    function = look_up(f"tensor_scatter_nd_{kind}")
+    return change(inputs[0], "assign", function(inputs[0].read(), inputs[1], inputs[2]))
+
+
+@rule("ResourceStridedSliceAssign", "StridedSliceAssign")
+def sliced(builder: Any, item: Any, inputs: list) -> Any:
+    """A part of a variable changes, which constants name."""
+    resource, *bounds, value = inputs
+    arrays = [constant_of(x.node) for x in bounds]
+    if None in arrays:
+        raise item.error("the part of the variable that it changes is not constant")
+    begins, ends, strides = [content.array for content in arrays]
+    masks = {name: value for name, value in item.attributes.items() if name.endswith("_mask")}
+
+    def part(number: int) -> Any:
+        has = {name: bool(mask >> number & 1) for name, mask in masks.items()}
+        if has["ellipsis_mask"]:
+            return Ellipsis
+        if has["new_axis_mask"]:
+            return None
+        if has["shrink_axis_mask"]:
+            return int(begins[number])
+        return slice(
+            None if has["begin_mask"] else int(begins[number]),
+            None if has["end_mask"] else int(ends[number]),
+            int(strides[number]),
+        )
+
+    key = tuple([part(number) for number in range(len(begins))])
+    dims = resource.handle.shape.as_tuple()
+    updated = update_variable(
+        value, variable=resource.handle, rule="slice", place=frozen_key(plan(key, dims).key)
+    )
+    return updated if item.op.startswith("R") else [ResourceEdge(resource.handle, True, updated)]
+
+
+# -- optimizers: the new values of a variable and its slots
+
+
+def _descent(v: list, rate: Any, g: Any) -> list:
+    return [v[0] - rate * g]
+
+
+def _momentum(v: list, rate: Any, g: Any, momentum: Any, *, use_nesterov: bool) -> list:
+    grown = v[1] * momentum + g
+    step = g + momentum * grown if use_nesterov else grown
+    return [v[0] - rate * step, grown]
+
+
+def _keras_momentum(v: list, rate: Any, g: Any, momentum: Any, *, use_nesterov: bool) -> list:
+    grown = v[1] * momentum - rate * g
+    return [v[0] + (momentum * grown - rate * g if use_nesterov else grown), grown]
+
+
+def _adagrad(v: list, rate: Any, g: Any, *, update_slots: bool) -> list:
+    total = v[1] + g * g if update_slots else v[1]
+    return [v[0] - rate * g * look_up("math.rsqrt")(total), total]
+
+
+def _adagrad_2(v: list, rate: Any, epsilon: Any, g: Any, *, update_slots: bool) -> list:
+    total = v[1] + g * g if update_slots else v[1]
+    return [v[0] - rate * g / (look_up("math.sqrt")(total) + epsilon), total]
+
+
+def _adadelta(v: list, rate: Any, rho: Any, epsilon: Any, g: Any) -> list:
+    root = look_up("math.sqrt")
+    mean = rho * v[1] + (1 - rho) * g * g
+    step = root(v[2] + epsilon) / root(mean + epsilon) * g
+    return [v[0] - rate * step, mean, rho * v[2] + (1 - rho) * step * step]
+
+
+def _adam(
+    v: list,
+    power_1: Any,
+    power_2: Any,
+    rate: Any,
+    beta_1: Any,
+    beta_2: Any,
+    epsilon: Any,
+    g: Any,
+    *,
+    use_nesterov: bool,
+) -> list:
+    root = look_up("math.sqrt")
+    rate = rate * root(1 - power_2) / (1 - power_1)
+    first = v[1] + (g - v[1]) * (1 - beta_1)
+    second = v[2] + (g * g - v[2]) * (1 - beta_2)
+    step = g * (1 - beta_1) + beta_1 * first if use_nesterov else first
+    return [v[0] - rate * step / (root(second) + epsilon), first, second]
+
+
+def _adamax(
+    v: list, power_1: Any, rate: Any, beta_1: Any, beta_2: Any, epsilon: Any, g: Any
+) -> list:
+    first = v[1] + (g - v[1]) * (1 - beta_1)
+    top = look_up("math.maximum")(beta_2 * v[2], look_up("math.abs")(g))
+    return [v[0] - rate / (1 - power_1) * first / (top + epsilon), first, top]
+
+
+def _rms(v: list, rate: Any, rho: Any, momentum: Any, epsilon: Any, g: Any) -> list:
+    mean = v[1] + (g * g - v[1]) * (1 - rho)
+    step = momentum * v[2] + rate * g * look_up("math.rsqrt")(mean + epsilon)
+    return [v[0] - step, mean, step]
+
+
+def _centered_rms(v: list, rate: Any, rho: Any, momentum: Any, epsilon: Any, g: Any) -> list:
+    square = v[2] + (g * g - v[2]) * (1 - rho)
+    mean = v[1] + (g - v[1]) * (1 - rho)
+    width = square - mean * mean + epsilon
+    step = momentum * v[3] + rate * g * look_up("math.rsqrt")(width)
+    return [v[0] - step, mean, square, step]
+
+
+def _ftrl(
+    v: list,
+    g: Any,
+    rate: Any,
+    l1: Any,
+    l2: Any,
+    power: Any,
+    *,
+    shrinkage: Any = None,
+    multiply_linear_by_lr: bool,
+) -> list:
+    power_of, sign = look_up("math.pow"), look_up("math.sign")
+    grown = v[1] + g * g
+    pull = g if shrinkage is None else g + 2 * shrinkage * v[0]
+    scale = rate if multiply_linear_by_lr else 1
+    quotient = (power_of(grown, -power) - power_of(v[1], -power)) / rate
+    linear = v[2] + scale * pull - scale * quotient * v[0]
+    bound = scale * l1
+    width = scale * (power_of(grown, -power) / rate + 2 * l2)
+    far = look_up("math.abs")(linear) > bound
+    value = look_up("where")(far, (sign(linear) * bound - linear) / width, linear * 0)
+    return [value, grown, linear]
+
+
+def _ftrl_2(
+    v: list, g: Any, rate: Any, l1: Any, l2: Any, shrinkage: Any, power: Any, **more: Any
+) -> list:
+    return _ftrl(v, g, rate, l1, l2, power, shrinkage=shrinkage, **more)
+
+
+_UPDATES = {
+    "ApplyGradientDescent": (1, _descent),
+    "ApplyMomentum": (2, _momentum),
+    "ApplyKerasMomentum": (2, _keras_momentum),
+    "ApplyAdagrad": (2, _adagrad),
+    "ApplyAdagradV2": (2, _adagrad_2),
+    "ApplyAdadelta": (3, _adadelta),
+    "ApplyAdam": (3, _adam),
+    "ApplyAdaMax": (3, _adamax),
+    "ApplyRMSProp": (3, _rms),
+    "ApplyCenteredRMSProp": (4, _centered_rms),
+    "ApplyFtrl": (3, _ftrl),
+    "ApplyFtrlV2": (3, _ftrl_2),
+}
+_OPTIONS = ("use_nesterov", "update_slots", "multiply_linear_by_lr")
+
+
+@rule(*[f"{prefix}{name}" for name in _UPDATES for prefix in ("Resource", "")])
+def optimized(builder: Any, item: Any, inputs: list) -> Any:
+    """A step of an optimizer: the variable and its slots get their new values together."""
+    count, formula = _UPDATES[item.op.removeprefix("Resource")]
+    resources, operands = inputs[:count], inputs[count:]
+    options = {key: item.attributes[key] for key in _OPTIONS if key in item.attributes}
+    values = formula([resource.read() for resource in resources], *operands, **options)
+    updated = [change(resource, "assign", value) for resource, value in zip(resources, values)]
+    if item.op.startswith("Resource"):
+        return group(*updated).op if not hasattr(base(), "outer") else None
+    graph = base()
+    with graph.control_dependencies(updated[1:]):
+        return [ResourceEdge(resources[0].handle, True, look_up("identity")(updated[0]))]

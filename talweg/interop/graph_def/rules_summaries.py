@@ -1,0 +1,90 @@
+"""Summaries of TensorFlow 1 in GraphDefs: operations that make messages of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.compat_v1 import summary_operations as messages_of
+from talweg.compat_v1.summary_operations import serialized
+from talweg.core.aval import Aval
+from talweg.core.dtypes import string
+from talweg.core.errors import invalid
+from talweg.eager.tensor import wrap
+from talweg.interop.graph_def.rules_basic import kept_whole
+from talweg.interop.graph_def.values import rule
+
+
+def _text(tag: Any) -> str:
+    return bytes(np.asarray(tag._array, object)[()]).decode("utf-8", "replace")
+
+
+def _scalar(tags: Any, values: Any) -> Any:
+    """One number, or one for each of several tags."""
+    names, numbers = np.asarray(tags._array, object), np.asarray(values._array)
+    if names.shape != numbers.shape:
+        shapes = f"{list(names.shape)} != {list(numbers.shape)}"
+        raise invalid("TW203", f"tags and values are not the same shape: {shapes}")
+    if not names.shape:
+        return serialized(messages_of.scalar_message, (_text(tags),), values)
+    parts = [
+        _scalar(wrap(np.array(name, object)), wrap(number))
+        for name, number in zip(names.ravel(), numbers.ravel())
+    ]
+    return serialized(messages_of.merged_message, (), *parts)
+
+
+def _histogram(tag: Any, values: Any) -> Any:
+    return serialized(messages_of.histogram_message, (_text(tag),), values)
+
+
+def _image(tag: Any, images: Any, most: int) -> Any:
+    return serialized(messages_of.image_message, (_text(tag), most), images)
+
+
+def _audio(tag: Any, sounds: Any, rate: Any, most: int) -> Any:
+    return serialized(messages_of.audio_message, (_text(tag), most), sounds, rate)
+
+
+def _audio_at(tag: Any, sounds: Any, rate: float, most: int) -> Any:
+    return _audio(tag, sounds, wrap(np.float32(rate)), most)
+
+
+def _tensor(tag: Any, tensor: Any, metadata: Any) -> Any:
+    data = bytes(np.asarray(metadata._array, object)[()])
+    return serialized(messages_of.tensor_message_of, (_text(tag), data), tensor)
+
+
+def _named_tensor(tensor: Any, name: str) -> Any:
+    return serialized(messages_of.tensor_message_of, (name, b""), tensor)
+
+
+def _merged(*parts: Any) -> Any:
+    return serialized(messages_of.merged_message, (), *parts)
+
+
+_FUNCTIONS: dict[str, tuple] = {  # with the attributes that follow the operands
+    "ScalarSummary": (_scalar,),
+    "HistogramSummary": (_histogram,),
+    "ImageSummary": (_image, "max_images"),
+    "AudioSummaryV2": (_audio, "max_outputs"),
+    "AudioSummary": (_audio_at, "sample_rate", "max_outputs"),
+    "TensorSummaryV2": (_tensor,),
+    "MergeSummary": (_merged,),
+}
+
+
+@rule(*_FUNCTIONS)
+def summaries(builder: Any, item: Any, inputs: list) -> list:
+    """A string tensor, a message."""
+    function, *names = _FUNCTIONS[item.op]
+    operands = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list) else inputs
+    arguments = tuple([item.attributes[name] for name in names])
+    return [kept_whole(item, function, tuple(operands), arguments, Aval((), string))]
+
+
+@rule("TensorSummary")
+def named_tensor(builder: Any, item: Any, inputs: list) -> list:
+    """A summary whose tag is the name of its operation."""
+    return [kept_whole(item, _named_tensor, tuple(inputs), (item.name,), Aval((), string))]

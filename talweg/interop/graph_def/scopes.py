@@ -1,0 +1,101 @@
+"""What an import keeps on the way: the values of regions, and the names of the nodes it makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.errors import value_error
+from talweg.graph.operation import Operation
+from talweg.graph.symbol import Symbol
+from talweg.interop.graph_def.reading import NodeRecord, Reference
+from talweg.interop.graph_def.values import ResourceEdge, passed_on
+from talweg.prims.bundle import bundle
+
+
+class ImportScope:
+    """The values of a region, and of those around it."""
+
+    def __init__(self, outer: ImportScope | None = None):
+        self.outer = outer
+        self.values: dict[Reference, Any] = {}
+        self.done: dict[str, Any] = {}  # name of a node -> what to wait for
+
+    def known(self, name: str) -> bool:
+        """Whether a node is built."""
+        scope: ImportScope | None = self
+        while scope is not None:
+            if name in scope.done:
+                return True
+            scope = scope.outer
+        return False
+
+    def value(self, reference: Reference) -> Any:
+        """The value of a tensor."""
+        scope: ImportScope | None = self
+        while scope is not None:
+            if reference in scope.values:
+                return scope.values[reference]
+            scope = scope.outer
+        raise KeyError(reference)
+
+    def control(self, name: str) -> Any:
+        """What to wait for to wait for a node; None if there is nothing."""
+        scope: ImportScope | None = self
+        while scope is not None:
+            if name in scope.done:
+                return scope.done[name]
+            scope = scope.outer
+        return None
+
+    def set(self, name: str, outputs: list, control: Any) -> None:
+        """Note what a node gave."""
+        self.done[name] = control
+        for number, value in enumerate(outputs):
+            self.values[name, number] = value
+
+
+class Namer:
+    """Gives the nodes of the graph that is imported into their names."""
+
+    def __init__(self, graph: Any, prefix: str):
+        self.graph, self.prefix = graph, prefix
+
+    def check(self, names: Any) -> None:
+        """ValueError if a name is taken."""
+        if self.prefix:
+            return  # a scope that was just made
+        for name in names:
+            if self.graph.has_name(name):
+                raise value_error("TW506", f"Node name '{name}' already exists in the Graph")
+
+    def name(self, item: NodeRecord, outputs: list, inputs: list, control: Any) -> list:
+        """Name what a node gave; its outputs, now results of an operation of that name."""
+        full = f"{self.prefix}{item.name}"
+        if not outputs or not all(type(x) is Symbol for x in outputs):
+            variables = [x for x in outputs if isinstance(x, ResourceEdge) and not x.is_table]
+            first = next(iter(variables), None)
+            if isinstance(control, (Symbol, Operation)):
+                self._label(control.node, full)
+            elif first is not None:
+                self._label(first.read().node, full)
+            return outputs
+        outputs = [passed_on(x) if any(x is y for y in inputs) else x for x in outputs]
+        nodes = [x.node for x in outputs]
+        if len(nodes) == 1 and nodes[0].prim.name != "item":
+            self._label(nodes[0], full)
+        elif len(nodes) == 1:
+            outputs = [passed_on(outputs[0])]
+            self._label(outputs[0].node, full)
+        else:
+            sources = {id(node.inputs[0]) for node in nodes if node.prim.name == "item"}
+            places = [node.params.get("index") for node in nodes]
+            shown = outputs
+            if len(sources) != 1 or places != list(range(len(nodes))):
+                shown = bundle(*outputs)  # has the name; what follows knows more of the parts
+            self._label(shown[0].node.inputs[0], full)
+        if item.message.device:
+            self.graph.place(outputs[0].node, item.message.device)
+        return outputs
+
+    def _label(self, node: Any, full: str) -> None:
+        self.graph.add_name(node, full)

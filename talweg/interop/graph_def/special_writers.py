@@ -1,0 +1,300 @@
+"""Operations that no expression describes: constants, inputs, order, variables, branches, loops.
+
+Each function writes a node under a name, and gives its outputs; None where it has none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import variant
+from talweg.graph.node import Node
+from talweg.interop.graph_def.bodies import handles_of, is_negated
+from talweg.interop.graph_def.tables import operation_of, table_of
+from talweg.interop.graph_def.text_calls import form_of_call
+from talweg.interop.graph_def.whole_calls import raw_form
+from talweg.interop.graph_def.writing import Output, WrittenNode, cannot_write, static_shape
+from talweg.interop.graph_def.writing_lists import empty_list
+from talweg.prims.random.streams import PHILOX, THREEFRY
+from talweg.prims.state import UPDATE_TYPES
+
+_ASSIGN = {"assign": "AssignVariableOp", "add": "AssignAddVariableOp", "sub": "AssignSubVariableOp"}
+
+
+def _constant(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    found = writer.literal(node, name)
+    writer.nodes[-1].input.extend([f"^{control}" for control in controls])
+    return [found]
+
+
+def _placeholder(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    variable = writer.captured_variables.get(node)
+    if variable is not None:  # what a function's graph starts with
+        return _read_of(writer, variable, node, "", controls)
+    given = {"dtype": node.aval.dtype, "shape": static_shape(node.aval.dims)}
+    return writer.node("Placeholder", name, [], given, controls)
+
+
+def _group(writer: Any, node: Node, name: str, controls: list) -> None:
+    writer.node("NoOp", name, [], {}, controls)
+
+
+def _after(writer: Any, node: Node, name: str, controls: list) -> list[Output] | None:
+    inner = node.inputs[0]
+    if inner in writer.folded:
+        writer.write(inner, name, controls)
+        return writer.values[inner]
+    return writer.node("Identity", name, [writer.operand(inner, f"{name}/input")], {}, controls)
+
+
+def _read(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    return _read_of(writer, node.params["variable"], node, name, controls)
+
+
+def _read_of(writer: Any, variable: Any, node: Node, name: str, controls: list) -> list[Output]:
+    given = {"dtype": variable.dtype}
+    handle = writer.handle(variable)
+    if name in ("", handle.node):
+        name = writer.unique(f"{handle.node}/Read/ReadVariableOp")
+    outputs = writer.node("ReadVariableOp", name, [handle], given, controls)
+    writer.renamed[node] = name
+    return outputs
+
+
+def _initialized(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    handle = writer.handle(node.params["variable"])
+    return writer.node("VarIsInitializedOp", name, [handle], {}, controls)
+
+
+def _update(writer: Any, node: Node, name: str, controls: list) -> list[Output] | None:
+    variable, kind = node.params["variable"], node.params["rule"]
+    handle = writer.handle(variable)
+    values = [writer.operand(x, f"{name}/value") for x in node.operands]
+    given = {"dtype": variable.dtype}
+    if kind in _ASSIGN:
+        writer.node(_ASSIGN[kind], name, [handle, *values], given, controls)
+    elif kind.startswith("scatter_"):
+        writer.node(UPDATE_TYPES[kind], name, [handle, *values], {}, controls)
+    elif kind == "slice":
+        bounds, masks = _bounds(node.params["place"])
+        places = [writer.one(writer.integers(part), f"{name}/bound") for part in bounds]
+        writer.node(UPDATE_TYPES[kind], name, [handle, *places, *values], masks, controls)
+    elif kind == "skip":
+        (size,) = variable.shape.as_tuple()
+        algorithm = writer.one(writer.integers(PHILOX if size == 3 else THREEFRY), f"{name}/alg")
+        return writer.node(UPDATE_TYPES[kind], name, [handle, algorithm, *values], {}, controls)
+    else:
+        raise cannot_write(f"update_variable by {kind}")
+    return None
+
+
+def _bounds(place: tuple) -> tuple[list[tuple], dict[str, int]]:
+    """(begins, ends and strides, masks) of the key that a slice of a variable has."""
+    bounds: list[tuple] = []
+    names = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask")
+    masks: dict[str, int] = dict.fromkeys(names, 0)
+    for number, part in enumerate(place):
+        bit = 1 << number
+        if part is None:
+            masks["new_axis_mask"] |= bit
+            bounds.append((0, 0, 1))
+        elif isinstance(part, tuple):
+            start, stop, step = part
+            masks["begin_mask"] |= bit if start is None else 0
+            masks["end_mask"] |= bit if stop is None else 0
+            bounds.append((start or 0, stop or 0, 1 if step is None else step))
+        else:
+            masks["shrink_axis_mask"] |= bit
+            bounds.append((part, part + 1, 1))
+    return [tuple(column) for column in zip(*bounds)] or [(), (), ()], masks
+
+
+def _branch(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    bodies, library = node.params["bodies"], writer.library
+    handles = handles_of(bodies)
+    kept = library.kept_of(node)
+    inputs = [writer.operand(x, f"{name}/input") for x in node.operands[1:]]
+    inputs += [writer.handle(variable) for variable in handles]
+    ends = ("false", "true") if len(bodies) == 2 else [f"branch{k}" for k in range(len(bodies))]
+    if len(bodies) == 2 and is_negated(node.operands[0]):
+        ends = ("true", "false")
+    names = [
+        library.branch(f"{name}_{end}", body, handles, kept) for body, end in zip(bodies, ends)
+    ]
+    dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
+    stateful = bool(handles) or any(body.has_effects for body in bodies)
+    given: dict[str, Any] = {"Tout": dtypes}
+    avals = [*node.aval[:-1]]
+    shapes = [static_shape(aval.dims) for aval in avals] + [static_shape(None) for _ in kept]
+    if len(names) == 1:
+        op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
+        outputs = writer.node(
+            op, name, [inputs], {**given, "f": library.attribute(names[0])}, controls
+        )
+    else:
+        given["output_shapes"] = shapes
+        prefix = "" if stateful else "Stateless"
+        if len(names) == 2:
+            predicate, places = _predicate(writer, node.operands[0], f"{name}/cond")
+            given["then_branch"], given["else_branch"] = (
+                library.attribute(names[place]) for place in places
+            )
+            outputs = writer.node(f"{prefix}If", name, [predicate, inputs], given, controls)
+        else:
+            given["branches"] = [library.attribute(part) for part in names]
+            op = "StatelessCase" if prefix else "Case"
+            index = writer.operand(node.operands[0], f"{name}/branch_index")
+            outputs = writer.node(op, name, [index, inputs], given, controls)
+    return _with_history(writer, node, outputs, len(avals), kept)
+
+
+def _predicate(writer: Any, index: Node, label: str) -> tuple[Output, tuple]:
+    """(a truth value, the numbers of the bodies for true and for false) of a number of a body."""
+    if is_negated(index):
+        return writer.operand(index.operands[0].operands[0], label), (0, 1)
+    zero = writer.integers(0, index.aval.dtype)
+    return writer.one(WrittenNode("NotEqual", (writer.value(index), zero), {}), label), (1, 0)
+
+
+def _act(writer: Any, node: Node, name: str, controls: list) -> None:
+    if operation_of(node.params["call"]) is not None:
+        _host_call(writer, node, name, controls)
+        return
+    if node.params["call"].tf_type != "Assert":
+        raise cannot_write(node.params["call"].tf_type)
+    condition, *data = [writer.operand(x, f"{name}/data") for x in node.operands]
+    writer.node("Assert", name, [condition, data], {}, controls)
+
+
+def _require(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    x, holds = [writer.operand(part, f"{name}/input") for part in node.operands]
+    text = writer.constant(np.array(node.params["message"].encode(), object), f"{name}/message")
+    check = writer.unique(f"{name}/Assert")
+    writer.node("Assert", check, [holds, [text]], {}, controls)
+    return writer.node("Identity", name, [x], {}, [check])
+
+
+def _with_rule(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    """The results of a function with a gradient of its own, which is not written."""
+    own = [writer.operand(x, f"{name}/input") for x in node.operands[: node.params["count"]]]
+    return writer.node("IdentityN", name, [own], {}, controls)
+
+
+def _host_call(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    call = node.params["call"]
+    op = operation_of(call)
+    if op is None:
+        raise cannot_write(f"a function of Python, {getattr(call, 'function', call)!r},")
+    operands = [writer.operand(x, f"{name}/keys") for x in node.operands]
+    avals = node.aval if type(node.aval) is tuple else ()
+    given = dict(zip(("Tkeys", "Tvalues"), [aval.dtype for aval in avals]))
+    return writer.node(
+        op,
+        name,
+        [writer.handle(table_of(call)), *operands],
+        given if op == "LookupTableExportV2" else {},
+        controls,
+    )
+
+
+def _with_history(writer: Any, node: Node, outputs: list, count: int, kept: tuple) -> list[Output]:
+    """The results, and a history that stands for the inner values among the outputs."""
+    inner = dict(zip(kept, outputs[count:]))
+    writer.histories[node] = inner
+    return [*outputs[:count], Output("", 0, "", variant)]
+
+
+def _loop(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    params, library = node.params, writer.library
+    body, condition, count = params["body"], params["cond"], params["count"]
+    handles = handles_of((condition, body))
+    kept = library.kept_of(node)
+    counted = node in library.counted
+    inputs = [writer.operand(x, f"{name}/input") for x in node.operands]
+    inputs += [writer.handle(variable) for variable in handles]
+    inputs += [writer.one(empty_list(x.aval.dtype), f"{name}/accumulator") for x in kept]
+    if counted:
+        inputs.append(writer.one(writer.integers(0), f"{name}/trips"))
+    shapes = [static_shape(dims) for dims, _ in params["avals"]]
+    shapes += [static_shape(x.aval.dims) for x in node.operands[count:]]
+    shapes += [static_shape(()) for _ in range(len(inputs) - len(shapes))]
+    extra = (kept, counted)
+    given = {
+        "cond": library.attribute(library.condition(name, condition, handles, extra)),
+        "body": library.attribute(library.loop_body(name, body, handles, count, extra)),
+        "output_shapes": shapes,
+    }
+    stateful = bool(handles) or condition.has_effects or body.has_effects
+    op = "While" if stateful else "StatelessWhile"
+    outputs = writer.node(op, name, [inputs], given, controls)
+    start = len(node.operands) + len(handles)
+    if counted:
+        writer.trips[node] = outputs[start + len(kept)]
+    return _with_history(writer, node, [*outputs[:count], *outputs[start:]], count, kept)
+
+
+def _call(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    body, library = node.params["body"], writer.library
+    handles = handles_of((body,))
+    kept = library.kept_of(node)
+    inputs = [writer.operand(x, f"{name}/args") for x in node.operands]
+    inputs += [writer.handle(variable) for variable in handles]
+    dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]
+    function = library.branch(body.name, body, handles, kept)
+    given = {"Tout": dtypes, "f": library.attribute(function)}
+    stateful = bool(handles) or body.has_effects
+    op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
+    outputs = writer.node(op, name, [inputs], given, controls)
+    return _with_history(writer, node, outputs, len(node.aval) - 1, kept)
+
+
+def _inner_value(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    source = node.inputs[0].inputs[0] if node.inputs[0].prim.name == "item" else None
+    found = writer.histories.get(source, {}).get(node.params["inner"])
+    if found is None:
+        raise cannot_write("a value inside a branch or loop inside another one")
+    return writer.node("Identity", name, [found], {}, controls)
+
+
+def _trips(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    source = node.inputs[0].inputs[0] if node.inputs[0].prim.name == "item" else None
+    if source not in writer.trips:
+        raise cannot_write("the number of iterations of a loop inside another one")
+    return writer.node("Identity", name, [writer.trips[source]], {}, controls)
+
+
+def _whole(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    operands = [writer.operand(x, f"{name}/Const") for x in node.operands]
+    call = node.params["call"]
+    made = form_of_call(call, operands, node.aval) if hasattr(call, "kwargs") else None
+    made = raw_form(writer, call, operands) if made is None else made
+    if made is None:
+        raise cannot_write(f"{call!r}, whose sizes are not known")
+    outputs = writer.realise(made, name, controls)
+    if [x.dtype for x in outputs] != [aval.dtype for aval in node.aval]:
+        raise cannot_write(f"{call!r}")
+    return outputs
+
+
+SPECIAL: dict[str, Any] = {
+    "constant": _constant,
+    "placeholder": _placeholder,
+    "group": _group,
+    "after": _after,
+    "read_variable": _read,
+    "is_initialized": _initialized,
+    "update_variable": _update,
+    "branch": _branch,
+    "loop": _loop,
+    "call": _call,
+    "inner_value": _inner_value,
+    "trips": _trips,
+    "whole": _whole,
+    "act": _act,
+    "host_call": _host_call,
+    "again": _call,
+    "require": _require,
+    "with_rule": _with_rule,
+}

@@ -1,0 +1,110 @@
+"""Calls kept whole of functions of texts and ragged tensors, as operations of TensorFlow.
+
+A ragged tensor is its flat values and the splits of its rows, outermost first.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.api.strings.splitting import join, split
+from talweg.core.dtypes import as_dtype
+from talweg.eager.ragged import RaggedTensor
+from talweg.interop.graph_def.writing import Literal, WrittenNode
+from talweg.trace.opaque_calls import Hole, Parts
+
+
+def form_of_call(call: Any, operands: list, avals: Any) -> Any:
+    """What does what a kept call does: operations, one a result; None if it is none of these."""
+    for function, form in FORMS.items():
+        own = getattr(function, "in_eager_mode", function)
+        if call.function in (function, own):
+            given = inspect.signature(own).bind(*call.args, **call.kwargs)
+            given.apply_defaults()
+            return form(dict(given.arguments), operands, avals)
+    return None
+
+
+def _integers(*numbers: int) -> Literal:
+    return Literal(np.array(numbers, np.int64))
+
+
+def _column(x: Any, place: int) -> WrittenNode:
+    """The column of a matrix."""
+    bounds = [Literal(np.array(pair, np.int32)) for pair in ((0, place), (0, place + 1), (1, 1))]
+    given = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
+    return WrittenNode("StridedSlice", (x, *bounds), given)
+
+
+def _element(x: Any, place: int) -> WrittenNode:
+    """An element of a vector."""
+    bounds = [Literal(np.array([n], np.int32)) for n in (place, place + 1, 1)]
+    return WrittenNode("StridedSlice", (x, *bounds), {"shrink_axis_mask": 1})
+
+
+def _split(given: dict, operands: list, avals: Any) -> Any:
+    """Words of strings: their values, and the splits of one row for each string."""
+    x = given["input"]
+    if type(x) is not Hole or len(avals) > 2:
+        return None
+    mark = given["sep"] or ""
+    text = Literal(np.array(mark.encode() if isinstance(mark, str) else mark, object))
+    flat = WrittenNode("Reshape", (operands[x.number], _integers(-1)), {})
+    words = WrittenNode("StringSplitV2", (flat, text), {"maxsplit": given["maxsplit"]})
+    if len(avals) == 1:
+        return words[1]
+    rows = _column(words[0], 0)
+    ones = WrittenNode("OnesLike", (rows,), {})
+    lengths = WrittenNode("UnsortedSegmentSum", (ones, rows, _element(words[2], 0)), {})
+    ends = WrittenNode("Cumsum", (lengths, Literal(np.int32(0))), {})
+    return [words[1], WrittenNode("ConcatV2", ([_integers(0), ends], Literal(np.int32(0))), {})]
+
+
+def _to_tensor(given: dict, operands: list, avals: Any) -> Any:
+    """The rows of a ragged tensor, filled up."""
+    parts = given["self"]
+    if type(parts) is not Parts or len(parts.holes) < 2:
+        return None
+    values, *splits = [operands[hole.number] for hole in parts.holes]
+    shape = given["shape"]
+    sizes = (
+        _integers(-1).array.reshape(())
+        if shape is None
+        else np.array(
+            [-1 if size is None else size for size in getattr(shape, "as_list", lambda: shape)()],
+            np.int64,
+        )
+    )
+    dtype = as_dtype(values.dtype)
+    default = given["default_value"]
+    if type(default) is Hole:
+        filled: Any = operands[default.number]
+    else:
+        empty: Any = b"" if dtype.name == "string" else 0
+        filled = Literal(np.array(empty if default is None else default, dtype.numpy_dtype))
+    kinds = ["ROW_SPLITS"] * len(splits)
+    return WrittenNode(
+        "RaggedTensorToTensor",
+        (Literal(sizes), values, filled, splits),
+        {"row_partition_types": kinds},
+    )
+
+
+def _join(given: dict, operands: list, avals: Any) -> Any:
+    """Texts put together element by element."""
+    parts = given["inputs"]
+    if not isinstance(parts, (list, tuple)):
+        return None
+    texts = [operands[x.number] if type(x) is Hole else Literal(np.array(x, object)) for x in parts]
+    return WrittenNode("StringJoin", (texts,), {"separator": given["separator"]})
+
+
+FORMS: dict[Callable[..., Any], Callable[..., Any]] = {
+    join: _join,
+    split: _split,
+    RaggedTensor.to_tensor: _to_tensor,
+}

@@ -1,0 +1,102 @@
+"""What flows along the edges of a GraphDef besides tensors, and the table of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.value import OPERATIONS
+from talweg.graph.handle import Handle
+from talweg.graph.symbol import Symbol
+from talweg.prims import arithmetic
+from talweg.prims.state import after
+
+RULES: dict[str, Callable[..., Any]] = {}  # type of operation -> rule(builder, item, inputs)
+
+
+def rule(*names: str) -> Callable[[Any], Any]:
+    """Register how operations of these types are built.
+
+    A rule gets the builder, the item and its inputs, and gives a list of outputs; for an operation
+    without outputs, what others wait for (a tensor or operation, or None).
+    """
+
+    def register(function: Any) -> Any:
+        for name in names:
+            RULES[name] = function
+        return function
+
+    return register
+
+
+class ResourceEdge:
+    """A variable, or a table: `handle` is what nodes know of it.
+
+    `reference` says that it is one of the first generation, whose value is read by whoever takes
+    it as a tensor.  `written` is the value it was given last on this edge.
+    """
+
+    __slots__ = ("handle", "reference", "written")
+
+    def __init__(self, handle: Any, reference: bool = False, written: Any = None):
+        self.handle, self.reference, self.written = handle, reference, written
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a lookup table, which has no value."""
+        return type(self.handle) is not Handle
+
+    def read(self) -> Symbol:
+        """Its value here, as of the control dependencies in force."""
+        if self.written is not None:
+            return self.written
+        return base().read_variable(self.handle)
+
+
+class ArrayHandle:
+    """A TensorArray: its elements travel in the flow."""
+
+    __slots__ = ("alike", "dims", "dtype", "dynamic")
+
+    def __init__(self, dtype: Any, dims: tuple | None, dynamic: bool, alike: bool):
+        self.dtype, self.dims = dtype, dims
+        self.dynamic = dynamic  # whether it grows
+        self.alike = alike  # whether all elements have one shape
+
+
+def base() -> Any:
+    """The graph in force."""
+    return dispatch.context.base
+
+
+def tensor(value: Any) -> Any:
+    """What flows as a tensor: a reference is read."""
+    return value.read() if isinstance(value, ResourceEdge) and value.reference else value
+
+
+def passed_on(value: Any) -> Any:
+    """`value` as the result of an operation of its own."""
+    if type(value) is not Symbol:
+        return value
+    if value.dtype.is_numeric and not value.dtype.is_quantized:
+        return arithmetic.identity(value)
+    return after(value)
+
+
+def constant(value: Any, dtype: Any = None) -> Symbol:
+    """A constant of the graph in force."""
+    found = OPERATIONS["convert_to_tensor"](value, dtype)
+    return found if type(found) is Symbol else base().bring_in(found)
+
+
+__all__ = [
+    "RULES",
+    "ArrayHandle",
+    "ResourceEdge",
+    "base",
+    "constant",
+    "passed_on",
+    "rule",
+    "tensor",
+]

@@ -1,0 +1,140 @@
+"""Calls of API functions that a graph keeps whole, as the operation of tf.raw_ops that does it."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from talweg.api.export import EXPORTS
+from talweg.api.raw.ops import RawOp, rows
+from talweg.compat_v1.summary_operations import SummaryCall
+from talweg.core.dtypes import DType, as_dtype
+from talweg.interop.graph_def import operations
+from talweg.interop.graph_def.summary_calls import summary_node
+from talweg.interop.graph_def.writing import Literal, Writer, WrittenNode
+from talweg.trace.opaque_calls import Hole
+
+MISSING: Any = object()
+
+
+@cache
+def _rows_by_target() -> dict[str, list[RawOp]]:
+    found: dict[str, list[RawOp]] = {}
+    for row in rows():
+        if operations.find(row.name) is not None:
+            found.setdefault(row.target, []).append(row)
+    return found
+
+
+def _names_of(function: Any) -> list[str]:
+    return [
+        name
+        for name, value in EXPORTS.items()
+        if getattr(value, "in_eager_mode", value) is function
+    ]
+
+
+def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
+    """The operation that does what a kept call does; None if there is none."""
+    if type(call) is SummaryCall:
+        return summary_node(call, operands)
+    function = getattr(call, "function", None)
+    if function is None:
+        return None
+    if hasattr(call, "op"):  # kept by an import
+        found = operations.find(call.op)
+        return None if found is None else _made_of_node(found, call.attributes, operands)
+    name = getattr(function, "__name__", "")
+    operation = operations.find(name)
+    if operation is not None and not call.args:  # an operation of tf.raw_ops, kept by an import
+        return _made(writer, operation, call.kwargs, operands)
+    try:
+        given = inspect.signature(function).bind(*call.args, **call.kwargs)
+    except (TypeError, ValueError):
+        return None
+    given.apply_defaults()
+    for public in _names_of(function):
+        for row in _rows_by_target().get(public, ()):
+            values = _matched(row, function, given.arguments)
+            found = operations.find(row.name)
+            if values is not None and found is not None:
+                return _made(writer, found, values, operands)
+    return None
+
+
+def _matched(row: RawOp, function: Any, given: dict) -> dict | None:
+    """The arguments of the operation, if the call is what its row says; else None."""
+    names = list(inspect.signature(function).parameters)
+    values: dict[str, Any] = dict(row.defaults)
+    told: dict[str, tuple[bool, Any]] = dict(zip(names, row.positional))
+    told.update({key: (True, which) for key, which in row.keywords.items()})
+    for name in names:
+        if name == "name":
+            continue
+        if name not in told:
+            default = inspect.signature(function).parameters[name].default
+            if not _same(given[name], default):
+                return None
+            continue
+        named, what = told[name]
+        if named:
+            values[what] = given[name]
+        elif not _same(given[name], what):
+            return None
+    return values
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is not Hole and (a is b or (type(a) is type(b) and bool(a == b)))
+
+
+def _made(writer: Writer, operation: Any, values: dict, operands: list) -> WrittenNode | None:
+    """The operation with the tensors among `values` as inputs and the rest as attributes."""
+    values = dict(values)
+    for renamed, own in (("axis", "squeeze_dims"),):
+        if own in operation.attributes and renamed in values:
+            values[own] = values.pop(renamed)
+    rest = [name for name in values if name not in operation.attributes]
+    inputs = []
+    for place, part in enumerate(operation.inputs):
+        name = part.name if part.name in values else rest[place] if place < len(rest) else None
+        if name is None:
+            return None
+        value = values.pop(name)
+        inputs.append(
+            [_tensor(x, operands) for x in value] if part.is_list else _tensor(value, operands)
+        )
+        if inputs[-1] is None:
+            return None
+    given = {}
+    for name, (kind, _) in operation.attributes.items():
+        if name in values and values[name] is not None:
+            value = values[name]
+            given[name] = as_dtype(value) if kind == "type" else value
+    return WrittenNode(operation.name, tuple(inputs), given)
+
+
+def _made_of_node(operation: Any, given: dict, operands: list) -> WrittenNode:
+    inputs, start = [], 0
+    for part in operation.inputs:
+        count = part.count(given)
+        taken = operands[start : start + count]
+        inputs.append(taken if part.is_list else taken[0])
+        start += count
+    return WrittenNode(operation.name, tuple(inputs), given)
+
+
+def _tensor(value: Any, operands: list) -> Any:
+    if type(value) is Hole:
+        return operands[value.number]
+    if isinstance(value, DType) or value is None:
+        return None
+    array = value._array if hasattr(value, "_array") else np.asarray(value)
+    if array.dtype == np.int64 and not hasattr(value, "_array"):
+        array = array.astype(np.int32)
+    if array.dtype == np.float64 and not hasattr(value, "_array"):
+        array = array.astype(np.float32)
+    return Literal(array)

@@ -1,0 +1,84 @@
+"""tf.saved_model.load: the object that a folder was saved from, with its functions and state."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core import dispatch
+from talweg.core.errors import value_error
+from talweg.interop.saved_model.constants import SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
+from talweg.interop.saved_model.first_generation import load_first_generation
+from talweg.interop.saved_model.messages import read_saved_model
+from talweg.interop.saved_model.options import LoadOptions
+from talweg.interop.saved_model.reviving import Reviver
+
+
+@export("saved_model.load", "compat.v1.saved_model.load_v2")
+def load(export_dir: Any, tags: Any = None, options: Any = None) -> Any:
+    """The object that `tf.saved_model.save` wrote, here or in TensorFlow.
+
+    Its attributes are there by name, variables with their values; its functions run the traces
+    that were saved, and have gradients; `signatures` has the signatures.  tags: which of several
+    graphs to take, if there are several.  A saved model of TensorFlow 1 has signatures, `variables`
+    and `prune`.
+
+    OSError if there is no saved model, ValueError for tags that it does not have, AssertionError
+    for values that are missing.
+
+    >>> import tempfile
+    >>> import talweg as tf
+    >>> module = tf.Module()
+    >>> module.v = tf.Variable(2.0)
+    >>> module.times = tf.function(lambda x: x * module.v, [tf.TensorSpec([], tf.float32)])
+    >>> folder = tempfile.mkdtemp() + "/times"
+    >>> tf.saved_model.save(module, folder)
+    >>> loaded = tf.saved_model.load(folder)
+    >>> with tf.GradientTape() as tape:
+    ...     y = loaded.times(3.0)
+    >>> float(tape.gradient(y, loaded.v))
+    3.0
+    """
+    folder = os.fspath(export_dir)
+    folder = folder.decode() if isinstance(folder, bytes) else folder
+    options = LoadOptions() if options is None else options
+    with dispatch.eagerly():
+        model = read_saved_model(folder)
+        if len(model.meta_graphs) == 1 and model.meta_graphs[0].HasField("object_graph_def"):
+            meta_graph = model.meta_graphs[0]
+            _check_tags(tags, meta_graph, folder)
+            return Reviver(meta_graph, folder, options).root()
+        return load_first_generation(model, folder, tags)
+
+
+def _check_tags(tags: Any, meta_graph: Any, folder: str) -> None:
+    known = list(meta_graph.meta_info_def.tags)
+    wanted = [tags] if isinstance(tags, str) else tags
+    if wanted is not None and set(wanted) != set(known):
+        raise value_error(
+            "TW509",
+            f"Got an incompatible argument to `tags`: {tags}. The SavedModel at {folder} "
+            f"has one MetaGraph with tags {known}. You may omit the argument, pass 'None', or pass "
+            "matching tags.",
+        )
+
+
+@export(
+    "saved_model.contains_saved_model",
+    "compat.v1.saved_model.contains_saved_model",
+    "compat.v1.saved_model.maybe_saved_model_directory",
+    "compat.v1.saved_model.loader.maybe_saved_model_directory",
+)
+def contains_saved_model(export_dir: Any) -> bool:
+    """Whether a folder holds a saved model.
+
+    >>> import talweg as tf
+    >>> tf.saved_model.contains_saved_model("no such folder")
+    False
+    """
+    folder = os.fspath(export_dir)
+    return any(
+        os.path.isfile(os.path.join(folder, name))
+        for name in (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT)
+    )

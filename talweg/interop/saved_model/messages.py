@@ -1,0 +1,145 @@
+"""The messages of saved models, and the files they are in.
+
+Two of them are not among tensorboard's copies of TensorFlow's definitions: the whole file, and its
+fingerprint.  Their few fields are described here.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from talweg.api.export import export_value
+from talweg.core.errors import OpError, UnimplementedError, compose, value_error
+from talweg.interop.graph_def.messages import DecodeError, MetaGraphDef, text_format
+from talweg.interop.saved_model.constants import (
+    SAVED_MODEL_FILENAME_PB,
+    SAVED_MODEL_FILENAME_PBTXT,
+    SAVED_MODEL_SCHEMA_VERSION,
+)
+
+try:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from tensorboard.compat.proto import meta_graph_pb2, saved_object_graph_pb2
+    from tensorboard.compat.proto.struct_pb2 import StructuredValue
+except ImportError as error:
+    raise ImportError(
+        "Saved models need the package tensorboard, which has TensorFlow's definitions: "
+        "pip install talweg[graphdef]"
+    ) from error
+
+AssetFileDef = meta_graph_pb2.AssetFileDef
+SavedObjectGraph = saved_object_graph_pb2.SavedObjectGraph
+SignatureDef = export_value(meta_graph_pb2.SignatureDef, "compat.v1.SignatureDef")
+TensorInfo = export_value(meta_graph_pb2.TensorInfo, "compat.v1.TensorInfo")
+
+_Field = descriptor_pb2.FieldDescriptorProto
+
+
+def _defined() -> dict[str, Any]:
+    """The classes of the two messages."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name="talweg/saved_model.proto",
+        package="talweg",
+        syntax="proto3",
+        dependency=[meta_graph_pb2.DESCRIPTOR.name],
+    )
+    model = file.message_type.add(name="SavedModel")
+    model.field.add(
+        name="saved_model_schema_version",
+        number=1,
+        type=_Field.TYPE_INT64,
+        label=_Field.LABEL_OPTIONAL,
+    )
+    model.field.add(
+        name="meta_graphs",
+        number=2,
+        type=_Field.TYPE_MESSAGE,
+        label=_Field.LABEL_REPEATED,
+        type_name=f".{MetaGraphDef.DESCRIPTOR.full_name}",
+    )
+    numbers = file.message_type.add(name="FingerprintDef")
+    names = (
+        "saved_model_checksum",
+        "graph_def_program_hash",
+        "signature_def_hash",
+        "saved_object_graph_hash",
+        "checkpoint_hash",
+    )
+    for number, name in enumerate(names, 1):
+        numbers.field.add(
+            name=name, number=number, type=_Field.TYPE_UINT64, label=_Field.LABEL_OPTIONAL
+        )
+    version = file.message_type.add(name="VersionDef")
+    version.field.add(
+        name="producer", number=1, type=_Field.TYPE_INT32, label=_Field.LABEL_OPTIONAL
+    )
+    numbers.field.add(
+        name="version",
+        number=6,
+        type=_Field.TYPE_MESSAGE,
+        label=_Field.LABEL_OPTIONAL,
+        type_name=".talweg.VersionDef",
+    )
+    pool = descriptor_pool.Default()
+    pool.AddSerializedFile(file.SerializeToString())
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"talweg.{name}"))
+        for name in ("SavedModel", "FingerprintDef")
+    }
+
+
+_DEFINED = _defined()
+SavedModel = _DEFINED["SavedModel"]
+FingerprintDef = _DEFINED["FingerprintDef"]
+
+
+def cannot_save(text: str, hint: str = "") -> OpError:
+    """The error of what has no form in a saved model; the caller raises it."""
+    return UnimplementedError(None, None, compose("TW509", text, hint=hint))
+
+
+def read_saved_model(folder: str) -> Any:
+    """The message of a saved model; OSError if there is none or it is damaged."""
+    path = os.path.join(folder, SAVED_MODEL_FILENAME_PB)
+    text_path = os.path.join(folder, SAVED_MODEL_FILENAME_PBTXT)
+    message = SavedModel()
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            data = file.read()
+        try:
+            message.ParseFromString(data)
+        except DecodeError as error:
+            raise OSError(f"Cannot parse file {path}: {error}.  [TW509]") from None
+    elif os.path.exists(text_path):
+        with open(text_path, "rb") as file:
+            data = file.read()
+        try:
+            text_format.Parse(data.decode("utf-8"), message)
+        except (text_format.ParseError, UnicodeDecodeError) as error:
+            raise OSError(f"Cannot parse file {text_path}: {error}.  [TW509]") from None
+    else:
+        raise OSError(
+            f"SavedModel file does not exist at: {folder}{os.path.sep}"
+            f"{{{SAVED_MODEL_FILENAME_PBTXT}|{SAVED_MODEL_FILENAME_PB}}}  [TW509]"
+        )
+    if message.saved_model_schema_version > SAVED_MODEL_SCHEMA_VERSION:
+        raise value_error(
+            "TW509",
+            f"{folder} is a saved model of version {message.saved_model_schema_version}",
+            f"version {SAVED_MODEL_SCHEMA_VERSION}",
+        )
+    return message
+
+
+__all__ = [
+    "AssetFileDef",
+    "FingerprintDef",
+    "SavedModel",
+    "SavedObjectGraph",
+    "SignatureDef",
+    "StructuredValue",
+    "TensorInfo",
+    "cannot_save",
+    "read_saved_model",
+]

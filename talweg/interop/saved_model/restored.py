@@ -1,0 +1,300 @@
+"""Functions of saved models: traces built of their messages, and the choice among them.
+
+A trace is built when it is first needed, so that what nobody calls costs nothing, and cannot fail.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.errors import type_error, value_error
+from talweg.core.spec import TensorSpec, TypeSpec
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.variable import Variable
+from talweg.graph import structure
+from talweg.interop.graph_def import importing
+from talweg.interop.graph_def.building import GraphBuilder
+from talweg.interop.graph_def.values import ResourceEdge
+from talweg.interop.saved_model.parameters import signature_of
+from talweg.interop.saved_model.structured_values import read
+from talweg.trace.concrete import ConcreteFunction, TraceGraph
+from talweg.trace.function import Function
+from talweg.trace.signature import ArgumentPlace, Container
+
+RULES = importing.RULES  # they are registered where this is imported
+
+
+class Origin:
+    """Stands for the node that calls a function of the library, in errors."""
+
+    op = "saved function"
+
+    def __init__(self, name: str):
+        self.name = name
+        self.described = f"the saved function '{name}'"
+
+    def error(self, text: str) -> ValueError:
+        """What is wrong, as an error to raise."""
+        return value_error("TW509", f"{self.described}: {text}")
+
+
+def numbered(nest: Any, specs: list[TensorSpec]) -> Any:
+    """A nest of specs and values as a tree of numbered places; the specs of tensors are noted."""
+    if isinstance(nest, TensorSpec):
+        specs.append(nest)
+        return ArgumentPlace(len(specs) - 1)
+    if hasattr(nest, "part_specs"):
+        return Container(nest, [numbered(part, specs) for part in nest.part_specs()])
+    if structure.is_nested(nest):
+        return Container(nest, [numbered(child, specs) for child in structure.children(nest)])
+    return nest
+
+
+class SavedTrace:
+    """One trace of a saved function; `signature` is what it is for: (arguments, keywords)."""
+
+    def __init__(
+        self,
+        name: str,
+        message: Any,
+        functions: dict[str, Any],
+        capture: Callable[[int], Any],
+        kind: type[ConcreteFunction] = ConcreteFunction,
+    ):
+        self.name, self.message, self.functions, self.capture = name, message, functions, capture
+        self.kind = kind
+        self.parameters: inspect.Signature | None = None
+
+    @functools.cached_property
+    def signature(self) -> tuple:
+        """(positional, keyword) arguments."""
+        args, kwargs = read(self.message.canonicalized_input_signature)
+        return tuple(args), dict(kwargs)
+
+    @functools.cached_property
+    def trace(self) -> ConcreteFunction:
+        """The trace."""
+        with dispatch.eagerly():
+            return self._build()
+
+    def _build(self) -> ConcreteFunction:
+        specs: list[TensorSpec] = []
+        args, kwargs = self.signature
+        tree = Container([args, kwargs], [numbered(args, specs), numbered(kwargs, specs)])
+        names = _names(specs)
+        builder = GraphBuilder(self.functions)
+        origin: Any = Origin(self.name)
+
+        def run(inputs: list) -> list:
+            captured = [entering(self.capture(n)) for n in self.message.bound_inputs]
+            return builder.apply(self.name, [*inputs, *captured], origin)
+
+        concrete = self.kind(plain_name(self.name), TraceGraph(self.name), tree, specs)
+        concrete.trace_flat(run, names, read(self.message.output_signature))
+        concrete.structured_input_signature = self.signature
+        concrete.parameters = _shown(self.parameters, self.signature)
+        return concrete
+
+
+def plain_name(name: str) -> str:
+    """The name of a function without what a saved model puts around it."""
+    found = re.fullmatch(r"_*(?:inference|forward|backward)_(.+?)_\d+", name)
+    return name if found is None else found[1]
+
+
+def entering(thing: Any) -> Any:
+    """What stands inside a function for something it uses from outside."""
+    if isinstance(thing, Variable):
+        return ResourceEdge(thing.handle)
+    if isinstance(thing, Tensor):
+        return dispatch.context.base.bring_in(thing)
+    if hasattr(thing, "asset_path"):
+        return thing.asset_path
+    return ResourceEdge(thing)
+
+
+def _names(specs: list[TensorSpec]) -> list[str]:
+    found: dict[str, None] = {}
+    for spec in specs:
+        base = name = spec.name or "arg"
+        number = 0
+        while name in found:
+            number += 1
+            name = f"{base}_{number}"
+        found[name] = None
+    return list(found)
+
+
+def _shown(parameters: inspect.Signature | None, signature: tuple) -> list[tuple]:
+    """Each parameter's name, kind, and what the trace is for."""
+    args, kwargs = signature
+    kinds = inspect.Parameter
+    own = (
+        []
+        if parameters is None
+        else [p for p in parameters.parameters.values() if p.kind is kinds.POSITIONAL_OR_KEYWORD]
+    )
+    found = [
+        (
+            own[place].name if place < len(own) else f"arg{place}",
+            kinds.POSITIONAL_OR_KEYWORD if place < len(own) else kinds.POSITIONAL_ONLY,
+            value,
+        )
+        for place, value in enumerate(args)
+    ]
+    return found + [(key, kinds.KEYWORD_ONLY, value) for key, value in kwargs.items()]
+
+
+# -- the choice of a trace
+
+
+class RestoredFunction(Function):
+    """A `tf.function` of a saved model: it has the traces that were saved, and makes no others."""
+
+    def __init__(self, name: str, message: Any, traces: list[SavedTrace]):
+        specs = read(message.input_signature)
+        super().__init__(self._never, name=plain_name(name), autograph=False)
+        self._signature = signature_of(message)
+        self.input_signature = None if specs is None else tuple(specs)
+        self.saved = traces
+        for trace in traces:
+            trace.parameters = self._signature
+
+    def _never(self, *args: Any, **kwargs: Any) -> Any:
+        return self(*args, **kwargs)
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """The traces."""
+        return [trace.trace for trace in self.saved]
+
+    def all_traces(self) -> list[ConcreteFunction]:
+        """The traces."""
+        return self.concrete_functions
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        trace, tensors = self._find(args, kwargs)
+        return trace.call_flat(tensors)
+
+    def _find(self, args: tuple, kwargs: dict) -> tuple[ConcreteFunction, list]:
+        if not self.saved:
+            raise value_error(
+                "TW509",
+                "Found zero restored functions for caller function.",
+                hint="call the function, or give it an input signature, before the model is saved",
+            )
+        args, kwargs = self._bind(args, kwargs)
+        for convert in (False, True):
+            for saved in self.saved:
+                tensors = matched(saved.signature, (tuple(args), kwargs), convert)
+                if tensors is not None:
+                    return saved.trace, tensors
+        raise value_error("TW509", self._no_match(args, kwargs))
+
+    def _no_match(self, args: Any, kwargs: Any) -> str:
+        lines = [
+            "Could not find matching concrete function to call loaded from the SavedModel. "
+            f"Got:\n{_listed(args, kwargs)}\n Expected these arguments to match one of the "
+            f"following {len(self.saved)} option(s):"
+        ]
+        for number, saved in enumerate(self.saved, 1):
+            lines.append(f"Option {number}:\n{_listed(*saved.signature)}")
+        return "\n\n".join(lines)
+
+
+def _listed(args: Any, kwargs: Any) -> str:
+    lines = [f"  Positional arguments ({len(args)} total):"]
+    lines += [f"    * {value!r}" for value in args]
+    return "\n".join([*lines, f"  Keyword arguments: {kwargs}"])
+
+
+def matched(expected: Any, given: Any, convert: bool) -> list | None:
+    """The tensors among `given`, if it fits what a trace is for; else None.
+
+    Numbers, arrays and lists become tensors only if `convert` says so.
+    """
+    if isinstance(expected, TensorSpec):
+        return _matched_tensor(expected, given, convert)
+    if isinstance(expected, TypeSpec):
+        if isinstance(given, TypeSpec):
+            parts: Any = given
+            return list(parts.part_specs()) if given == expected else None
+        fits = expected.is_compatible_with(given)
+        return given._flat_components() if fits else None
+    if structure.is_nested(expected):
+        return _matched_nest(expected, given, convert)
+    if given is None or expected is None:
+        return [] if given is expected else None
+    if is_tensor_like(given) or structure.is_nested(given) or isinstance(given, np.ndarray):
+        return None
+    try:
+        return [] if bool(given == expected) else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _matched_tensor(spec: TensorSpec, given: Any, convert: bool) -> list | None:
+    if isinstance(given, TensorSpec):
+        return [given] if spec.is_compatible_with(given) else None
+    if not is_tensor_like(given):
+        if not convert or given is None or isinstance(given, TypeSpec):
+            return None
+        try:
+            given = convert_to_tensor(given, spec.dtype)
+        except (TypeError, ValueError):
+            return None
+    elif not isinstance(given, Tensor):
+        given = convert_to_tensor(given)
+    fits = given.dtype is spec.dtype and spec.shape.is_compatible_with(given.shape)
+    return [given] if fits else None
+
+
+def _matched_nest(expected: Any, given: Any, convert: bool) -> list | None:
+    if not structure.is_nested(given):
+        return None
+    if isinstance(expected, dict) != (structure.kind_of(given) == structure.MAPPING):
+        return None
+    if isinstance(expected, dict) and expected.keys() != given.keys():
+        return None
+    ours, theirs = structure.children(expected), structure.children(given)
+    if len(ours) != len(theirs):
+        return None
+    found: list = []
+    for part, value in zip(ours, theirs):
+        tensors = matched(part, value, convert)
+        if tensors is None:
+            return None
+        found += tensors
+    return found
+
+
+class RestoredSignature(ConcreteFunction):
+    """A signature: it takes keywords, or one tensor if it has just one argument."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        names = self._argument_names
+        if len(args) > min(1, len(names)):
+            raise type_error(
+                "TW104",
+                f"{self.name}({', '.join(names)}) takes "
+                f"{min(1, len(names))} positional arguments, got {len(args)}.",
+            )
+        given = {**dict(zip(names, args)), **kwargs}
+        missing = [name for name in names if name not in given]
+        unknown = [name for name in given if name not in names]
+        if missing or unknown:
+            what = (
+                f"missing required arguments: {', '.join(missing)}"
+                if missing
+                else (f"got unexpected keyword arguments: {', '.join(unknown)}")
+            )
+            raise type_error("TW104", f"{self.name}({', '.join(names)}) {what}.")
+        return super().__call__(**{name: given[name] for name in names})

@@ -1,0 +1,166 @@
+"""Nests of specs and Python values as messages (StructuredValue), and back.
+
+Signatures of functions, the values of Python arguments and the structures of results are written
+this way.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+import numpy as np
+
+from talweg.api.export import look_up
+from talweg.core.dtypes import DType, as_dtype
+from talweg.core.errors import value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.spec import TensorSpec, TypeSpec
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.tensor import EagerTensor
+from talweg.graph import structure
+from talweg.interop.graph_def.tensor_protos import array_to_proto, make_ndarray, shape_from_proto
+from talweg.interop.saved_model.messages import StructuredValue
+
+# The numbers of TypeSpecProto's classes -> public names here.
+CLASSES = {
+    1: "SparseTensorSpec",
+    2: "IndexedSlicesSpec",
+    3: "RaggedTensorSpec",
+    4: "TensorArraySpec",
+    8: "OptionalSpec",
+}
+
+
+def written(value: Any) -> Any:
+    """A value as a message; ValueError for what has no form."""
+    message = StructuredValue()
+    _write(value, message)
+    return message
+
+
+def _write(value: Any, message: Any) -> None:
+    if value is None:
+        message.none_value.SetInParent()
+    elif isinstance(value, (bool, np.bool_)):
+        message.bool_value = bool(value)
+    elif isinstance(value, (int, np.integer)):
+        message.int64_value = int(value)
+    elif isinstance(value, (float, np.floating)):
+        message.float64_value = float(value)
+    elif isinstance(value, str):
+        message.string_value = value
+    elif isinstance(value, DType):
+        message.tensor_dtype_value = value.as_datatype_enum
+    elif isinstance(value, TensorShape):
+        message.tensor_shape_value.CopyFrom(value.as_proto())
+    elif type(value) is TensorSpec:
+        _write_spec(value, message.tensor_spec_value)
+    elif isinstance(value, TypeSpec):
+        _write_type_spec(value, message.type_spec_value)
+    elif isinstance(value, EagerTensor):
+        message.tensor_value.CopyFrom(array_to_proto(np.asarray(value._array), value.dtype))
+    elif isinstance(value, np.ndarray):
+        message.numpy_value.CopyFrom(array_to_proto(value))
+    else:
+        _write_container(value, message)
+
+
+def _write_spec(spec: TensorSpec, message: Any) -> None:
+    message.shape.CopyFrom(spec.shape.as_proto())
+    message.dtype = spec.dtype.as_datatype_enum
+    if spec.name is not None:
+        message.name = spec.name
+
+
+def _write_type_spec(spec: TypeSpec, message: Any) -> None:
+    name = type(spec).__name__
+    number = next((number for number, known in CLASSES.items() if known == name), None)
+    if number is None:
+        raise value_error("TW509", f"{spec!r} has no form in a saved model")
+    message.type_spec_class = number
+    message.type_spec_class_name = name
+    _write(spec._serialize(), message.type_state)
+    parts = getattr(spec, "part_specs", None)
+    message.num_flat_components = 1 if parts is None else len(parts())
+
+
+def _write_container(value: Any, message: Any) -> None:
+    kind = structure.kind_of(value)
+    if kind == structure.NAMEDTUPLE:
+        message.named_tuple_value.name = type(value).__name__
+        for name, part in zip(value._fields, value):
+            pair = message.named_tuple_value.values.add()
+            pair.key = name
+            _write(part, pair.value)
+    elif kind == structure.MAPPING and all(isinstance(key, str) for key in value):
+        message.dict_value.SetInParent()
+        for key, part in value.items():
+            _write(part, message.dict_value.fields[key])
+    elif isinstance(value, tuple) or kind == structure.VIEW:
+        message.tuple_value.SetInParent()
+        for part in value:
+            _write(part, message.tuple_value.values.add())
+    elif kind == structure.SEQUENCE:
+        message.list_value.SetInParent()
+        for part in value:
+            _write(part, message.list_value.values.add())
+    else:
+        raise value_error(
+            "TW509",
+            f"{value!r} of type {type(value).__name__} has no form in a saved model",
+            "numbers, texts, specs, and nests of these",
+        )
+
+
+def read(message: Any) -> Any:
+    """The value of a message; ValueError for kinds that are not known."""
+    kind = message.WhichOneof("kind")
+    if kind == "none_value" or kind is None:
+        return None
+    reader = _READERS.get(kind)
+    if reader is None:
+        raise value_error("TW509", f"a saved model holds a value of the kind {kind}")
+    return reader(getattr(message, kind))
+
+
+def _read_bounded(message: Any) -> Any:
+    return TensorSpec(
+        shape_from_proto(message.shape), as_dtype(message.dtype), message.name or None
+    )
+
+
+def _read_type_spec(message: Any) -> Any:
+    name = CLASSES.get(message.type_spec_class)
+    if name is None:
+        raise value_error(
+            "TW509",
+            f"a saved model has a spec of the class {message.type_spec_class_name!r} "
+            f"({message.type_spec_class}), which talweg does not know",
+        )
+    return look_up(name)._deserialize(read(message.type_state))
+
+
+def _read_named_tuple(message: Any) -> Any:
+    names = [pair.key for pair in message.values]
+    made = collections.namedtuple(message.name, names)  # type: ignore[misc]
+    return made(*[read(pair.value) for pair in message.values])
+
+
+_READERS: dict[str, Any] = {
+    "bool_value": bool,
+    "int64_value": int,
+    "float64_value": float,
+    "string_value": str,
+    "tensor_dtype_value": as_dtype,
+    "tensor_shape_value": shape_from_proto,
+    "tensor_spec_value": _read_bounded,
+    "bounded_tensor_spec_value": _read_bounded,
+    "type_spec_value": _read_type_spec,
+    "tensor_value": lambda message: convert_to_tensor(make_ndarray(message)),
+    "numpy_value": make_ndarray,
+    "list_value": lambda message: [read(part) for part in message.values],
+    "tuple_value": lambda message: tuple([read(part) for part in message.values]),
+    "dict_value": lambda message: {key: read(part) for key, part in message.fields.items()},
+    "named_tuple_value": _read_named_tuple,
+}

@@ -1,0 +1,117 @@
+"""What is saved of an object: everything with state that hangs below it, and its functions.
+
+The children are those of a checkpoint, the functions that an object has as attributes or methods,
+and lists and dictionaries of all these.  What two names lead to is one object.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from talweg.api.resources import Asset, TrackableResource
+from talweg.core.errors import value_error
+from talweg.core.tracking import UNTRACKED, AutoTrackable, Trackable
+from talweg.interop.checkpoint import object_walk
+from talweg.interop.checkpoint.object_walk import CONTAINERS, Survey, variable_in
+from talweg.interop.saved_model.signatures import SignatureMap
+from talweg.trace.concrete import ConcreteFunction
+from talweg.trace.function import Function
+from talweg.trace.methods import BoundFunction
+
+FUNCTIONS = (Function, ConcreteFunction)
+
+
+def same_object(value: Any) -> Any:
+    """What `value` counts as: the variable a Keras variable stands for, a method's function."""
+    if isinstance(value, BoundFunction):
+        return value.__wrapped__
+    if isinstance(value, Trackable):
+        variable = variable_in(value)
+        if variable is not None:
+            return variable
+    return value
+
+
+def is_saved(value: Any, inside: tuple = ()) -> bool:
+    """Whether a value is saved, or a container that leads to one that is."""
+    if isinstance(value, (Trackable, BoundFunction, *FUNCTIONS)):
+        return True
+    if not isinstance(value, CONTAINERS) or any(value is outer for outer in inside):
+        return False
+    parts = value.values() if isinstance(value, dict) else value
+    return any(is_saved(part, (*inside, value)) for part in parts)
+
+
+def children(obj: Any, cache: dict | None = None) -> dict[str, Any]:
+    """What hangs directly below an object, by name."""
+    if isinstance(obj, CONTAINERS) and not isinstance(obj, Trackable):
+        return _parts(obj)
+    if isinstance(obj, SignatureMap):
+        return dict(obj)
+    leaf = isinstance(obj, (Asset, TrackableResource, *FUNCTIONS)) or variable_in(obj) is not None
+    if leaf or not isinstance(obj, Trackable):
+        return {}
+    functions = functions_of(obj) if isinstance(obj, AutoTrackable) else {}
+    try:
+        found = obj._trackable_children("savedmodel", cache={} if cache is None else cache)
+    except NotImplementedError:
+        found = obj._trackable_children("checkpoint")
+    found = {name: child for name, child in found.items() if is_saved(child)}
+    own = _containers(obj) if isinstance(obj, AutoTrackable) else {}
+    for name, function in functions.items():
+        if name in found and same_object(found[name]) is not function:
+            raise value_error(
+                "TW509",
+                f"Can't save object because it has multiple children with the same name. "
+                f"Object: {obj}, attribute name: {name}",
+            )
+    ordered = (
+        {name: own.get(name, found.get(name)) for name in vars(obj) if name in own or name in found}
+        if hasattr(obj, "__dict__")
+        else {}
+    )
+    return {**ordered, **own, **found, **functions}
+
+
+def _parts(container: Any) -> dict[str, Any]:
+    if isinstance(container, dict):
+        named = {key: part for key, part in container.items() if isinstance(key, str)}
+    else:
+        named = {str(place): part for place, part in enumerate(container)}
+        named.update({name: getattr(container, name) for name in getattr(container, "_fields", ())})
+    return {name: part for name, part in named.items() if is_saved(part)}
+
+
+def _containers(obj: Any) -> dict[str, Any]:
+    """The attributes that are lists, tuples and dictionaries: public empty ones, too."""
+    untracked = obj.__dict__.get(UNTRACKED, ())
+    return {
+        name: value
+        for name, value in vars(obj).items()
+        if isinstance(value, CONTAINERS)
+        and not isinstance(value, Trackable)
+        and name not in untracked
+        and not name.startswith("_self_")
+        and (is_saved(value) or (not name.startswith("_") and isinstance(value, (list, dict))))
+    }
+
+
+def functions_of(obj: Any) -> dict[str, Any]:
+    """The traced functions among attributes and methods, by name."""
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in dir(obj):
+            try:
+                value = getattr(obj, name, None)
+            except Exception:  # noqa: BLE001 -- properties may fail in any way
+                continue
+            if isinstance(value, (BoundFunction, *FUNCTIONS)):
+                found[name] = same_object(value)
+    return found
+
+
+def survey(root: Any, signatures: SignatureMap) -> Survey:
+    """All that is saved below `root`: nearer objects first, each once, under its shortest path."""
+    return object_walk.survey(root, {"signatures": signatures}, children, same_object)

@@ -1,0 +1,1 @@
+"""Random number kernels: generators, distributions, permutations."""

@@ -1,0 +1,45 @@
+"""Equations with a way of their own, by the name their declaration gives as `call`.
+
+A way gets the builder and the equation, and gives the blocks that compute it, or None where it does
+not apply: the NumPy kernel is called then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from talweg.lower.blocks.control_flow import choose, repeat
+from talweg.lower.blocks.rejection import redraw
+from talweg.lower.blocks.scan import scan
+from talweg.lower.blocks.scatter import scatter
+from talweg.lower.blocks.stacks import (
+    appended,
+    beginning,
+    exported,
+    fetched,
+    stack_put,
+    stack_row,
+    widened,
+)
+from talweg.lower.convolution.convolution import convolution
+from talweg.lower.matmul.products import matmul
+from talweg.lower.pooling.pooling import pooling
+
+BLOCKS: dict[str, Callable[..., list | None]] = {
+    "matmul": matmul,
+    "repeat": repeat,
+    "choose": choose,
+    "scan": scan,
+    "redraw": redraw,
+    "scatter": scatter,
+    "stack_row": stack_row,
+    "append": appended,
+    "export": exported,
+    "fetch": fetched,
+    "stack_put": stack_put,
+    "widen": widened,
+    "head": beginning,
+    "convolution": convolution,
+    "pooling": pooling,
+    "max_pool_scatter": pooling,
+}

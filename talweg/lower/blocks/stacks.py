@@ -1,0 +1,177 @@
+"""Stacks of unknown length: their memory grows as a loop goes on (`Grow`), nothing else is special.
+
+A row that is read or written must be there first.  Where it is follows from the number of the trip
+and from carried values, or is computed in the trip; then it is stored, so that every thread can
+look whether there is memory for it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from talweg.core.dtypes import int64
+from talweg.lower.fusion.inline import Inliner
+from talweg.lower.fusion.loop_nests import plain_loops
+from talweg.lower.handler import s
+from talweg.lower.ir.index import Axis, Index, flat
+from talweg.lower.ir.loops import Buffer, Fill, Grow, Host, Kernel, Store, load, number
+from talweg.lower.ir.visitors import refuse
+from talweg.lower.ir.windows import BufferWindow
+from talweg.passes.specialize.program import Equation, Value
+from talweg.passes.specialize.stack_primitives import is_endless, is_zero
+
+
+def kind_of(value: Value) -> str:
+    """The kind of the buffer of a value within a program."""
+    return "stack" if is_endless(value) and value.size else "temporary"
+
+
+class Growth:
+    """The blocks at the beginning of a trip that see to it that stacks have the rows it needs."""
+
+    def __init__(self, builder: Any):
+        self.builder = builder
+        self.blocks: list = []
+        self.held: dict[Index, Index] = {}  # a place -> what all threads know it by
+        self.done: set[tuple] = set()
+
+    def ask(self, buffer: Buffer, place: Index) -> None:
+        """See to it that a stack has a row."""
+        if buffer.kind != "stack" or (buffer, place) in self.done:
+            return
+        self.done.add((buffer, place))
+        self.blocks.append(Grow(buffer, self._known(place)))
+
+    def _known(self, place: Index) -> Index:
+        if all(type(atom) is Axis for atom, _ in place.terms):
+            return place
+        found = self.held.get(place)
+        if found is None:
+            held = self.builder.new("row", int64, (), "temporary")
+            self.blocks.append(Kernel("place", [Store(held, 0, number(place))], ("place",)))
+            found = self.held[place] = s.element(load(held, 0))
+        return found
+
+
+def is_blank(value: Value) -> bool:
+    """Whether only such rows of a stack are read as were written."""
+    maker = value.maker
+    if maker is None or maker.prim.name != "repeat":
+        return False
+    return maker.params["body"].carried[maker.outputs.index(value)].blank
+
+
+def appended(builder: Any, equation: Equation, name: str) -> list:
+    """The blocks that put rows into a stack: the first ones of another one, from a place on."""
+    _, start, rows, count = equation.inputs
+    target, source = builder.buffer_of(equation.output), builder.buffer_of(rows)
+    if not rows.size:
+        return []
+    assert target.kind == source.kind == "stack"
+    stores, places = [], []
+    for value in (start, count):
+        held = builder.new("row", int64, (), "temporary")
+        stores.append(Store(held, 0, s.cast(Inliner(builder.stored_at).at(value, ()), int64)))
+        places.append(s.element(load(held, 0)))
+    return [Kernel(name, stores, ("place",)), Fill(target, source, *places)]
+
+
+def stack_put(builder: Any, equation: Equation, name: str) -> list:
+    """The blocks that copy a stack and change a row of it."""
+    stack, place, value = equation.inputs
+    target = builder.buffer_of(equation.output)
+    held = builder.new("row", int64, (), "temporary")
+    index = s.cast(Inliner(builder.stored_at).at(place, ()), int64)
+    row = builder.buffer_of(value) if value.content is None else builder.constant(value)
+    if isinstance(target, BufferWindow):
+        raise refuse(name, "a stack within a stack")
+    before = [*started(builder, stack, target), Kernel(name, [Store(held, 0, index)], ("place",))]
+    return [*before, *written_last(builder, target, held, row)]
+
+
+def exported(builder: Any, equation: Equation, name: str) -> list:
+    """The call that hands the rows of a stack over."""
+    function = partial(equation.params["exports"].hand_over, equation.params["place"])
+    return [Host("export", function, [builder.buffer_of(x) for x in equation.inputs], [])]
+
+
+def fetched(builder: Any, equation: Equation, name: str) -> list:
+    """The call that fills a stack with the rows that the program is given."""
+    function = partial(equation.params["exports"].fetch, equation.params["place"])
+    return [Host("fetch", function, [], [builder.buffer_of(equation.output)])]
+
+
+def written_last(builder: Any, stack: Buffer, place: Buffer, value: Buffer) -> list:
+    """The blocks that copy a row to the place in a stack that a buffer holds.
+
+    Where the place is below zero no row is changed: the first one becomes what it is.
+    """
+    if stack.kind != "stack":
+        return []
+    held = builder.new("row", int64, (), "temporary")
+    asked = s.cast(load(place, 0), int64)
+    blocks: list[Any] = [Kernel("place", [Store(held, 0, s.maximum(asked, 0))])]
+    row = s.element(load(held, 0))
+    axes = [Axis(f"i{k}", size) for k, size in enumerate(value.shape)]
+    inside = flat(tuple(map(Index.of, axes)), value.shape)
+    target = row * value.size + inside
+    own = s.select(s.less(asked, 0), load(stack, target), load(value, inside))
+    body = plain_loops(axes, [Store(stack, target, own)])
+    return [*blocks, Grow(stack, row), Kernel("put", body, ("with_row",))]
+
+
+def widened(builder: Any, equation: Equation, name: str) -> list:
+    """The blocks that make a stack of an array."""
+    (x,) = equation.inputs
+    target = builder.buffer_of(equation.output)
+    if not x.size:
+        return [] if target.kind != "stack" else [Fill(target, None)]
+    axes = [Axis(f"i{k}", size) for k, size in enumerate(x.dims)]
+    index = tuple(map(Index.of, axes))
+    place = flat(index, x.dims)
+    stores = plain_loops(axes, [Store(target, place, Inliner(builder.stored_at).at(x, index))])
+    return [Fill(target, None), Grow(target, x.dims[0] - 1), Kernel(name, stores, ("widen",))]
+
+
+def beginning(builder: Any, equation: Equation, name: str) -> list:
+    """The blocks that copy the first rows of a stack; those that nobody wrote are zero."""
+    (x,), result = equation.inputs, equation.output
+    source, target = builder.buffer_of(x), builder.buffer_of(result)
+    if not result.size:
+        return []
+    axes = [Axis(f"i{k}", size) for k, size in enumerate(result.dims)]
+    place = flat(tuple(map(Index.of, axes)), result.dims)
+    body = plain_loops(axes, [Store(target, place, load(source, place))])
+    return [Grow(source, result.dims[0] - 1), Kernel(name, body, ("head",))]
+
+
+def started(builder: Any, start: Value, buffer: Buffer) -> list:
+    """The blocks that put the start of a carried stack into its buffer."""
+    if buffer.kind != "stack":  # there is nothing in its rows
+        return []
+    if is_zero(start):
+        return [Fill(buffer, None)]
+    source = builder.buffer_of(start)
+    return [] if source is buffer else [Fill(buffer, source)]
+
+
+def stack_row(builder: Any, equation: Equation, name: str) -> list:
+    """The blocks that read a row whose place is computed, or that is read outside of loops."""
+    stack, place = equation.inputs
+    buffer = builder.buffer_of(stack)
+    if isinstance(buffer, BufferWindow) or not is_endless(stack):
+        raise refuse(name, "a row of a stack within a stack")
+    index = s.element(Inliner(builder.stored_at).at(place, ()))
+    held = builder.new("row", int64, (), "temporary")
+    before = [Kernel(name, [Store(held, 0, number(index))], ("place",))]
+    row = s.element(load(held, 0))
+    if buffer.kind == "stack":
+        before.append(Grow(buffer, row))
+    value = equation.output
+    axes = [Axis(f"i{k}", size) for k, size in enumerate(value.dims)]
+    inside = flat(tuple(map(Index.of, axes)), value.dims)
+    source = load(buffer, row * value.size + inside)
+    target = builder.buffer_of(value)
+    copy = Kernel(name, plain_loops(axes, [Store(target, inside, source)]), ("row",))
+    return [*before, copy]

@@ -1,0 +1,273 @@
+"""Where temporaries lie: lifetimes over blocks, and places in one arena that are used again.
+
+A temporary's life is an interval of positions; each kernel or host call has one, depth first.  Two
+whose intervals meet never share memory.  Control flow makes lives longer:
+
+* within a `Repeat`, which comes round again: what one round leaves for the next lives
+  through all of it.  Certain not to be left is what the round makes (writes whole, and does not
+  read) before any other use, where all uses are in the same list of blocks;
+* what is used inside and outside of a `Repeat` or `If` lives through it;
+* flags and choices are read by every thread before the next barrier: they have memory of their own.
+
+A buffer that is part of another one uses that one.  Places are found largest first, each in the
+smallest gap that is free for its whole life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from talweg.lower.ir.index import Axis, Index
+from talweg.lower.ir.loops import (
+    Buffer,
+    Call,
+    Expr,
+    Fill,
+    Grow,
+    Host,
+    If,
+    Kernel,
+    LoopProgram,
+    Pointer,
+    Repeat,
+    Store,
+    When,
+    elements,
+    walk,
+)
+from talweg.lower.ir.visitors import bodies, root_of, roots
+
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+STREAMED_BYTES = 24 << 20  # of a result that does not stay in cache
+
+
+class BufferAssignment(NamedTuple):
+    """What a program needs: bytes of the arena, and the most that lives at any one time.
+
+    `offsets` stay true when somebody plans the same buffers for another number of threads.
+    """
+
+    nbytes: int
+    peak: int
+    threads: int
+    offsets: dict[Buffer, int]
+
+
+class BufferUse(NamedTuple):
+    """The use of a buffer in a block or a list of blocks.
+
+    `first` to `last` is its life if nothing outside uses it, `begin` to `end` otherwise.  `made`:
+    it is written before it is read; `settled`: so it is wherever it is used at all, and a loop
+    around the block leaves nothing in it for the next round.
+    """
+
+    first: int
+    last: int
+    begin: int
+    end: int
+    made: bool
+    settled: bool
+
+
+def rounded(nbytes: int) -> int:
+    """The bytes that a buffer takes in the arena."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def plan(program: LoopProgram, threads: int = 1) -> BufferAssignment:
+    """Give every temporary and scratch buffer its offset in the arena."""
+    lives = lifetimes(program)
+    placed = [
+        (rounded(buffer.nbytes) * (threads if buffer.kind == "scratch" else 1), buffer)
+        for buffer in program.buffers
+        if buffer.part is None and buffer.kind in ("temporary", "scratch")
+    ]
+    live = [(size, buffer) for size, buffer in placed if buffer in lives]
+    for _, buffer in placed:
+        buffer.offset = 0
+    nbytes = _place([size for size, _ in live], [lives[b] for _, b in live], live)
+    peak = _peak([size for size, _ in live], [lives[b] for _, b in live])
+    return BufferAssignment(nbytes, peak, threads, {buffer: buffer.offset for _, buffer in placed})
+
+
+def _place(sizes: list[int], lives: list[tuple[int, int]], live: list) -> int:
+    """Set offsets, the largest first; the bytes of all."""
+    first = np.array([life[0] for life in lives], np.int64)
+    last = np.array([life[1] for life in lives], np.int64)
+    low, high = np.zeros_like(first), np.zeros_like(first)
+    order = sorted(range(len(sizes)), key=lambda i: (-sizes[i], lives[i]))
+    done = np.zeros(len(sizes), bool)
+    for i in order:
+        meets = np.flatnonzero(done & (first <= last[i]) & (last >= first[i]))
+        offset = _gap(sizes[i], low[meets], high[meets])
+        low[i], high[i], done[i] = offset, offset + sizes[i], True
+        live[i][1].offset = offset
+    return int(high.max(initial=0))
+
+
+def _gap(size: int, low: np.ndarray, high: np.ndarray) -> int:
+    """The start of the smallest gap between what is taken that `size` bytes fit in."""
+    best, least, end = -1, 0, 0
+    order = np.argsort(low)
+    for start, stop in zip(low[order].tolist(), high[order].tolist()):
+        room = start - end
+        if room >= size and (best < 0 or room < least):
+            best, least = end, room
+        end = max(end, stop)
+    return end if best < 0 else best
+
+
+def _peak(sizes: list[int], lives: list[tuple[int, int]]) -> int:
+    """The most bytes that live at one position."""
+    change: dict[int, int] = {}
+    for size, (first, last) in zip(sizes, lives):
+        change[first] = change.get(first, 0) + size
+        change[last + 1] = change.get(last + 1, 0) - size
+    most = total = 0
+    for position in sorted(change):
+        total += change[position]
+        most = max(most, total)
+    return most
+
+
+def lifetimes(program: LoopProgram) -> dict[Buffer, tuple[int, int]]:
+    """The first and last position at which each buffer (no part of another) must be there."""
+    walker = _Walker()
+    lives = {buffer: use[:2] for buffer, use in walker.list(program.blocks).items()}
+    for buffer in walker.read_by_all:
+        lives[buffer] = (0, walker.position + 1)
+    return lives
+
+
+class _Walker:
+    """Numbers the blocks, and finds the uses of buffers in them."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.read_by_all: set[Buffer] = set()
+        self.axes: list[Axis] = []  # of the repeats around
+
+    def list(self, blocks: Iterable) -> dict[Buffer, BufferUse]:
+        """The uses in blocks that run one after the other."""
+        found: dict[Buffer, BufferUse] = {}
+        for block in blocks:
+            for buffer, use in self.block(block).items():
+                before = found.get(buffer)
+                if before is None:
+                    found[buffer] = use
+                else:
+                    begin, end = before.begin, use.end
+                    found[buffer] = BufferUse(begin, end, begin, end, before.made, before.made)
+        return found
+
+    def block(self, block: object) -> dict[Buffer, BufferUse]:
+        """The uses in one block."""
+        if type(block) is Repeat:
+            self.axes.append(block.axis)
+            found = self.round(block.body, block.flag)
+            self.axes.pop()
+            return found
+        if type(block) is If:
+            return self.if_(block)
+        if type(block) in (Grow, Fill):
+            return self.stack(block)
+        self.position += 1
+        here = self.position
+        if type(block) is Host:
+            reads, makes = set(map(root_of, block.inputs)), set(map(root_of, block.outputs))
+            writes = makes
+        else:
+            assert type(block) is Kernel
+            reads, writes, makes = accesses(block, self.axes)
+        made = makes - reads
+        return {
+            buffer: BufferUse(here, here, here, here, buffer in made, buffer in made)
+            for buffer in reads | writes
+        }
+
+    def stack(self, block: Grow | Fill) -> dict[Buffer, BufferUse]:
+        """The uses of the numbers that say which row of a stack; every thread reads them."""
+        self.position += 1
+        here = self.position
+        places = [block.row] if type(block) is Grow else [block.start, block.rows]
+        values = [atom.value for index in places if index is not None for atom in elements(index)]
+        buffers = {root_of(value.data[0]) for value in values}
+        self.read_by_all |= buffers
+        return {buffer: BufferUse(here, here, here, here, False, False) for buffer in buffers}
+
+    def round(self, blocks: Iterable, flag: Buffer | None) -> dict[Buffer, BufferUse]:
+        """The uses in blocks that run again and again."""
+        begin = self.position + 1
+        found = self.list(blocks)
+        self.position += 1
+        if flag is not None:
+            self.read_by_all.add(root_of(flag))
+        end = self.position
+        return {
+            buffer: BufferUse(
+                *(use[:2] if use.settled else (begin, end)), begin, end, False, use.settled
+            )
+            for buffer, use in found.items()
+        }
+
+    def if_(self, block: If) -> dict[Buffer, BufferUse]:
+        self.position += 1
+        begin = self.position
+        self.read_by_all.add(root_of(block.choice))
+        bodies = [self.list(body) for body in block.bodies]
+        self.position += 1
+        end = self.position
+        result = {}
+        for buffer in {buffer for body in bodies for buffer in body}:
+            uses = [body[buffer] for body in bodies if buffer in body]
+            made = len(uses) == len(bodies) and all(use.made for use in uses)
+            alone = len(uses) == 1 and uses[0].settled
+            life = uses[0][:2] if alone else (begin, end)
+            result[buffer] = BufferUse(*life, begin, end, made, made or alone)
+        return result
+
+
+def accesses(
+    kernel: Kernel, axes: Iterable[Axis] = ()
+) -> tuple[set[Buffer], set[Buffer], set[Buffer]]:
+    """The buffers that a kernel reads, writes, and writes under no condition; no parts.
+
+    What depends on the axis of a repeat around the kernel, or on data, is a part that is written.
+    """
+    rounds = set(axes)
+    reads: set[Buffer] = set()
+    writes: set[Buffer] = set()
+    makes: set[Buffer] = set()
+    needed: list[Expr] = []
+    stack = [(statement, True) for statement in kernel.body]
+    while stack:
+        statement, certain = stack.pop()
+        within = certain and type(statement) is not When
+        stack += [(inner, within) for body in bodies(statement) for inner in body]
+        needed += roots(statement)
+        targets: dict[Buffer, bool] = {}
+        if type(statement) is Store:
+            targets[root_of(statement.buffer)] = _is_part(statement.index, rounds)
+            if statement.op is not None:
+                reads.add(root_of(statement.buffer))
+        elif type(statement) is Call:
+            reads.update(map(root_of, statement.reads))
+            targets = dict.fromkeys(map(root_of, statement.writes), False)
+            for argument in statement.arguments:
+                if type(argument) is Pointer and root_of(argument.buffer) in targets:
+                    targets[root_of(argument.buffer)] |= _is_part(argument.index, rounds)
+        writes.update(targets)
+        if certain:
+            makes.update([buffer for buffer, is_part in targets.items() if not is_part])
+    for expr in walk(needed):
+        if expr.op == "load":
+            reads.add(root_of(expr.data[0]))
+    return reads, writes, makes
+
+
+def _is_part(index: Index, rounds: set[Axis]) -> bool:
+    """Whether an index says which part of a buffer it is that a round writes."""
+    return bool(elements(index)) or not rounds.isdisjoint(index.axes())

@@ -1,0 +1,1 @@
+"""Convolutions as loops: direct, depthwise and by Winograd's algorithm."""

@@ -1,0 +1,147 @@
+"""Convolutions and their gradients as loops: which way each goes, with what was measured.
+
+On one core (AMD Zen 3, AVX2, 102 GFLOP/s in registers), float32:
+
+* results in tiles, without columns (`direct.py`): 92 to 100 GFLOP/s, for 1x1
+  filters as well, so that no product by BLAS is needed; taps in rows of padding are left out;
+* an input gradient is that, over g, for each residue of the strides: the same speed;
+* filter gradients (`filter_gradients.py`): 88 to 96 GFLOP/s;
+* 3x3 filters with fewer products (`winograd.py`): 1.7 to 2.9 times as fast as
+  the above, its filter gradients likewise, where `winograd_selection.py` expects a tenth at least;
+* groups of one or two channels (`depthwise.py`): memory is the limit.
+
+Fewer results than a vector has lanes waste the rest: 3 channels reach 24 GFLOP/s.  Integers, short
+floats and empty arrays are left to the NumPy kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.lower.convolution.depthwise import Depthwise, DepthwiseFilters, is_depthwise
+from talweg.lower.convolution.direct import DirectConvolution
+from talweg.lower.convolution.filter_gradients import FilterGradient
+from talweg.lower.convolution.filter_panels import VECTOR_BYTES, panels_of
+from talweg.lower.convolution.geometry import Windows, geometry_of
+from talweg.lower.convolution.winograd import Winograd
+from talweg.lower.convolution.winograd_filter_gradients import WinogradFilters
+from talweg.lower.convolution.winograd_selection import choose, choose_filters
+from talweg.lower.fusion.loop_nests import guarded
+from talweg.lower.ir.index import Index, flat
+from talweg.lower.ir.loops import Expr, Repeat
+from talweg.passes.specialize.program import Equation, Value
+
+
+def convolution(builder: Any, equation: Equation, name: str) -> list | None:
+    """The blocks of one of the three primitives; None for what the NumPy kernel does."""
+    value = equation.output
+    if value.dtype.name not in ("float32", "float64") or not value.size:
+        return None
+    if any(not x.size for x in equation.inputs):
+        return None
+    kernels = _WAYS[equation.prim.name](builder, equation, name)
+    _note(kernels, equation.node)
+    kernels[-1].names = tuple([member.maker.prim.name for member in builder.current.members])
+    return kernels
+
+
+def _note(blocks: list, node: Any) -> None:
+    """Let kernels know where they come from."""
+    for block in blocks:
+        if type(block) is Repeat:
+            _note(block.body, node)
+        else:
+            block.node = node
+
+
+def lanes_of(value: Value) -> int:
+    """The numbers of a vector."""
+    return VECTOR_BYTES // value.dtype.size
+
+
+def _forward(builder: Any, equation: Equation, name: str) -> list:
+    """z, tile by tile."""
+    x, w = equation.inputs
+    geometry = geometry_of(equation)
+    windows = geometry.forward()
+    filters = builder.buffer_of(w)
+
+    def weight(taps: tuple, channel: Index, group: Index, result: Index, guard: Any) -> Expr:
+        place = flat((*taps, channel, group * geometry.width + result), w.dims)
+        return guarded(filters, place, guard)
+
+    if is_depthwise(windows, lanes_of(w)):
+        rank = len(w.dims) - 2
+
+        def tap(taps: tuple, channel: Index, group: Index, result: Index) -> Expr:
+            return weight(taps[-rank:], channel, group, result, None)
+
+        return [
+            Depthwise(builder, windows, builder.buffer_of(x), equation.output).kernel(tap, name)
+        ]
+    return _products(builder, windows, x, equation.output, weight, name)
+
+
+def _input_gradient(builder: Any, equation: Equation, name: str) -> list:
+    """x̄: windows over g, with the filters turned round, for each residue of the strides."""
+    g, w = equation.inputs
+    geometry = geometry_of(equation)
+    filters = builder.buffer_of(w)
+    blocks, rank = [], len(w.dims) - 2
+
+    def weight(taps: tuple, channel: Index, group: Index, result: Index, guard: Any) -> Expr:
+        place = flat((*taps, result, group * geometry.width + channel), w.dims)
+        return guarded(filters, place, guard)
+
+    for number, windows in enumerate(geometry.backward()):
+        own = name if number == 0 else f"{name}_{number}"
+        if is_depthwise(windows, lanes_of(w)):
+
+            def tap(
+                taps: tuple,
+                channel: Index,
+                group: Index,
+                result: Index,
+                lines: tuple = windows.lines,
+            ) -> Expr:
+                own = [i * line.tap_stride + line.tap_first for i, line in zip(taps, lines)]
+                return weight(tuple(own[-rank:]), channel, group, result, None)
+
+            made = Depthwise(builder, windows, builder.buffer_of(g), equation.output)
+            blocks.append(made.kernel(tap, own))
+            continue
+        blocks += _products(builder, windows, g, equation.output, weight, own)
+    return blocks
+
+
+def _products(
+    builder: Any, windows: Windows, x: Value, value: Value, weight: Callable, name: str
+) -> list:
+    """Sums of products over all channels, by the way that is faster."""
+    source, dtype = builder.buffer_of(x), value.dtype
+    blocks = choose(windows, dtype.size, builder.threads)
+    if blocks is not None:
+        return Winograd(builder, windows, source, weight, value, blocks).kernels(name)
+    panels, copying = panels_of(builder, windows, len(value.dims) - 2, dtype, weight, name)
+    found = DirectConvolution(builder, windows, source, value).kernels(panels, name)
+    return [copying, *found] if windows.reduced else found  # without taps it is zero
+
+
+def _filter_gradient(builder: Any, equation: Equation, name: str) -> list:
+    """w̄: sums over places."""
+    x, g = [builder.buffer_of(value) for value in equation.inputs]
+    windows = geometry_of(equation).forward()
+    if is_depthwise(windows, lanes_of(equation.output)):
+        return DepthwiseFilters(builder, windows, x, g, equation.output).kernels(name)
+    blocks = choose_filters(windows, equation.output.dtype.size)
+    if blocks is not None:
+        return WinogradFilters(builder, windows, x, g, equation.output, blocks).kernels(name)
+    return FilterGradient(builder, windows, x, g, equation.output).kernels(name)
+
+
+_WAYS = {
+    "convolution": _forward,
+    "convolution_input_gradient": _input_gradient,
+    "convolution_filter_gradient": _filter_gradient,
+}

@@ -1,0 +1,353 @@
+"""Filter gradients of convolutions: sums over places, a tile of the filter in registers.
+
+    w̄[k, m] = Σ x[place + k] g[place, m]   over all images and places
+
+A tile holds 6 neighbouring k (channels of a tap) for a panel of two vectors of m.  Places are taken
+in blocks, whose part of x (layers of 16 channels) and of g (a panel) are copied so that they lie
+together: read where they are, every 256 bytes say, they would fill a few sets of the first cache.
+
+Images are dealt out in chunks to which belong sums of their own, so that threads do not
+meet; a last pass adds those up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from talweg.lower.convolution.direct import RUN, TALLEST
+from talweg.lower.convolution.filter_panels import VECTOR_BYTES, widths
+from talweg.lower.convolution.geometry import Windows, divisors, shares
+from talweg.lower.convolution.padding import TASKS, padded_copy, zeros
+from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.handler import s
+from talweg.lower.ir.index import Axis, Index, flat
+from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, When, load, within
+from talweg.lower.ir.rewrite import substitute
+from talweg.passes.specialize.program import Value
+
+CACHE = 40 << 10  # bytes of a block's copies that tiles read
+SUMS = 4 << 20  # bytes of all chunks' sums
+COPIED = 48  # products of a place from which on it is worth it to copy g
+WIDEST = 24  # channels of x that are one layer as they are
+TURNS = (7, 8, 6, 5, 4)  # places of a row at once
+LAYERS = (16, 24, 12, 20, 18, 8, 10, 14)  # channels that lie together, best first
+
+
+class FilterBlock(NamedTuple):
+    """What is copied at once: `images` images, `rows` rows of results of each."""
+
+    images: int
+    rows: int
+
+
+class GradientPanel(NamedTuple):
+    """A panel of g: `width` channels from `channel` on, number `axis` of its kind in the group."""
+
+    axis: Axis
+    group: Index
+    channel: Index
+    width: int
+    copy: Buffer | None  # [panels, places, width]
+
+
+class FilterGradient:
+    """Builds the kernels."""
+
+    def __init__(self, builder: Any, windows: Windows, x: Buffer, g: Buffer, value: Value):
+        self.builder, self.windows, self.value = builder, windows, value
+        self.x, self.g = x, g
+        self.lanes = VECTOR_BYTES // value.dtype.size
+        fitting = [n for n in LAYERS if windows.depth % n == 0]
+        self.layer = windows.channels if windows.groups == 1 else windows.depth
+        if fitting and windows.depth > WIDEST:
+            self.layer = fitting[0]
+        first = windows.lines[0]
+        rows = self._rows()
+        self.chunks = chunks_of(windows.batch, first.outs // rows, self._most())
+        images = 1
+        if rows == first.outs:
+            own = windows.batch // self.chunks[0]
+            images = max([n for n in divisors(own) if n == 1 or self._bytes(rows, n) <= CACHE])
+        self.block = FilterBlock(images, rows)
+        self._axes()
+        spans = [first.covered(rows), *[line.span for line in windows.lines[1:]]]
+        self.spans = tuple(spans)
+        dtype = value.dtype
+        shape = (windows.channels // self.layer, images, *spans, self.layer)
+        self.copy: Buffer = builder.new("padded", dtype, shape, "scratch")
+        self.places = images * rows * math.prod([line.outs for line in windows.lines[1:]])
+        shape = (math.prod(self.chunks), *value.dims)
+        self.sums: Buffer = builder.new("sums", dtype, shape, "temporary")
+
+    def _bytes(self, rows: int, images: int) -> int:
+        """Of the copies that a tile reads."""
+        first, *others = self.windows.lines
+        span = first.covered(rows) * math.prod([line.span for line in others]) * self.layer
+        outs = rows * math.prod([line.outs for line in others]) * 2 * self.lanes
+        return (span + outs) * images * self.value.dtype.size
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether the channels of a column are followed by those of the next tap."""
+        return self.windows.lines[-1].step == 1 and self.layer == self.windows.channels
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """How many k tiles run over, and over how many axes of taps (the last ones)."""
+        run, merged = min(self.layer, self.windows.depth), 0
+        lines = self.windows.lines
+        while merged < len(lines) and (run < RUN or (self.neighbours and not merged)):
+            merged += 1
+            run *= lines[-merged].taps
+        return run, merged
+
+    def _rows(self) -> int:
+        """As many as fit into the cache."""
+        outs = self.windows.lines[0].outs
+        return max([rows for rows in divisors(outs) if rows == 1 or self._bytes(rows, 1) <= CACHE])
+
+    def _most(self) -> int:
+        size = self.value.size * self.value.dtype.size
+        return max(1, min(2 * TASKS, SUMS // max(size, 1)))
+
+    def _axes(self) -> None:
+        """The loops over chunks, over blocks of a chunk, and over the images of a block."""
+        images, blocks = self.chunks
+        lines, batch = self.windows.lines, self.windows.batch
+        self.chunk, self.part = Axis("u", images), Axis("v", blocks)
+        own = batch // images // self.block.images
+        self.group_of_images = Axis("n", own)
+        self.step = Axis("b", lines[0].outs // self.block.rows // blocks)
+        first = (Index.of(self.chunk) * own + self.group_of_images) * self.block.images
+        self.first_image = first
+        self.row_block = Index.of(self.part) * self.step.extent + self.step
+        self.own_sums = Index.of(self.chunk) * blocks + self.part
+
+    def kernels(self, name: str) -> list[Kernel]:
+        """The kernels that sum, and the one that adds up the sums of all chunks."""
+        names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
+        found = [
+            Kernel(f"{name}{number or ''}", loops, names)
+            for number, loops in enumerate(self._summing())
+        ]
+        return [*found, total_of(self.builder, self.value, self.sums, f"{name}total")]
+
+    # -- loops over panels and blocks
+
+    def _summing(self) -> list[list]:
+        """Chunks in parallel; panels, too, if chunks are few, those of each width by themselves."""
+        windows = self.windows
+        panels = widths(windows.width, self.lanes)
+        alone = math.prod(self.chunks) >= TASKS
+        loops: list[Any] = []
+        for some in [panels] if alone else [[one] for one in panels]:
+            group = Axis("g", windows.groups)
+            found: list[GradientPanel] = []
+            for first, count, width in some:
+                used = min(width, windows.width - first)
+                found.append(self._panel_of(Axis("p", count), Index.of(group), first, used))
+            tiles = [self._panel(panel) for panel in found]
+            copied = self._copies_of_x()
+            if alone:
+                before = zeros(self.sums, self.own_sums * self.value.size, self.value.size)
+                inner: list[Any] = self._copies_of_g(found)
+                for panel, body in zip(found, tiles):
+                    inner += wrapped([panel.axis], body, "serial")
+                outer, body = [self.chunk, self.part], copied + wrapped([group], inner, "serial")
+            else:
+                before = self._cleared(found[0])
+                outer = [self.chunk, self.part, group, found[0].axis]
+                body = copied + self._copies_of_g(found, alone=True) + tiles[0]
+            blocks = wrapped([self.group_of_images, self.step], body, "serial")
+            loops.append(wrapped(outer, before + blocks, "parallel"))
+        return loops
+
+    def _panel_of(self, axis: Axis, group: Index, first: int, width: int) -> GradientPanel:
+        """One of the panels that begin with channel `first` of a group; where it is copied to."""
+        copy = None
+        if self.windows.reduced >= COPIED:
+            shape = (axis.extent, self.places, width)
+            copy = self.builder.new("panel", self.value.dtype, shape, "scratch")
+        channel = group * self.windows.width + Index.of(axis) * width + first
+        return GradientPanel(axis, group, channel, width, copy)
+
+    def _cleared(self, panel: GradientPanel) -> list:
+        """Zeros in a panel of the chunk's sums."""
+        filters = self.value.dims[-1]
+        row = Axis("z", self.value.size // filters)
+        start = self.own_sums * self.value.size + Index.of(row) * filters + panel.channel
+        return [For(row, zeros(self.sums, start, panel.width))]
+
+    def _copies_of_x(self) -> list:
+        lines = self.windows.lines
+        image = Axis("i", self.block.images)
+        size = math.prod([line.size for line in lines]) * self.windows.channels
+        start = (self.first_image + image) * size
+        copied = padded_copy(
+            self.x,
+            start,
+            self.copy,
+            self.windows,
+            self.block.rows,
+            self.row_block,
+            self.layer,
+            Index.of(image),
+            zero_rows=self.run[1] > 1,
+        )
+        return wrapped([image], copied, "serial")
+
+    def _copies_of_g(self, panels: list, alone: bool = False) -> list:
+        """Panels of g, the places of the block one after the other; row by row, as g is.
+
+        alone: of one panel only, that of the loop around.
+        """
+        lines, filters = self.windows.lines, self.value.dims[-1]
+        image = Axis("i", self.block.images)
+        own = self.places // self.block.images
+        place = Axis("d", own)
+        outs = math.prod([line.outs for line in lines])
+        there = (self.first_image + image) * outs + self.row_block * own + place
+        here = Index.of(image) * own + place
+        body: list[Any] = []
+        for panel in panels:
+            if panel.copy is None:
+                continue
+            lane = Axis("l", panel.width)
+            one = load(self.g, there * filters + panel.channel + lane)
+            target = (Index.of(panel.axis) * self.places + here) * panel.width + lane
+            stores = wrapped([lane], [Store(panel.copy, target, one)], "vector")
+            body += stores if alone else wrapped([panel.axis], stores, "serial")
+        return wrapped([image, place], body, "serial") if body else []
+
+    # -- tiles
+
+    def _panel(self, panel: GradientPanel) -> list:
+        """All tiles of a panel, for one block of places."""
+        windows = self.windows
+        taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines)]
+        layers = Axis("y", windows.depth // self.layer if self.layer < windows.depth else 1)
+        run, merged = self.run
+        outer = taps[: len(taps) - merged]
+        heights = shares(run, TALLEST.get(-(-panel.width // self.lanes), 12))
+        straight = not merged or (self.neighbours and merged == 1)
+        start = 0
+        inner: list[Any] = []
+        for height in heights if not straight else dict.fromkeys(heights):
+            count = heights.count(height) if straight else 1
+            part = Axis("t", count)
+            first = Index.of(part) * height + start
+            body = self._tile(panel, Index.of(layers), outer, first, height)
+            inner += wrapped([part], body, "serial")
+            start += count * height
+        return wrapped([layers, *outer], inner, "serial")
+
+    def _tile(
+        self, panel: GradientPanel, layer: Index, outer: list, first: Index, height: int
+    ) -> list:
+        """A tile: `height` numbers from `first` on, of those that follow the taps `outer`."""
+        windows, value = self.windows, self.value
+        width, channel = panel.width, panel.channel
+        depth = min(self.layer, windows.depth)
+        m, n = Axis("m", height), Axis("n", width)
+        tile = Tile("w", value.dtype, (height, width))
+        k = first + m  # from here on the tap and the channel within a layer
+        sizes = tuple([line.taps for line in windows.lines])
+        taps = [*map(Index.of, outer), *_split(k // depth, sizes[len(outer) :])]
+        own = k % depth + layer * depth  # the channel within the group
+        outs = [self.block.rows, *[line.outs for line in windows.lines[1:]]]
+        places = [Axis("i", self.block.images), *[Axis(f"d{j}", n) for j, n in enumerate(outs)]]
+        at = tuple(map(Index.of, places))
+        product = load(self.copy, self._place(at, taps, panel.group * windows.depth + own))
+        if panel.copy is None:
+            product = product * load(self.g, self._place_of_g(at) * value.dims[-1] + channel + n)
+        else:
+            place = flat(at, tuple([axis.extent for axis in places]))
+            place = Index.of(panel.axis) * self.places + place
+            product = product * load(panel.copy, place * width + n)
+        body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
+        body = _some_at_once(places[-1], body)
+        inside = self._rows_inside(at[1:-1], outer)
+        if inside is not None:
+            body = [When(inside, body)]
+        body = wrapped(places[:-1], body, "serial")
+        row = flat((self.own_sums, *taps, own), (0, *sizes, windows.depth))
+        store = Store(self.sums, row * value.dims[-1] + channel + n, tile.at(m, n), "add")
+        return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
+
+    def _rows_inside(self, rows: tuple, outer: list) -> Expr | None:
+        """Whether taps are in rows of x, as far as they are the same for all of a tile."""
+        found = []
+        own = [rows[0] + self.row_block * self.block.rows, *rows[1:]]
+        for line, row, tap in zip(self.windows.lines, own, outer):
+            place = row * line.scale + Index.of(tap) * line.step + line.origin
+            found.append(within(place, 0, line.size))
+        return s.all(*found)
+
+    def _place_of_g(self, at: tuple) -> Index:
+        """The number of a place of the block among all places."""
+        outs = tuple([line.outs for line in self.windows.lines])
+        row = at[1] + self.row_block * self.block.rows
+        return flat((self.first_image + at[0], row, *at[2:]), (0, *outs))
+
+    def _place(self, at: tuple, taps: list, channel: Index) -> Index:
+        """Where a channel is in the copy, for a place of the block and a tap."""
+        number, within_layer = channel // self.layer, channel % self.layer
+        found = number * self.block.images + at[0]
+        for line, place, tap, span in zip(self.windows.lines, at[1:], taps, self.spans):
+            found = found * span + place * line.scale + tap * line.step
+        return found * self.layer + within_layer
+
+
+def _some_at_once(axis: Axis, body: list) -> list:
+    """A loop along a row, several places in each turn: its end is found sooner by fewer turns."""
+    extent = axis.extent
+    many = next((n for n in TURNS if extent % n == 0), TURNS[-1])
+    whole, rest = divmod(extent, many)
+    turn, one = Axis("q", whole), Axis(axis.name, many)
+    found: list[Any] = []
+    if whole:
+        inner = substitute(body, {axis: Index.of(turn) * many + one})
+        found = wrapped([turn], wrapped([one], inner, "unroll"), "serial")
+    if rest:
+        one = Axis(axis.name, rest)
+        inner = substitute(body, {axis: Index.of(one) + whole * many})
+        found += wrapped([one], inner, "unroll")
+    return found
+
+
+def _split(number: Index, sizes: tuple) -> list[Index]:
+    """The taps of the last axes from their number."""
+    found: list[Index] = []
+    for position, size in enumerate(reversed(sizes)):
+        last = position == len(sizes) - 1
+        found.append(number if last else number % size)
+        number = number // size
+    return found[::-1]
+
+
+def chunks_of(images: int, blocks: int, most: int) -> tuple[int, int]:
+    """Among how many groups of images, and of blocks of rows, work is dealt out."""
+
+    def enough(number: int, already: int) -> int:
+        fitting = [n for n in divisors(number) if n * already <= most]
+        good = [n for n in fitting if n * already >= TASKS]
+        return good[0] if good else fitting[-1]
+
+    count = enough(images, 1)
+    return count, enough(blocks, count)
+
+
+def total_of(builder: Any, value: Value, sums: Buffer, name: str) -> Kernel:
+    """The kernel that adds up the sums of all chunks."""
+    axes = [Axis(f"k{k}", size) for k, size in enumerate(value.dims)]
+    index = tuple(map(Index.of, axes))
+    place = flat(index, value.dims)
+    total: Expr | None = None
+    for chunk in range(sums.shape[0]):
+        one = load(sums, place + chunk * value.size)
+        total = one if total is None else total + one
+    assert total is not None
+    body = wrapped(axes[-1:], builder.results(value, index, total), "vector")
+    names = (value.maker.prim.name,)  # type: ignore[union-attr]
+    return Kernel(name, wrapped(axes[:-1], body, "parallel"), names)

@@ -1,0 +1,177 @@
+"""Where windows read: in x itself, or in a copy with zeros round it.
+
+Work is cut into blocks of rows of results.  If a block's part of x is small each thread makes its
+own copy of it, just before it is read; or all of x is copied once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from talweg.lower.convolution.geometry import Windows, divisors
+from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.handler import s
+from talweg.lower.ir.index import ZERO, Axis, Index, flat
+from talweg.lower.ir.loops import Buffer, For, Store, When, const, load, within
+from talweg.passes.specialize.program import Value
+
+TASKS = 8  # into which work is cut if it can be, so that threads can share it
+SCRATCH = 96 << 10  # bytes of an image's copy
+
+
+class PaddedInput:
+    """Where the windows of a block of rows are.
+
+    parts: into how many other tasks the work on a block is cut; these share a copy of all of x.
+    """
+
+    def __init__(
+        self, builder: Any, windows: Windows, source: Buffer, value: Value, parts: int = 1
+    ):
+        self.builder, self.windows, self.source, self.value = builder, windows, source, value
+        self.whole = whole = parts > 1
+        self.rows = rows_of_block(windows, value.dtype.size, parts)
+        self.blocks = windows.lines[0].outs // self.rows
+        self.block: Any = Axis("b", self.blocks)
+        self.image: Any = Axis("n", windows.batch)
+        self.copy: Buffer | None = None
+        self.skips = False
+        if windows.padded:
+            rows = windows.lines[0].outs if whole else self.rows
+            spans = [windows.lines[0].covered(rows), *[line.span for line in windows.lines[1:]]]
+            shape = (windows.batch if whole else 1, *spans, windows.channels)
+            self.copy = builder.new(
+                "padded", value.dtype, shape, "temporary" if whole else "scratch"
+            )
+
+    @property
+    def read(self) -> Buffer:
+        """What tiles read."""
+        return self.source if self.copy is None else self.copy
+
+    def copying(self) -> list:
+        """Makes the copy, if there is one: that of a block, or of an image."""
+        if self.copy is None:
+            return []
+        size = math.prod([line.size for line in self.windows.lines]) * self.windows.channels
+        start = Index.of(self.image) * size
+        rows, block, part = self.rows, Index.of(self.block), ZERO
+        if self.whole:
+            rows, block, part = self.windows.lines[0].outs, ZERO, Index.of(self.image)
+        channels = self.windows.channels
+        return padded_copy(
+            self.source,
+            start,
+            self.copy,
+            self.windows,
+            rows,
+            block,
+            channels,
+            part,
+            zero_rows=not self.skips,
+            kind="parallel" if self.whole else "serial",
+        )
+
+    def place(self, rows: list, column: Index, taps: tuple) -> Index:
+        """Where a window has its first channel; rows[0] counts from the first of the block."""
+        lines = self.windows.lines
+        own = self.copy is not None and not self.whole  # a copy of the block
+        found = ZERO if own else Index.of(self.image)
+        if not own:
+            rows = [rows[0] + Index.of(self.block) * self.rows, *rows[1:]]
+        for position, (line, number, tap) in enumerate(zip(lines, [*rows, column], taps)):
+            place = number * line.scale + tap * line.step
+            if self.copy is None:
+                found = found * line.size + place + line.origin
+            else:
+                found = found * self.copy.shape[1 + position] + place
+        return found * self.windows.channels
+
+    def result_index(self, rows: list, column: Index, channel: Index) -> tuple:
+        """Where a result belongs; rows[0] counts from the first of the block."""
+        own = [rows[0] + Index.of(self.block) * self.rows, *rows[1:], column]
+        places = [i * line.stride + line.first for i, line in zip(own, self.windows.lines)]
+        return (Index.of(self.image), *places[len(places) - len(self.value.dims) + 2 :], channel)
+
+
+def rows_of_block(windows: Windows, size: int, parts: int = 1) -> int:
+    """How many rows a task computes: all, or few enough for a small copy and for many tasks."""
+    first, *others = windows.lines
+    row = math.prod([line.span for line in others]) * windows.channels * size
+    best = 1
+    for rows in divisors(first.outs):
+        small = parts > 1 or not windows.padded or first.covered(rows) * row <= SCRATCH
+        tasks = parts * windows.batch * (first.outs // rows)
+        if small and (tasks >= TASKS or rows <= 4):
+            best = rows
+    return best
+
+
+def padded_copy(
+    source: Buffer,
+    start: Index,
+    target: Buffer,
+    windows: Windows,
+    rows: int,
+    block: Index,
+    width: int,
+    part: Index,
+    zero_rows: bool = True,
+    kind: str = "serial",
+) -> list:
+    """Copies what `rows` rows of results from row number `block` * rows on read, zeros round it.
+
+    `start` is where the image begins in `source`.  The copy, from the first place read on, is
+    image number `part` of `target` [channels / width, images, *spans, width].
+    zero_rows: whether rows outside of the image are made, too; kind: of the loops over rows.
+    """
+    lines = windows.lines
+    spans = [lines[0].covered(rows), *[line.span for line in lines[1:]]]
+    axes = [Axis(f"h{k}", span) for k, span in enumerate(spans[:-1])]
+    at = [Index.of(axis) + line.origin for axis, line in zip(axes, lines)]
+    at[0] = at[0] + block * (rows * lines[0].scale)
+    inside = s.all(*[within(i, 0, line.size) for i, line in zip(at, lines)])
+    columns, channels = lines[-1], windows.channels
+    layers = channels // width
+    row = flat((part, *map(Index.of, axes)), (0, *spans[:-1])) * (spans[-1] * width)
+    layer = target.size // layers  # from one to the next
+    low = min(max(-columns.origin, 0), spans[-1])
+    high = max(min(spans[-1], columns.size - columns.origin), low)
+    sizes = tuple([line.size for line in lines])
+    place = flat((*at, Index(columns.origin + low)), sizes) * channels + start
+    first = row + low * width
+
+    def zero(after: int, count: int) -> list:
+        parts = Axis("l", layers)
+        body = zeros(target, row + Index.of(parts) * layer + after * width, count * width)
+        return wrapped([parts], body, "serial")
+
+    if layers == 1:
+        copied = Axis("r", (high - low) * channels)
+        body: list = [
+            For(copied, [Store(target, first + copied, load(source, place + copied))], "vector")
+        ]
+    else:
+        column, number, lane = Axis("q", high - low), Axis("l", layers), Axis("c", width)
+        value = load(source, place + Index.of(column) * channels + Index.of(number) * width + lane)
+        here = first + Index.of(number) * layer + Index.of(column) * width + lane
+        body = wrapped(
+            [column, number], [For(lane, [Store(target, here, value)], "vector")], "serial"
+        )
+    body += zero(0, low) if low else []
+    body += zero(high, spans[-1] - high) if high < spans[-1] else []
+    if high == low:
+        body = zero(0, spans[-1])
+    elif inside is not None:
+        body = [When(inside, body, zero(0, spans[-1]) if zero_rows else [])]
+    return wrapped(axes, body, kind)
+
+
+def zeros(target: Buffer, start: Any, count: int) -> list:
+    """Stores of `count` zeros."""
+    if not count:
+        return []
+    axis = Axis("z", count)
+    value = const(0, target.dtype)
+    return [For(axis, [Store(target, Index.of(start) + axis, value)], "vector")]

@@ -1,0 +1,144 @@
+"""Carried values that are written before the last nests of a trip: where they are computed.
+
+That saves a copy.  It is right if nobody reads what is lost after that: no later unit, and in the
+same nest only the own element, by members that come first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.lower.fusion.final_writes import order_members
+from talweg.lower.fusion.groups import Block, Nest
+from talweg.lower.fusion.inline import can_pull, is_plain
+from talweg.lower.fusion.materialize import is_fold
+from talweg.lower.fusion.views import base_of, operands_of
+from talweg.passes.specialize.program import Value
+
+WITH_RESULTS = frozenset(("matmul",))  # blocks that can put a result into several buffers
+
+
+def write_early(builder: Any) -> None:
+    """Let the units of a body write carried values, as many as possible."""
+    grouping, straight = builder.grouping, builder.straight
+    wanted = [
+        (variable, base_of(after))
+        for variable, before, after in straight.states
+        if after is not before and _is_made_here(builder, base_of(after))
+    ]
+    early = {variable for variable, _ in wanted}
+    given = {base_of(after) for _, _, after in straight.states} - {base for _, base in wanted}
+    given |= {base_of(value) for value, _ in builder.copies}
+    given.update(*[builder.places.get(v, ()) for v, _, _ in straight.states if v not in early])
+    for _, base in wanted:
+        grouping.ensure(base)
+    wanted.sort(key=lambda pair: not builder.places.get(pair[0]))
+    done = set()
+    for variable, base in wanted:
+        if not given.intersection(builder.conflicts[variable]) and _try(builder, variable, base):
+            done.add(variable)
+        else:  # where it goes is asked by one of the last nests
+            given |= builder.places.get(variable, set())
+    straight.states = [
+        (variable, before, before if variable in done else after)
+        for variable, before, after in straight.states
+    ]
+
+
+def _is_made_here(builder: Any, base: Value) -> bool:
+    """Whether a value is computed by a nest, or by a block that can."""
+    if base.content is not None or base in builder.grouping.given or not is_plain(base.dtype):
+        return False
+    if base in builder.in_place or base.maker is None:
+        return False
+    if can_pull(base.maker) or is_fold(base.maker):
+        return True
+    return base.maker.prim.lowering.get("call") in WITH_RESULTS or base not in builder.buffers
+
+
+def _try(builder: Any, variable: Any, base: Value) -> bool:
+    """Let the unit that makes a value write it where the carried one is, if nobody minds."""
+    grouping, target = builder.grouping, builder.state[variable]
+    unit = grouping.units[grouping.unit_of[base]]
+    if unit.space[0] == "general" and base in builder.buffers:
+        return False
+    lost = builder.conflicts[variable]
+    places = builder.places.get(variable, set())
+    if any(builder.written.get(value, unit.number + 1) <= unit.number for value in places):
+        return False
+    for other in list(grouping.units):
+        found = _reads(other)
+        if other.number < unit.number:
+            continue
+        if (
+            found is not None
+            and other is not unit
+            and found & lost.keys()
+            and _copies(builder, other)
+        ):
+            _to_front(builder, other)
+            continue
+        for value, own in lost.items():
+            if found is not None and value not in found:
+                continue
+            inside = own and other is unit and type(unit) is Nest and unit.space[0] == "map"
+            if not inside or value in unit.elsewhere:
+                return False
+    if type(unit) is Nest:
+        unit.targets.append((base, variable))
+        if not order_members(unit, builder.conflicts):
+            unit.targets.pop()
+            return False
+    if base in builder.buffers:
+        if type(unit) is Block and unit.equation.prim.lowering.get("call") not in WITH_RESULTS:
+            return False
+        builder.also.setdefault(base, []).append(target)
+    else:
+        builder.buffers[base] = target
+    unit.loads |= places
+    unit.elsewhere |= places
+    for value in lost:
+        builder.written[value] = unit.number
+    return True
+
+
+def copied_first(builder: Any, value: Value, lost: set[Value]) -> Value:
+    """A value, or its copy if it is among those that are lost, made before everything else."""
+    if base_of(value) not in lost:
+        return value
+    grouping = builder.grouping
+    copy = grouping.copied(value)
+    _to_front(builder, grouping.units[grouping.unit_of[copy]])
+    return copy
+
+
+def _copies(builder: Any, unit: Any) -> bool:
+    """Whether a unit only copies what the body is given and nobody has written yet."""
+    if type(unit) is not Nest or any(value in builder.written for value in unit.loads):
+        return False
+    names = [
+        value.maker is not None and value.maker.prim.name == "identity" for value in unit.members
+    ]
+    return all(names) and unit.loads <= builder.grouping.given and not unit.targets
+
+
+def _to_front(builder: Any, unit: Any) -> None:
+    """Let a unit run before all others."""
+    grouping = builder.grouping
+    order = [unit, *[other for other in grouping.units if other is not unit]]
+    new = {other.number: place for place, other in enumerate(order)}
+    for value, number in grouping.unit_of.items():
+        grouping.unit_of[value] = new[number]
+    builder.written = {value: new[number] for value, number in builder.written.items()}
+    for place, other in enumerate(order):
+        other.number = place
+    grouping.units[:] = order
+
+
+def _reads(unit: Any) -> set[Value] | None:
+    """The values that a unit reads from memory; None if that is not known."""
+    if unit.space[0] == "general":
+        return None
+    if type(unit) is Block:
+        return unit.loads | {base_of(x) for x in operands_of(unit.equation)}
+    return unit.loads

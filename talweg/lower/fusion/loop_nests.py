@@ -1,0 +1,318 @@
+"""From a nest to a kernel: its members' expressions, in loops.
+
+Rows: every thread takes rows; in a row, stage by stage, one vector loop over the columns each.
+Columns: a block of columns at a time, whose sums stay in registers while the rows go by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from talweg.lower.fusion.groups import Fold, Nest, is_fold_value
+from talweg.lower.fusion.inline import Inliner
+from talweg.lower.fusion.views import base_of
+from talweg.lower.ir.index import Axis, Index, flat, unflatten
+from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, const, load
+from talweg.lower.ir.rewrite import merged_axes, substitute
+from talweg.passes.specialize.program import Value
+
+SCRATCH_BYTES = 1 << 16  # a row that is kept in cache by each thread
+BLOCK = 64  # columns whose sums are kept in registers
+SHARE = 8192  # elements of a plain loop that a thread takes at once
+
+
+class NestBuilder:
+    """Builds the kernel of one nest.
+
+    `elsewhere(base)` is the buffer of a value made outside of the nest, None if it is not stored;
+    `wanted(base)` that of a member, if somebody reads it from memory; `new(name, dtype, shape,
+    kind)` a new buffer.
+    """
+
+    def __init__(self, nest: Nest, elsewhere: Callable, wanted: Callable, new: Callable):
+        self.nest, self.elsewhere, self.wanted, self.new = nest, elsewhere, wanted, new
+        self.also: dict[Value, list[Buffer]] = {}  # where members are stored, too
+        self.loads: dict[tuple, Expr] = {}  # one load of each place
+        nest.set_axes()
+        self.level = 0
+        self.made: dict[Value, Expr] = {}  # members so far: the element of this place
+        self.tiles: dict[Value, Tile] = {}  # of reductions and of values of whole rows
+        self.local: dict[Value, Buffer] = {}  # rows kept in scratch memory
+        self.stages: dict[int, list[tuple[Value, Expr]]] = {}
+
+    def build(self, name: str) -> Kernel:
+        """The kernel."""
+        nest = self.nest
+        for level in sorted(set(nest.levels.values())):
+            self.level = level
+            pull = Inliner(self._resolve)
+            own = [value for value in nest.members if nest.levels[value] == level]
+            own.sort(key=lambda value: not self._is_row(value))
+            self.stages[level] = [(value, self._member(pull, value)) for value in own]
+        makers = [value.maker for value in nest.members if value.maker is not None]
+        make = {"map": self._map, "rows": self._rows, "columns": self._columns}[nest.space[0]]
+        kernel = Kernel(name, make(), [maker.prim.name for maker in makers])
+        kernel.node = makers[0].node if makers else None
+        return kernel
+
+    def _is_fold(self, value: Value) -> bool:
+        return not self.nest.final and is_fold_value(value)
+
+    def _is_row(self, value: Value) -> bool:
+        """Whether it is a value of whole rows, not reduced here."""
+        space = self.nest.space
+        return space[0] == "rows" and value.size != self.nest.total and not self._is_fold(value)
+
+    def _member(self, pull: Inliner, value: Value) -> Expr:
+        """A member's element; of a reduction, what is reduced."""
+        nest, maker = self.nest, value.maker
+        if self._is_fold(value):
+            x = maker.inputs[0]  # type: ignore[union-attr]
+            expr = pull.at(x, unflatten(nest.full(), x.dims))
+            fold = Fold(maker)  # type: ignore[arg-type]
+            tile = self.tiles[value] = Tile(f"s{len(self.tiles)}", value.dtype, (), fold.start)
+            self.made[value] = tile.at()
+            return expr
+        index = unflatten(nest.place(value, False), value.dims)  # type: ignore[arg-type]
+        if maker is None or self.elsewhere(value) is not None:
+            expr = pull.at(value, index)
+        else:
+            expr = pull.of_equation(maker, index)
+        if self._is_row(value):
+            tile = self.tiles[value] = Tile(f"t{len(self.tiles)}", expr.dtype, (), expr)
+            expr = tile.at()
+        self.made[value] = expr
+        return expr
+
+    def _resolve(self, value: Value, index: tuple, guard: Expr | None) -> Expr | None:
+        nest, base = self.nest, base_of(value)
+        place = flat(index, value.dims)
+        if base not in self.made:
+            buffer = self.elsewhere(base)
+            if buffer is None:
+                return None
+            key = (buffer, place, guard)
+            if key not in self.loads:
+                self.loads[key] = guarded(buffer, place, guard)
+            return self.loads[key]
+        if base in self.tiles or nest.levels[base] == self.level:
+            return self.made[base]
+        buffer = self.wanted(base)
+        if buffer is not None:
+            return load(buffer, nest.full())
+        return load(self._row_buffer(base), self._column())
+
+    def _row_buffer(self, base: Value) -> Buffer:
+        """Where a member of an earlier stage is kept for later ones."""
+        buffer = self.local.get(base)
+        if buffer is None:
+            columns = self.nest.space[2]
+            buffer = self.local[base] = self.new("row", base.dtype, (columns,), "scratch")
+        return buffer
+
+    def _column(self) -> Index:
+        inner = self.nest.axes[-1]
+        return flat(tuple(map(Index.of, inner)), tuple([axis.extent for axis in inner]))
+
+    def _stores(self, value: Value, expr: Expr, place: Index) -> list:
+        """The stores of a member."""
+        if self.nest.final:
+            targets = [buffer for own, buffer in self.nest.targets if own is value]
+            return [Store(buffer, place, expr) for buffer in targets]
+        stores: list[Any] = []
+        buffer = self.wanted(value)
+        if buffer is not None:
+            stores.append(Store(buffer, place, expr))
+        stores += [Store(other, place, expr) for other in self.also.get(value, ())]
+        if value in self.local:
+            stores.append(Store(self.local[value], self._column(), expr))
+        return stores
+
+    def _map(self) -> list:
+        nest = self.nest
+        body: list[Any] = []
+        for members in self.stages.values():
+            for value, expr in members:
+                body += self._stores(value, expr, nest.full())
+        return plain_loops(list(nest.axes[0]), body)
+
+    def _rows(self) -> list:
+        outer, inner = self.nest.axes
+        row = flat(tuple(map(Index.of, outer)), tuple([axis.extent for axis in outer]))
+        body: list[Any] = []
+        for level in sorted(self.stages):
+            body += self._stage(self.stages[level], list(inner), row)
+        axes, values = merged_axes(list(outer), body)
+        return wrapped(axes, substitute(body, values) if values else body, "parallel")
+
+    def _stage(self, members: list, inner: list[Axis], row: Index) -> list:
+        """Values of whole rows, then one pass over the columns, then what that pass has summed."""
+        before: list[Any] = []
+        inside: list[Any] = []
+        after: list[Any] = []
+        for value, expr in members:
+            if self._is_fold(value):
+                tile = self.tiles[value]
+                before.append(tile)
+                inside.append(Update(tile, (), expr, Fold(value.maker).op))
+                after += self._stores(value, tile.at(), row)
+            elif self._is_row(value):
+                before.append(self.tiles[value])
+                before += self._stores(value, expr, row)
+            else:
+                inside += self._stores(value, expr, self.nest.full())
+        if not inside:
+            return before + after
+        axes, values = merged_axes(inner, inside)
+        inside = substitute(inside, values) if values else inside
+        return [*before, *nested(axes, inside, "vector"), *after]
+
+    def _columns(self) -> list:
+        outer, middle, inner = map(list, self.nest.axes)
+        inside: list[Any] = []
+        sums = []
+        (members,) = self.stages.values()
+        for value, expr in members:
+            if self._is_fold(value):
+                buffers = [self.wanted(value), *self.also.get(value, ())]
+                sums += [(value.maker, expr, buffer) for buffer in buffers]
+            else:
+                inside += self._stores(value, expr, self.nest.full())
+        return column_loops(outer, middle, inner, inside, sums)
+
+
+def column_loops(outer: list, middle: list, inner: list, inside: list, sums: list) -> list:
+    """Loops that sum along `middle` for every place of `outer` and `inner`.
+
+    `sums` are (equation, what is summed, the buffer of the sums or None).
+    """
+    kept = [*outer, *inner]
+    place = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
+    parts: list[Any] = list(inside)
+    tiles, after = [], []
+    for number, (equation, expr, buffer) in enumerate(sums):
+        if buffer is None:
+            continue
+        fold = Fold(equation)
+        tile = Tile(f"s{number}", buffer.dtype, (), fold.start)
+        tiles.append(tile)
+        parts.append(Update(tile, (), expr, fold.op))
+        after.append(Store(buffer, place, tile.at()))
+    joined = [*parts, *after]
+    for axes in (outer, middle, inner):
+        left, values = merged_axes(axes, joined)
+        joined = substitute(joined, values) if values else joined
+        axes[:] = left
+    column = inner.pop() if inner else Axis("i", 1)
+    loops: list[Any] = []
+    shares = blocks_of(column.extent, len(sums))
+    for first, number, width in shares:
+        lane, block = Axis("c", width), Axis("b", number)
+        made = substitute(joined, {column: Index.of(block) * width + first + lane})
+        own = {tile: Tile(tile.name, tile.dtype, (width,), tile.start) for tile in tiles}
+        made = [_by_lane(statement, lane, own) for statement in made]
+        body = [*own.values(), *nested([*middle, lane], made[: len(parts)], "vector")]
+        body += nested([lane], made[len(parts) :], "vector") if after else []
+        part = wrapped([*outer, *inner, block], body, "parallel")
+        if part is body and len(shares) > 1:  # of several loops all are shared or none
+            part = [For(Axis("p", 1), body, "parallel")]
+        loops += part
+    return loops
+
+
+def _by_lane(statement: Any, lane: Axis, tiles: dict[Tile, Tile]) -> Any:
+    """The statement with its own tiles, indexed by the vector axis."""
+    if isinstance(statement, Update):
+        return Update(tiles[statement.tile], (lane,), statement.value, statement.op)
+    if isinstance(statement, Store) and statement.value.op == "read":
+        tile = tiles.get(statement.value.data[0])
+        if tile is not None:
+            return Store(statement.buffer, statement.index, tile.at(lane), statement.op)
+    return statement
+
+
+def blocks_of(size: int, sums: int) -> list[tuple[int, int, int]]:
+    """Blocks of columns that are summed at once: (the first column, how many blocks, their width).
+
+    They are equal, unless the size has no fitting divisor: then the last one is wider.
+    """
+    width = block_of(size, sums)
+    if width >= 16 or size <= width:
+        return [(0, size // width, width)]
+    width = BLOCK if sums < 2 else BLOCK // 2
+    first = (size // width - 1) * width
+    return [(0, size // width - 1, width), (first, 1, size - first)]
+
+
+def block_of(size: int, sums: int) -> int:
+    """How many columns are summed at once: all, or the largest fitting divisor; at least 1."""
+    most = BLOCK if sums < 2 else BLOCK // 2
+    if size <= 2 * most:
+        return max(1, size)
+    for width in range(most, 7, -1):
+        if size % width == 0 and width % 8 == 0:
+            return width
+    for width in range(2 * most, 3, -1):
+        if size % width == 0:
+            return width
+    return 1
+
+
+def general_loops(equation: Any, buffer: Buffer, pull: Inliner) -> list:
+    """A reduction along any axes, by itself."""
+    x = equation.inputs[0]
+    fold = Fold(equation)
+    axes = [Axis(f"a{k}", size) for k, size in enumerate(x.dims)]
+    reduced = equation.params["axes"]
+    reduced = range(len(axes)) if reduced is None else reduced
+    kept = [axis for k, axis in enumerate(axes) if k not in reduced]
+    summed = [axis for k, axis in enumerate(axes) if k in reduced]
+    expr = pull.at(x, tuple(map(Index.of, axes)))
+    if axes and axes[-1] not in summed and axes[-1].extent > 1:
+        return column_loops(kept[:-1], summed, kept[-1:], [], [(equation, expr, buffer)])
+    place = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
+    tile = Tile("s", buffer.dtype, (), fold.start)
+    inside = nested(summed, [Update(tile, (), expr, fold.op)], "vector")
+    return wrapped(kept, [tile, *inside, Store(buffer, place, tile.at())], "parallel")
+
+
+def guarded(buffer: Buffer, place: Index, guard: Expr | None) -> Expr:
+    """A load, which reads nothing where the guard does not hold."""
+    if guard is None:
+        return load(buffer, place)
+    return load(buffer, place, guard, const(False if buffer.dtype.is_bool else 0, buffer.dtype))
+
+
+def wrapped(axes: Sequence[Axis], body: list, kind: str) -> list:
+    """`body` inside of loops over all axes, of one kind."""
+    for axis in reversed(axes):
+        if axis.extent != 1:
+            body = [For(axis, body, kind)]
+    return body
+
+
+def nested(axes: Sequence[Axis], body: list, kind: str) -> list:
+    """`body` inside of serial loops, the innermost of the given kind."""
+    axes = [axis for axis in axes if axis.extent != 1]
+    if not axes:
+        return body
+    return wrapped(axes[:-1], [For(axes[-1], body, kind)], "serial")
+
+
+def plain_loops(axes: list[Axis], body: list) -> list:
+    """Loops over all axes whose iterations are independent."""
+    axes, values = merged_axes(axes, body)
+    body = substitute(body, values) if values else body
+    if len(axes) != 1 or axes[0].extent < 2 * SHARE:
+        return wrapped(axes[:-1], nested(axes[-1:], body, "vector"), "parallel")
+    (axis,) = axes
+    count, rest = divmod(axis.extent, SHARE)
+    part, lane = Axis("p", count), Axis(axis.name, SHARE)
+    whole = substitute(body, {axis: Index.of(part) * SHARE + lane})
+    loops: list[Any] = [For(part, [For(lane, whole, "vector")], "parallel")]
+    if rest:
+        lane = Axis(axis.name, rest)
+        left = substitute(body, {axis: Index.of(lane) + count * SHARE})
+        loops.append(For(Axis("p", 1), [For(lane, left, "vector")], "parallel"))
+    return loops

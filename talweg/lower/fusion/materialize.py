@@ -1,0 +1,162 @@
+"""Which values of a static program are stored, and which are computed where they are used.
+
+Stored are the results of reductions and of blocks (products, convolutions, host calls), what blocks
+read, what the program gives back, and what would cost more to compute again at every use than to
+store once: cost by cost, use by use, in units of one multiplication an element.
+"""
+
+from __future__ import annotations
+
+import math
+
+from talweg.lower.fusion.inline import can_pull, is_plain, loops_cost, scalar_cost
+from talweg.lower.fusion.views import SHARED, base_of, operands_of
+from talweg.passes.specialize.program import Equation, StaticProgram, Value
+
+STORE_COST = 6.0  # writing and reading an element
+LONGEST = 120.0  # cost of an expression beyond which its parts are stored
+LIGHT = 16.0  # cost of updates that are computed as they are put where they belong
+
+
+def is_fold(equation: Equation) -> bool:
+    """Whether it combines elements along axes by a rule of its declaration."""
+    return "fold" in equation.prim.lowering and _foldable(equation)
+
+
+def _foldable(equation: Equation) -> bool:
+    dtypes = [x.dtype for x in (*equation.inputs, *equation.outputs)]
+    return all(map(is_plain, dtypes))
+
+
+def own_cost(equation: Equation) -> float:
+    """The cost of one element of a pulled result, operands apart."""
+    if equation.prim.name in SHARED:
+        return 0.0
+    if "scalar" in equation.prim.lowering:
+        return scalar_cost(equation) or 0.0
+    if "cost" in equation.prim.lowering:
+        return loops_cost(equation) or 0.0
+    return max(1.0, 2.0 * len(equation.inputs) - 1)  # each operand has its places, or a choice
+
+
+class Storage:
+    """`stored`: the base values that have memory, in the order in which they are made."""
+
+    def __init__(self, straight: StaticProgram):
+        self.straight = straight
+        self.kind: dict[Equation, str] = {}  # pull, fold or block
+        self.live = _live(straight)
+        self.uses: dict[Value, list[Equation]] = {}
+        for equation in self.live:
+            self.kind[equation] = _kind(equation)
+            for x in set(equation.inputs):
+                self.uses.setdefault(x, []).append(equation)
+        self.wanted = {base_of(v) for v in straight.outputs if v.content is None}
+        self.stored: set[Value] = set(straight.inputs)
+        self.stored.update([before for _, before, _ in straight.states])
+        self.updates = {x for equation in self.live for x in self._updates(equation)}
+        self._must()
+        self._should()
+
+    def _must(self) -> None:
+        for equation in self.live:
+            kind = self.kind[equation]
+            if kind != "pull":
+                self.stored.update(equation.outputs)
+            if kind == "block":
+                operands = [x for x in operands_of(equation) if x not in self.updates]
+                self.stored.update([base_of(x) for x in operands if x.content is None])
+        self.stored |= self.wanted
+
+    def _updates(self, equation: Equation) -> list[Value]:
+        """What rows are combined with, if nobody else needs it.
+
+        Where a variable is written in place they may be computed from what is overwritten.
+        """
+        prim = equation.prim
+        if prim.lowering.get("call") != "scatter" or prim.name == "update_variable":
+            return []
+        return [
+            x
+            for x in equation.inputs
+            if x.dtype.is_floating
+            and x.content is None
+            and self.uses[x] == [equation]
+            and equation.inputs.count(x) == 1
+            and base_of(x) not in self.wanted
+            and x.maker is not None
+            and self.kind.get(x.maker) == "pull"
+        ]
+
+    def parts(self, value: Value) -> list[Value]:
+        """The stored values of which one that is not stored is computed."""
+        found: dict[Value, None] = {}
+        pending = [value]
+        while pending:
+            base = base_of(pending.pop())
+            if base in self.stored or base.maker is None:
+                found[base] = None
+            elif base.content is None:
+                pending += base.maker.inputs
+        return list(found)
+
+    def _should(self) -> None:
+        """Values that are cheaper to store than to compute at every use."""
+        cost: dict[Value, float] = {}
+        for equation in self.live:
+            if self.kind[equation] != "pull":
+                continue
+            value = equation.output
+            parts = [cost.get(x, 0.0) for x in set(equation.inputs)]
+            total = own_cost(equation) + sum(parts)
+            if value in self.stored:
+                total = 0.0
+            elif value in self.updates:
+                if total > LIGHT:
+                    self.stored.add(base_of(value))
+            elif total > LONGEST or self._worth(value, total):
+                self.stored.add(base_of(value))
+                total = 0.0
+            cost[value] = total
+
+    def _worth(self, value: Value, total: float) -> bool:
+        if total == 0.0 or not value.size:
+            return False
+        demand = 0
+        for user in self.uses.get(value, ()):
+            if self.kind[user] == "fold":
+                demand += value.size
+            else:
+                demand += max([times(value, x) for x in user.outputs])
+        again = demand - value.size
+        return total * again > STORE_COST * value.size + 32
+
+
+def times(value: Value, result: Value) -> int:
+    """How often an element of `value` is computed, all in all, where `result` needs it.
+
+    Once for each element of the result; but once for a row, if it is the same for the whole row.
+    """
+    dims = result.dims
+    if dims and (value.dims == dims[:-1] or (value.dims and value.dims[-1] == 1)):
+        return math.prod(dims[:-1])
+    return result.size
+
+
+def _kind(equation: Equation) -> str:
+    if is_fold(equation):
+        return "fold"
+    return "pull" if can_pull(equation) else "block"
+
+
+def _live(straight: StaticProgram) -> list[Equation]:
+    """The equations that something needs, or that act on the world."""
+    needed: set[Value] = {*straight.outputs, *[after for _, _, after in straight.states]}
+    needed.update(straight.guards)
+    kept = []
+    for equation in reversed(straight.equations):
+        acts = equation.prim.effect in ("host", "random", "graph")
+        if acts or any(value in needed for value in equation.outputs):
+            kept.append(equation)
+            needed.update(equation.inputs)
+    return kept[::-1]

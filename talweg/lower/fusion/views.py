@@ -1,0 +1,106 @@
+"""Values that are other values seen in another way: without memory of their own.
+
+A reshape shares memory as it is.  A product can also read its operands through transposes, slices
+and reshapes, where rows and columns still lie at constant strides (`matrix_view`).
+"""
+
+from __future__ import annotations
+
+from talweg.lower.fusion.inline import Inliner, UnloweredError
+from talweg.lower.ir.index import Axis, Index, flat
+from talweg.lower.ir.loops import Expr
+from talweg.passes.specialize.program import Equation, Value
+
+SHARED = frozenset(("reshape", "ensure_dims", "after", "reread", "squeeze_all"))
+SEEN = SHARED | {"transpose", "strided_slice", "split"}
+BLAS = frozenset(("float32", "float64"))
+
+
+def base_of(value: Value) -> Value:
+    """The value whose memory this one shares: itself, or what it is a mere reshape of."""
+    while value.maker is not None and value.maker.prim.name in SHARED and value.content is None:
+        value = value.maker.inputs[0]
+    return value
+
+
+class MatrixView:
+    """Matrices [..., rows, columns] in the memory of `base`.
+
+    Their elements are at `start` + row * `stride`, + column; or the other way round if `turned`.
+    `axes` are those of the leading dimensions, on which `start` depends.
+    """
+
+    __slots__ = ("axes", "base", "start", "stride", "turned")
+
+    def __init__(self, base: Value, axes: list[Axis], start: Index, stride: int, turned: bool):
+        self.base, self.axes, self.start = base, axes, start
+        self.stride, self.turned = stride, turned
+
+
+def matrix_view(value: Value) -> MatrixView:
+    """The way to read a value's matrices: from what it is a view of, if that is possible."""
+    chain = [value]
+    while chain[-1].maker is not None and chain[-1].content is None:
+        maker = chain[-1].maker
+        if maker.prim.name not in SEEN or maker.prim.multiple:
+            break
+        chain.append(maker.inputs[0])
+    for root in reversed(chain[1:]):
+        found = _view(value, base_of(root))
+        if found is not None:
+            return found
+    found = _view(value, base_of(value))
+    assert found is not None
+    return found
+
+
+def _view(value: Value, root: Value) -> MatrixView | None:
+    axes = [Axis(f"v{k}", size) for k, size in enumerate(value.dims)]
+    index = tuple(map(Index.of, axes))
+    if value.content is not None:
+        return _strides(value, value, axes, flat(index, value.dims))
+
+    def resolve(other: Value, index: tuple, guard: Expr | None) -> Expr | None:
+        if base_of(other) is not root:
+            return None
+        return Expr(
+            "place", () if guard is None else (guard,), other.dtype, flat(index, other.dims)
+        )
+
+    try:
+        found = Inliner(resolve).at(value, index)
+    except UnloweredError:
+        return None
+    if found.op != "place" or found.args:
+        return None
+    place: Index = found.data
+    if any(place.coefficient(axis) is None for axis in axes):
+        return None
+    return _strides(value, root, axes, place)
+
+
+def _strides(value: Value, root: Value, axes: list, place: Index) -> MatrixView | None:
+    rows, columns = value.dims[-2:]
+    by_row, by_column = place.coefficient(axes[-2]) or 0, place.coefficient(axes[-1]) or 0
+    start = place.replace({axes[-2]: 0, axes[-1]: 0})
+    if (by_column == 1 or columns == 1) and (by_row >= columns or rows == 1):
+        return MatrixView(root, axes[:-2], start, max(by_row, columns, 1), False)
+    if (by_row == 1 or rows == 1) and (by_column >= rows or columns == 1):
+        return MatrixView(root, axes[:-2], start, max(by_column, rows, 1), True)
+    return None
+
+
+def is_product(equation: Equation) -> bool:
+    """Whether it is a product that BLAS computes."""
+    return (
+        equation.prim.lowering.get("call") == "matmul"
+        and equation.output.dtype.name in BLAS
+        and all(size > 0 for x in equation.inputs for size in x.dims)
+    )
+
+
+def operands_of(equation: Equation) -> list[Value]:
+    """What a block reads from memory."""
+    if is_product(equation):
+        return [matrix_view(x).base for x in equation.inputs]
+    return list(equation.inputs)

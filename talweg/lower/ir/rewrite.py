@@ -1,0 +1,116 @@
+"""Statements with other axes: neighbouring loops that can be one become one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.lower.ir.index import ZERO, Axis, Index, axes_of
+from talweg.lower.ir.loops import (
+    Call,
+    Expr,
+    For,
+    Pointer,
+    Store,
+    Tile,
+    Update,
+    When,
+    replaced,
+    walk,
+)
+from talweg.lower.ir.visitors import all_statements, bodies, indices, roots
+
+
+def all_indices(statements: list) -> list[Index]:
+    """The indices in statements, in their expressions, and within other indices."""
+    inner = list(all_statements(statements))
+    found = [index for statement in inner for index in indices(statement)]
+    for expr in walk([root for statement in inner for root in roots(statement)]):
+        found += expr.indices()
+    return list(dict.fromkeys(found))
+
+
+def substitute(statements: list, values: dict, done: dict | None = None) -> list:
+    """Statements with indices in place of axes; shared expressions stay shared."""
+    done = {} if done is None else done
+    result: list[Any] = []
+    for statement in statements:
+        if isinstance(statement, For):
+            body = substitute(statement.body, values, done)
+            result.append(For(statement.axis, body, statement.kind))
+        elif isinstance(statement, Store):
+            value = replaced(statement.value, values, done)
+            place = statement.index.replace(values)
+            result.append(Store(statement.buffer, place, value, statement.op))
+        elif isinstance(statement, Update):
+            value = replaced(statement.value, values, done)
+            places = [index.replace(values) for index in statement.indices]
+            result.append(Update(statement.tile, places, value, statement.op))
+        elif isinstance(statement, Tile):
+            statement.start = replaced(statement.start, values, done)
+            result.append(statement)
+        elif isinstance(statement, When):
+            condition = replaced(statement.condition, values, done)
+            inner = [substitute(body, values, done) for body in bodies(statement)]
+            result.append(When(condition, *inner))
+        else:
+            arguments = [_argument(x, values, done) for x in statement.arguments]
+            result.append(Call(statement.routine, arguments, statement.reads, statement.writes))
+    return result
+
+
+def _argument(argument: Any, values: dict, done: dict) -> Any:
+    """An argument of a routine."""
+    if type(argument) is Expr:
+        return replaced(argument, values, done)
+    if type(argument) is Pointer:
+        return Pointer(argument.buffer, argument.index.replace(values))
+    return Index.of(argument).replace(values)
+
+
+def merged_axes(axes: list[Axis], statements: list) -> tuple[list[Axis], dict]:
+    """Neighbours that every index passes through in one stride become one axis.
+
+    Gives the axes left and what to substitute for the old ones.
+    """
+    places = all_indices(statements)
+    chains: list[list[Axis]] = []
+    for axis in [axis for axis in axes if axis.extent != 1]:
+        if chains and _one_stride(chains[-1][-1], axis, places):
+            chains[-1].append(axis)
+        else:
+            chains.append([axis])
+    found, values = [], {}
+    for chain in chains:
+        if len(chain) == 1:
+            found += chain
+            continue
+        size = 1
+        for axis in chain:
+            size *= axis.extent
+        joined = Axis(chain[-1].name, size)
+        values.update(dict.fromkeys(chain[:-1], ZERO))
+        values[chain[-1]] = Index.of(joined)
+        found.append(joined)
+    return found, values
+
+
+def _one_stride(outer: Axis, inner: Axis, places: list[Index]) -> bool:
+    for index in places:
+        first, second = _stride(index, outer), _stride(index, inner)
+        if first is None or second is None or first != second * inner.extent:
+            return False
+    return True
+
+
+def _stride(index: Index, axis: Axis) -> int | None:
+    """The coefficient of an axis; None where it stands inside a quotient or remainder.
+
+    What is computed from data has indices of its own, which are looked at, too.
+    """
+    found = 0
+    for atom, factor in index.terms:
+        if atom is axis:
+            found = factor
+        elif type(atom) is not Axis and hasattr(atom, "index") and axis in axes_of(atom):
+            return None
+    return found

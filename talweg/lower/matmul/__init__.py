@@ -1,0 +1,1 @@
+"""Products of matrices: by BLAS, or by loops over register tiles."""

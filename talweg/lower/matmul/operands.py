@@ -1,0 +1,82 @@
+"""A product of matrices, as both ways to compute it see it: operands in memory, rows, columns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from talweg.lower.fusion.views import MatrixView, matrix_view
+from talweg.lower.ir.index import ZERO, Axis, Index, flat
+from talweg.passes.specialize.program import Equation, Value
+
+
+class MatrixOperand:
+    """One operand of a product, and how its matrices go with those of the result."""
+
+    def __init__(self, builder: Any, value: Value, result: Value):
+        self.view: MatrixView = matrix_view(value)
+        self.buffer = builder.buffer_of(self.view.base)
+        self.lead = len(result.dims) - len(value.dims)
+        self.dims = value.dims[:-2]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one matrix only."""
+        return math.prod(self.dims) == 1
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        """From a row to the next, and from a column to the next."""
+        return (1, self.view.stride) if self.view.turned else (self.view.stride, 1)
+
+    def goes_on(self, rows: int) -> bool:
+        """Whether each matrix begins where the rows of the one before end."""
+        view, expected = self.view, rows * self.view.stride
+        if view.turned or self.lead:
+            return False
+        for axis in reversed(view.axes):
+            if axis.extent != 1 and view.start.coefficient(axis) != expected:
+                return False
+            expected *= axis.extent
+        return True
+
+    def start(self, batch: list[Axis]) -> Index:
+        """Where the matrix begins, by the axes of the result's matrices."""
+        values = {
+            axis: batch[self.lead + i] if batch else ZERO
+            for i, axis in enumerate(self.view.axes)
+            if axis.extent != 1
+        }
+        return self.view.start.replace(values)
+
+    def own(self, batch: list[Axis]) -> list[Axis]:
+        """Those axes of the result's matrices that number the operand's."""
+        return [batch[self.lead + i] for i, size in enumerate(self.dims) if size != 1 and batch]
+
+
+class Product:
+    """z [batch, rows, n] = x [.., rows, k] y [.., k, n]; `batch` are axes.
+
+    Matrices of x that lie below each other, with one y, are one tall matrix.
+    """
+
+    def __init__(self, builder: Any, equation: Equation):
+        self.value = value = equation.output
+        self.node = equation.node
+        self.x, self.y = [MatrixOperand(builder, x, value) for x in equation.inputs]
+        self.rows, self.n = value.dims[-2:]
+        self.k = equation.inputs[0].dims[-1]
+        self.batch = [Axis(f"n{i}", size) for i, size in enumerate(value.dims[:-2])]
+        if self.x.goes_on(self.rows) and self.y.is_single:
+            self.rows *= self.count
+            self.batch = []
+
+    @property
+    def count(self) -> int:
+        """How many products there are."""
+        return math.prod([axis.extent for axis in self.batch])
+
+    def number(self) -> Index:
+        """The number of the product, by the axes."""
+        sizes = tuple([axis.extent for axis in self.batch])
+        return flat(tuple(map(Index.of, self.batch)), sizes)

@@ -1,0 +1,111 @@
+"""Products of matrices: by loops or by BLAS, with what is computed from the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.lower.fusion.loop_nests import nested, wrapped
+from talweg.lower.fusion.views import is_product
+from talweg.lower.ir.index import Axis, Index, unflatten
+from talweg.lower.ir.loops import Call, Kernel, Pointer, const, load
+from talweg.lower.ir.rewrite import merged_axes, substitute
+from talweg.lower.matmul.operands import Product
+from talweg.lower.matmul.register_tiles import TiledProduct
+from talweg.passes.specialize.program import Equation
+
+SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
+BIG_WORK = 1 << 30  # multiplications beyond which BLAS's blocks for all caches are better
+LARGEST = 7 << 20  # bytes of y in products by loops
+CACHED_BYTES = 1 << 18  # of a result that is still in cache when it is finished
+CACHED_ROWS = (128, 96, 64, 160, 80, 112, 48, 100, 72, 192, 50)
+
+
+def matmul(builder: Any, equation: Equation, name: str) -> list | None:
+    """Products, by the way that is faster; None if there is nothing to multiply."""
+    if not is_product(equation):
+        return None
+    product = Product(builder, equation)
+    if is_direct(product):
+        return TiledProduct(builder, product).blocks_of(name)
+    return [by_library(builder, product, name)]
+
+
+def by_library(builder: Any, product: Product, name: str) -> Kernel:
+    """The kernel that calls BLAS."""
+    value, x, y = product.value, product.x, product.y
+    rows, n, k, batch = product.rows, product.n, product.k, product.batch
+    finishing = len(builder.current.members) > 1
+    alone = product.count == 1 and rows * n * k >= SHARED_WORK
+    wide = n * value.dtype.size if finishing else 0
+    parts = _parts(rows, wide, builder.threads) if alone else 1
+    part, height = Axis("p", parts), rows // parts
+    row = Index.of(part) * height
+    target = product.number() * (rows * n) + row * n
+    z, left, right = builder.memory_of(value), x.buffer, y.buffer
+    by_row, _ = x.strides
+    turned = [Index(int(operand.view.turned)) for operand in (x, y)]
+    arguments = [
+        *turned,
+        Index(height),
+        Index(n),
+        Index(k),
+        const(1.0, value.dtype),
+        Pointer(left, x.start(batch) + row * by_row),
+        Index(x.view.stride),
+        Pointer(right, y.start(batch)),
+        Index(y.view.stride),
+        const(0.0, value.dtype),
+        Pointer(z, target),
+        Index(n),
+    ]
+    body: list = [Call("gemm", arguments, (left, right), (z,))]
+    i, j = Axis("i", height), Axis("j", n)
+    place = target + Index.of(i) * n + j
+    stores = builder.results(value, unflatten(place, value.dims), load(z, place))
+    if stores:
+        axes, values = merged_axes([i, j], stores)
+        body += nested(axes, substitute(stores, values) if values else stores, "vector")
+    kernel = Kernel(
+        name,
+        wrapped([*batch, part], body, "parallel"),
+        [v.maker.prim.name for v in builder.current.members],
+    )
+    kernel.node = product.node
+    return kernel
+
+
+def is_direct(product: Product) -> bool:
+    """Whether loops are faster than BLAS.
+
+    Measured in GFLOP/s of float32 (best 103), one thread of an AMD processor with AVX2, y copied
+    each time; `*` is an operand that is transposed:
+
+        rows x k x n       BLAS loops       rows x k x n         BLAS loops
+        16 x 16 x 16          7    12       128 x 784 x 256        77    94
+        64 x 64 x 64         56    83       128 x 3200* x 512      74    82
+        2 x 1024 x 1024       4    16       1024 x 256 x 1024      89    92
+        8 x 1024 x 1024      21    51       1024 x 1024* x 256     88    94
+        32 x 128 x 512       50    76       1024 x 1024 x 1024     87    92
+        128 x 256 x 10       33    44       2048 x 2048 x 2048     73    63
+        128 x 64* x 128      71    90       8 x 2048 x 2048*       17    11
+
+    So BLAS has vectors, which it does not copy, and what is far bigger than the second cache.
+    """
+    small = product.k * product.n * product.value.dtype.size <= LARGEST
+    return small and product.rows > 1 and product.n >= 8
+
+
+def _parts(rows: int, row_bytes: int, threads: int) -> int:
+    """Into how many equal parts the rows of a product go.
+
+    Few, since BLAS packs the other matrix for each: one for each thread.  But if something is
+    computed from a result that does not stay in cache (`row_bytes` a row), parts of it that do.
+    """
+    if rows * row_bytes > CACHED_BYTES:
+        for part in CACHED_ROWS:
+            if rows % part == 0 and rows > part:
+                return rows // part
+    for parts in (threads, 2 * threads, 3 * threads, 4 * threads):
+        if threads > 1 and rows % parts == 0 and rows // parts >= 16:
+            return parts
+    return 1

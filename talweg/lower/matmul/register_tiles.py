@@ -1,0 +1,284 @@
+"""Products of matrices as loops: tiles of the result in registers, no library.
+
+y is copied into panels of two vectors of columns, row below row, so that it is read in one stretch
+(Goto and van de Geijn 2008, "Anatomy of high-performance matrix multiplication").  A tile of 6 rows
+of a panel stays in registers while k goes by: 2 loads of the panel and 6 of x, each the same number
+in all lanes, for 12 products.  Rows are cut in blocks, and a long k in parts, so that a block of x
+and a panel stay in the second cache.  What is computed from the result is computed from the
+registers.
+
+Threads share the blocks and panels of a product, after having made the copies together; or, where
+there are many products, these, and each copies for itself.  Of a y that a loop around does not
+change the copy is made once, before the loop (`_Builder.ahead`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from talweg.lower.convolution.geometry import divisors, shares
+from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.ir.index import Axis, Index, flat, unflatten
+from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, const, load
+from talweg.lower.matmul.operands import MatrixOperand, Product
+
+VECTOR_BYTES = 32  # of a register: tiles are made for this many
+TALLEST = 6  # rows of a tile of two vectors: 12 registers
+PART = 1024  # products in a row; that a panel is longer than the first cache does no harm
+CHUNK = 8  # rows that are copied together
+FAR = 256  # columns of a transposed x from which its rows are copied, too
+SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
+BLOCK_BYTES = 192 << 10  # of a block of x, in the second cache
+
+
+class TileRun(NamedTuple):
+    """`count` neighbouring pieces of `size`, from `first` on."""
+
+    first: int
+    count: int
+    size: int
+
+
+class OperandPanels(NamedTuple):
+    """`count` panels of `width` columns, of which `used` are real, from column `first` on."""
+
+    first: int
+    count: int
+    width: int
+    used: int
+
+
+class Copy(NamedTuple):
+    """A copy of an operand; the present matrix is from `start` on."""
+
+    buffer: Buffer
+    start: Index
+    body: list  # what makes it
+
+
+def panels_of(n: int, lanes: int) -> list[OperandPanels]:
+    """The panels for n columns: two vectors wide, and what is left over."""
+    full, rest = divmod(n, 2 * lanes)
+    found = [OperandPanels(0, full, 2 * lanes, 2 * lanes)] if full else []
+    if rest:
+        width = lanes if rest <= lanes else 2 * lanes
+        found.append(OperandPanels(full * 2 * lanes, 1, width, rest))
+    return found
+
+
+def runs(heights: list[int]) -> list[TileRun]:
+    """Pieces of those sizes, as runs of equal ones."""
+    found, first = [], 0
+    for size in dict.fromkeys(heights):
+        count = heights.count(size)
+        found.append(TileRun(first, count, size))
+        first += count * size
+    return found
+
+
+class TiledProduct:
+    """Builds the blocks of one product, or of some, which threads share."""
+
+    def __init__(self, builder: Any, product: Product):
+        self.builder, self.product = builder, product
+        self.value, self.dtype = product.value, product.value.dtype
+        self.panels = panels_of(product.n, VECTOR_BYTES // self.dtype.size)
+        self.columns = sum([one.count * one.width for one in self.panels])
+        count, threads = product.count, builder.threads
+        work = count * product.rows * product.n * product.k
+        few = count == 1 or (threads > 1 and count < 2 * threads)
+        self.shared = few and work >= SHARED_WORK  # each product by all threads
+        self.blocks = self._blocks()
+        self.height = product.rows // self.blocks
+        self.heights = runs(shares(self.height, TALLEST))
+        self.parts = self._parts()
+        self.right: Any = None  # the copy of y
+        self.left: Copy | None = None  # that of x, if there is one
+        self.copies_x = product.x.view.turned and product.k >= FAR
+
+    def _blocks(self) -> int:
+        """Into how many equal blocks the rows go: they fit in cache, and threads can share them."""
+        product, threads = self.product, self.builder.threads
+        row = min(product.k, PART) * self.dtype.size
+        least = -(-product.rows * row // BLOCK_BYTES)
+        panels = sum([one.count for one in self.panels])
+        if self.shared and product.count * panels < 2 * threads:
+            least = max(least, min(2 * threads, product.rows // (2 * TALLEST)))
+        fitting = [d for d in divisors(product.rows) if least <= d <= 3 * least]
+        return min(fitting, default=1)
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """(first, size) of the parts of k."""
+        sizes = shares(self.product.k, PART)
+        return [(sum(sizes[:number]), size) for number, size in enumerate(sizes)]
+
+    # -- copies
+
+    def blocks_of(self, name: str) -> list:
+        """The kernel, after those that copy the operands if threads share the products."""
+        names = [v.maker.prim.name for v in self.builder.current.members]
+        before: list[Any] = []
+        self.right = self._ahead(name)
+        if self.right is None:
+            size = self.product.k * self.columns
+            self.right = self._copied(self.product.y, size, self._packing, self.shared)
+            before += self.right.body
+        if self.copies_x:
+            size = self.product.rows * self.product.k
+            self.left = self._copied(self.product.x, size, self._rows_packing, self.shared)
+            before += self.left.body
+        found: list[Any] = []
+        if self.shared and before:
+            found.append(Kernel(f"{name}panels", before, names[:1]))
+            before = []
+        kernel = Kernel(name, self._loops(before), names)
+        kernel.node = self.product.node
+        return [*found, kernel]
+
+    def _ahead(self, name: str) -> Copy | None:
+        """The copy of y that is made before the loop around, if the loop does not change it."""
+        y, product, builder = self.product.y, self.product, self.builder
+        start = y.start(product.batch)
+        if y.buffer not in builder.fixed or not y.is_single or start.terms:
+            return None
+        while builder.outer is not None and y.buffer in builder.outer.fixed:
+            builder = builder.outer
+        ahead = builder.ahead
+        key = (y.buffer, start.constant, y.strides, product.k, product.n)
+        if key not in ahead:
+            copy = self._copied(y, product.k * self.columns, self._packing, True)
+            ahead[key] = copy, Kernel(f"{name}panels", copy.body, ("matmul",))
+        return ahead[key][0]
+
+    def _copied(self, operand: MatrixOperand, size: int, packing: Callable, shared: bool) -> Copy:
+        """A copy of an operand: of all matrices by all threads, or of one by each."""
+        axes = operand.own(self.product.batch) if shared else []
+        sizes = tuple([axis.extent for axis in axes])
+        number = flat(tuple(map(Index.of, axes)), sizes)
+        kind, loop = ("temporary", "parallel") if shared else ("scratch", "serial")
+        buffer = self.builder.new("panels", self.dtype, (math.prod(sizes), size), kind)
+        copy = Copy(buffer, number * size, [])
+        for inner, body in packing(copy):
+            copy.body.extend(wrapped([*axes, *inner], body, loop))
+        return copy
+
+    def _packing(self, copy: Copy) -> list:
+        """How y is copied: (outer axes, what is done for each of their values)."""
+        product, found = self.product, []
+        by_row, by_column = product.y.strides
+        start = product.y.start(product.batch)
+        for one in self.panels:
+            for chunk, rows, k in self._chunks(product.y.view.turned):
+                panel, lane = Axis("p", one.count), Axis("j", one.used)
+                column = Index.of(panel) * one.width + lane + one.first
+                value = load(product.y.buffer, start + k * by_row + column * by_column)
+                place = self._place(copy, one, Index.of(panel), k)
+                body: list = [For(lane, [Store(copy.buffer, place + lane, value)], "vector")]
+                if one.used < one.width:
+                    rest = Axis("z", one.width - one.used)
+                    store = Store(copy.buffer, place + one.used + rest, const(0, self.dtype))
+                    body.append(For(rest, [store], "vector"))
+                body = wrapped([rows], body, "serial")
+                if chunk is None:
+                    found.append(([panel], body))
+                else:
+                    found.append(([chunk], wrapped([panel], body, "serial")))
+        return found
+
+    def _chunks(self, whole: bool) -> list[tuple[Axis | None, Axis, Index]]:
+        """Some neighbouring numbers below k at a time, so that memory is read in its order."""
+        k = self.product.k
+        if whole:
+            row = Axis("l", k)
+            return [(None, row, Index.of(row))]
+        found: list[tuple[Axis | None, Axis, Index]] = []
+        for run in runs(shares(k, CHUNK)):
+            chunk, row = Axis("c", run.count), Axis("l", run.size)
+            found.append((chunk, row, Index.of(chunk) * run.size + row + run.first))
+        return found
+
+    def _place(self, copy: Copy, one: OperandPanels, panel: Index, row: Index) -> Index:
+        """Where a row of a panel begins among the copies."""
+        k = self.product.k
+        return copy.start + one.first * k + panel * (k * one.width) + row * one.width
+
+    def _rows_packing(self, copy: Copy) -> list:
+        """How x is copied, so that what a tile reads at once are neighbours."""
+        product, found = self.product, []
+        by_row, by_column = product.x.strides
+        start = product.x.start(product.batch)
+        for chunk, columns, k in self._chunks(False):
+            inner: list[Any] = []
+            for run in self.heights:
+                block, tiles, lane = (
+                    Axis("b", self.blocks),
+                    Axis("t", run.count),
+                    Axis("m", run.size),
+                )
+                row = Index.of(block) * self.height + Index.of(tiles) * run.size + run.first
+                value = load(product.x.buffer, start + (row + lane) * by_row + k * by_column)
+                place = copy.start + row * product.k + k * run.size + lane
+                body: list = [For(lane, [Store(copy.buffer, place, value)], "vector")]
+                inner += wrapped([block, tiles, columns], body, "serial")
+            found.append(([chunk], inner))
+        return found
+
+    # -- tiles
+
+    def _loops(self, before: list) -> list:
+        """The loops over blocks of rows and panels."""
+        product, found = self.product, []
+        for one in self.panels:
+            block, panel = Axis("b", self.blocks), Axis("p", one.count)
+            body: list[Any] = []
+            for part in range(len(self.parts)):
+                for run in self.heights:
+                    tile = Axis("t", run.count)
+                    row = Index.of(block) * self.height + Index.of(tile) * run.size + run.first
+                    inner = self._tile(one, Index.of(panel), row, run.size, part)
+                    body += wrapped([tile], inner, "serial")
+            axes = [*product.batch, block, panel] if self.shared else [block, panel]
+            found += wrapped(axes, body, "parallel" if self.shared else "serial")
+        if self.shared:
+            return found
+        return wrapped(product.batch, [*before, *found], "parallel")
+
+    def _tile(self, one: OperandPanels, panel: Index, row: Index, height: int, part: int) -> list:
+        """Products of a part of k, for `height` rows from `row` on."""
+        m, n = Axis("m", height), Axis("n", one.width)
+        tile = Tile("z", self.dtype, (height, one.width))
+        first, size = self.parts[part]
+        turn = Axis("l", size)
+        k = Index.of(turn) + first
+        x = self._element(row, m, k, height)
+        y = load(self.right.buffer, self._place(self.right, one, panel, k) + n)
+        body: list = [For(m, [For(n, [Update(tile, (m, n), x * y, "add")], "vector")], "unroll")]
+        body = wrapped([turn], body, "serial")
+        return [tile, *body, *self._results(one, panel, row, part, tile)]
+
+    def _element(self, row: Index, m: Axis, k: Index, height: int) -> Expr:
+        """x in column k, in row number m of the tile whose first is `row`."""
+        product, copy = self.product, self.left
+        if copy is not None:
+            return load(copy.buffer, copy.start + row * product.k + k * height + m)
+        by_row, by_column = product.x.strides
+        start = product.x.start(product.batch)
+        return load(product.x.buffer, start + (row + m) * by_row + k * by_column)
+
+    def _results(self, one: OperandPanels, panel: Index, row: Index, part: int, tile: Tile) -> list:
+        """What is done with the numbers of a tile."""
+        product, builder = self.product, self.builder
+        m, n = Axis("m", tile.dims[0]), Axis("n", one.used)
+        column = panel * one.width + n + one.first
+        place = product.number() * (product.rows * product.n) + (row + m) * product.n + column
+        found: Expr = tile.at(m, n)
+        if len(self.parts) > 1:
+            memory = builder.memory_of(self.value)
+            if part > 0:
+                found = load(memory, place) + found
+            if part < len(self.parts) - 1:
+                return [For(m, [For(n, [Store(memory, place, found)], "vector")], "unroll")]
+        stores = builder.results(self.value, unflatten(place, self.value.dims), found)
+        return [For(m, [For(n, stores, "vector")], "unroll")]

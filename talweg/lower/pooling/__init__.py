@@ -1,0 +1,1 @@
+"""Pooling and patches as loops."""

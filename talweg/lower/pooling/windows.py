@@ -1,0 +1,205 @@
+"""Windows of pooling: sizes, loops over places, elements, reductions.
+
+Parameters and meaning are those of `prims/nn/pooling.py`; the places of windows are `Line`s, as for
+convolutions.  Channels are the lanes of vectors, windows are written out where they are small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.kernels.window import explicit_padding
+from talweg.lower.convolution.geometry import Line
+from talweg.lower.fusion.loop_nests import block_of, wrapped
+from talweg.lower.handler import s
+from talweg.lower.ir.index import Axis, Index, flat
+from talweg.lower.ir.loops import Buffer, Expr, Kernel, Tile, Update, When, const, load, within
+from talweg.passes.specialize.program import Equation
+
+WRITTEN_OUT = 16  # taps of a window up to which it is written out
+NARROW = 4  # channels below which the lanes are columns
+
+
+class PoolingWindows:
+    """What the ways below share: sizes, loops over places, elements of windows."""
+
+    def __init__(self, builder: Any, equation: Equation, sizes: tuple, outs: tuple):
+        self.builder, self.equation, self.value = builder, equation, equation.outputs[0]
+        self.sizes, self.outs = sizes, outs
+        params = equation.params
+        self.window, strides = params["window"], params["strides"]
+        steps = params["dilation"]
+        pairs: Any = explicit_padding(params["padding"], sizes, self.window, strides, steps)
+        self.lines = [
+            Line(size, out, taps, stride, step, -low)
+            for size, out, taps, stride, step, (low, _) in zip(
+                sizes, outs, self.window, strides, steps, pairs
+            )
+        ]
+        self.batch, self.channels = self.value.dims[0], self.value.dims[-1]
+
+    @property
+    def taps(self) -> list[tuple]:
+        """Those that touch x, in row-major order."""
+        found: list[tuple] = [()]
+        for line in self.lines:
+            touching = [k for k in range(line.taps) if _touches(line, k)]
+            found = [(*before, k) for before in found for k in touching]
+        return found
+
+    def kernel(self, name: str, loops: list) -> Kernel:
+        """A kernel of these loops."""
+        members = [value.maker.prim.name for value in self.builder.current.members]
+        kernel = Kernel(name, loops, members)
+        kernel.node = self.equation.node
+        return kernel
+
+    def inside(self, at: list) -> Expr | None:
+        """Whether a place is in x; None if that is certain."""
+        return s.all(*[within(i, 0, size) for i, size in zip(at, self.sizes)])
+
+    def through(self, index: tuple, tap: tuple) -> list:
+        """The place in x that a window has at a tap."""
+        return [
+            i * line.scale + k * line.step + line.origin
+            for i, k, line in zip(index[1:-1], tap, self.lines)
+        ]
+
+    def element(self, buffer: Buffer, index: tuple, at: list, other: Any) -> Expr:
+        """The element of an array like x, for the image and channel of `index`."""
+        place = flat((index[0], *at, index[-1]), (0, *self.sizes, self.channels))
+        guard = self.inside(at)
+        if guard is None:
+            return load(buffer, place)
+        return load(buffer, place, guard, const(other, buffer.dtype))
+
+    def windows(self, buffer: Buffer, index: tuple) -> Expr:
+        """The element of an array like y."""
+        return load(buffer, flat(index, (0, *self.outs, self.channels)))
+
+    def loops(self, body: Callable[[tuple], list], counts: tuple | None = None) -> list:
+        """Loops over images, places and channels; `body` gets the index."""
+        counts = self.outs if counts is None else counts
+        image, channel = Axis("n", self.batch), Axis("c", self.channels)
+        axes = [Axis(f"o{k}", count) for k, count in enumerate(counts)]
+        statements = body(tuple(map(Index.of, (image, *axes, channel))))
+        outer, inner = [image, axes[0]], [*axes[1:]]
+        if self.channels < NARROW and len(axes) > 1:
+            inner = [*axes[1:-1], channel, axes[-1]]
+        elif self.channels < NARROW:
+            outer, inner = [image], [channel, axes[0]]
+        else:
+            inner.append(channel)
+        statements = wrapped(inner[-1:], statements, "vector")
+        return wrapped(outer, wrapped(inner[:-1], statements, "serial"), "parallel")
+
+
+def _touches(line: Line, tap: int) -> bool:
+    """Whether any window has that tap inside of x."""
+    places = range(line.outs)
+    return any(0 <= o * line.scale + tap * line.step + line.origin < line.size for o in places)
+
+
+def _lowest(dtype: Any) -> Any:
+    return -math.inf if dtype.is_floating else int(np.iinfo(dtype.numpy_dtype).min)
+
+
+# -- windows reduced
+
+
+class WindowReduction(PoolingWindows):
+    """max_pool and avg_pool."""
+
+    def __init__(self, builder: Any, equation: Equation):
+        x, value = equation.inputs[0], equation.output
+        super().__init__(builder, equation, x.dims[1:-1], value.dims[1:-1])
+        self.x = builder.buffer_of(x)
+        self.mean = equation.prim.name == "avg_pool"
+        self.op, self.start = ("add", 0) if self.mean else ("maximum", _lowest(value.dtype))
+        self.counts = counts_of(self) if self.mean else None
+
+    def finished(self, total: Expr, index: tuple) -> list:
+        """What is done with a window's maximum or sum."""
+        if self.counts is not None:
+            total = divided(total, index, self.counts)
+        return self.builder.results(self.value, index, total)
+
+    def written_out(self) -> list:
+        """Small windows: one expression."""
+
+        def body(index: tuple) -> list:
+            total: Expr | None = None
+            for tap in self.taps:
+                one = self.element(self.x, index, self.through(index, tap), self.start)
+                total = one if total is None else getattr(s, self.op)(total, one)
+            if total is None:
+                total = const(self.start, self.value.dtype)
+            return self.finished(total, index)
+
+        return self.loops(body)
+
+    def looped(self) -> list:
+        """Large windows: a block of channels in registers while the taps go by."""
+        width = block_of(self.channels, 1)
+        image, block, lane = (
+            Axis("n", self.batch),
+            Axis("b", self.channels // width),
+            Axis("c", width),
+        )
+        axes = [Axis(f"o{k}", count) for k, count in enumerate(self.outs)]
+        taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(self.lines)]
+        channel = Index.of(block) * width + lane
+        index = (*map(Index.of, (image, *axes)), channel)
+        dims, place = ((width,), (Index.of(lane),)) if width > 1 else ((), ())
+        tile = Tile("t", self.value.dtype, dims, self.start)
+        at = self.through(index, tuple(map(Index.of, taps)))
+        one = load(self.x, flat((index[0], *at, channel), (0, *self.sizes, self.channels)))
+        body: list = wrapped([lane], [Update(tile, place, one, self.op)], "vector")
+        guard = self.inside(at)
+        if guard is not None:
+            body = [When(guard, body)]
+        after = wrapped([lane], self.finished(tile.at(*place), index), "vector")
+        body = [tile, *wrapped(taps, body, "serial"), *after]
+        return wrapped([image, block, *axes], body, "parallel")
+
+
+def reduction(builder: Any, equation: Equation, name: str) -> list:
+    """max_pool and avg_pool, written out or in loops."""
+    made = WindowReduction(builder, equation)
+    small = math.prod(made.window) <= WRITTEN_OUT
+    return [made.kernel(name, made.written_out() if small else made.looped())]
+
+
+def counts_of(pooling: PoolingWindows) -> Any:
+    """How many elements of x a window has: a number, or for each axis a buffer of numbers."""
+    if not any(line.padded for line in pooling.lines):
+        return math.prod(pooling.window)
+    dtype = pooling.value.dtype
+    found = []
+    for line in pooling.lines:
+        places = np.arange(line.outs)[:, None] * line.scale + line.origin
+        places = places + np.arange(line.taps) * line.step
+        inside = np.sum((places >= 0) & (places < line.size), axis=1)
+        buffer = pooling.builder.new("counts", dtype, (line.outs,), "constant")
+        buffer.content = np.maximum(inside, 1).astype(dtype.numpy_dtype)
+        found.append(buffer)
+    return found
+
+
+def divided(total: Expr, index: tuple, counts: Any, guard: Expr | None = None) -> Expr:
+    """total / how many elements the window has."""
+    if type(counts) is int:
+        if counts & (counts - 1) == 0:
+            return total * (1.0 / counts)
+        return total / float(counts)
+    number: Expr | None = None
+    for i, buffer in zip(index[1:-1], counts):
+        one = const(1, buffer.dtype)
+        found = load(buffer, i) if guard is None else load(buffer, i, guard, one)
+        number = found if number is None else number * found
+    assert number is not None
+    return total / number

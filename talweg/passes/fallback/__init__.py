@@ -1,0 +1,1 @@
+"""Host fallback: the steps of a compiled program that the interpreter runs."""

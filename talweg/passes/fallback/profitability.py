@@ -1,0 +1,48 @@
+"""Whether it pays to compile a program of which the interpreter runs a part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.passes.fallback.regions import Region
+from talweg.passes.specialize.program import Equation, StaticProgram, Value
+from talweg.passes.specialize.stack_primitives import ENDLESS
+
+STEP, ELEMENT = 2e-6, 1e-9  # seconds that the interpreter takes for an operation, an element of one
+FLOPS = 1e-10  # for one addition and multiplication in a product
+CALL = 5e-5  # for getting into a region and out again
+LEAST = 3e-5  # seconds to be saved in a call: a native call and its arguments take about 10 µs
+TRIPS = 100  # of a loop of which nobody knows
+
+
+def is_worth_it(straight: StaticProgram, at_all: bool) -> bool:
+    """Whether what is compiled is more than a few scalars; `at_all`: whether there is anything."""
+    least = 0.0 if at_all else LEAST + CALL * len(straight.hosts)
+    return saved(straight) > least
+
+
+def saved(straight: StaticProgram) -> float:
+    """The seconds that the interpreter would take for what is compiled, roughly."""
+    return sum(map(_seconds, straight.equations))
+
+
+def _seconds(equation: Equation) -> float:
+    prim: Any = equation.prim
+    if type(prim.numpy) is Region:
+        return 0.0
+    body = equation.params.get("body")
+    if body is not None and hasattr(body, "loop"):
+        return min(body.loop.trips, TRIPS) * saved(body.straight)
+    if body is not None and hasattr(body, "bodies"):
+        return max([saved(each) for each in body.bodies], default=0.0)
+    if prim.name == "matmul":
+        x, z = equation.inputs[0], equation.outputs[0]
+        return STEP + FLOPS * _size(z) * x.dims[-1]
+    heavy = 10.0 if "call" in prim.lowering else 1.0
+    sizes = sum(map(_size, (*equation.inputs, *equation.outputs)))
+    return STEP + 0.5 * ELEMENT * heavy * sizes
+
+
+def _size(value: Value) -> int:
+    """How many elements a value has, or one of its rows if nobody knows how many."""
+    return value.size // ENDLESS if value.size >= ENDLESS else value.size

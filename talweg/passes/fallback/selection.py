@@ -1,0 +1,287 @@
+"""Which steps are hosted while a program is specialized (`hosted.py`), and what is known of them.
+
+Everything is tried as equations first; what cannot be is left to the interpreter, alone: a loop or
+branch as a whole, if its body has no region that would do; a call of what has no known size as a
+whole, since it may be compiled by itself when the size is there.  Scalars that follow from what is
+hosted stay there as long as nothing else is in them, so that a region is not cut in two for a
+division.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.aval import Aval
+from talweg.core.dim_walks import substitute
+from talweg.core.dims import Atom, Dim, of_atom
+from talweg.core.errors import NeedsStaticError, OpError
+from talweg.graph.node import Node
+from talweg.passes.fallback.host_steps import (
+    HostFallback,
+    Hosts,
+    StreamAt,
+    acts_on_world,
+    is_plain,
+    is_small,
+    parts_of,
+)
+from talweg.passes.functionalize import Step
+from talweg.passes.reasons import Reason
+from talweg.passes.specialize.program import SpecializationError, Value
+from talweg.passes.specialize.side_outputs import exports_of
+from talweg.passes.specialize.stack_primitives import is_endless
+from talweg.passes.specialize.trees import mapped
+
+FEW = 64  # elements of what may stay with the interpreter where it need not
+PASSING = frozenset(
+    (
+        "item",
+        "with_rule",
+        "inner_value",
+        "reread",
+        "stop_gradient",
+        "identity",
+        "group",
+        "history_of",
+    )
+)
+OPENING = frozenset(("item", "inner_value"))  # of those: what looks into its first operand
+
+
+def run_step(maker: Any, step: Step) -> None:
+    """One step, as equations if that is possible, in a region if not."""
+    hosts: Hosts = maker.straight.hosts
+    if maker.straight.within("early"):  # too little is known yet
+        maker.compiled(step)
+        return
+    trees = [maker.values.get(slot) for slot in _slots_read(maker, step)]
+    parts = [part for tree in trees for part in parts_of(tree) if type(part) is HostFallback]
+    if step in hosts.forced or (step.kind != "body" and acts_on_world(step)):
+        forced = step in hosts.forced
+        host(maker, step, "another step needs its history" if forced else "it acts on the world")
+        return
+    if step.kind == "state" and step.params.get("variable") in hosts.starts:
+        host(maker, step, "a variable of unknown shape")
+        return
+    if step.prim.name in PASSING:
+        if step.prim.name in OPENING and type(trees[0]) is HostFallback:
+            host(maker, step)
+            return
+    elif parts:
+        if not all(part.plain for part in parts) or _stays(hosts, step, trees):
+            host(maker, step, _why(parts))
+            return
+        for slot in _slots_read(maker, step):
+            maker.values[slot] = settled(hosts, maker.values.get(slot))
+    mark = hosts.mark() if _may_fail_late(step) else None
+    before = len(maker.straight.equations)
+    try:
+        maker.compiled(step)
+    except SpecializationError as error:
+        if mark is not None:
+            hosts.restore(mark)
+        host(maker, step, str(error))
+        return
+    hosts.note_acting(maker.straight.equations[before:])
+    _learn(maker, step)
+
+
+def _why(parts: list[HostFallback]) -> str:
+    """Why a step is hosted that works on this, if that has not been said of what gave it."""
+    given = [part.aval.dtype.name for part in parts if part.maker is None]
+    return f"values of dtype {given[0]} are not compiled" if given else ""
+
+
+def _slots_read(maker: Any, step: Step) -> list[int]:
+    found = [slot for slot in step.inputs if slot >= 0]
+    if step.kind == "body":
+        found += [before for _, before, _ in step.states]
+    return found
+
+
+def _may_fail_late(step: Step) -> bool:
+    """Whether a step may fail when some of its equations have been made."""
+    lowering = step.prim.lowering
+    plain = step.kind == "plain" and not step.dynamic and step.prim.elementwise
+    return not plain or "expand" in lowering or "requires" in lowering
+
+
+def _stays(hosts: Hosts, step: Step, trees: list) -> bool:
+    """Whether a step is so small that it is left where its operands are."""
+    if step.kind not in ("plain", "checked") or step.prim.effect is not None:
+        return False
+    aval = step.node.aval
+    if not is_small(trees, FEW) or not is_plain(aval) or not is_small([aval], FEW):
+        return False
+    own = max([tree.region for tree in trees if type(tree) is HostFallback])
+    return max(map(hosts.region_of, trees)) == own
+
+
+def settled(hosts: Hosts, tree: Any) -> Any:
+    """A tree with values in the place of what is hosted; SpecializationError if there are none."""
+    if type(tree) is tuple:
+        return tuple([settled(hosts, part) for part in tree])
+    if not any(type(part) is HostFallback for part in parts_of(tree)):
+        return tree
+    return mapped(lambda leaf: hosts.value_of(leaf) if type(leaf) is HostFallback else leaf, tree)
+
+
+def places_kept_aside(maker: Any) -> set[int]:
+    """The results of a whole program that are no values, by place: they are kept aside."""
+    hosts, found = maker.straight.hosts, set()
+    if hosts is None:
+        return found
+    for place, slot in enumerate(maker.program.outputs):
+        tree = maker.values[slot]
+        if type(tree) is HostFallback and not (tree.plain and tree.region in hosts.drafts):
+            exports_of(maker.straight).places.append((place, tree))
+            hosts.handed.append((place, tree))
+            found.add(place)
+    return found
+
+
+def is_kept_as_state(maker: Any, variable: Any, slot: int) -> bool:
+    """Whether a variable's new value is one that only regions know: it becomes that array."""
+    hosts, tree = maker.straight.hosts, maker.values[slot]
+    if type(tree) is not HostFallback or tree.value is not None or tree.region not in hosts.drafts:
+        return False
+    if not tree.plain or tree.aval.dims != variable.shape.as_tuple():
+        return False
+    hosts.writes.append((variable, tree))
+    return True
+
+
+def leaving(maker: Any, results: list) -> list:
+    """The results of a body; those of one in an equation of its own have to be values."""
+    hosts = maker.straight.hosts
+    if hosts is None or hosts.outer is None:
+        return results
+    return [settled(hosts, tree) for tree in results]
+
+
+def host(maker: Any, step: Step, reason: str = "") -> None:
+    """Let a region run a step."""
+    hosts: Hosts = maker.straight.hosts
+    if step.kind == "stream":
+        raise SpecializationError(Reason.HOSTED_RANDOM)
+    operands, params, streams = {}, step.params, {}
+    for slot in _slots_read(maker, step):
+        operands[slot] = maker.values.get(slot)
+    if step.dynamic:
+        sizes = _Sizes(maker)
+        params = {key: sizes.known(value) for key, value in params.items()}
+        for atom in sizes.missing:
+            slot = maker.program.places[atom][0]
+            operands[slot] = maker.values.get(slot)
+    for variable, before, after in step.states:
+        if type(variable) is Node:
+            state = maker.straight.stream(variable, variable.params["seeds"])
+            operands[before] = StreamAt(state, maker.values[before])
+            streams[after] = state
+    draft = hosts.add(maker, step, params, operands)
+    number = hosts.number_of(draft)
+    if reason:
+        hosts.reasons.setdefault(step.prim.name, reason)
+    avals = {step.out: _aval(maker, step, params)}
+    for _, before, after in step.states:
+        if after not in (before, step.out):
+            avals[after] = _aval_of(maker.values[before])
+    for slot, aval in avals.items():
+        found = maker.values[slot] = HostFallback(maker, slot, aval, number)
+        found.stream = streams.get(slot)
+        draft.steps[-1].results.append(found)
+
+
+def _aval_of(tree: Any) -> Any:
+    return Aval(tree.dims, tree.dtype) if type(tree) is Value else tree.aval
+
+
+def _aval(maker: Any, step: Step, params: dict) -> Any:
+    """What is known of the results of a hosted step."""
+    sizes = _Sizes(maker)
+    known = step.node.aval
+    if type(known) is tuple:
+        return tuple([sizes.aval(each) for each in known])
+    found = sizes.aval(known)
+    if is_plain(found) or step.kind not in ("plain", "checked"):
+        return found
+    trees = [maker.values.get(slot) for slot in step.inputs]
+    if not all(type(tree) in (Value, HostFallback) for tree in trees) or any(map(_is_stack, trees)):
+        return found
+    try:
+        inferred = step.prim.infer(*map(_aval_of, trees), **params)
+    except (OpError, NeedsStaticError, SpecializationError, AttributeError, TypeError, ValueError):
+        return found  # the graph knew no more
+    return inferred if is_plain(inferred) else found
+
+
+def _is_stack(tree: Any) -> bool:
+    return type(tree) is Value and is_endless(tree)
+
+
+class _Sizes:
+    """Puts numbers in the place of sizes, as far as they are known; `missing`: the others."""
+
+    def __init__(self, maker: Any):
+        self.maker = maker
+        self.missing: set[Atom] = set()
+
+    def known(self, value: Any) -> Any:
+        """Something with sizes in it."""
+        if type(value) is Dim:
+            try:
+                return substitute(value, self._atom)
+            except OpError as error:
+                raise SpecializationError(Reason.SIZE_REFUSED, error) from error
+        if type(value) is tuple:
+            return tuple([self.known(item) for item in value])
+        return value
+
+    def aval(self, aval: Any) -> Any:
+        """An abstract value."""
+        if type(aval) is not Aval or aval.dims is None:
+            return aval
+        return Aval(self.known(aval.dims), aval.dtype)
+
+    def _atom(self, atom: Atom) -> Any:
+        number = self.maker.sizes.get(atom)
+        if number is None:
+            number = self._found(atom)
+        if number is not None:
+            return number
+        self.missing.add(atom)
+        return of_atom(atom)
+
+    def _found(self, atom: Atom) -> int | None:
+        slot, kind, place = self.maker.program.places.get(atom, (-1, "", 0))
+        tree = self.maker.values.get(slot)
+        if _is_stack(tree):
+            return None
+        if type(tree) is Value and (kind == "size" or tree.content is not None):
+            return self.maker.size(atom)
+        if type(tree) is HostFallback and kind == "size" and type(tree.aval) is Aval:
+            size = tree.aval.dims[place] if tree.aval.dims is not None else None
+            return size if type(size) is int else None
+        return None
+
+
+def _learn(maker: Any, step: Step) -> None:
+    """Note what a step that was compiled tells of sizes that the graph did not know."""
+    aval, value = step.node.aval, maker.values.get(step.out)
+    if type(aval) is not Aval or aval.dims is None or type(value) is not Value or _is_stack(value):
+        if value is not None and type(value) is not Value:
+            note_maker(maker, value, step)
+        return
+    for size, number in zip(aval.dims, value.dims):
+        if type(size) is Dim and not size.constant and len(size.terms) == 1:
+            atoms, factor = size.terms[0]
+            if factor == 1 and len(atoms) == 1 and not atoms[0].arguments:
+                maker.sizes.setdefault(atoms[0], number)
+
+
+def note_maker(maker: Any, tree: Any, step: Step) -> None:
+    """Remember which step gave a list or history."""
+    makers = maker.straight.hosts.makers
+    for each in (tree, *(tree if type(tree) is tuple else ())):
+        if type(each) not in (Value, HostFallback):
+            makers.setdefault(id(each), (each, step))

@@ -1,0 +1,1 @@
+"""Optimization passes over static programs, each of which keeps the meaning."""

@@ -1,0 +1,111 @@
+"""What loops leave to be computed after them, for all trips at once.
+
+`TripSum`: a sum over all trips of products of matrices, or of sums of rows, from stacks of the
+operands.  `Rows`: a stack of products with a matrix that does not change, likewise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from talweg.core.primitive import later
+from talweg.passes.specialize.program import Equation, StaticProgram, Value
+from talweg.passes.specialize.stack_primitives import is_zero
+
+
+class TripSum:
+    """A sum over all trips that is computed after the loop.
+
+    `operands` are (stack, the first row of it, None for all rows); `views` what is done to a term.
+    """
+
+    def __init__(self, rounds: Any, place: int, maker: Equation, operands: list, views: list):
+        self.start, self.output = rounds.starts[place], rounds.outputs[place]
+        self.maker, self.operands, self.views = maker, operands, views
+
+    def made(self, rounds: Any) -> Value:
+        """The value after the loop."""
+        outer, maker = rounds.outer, self.maker
+        stacks = [
+            self._block(outer, rounds.merged.get(stack, stack), first, rounds.trips)
+            for stack, first in self.operands
+        ]
+        if maker.prim.name == "matmul":
+            (x, g) = maker.inputs
+            sizes = (x.dims[1], x.dims[0]), g.dims
+            flat = [self._flat(outer, s, dims) for s, dims in zip(stacks, sizes)]
+            turned = outer.apply(later("transpose"), [flat[0]], {"perm": (1, 0)})
+            found = outer.apply(maker.prim, [turned, flat[1]], maker.params, maker.node)
+        else:
+            axes = tuple([0, *[axis + 1 for axis in maker.params["axes"]]])
+            params = {"axes": axes, "keepdims": False}
+            shape = {"shape": (rounds.trips, *maker.inputs[0].dims)}
+            whole = outer.apply(later("reshape"), stacks, shape)
+            found = outer.apply(maker.prim, [whole], params, maker.node)
+            dims = maker.output.dims
+            if found.dims != dims:
+                found = outer.apply(later("reshape"), [found], {"shape": dims})
+        for view in reversed(self.views):
+            found = outer.apply(view.prim, [found], view.params, view.node)
+        if is_zero(self.start):
+            return found
+        return outer.apply(later("add"), [self.start, found], {})
+
+    def _block(self, outer: StaticProgram, stack: Value, first: int | None, trips: int) -> Value:
+        if first is None or stack.dims[0] == trips:
+            return stack
+        rest = stack.dims[1:]
+        bounds = {"begin": (first, *[0] * len(rest)), "end": (first + trips, *rest)}
+        return outer.apply(
+            later("strided_slice"), [stack], {**bounds, "strides": (1,) * len(stack.dims)}
+        )
+
+    def _flat(self, outer: StaticProgram, stack: Value, dims: tuple) -> Value:
+        shape = (stack.size // math.prod(dims[1:]), dims[1])
+        return outer.apply(later("reshape"), [stack], {"shape": shape})
+
+
+class TripRows:
+    """A stack whose rows are products with one matrix: one product after the loop."""
+
+    def __init__(self, rounds: Any, place: int, maker: Equation, stack: Value):
+        self.output, self.maker, self.stack = rounds.outputs[place], maker, stack
+        self.matrix = rounds.inner.twin(maker.inputs[1])
+
+    def made(self, rounds: Any) -> Value:
+        """The stack after the loop."""
+        outer, maker = rounds.outer, self.maker
+        stack = rounds.merged.get(self.stack, self.stack)
+        width = maker.inputs[0].dims[1]
+        flat = outer.apply(later("reshape"), [stack], {"shape": (stack.size // width, width)})
+        found = outer.apply(maker.prim, [flat, self.matrix], maker.params, maker.node)
+        return outer.apply(later("reshape"), [found], {"shape": self.output.dims})
+
+
+def unshaped(value: Value) -> Value:
+    """What a value is a reshape of."""
+    while value.maker is not None and value.maker.prim.name in ("reshape", "ensure_dims"):
+        value = value.maker.inputs[0]
+    return value
+
+
+def views_of(value: Value) -> tuple[list[Equation], Value]:
+    """The transposes and reshapes on top of a value, the last first, and what is below them."""
+    found = []
+    while value.maker is not None and value.maker.prim.name in ("reshape", "transpose"):
+        found.append(value.maker)
+        value = value.maker.inputs[0]
+    return found, value
+
+
+def turned(value: Value) -> Value | None:
+    """The matrix whose transpose a value is, if it is that."""
+    maker = value.maker
+    if maker is None or len(value.dims) != 2 or len(maker.inputs) != 1:
+        return None
+    (x,) = maker.inputs
+    if maker.prim.name == "transpose" and maker.params["perm"] == (1, 0):
+        return x
+    one_line = maker.prim.name == "reshape" and 1 in value.dims
+    return x if one_line and x.dims == value.dims[::-1] else None

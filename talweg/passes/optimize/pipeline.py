@@ -1,0 +1,44 @@
+"""The passes over static programs, in order, each by name.
+
+A pass may leave a program as it is, never refuse it: an error in one is a fault of the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from talweg.core import settings
+from talweg.passes.faults import part
+from talweg.passes.optimize.contractions import find_products
+from talweg.passes.optimize.loop_invariants import improve_loops
+from talweg.passes.optimize.matrix_chains import order_products
+from talweg.passes.optimize.simplify import simplify
+from talweg.passes.optimize.split_reductions import split
+from talweg.passes.optimize.verifier import check
+from talweg.passes.specialize.program import StaticProgram
+
+PASSES: dict[str, Callable[[StaticProgram], None]] = {
+    "improve_loops": improve_loops,
+    "simplify": simplify,
+    "find_products": find_products,
+    "order_products": order_products,
+    "split": split,
+}
+
+
+def optimize(straight: StaticProgram, after: Callable[[str], None] | None = None) -> None:
+    """All passes, one after the other; `after` is told the name of each when it is done.
+
+    With the setting `check`, the program is checked before the first and after each of them.
+    """
+    checked = settings.check.get()
+    if checked:
+        with part("specialize"):
+            check(straight)
+    for name, run in PASSES.items():
+        with part(name):
+            run(straight)
+            if checked:
+                check(straight, name)
+        if after is not None:
+            after(name)

@@ -1,0 +1,186 @@
+"""Algebra on equations: cheaper ones that mean the same to rounding.
+
+Each rule looks at one equation and what makes its operands, and gives the value that stands for its
+result, or None.  NaN, infinities and signed zeros come out as before; so x + 0 stays (it makes
+-0 to 0) and x * 0 stays (it makes NaN of infinity).
+
+rule            what it does
+one             x * 1, x / 1 and x - 0 are x
+twice_negated   -(-x) is x
+divided         x / c is x * (1 / c) where c is a power of two: exactly the same
+scaled          factors that are powers of two go together, or into another factor
+below_maximum   exp(x - max x) is exp of numbers not above 0: half the range to look after
+tanh_and_one    1 + tanh u is 2 sigmoid(2 u), which is more exact for u far below 0, and cheaper
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.primitive import later
+from talweg.passes.specialize.program import Equation, StaticProgram, Value, constant
+from talweg.passes.specialize.stack_primitives import Construct
+
+exp_below: Any = Construct("exp_below", {"scalar": "exp_below"})  # exp(x) for x <= 0
+exp_below.infer, exp_below.elementwise, exp_below.numpy = lambda x: x, True, np.exp
+
+
+def number_of(value: Value) -> float | None:
+    """The number that all elements of a constant are; None for other values."""
+    content = value.content
+    if content is None or content.size != 1 or not (value.dtype.is_floating):
+        return None
+    return float(content.reshape(-1)[0])
+
+
+class Simplifier:
+    """Applies the rules from the first equation to the last."""
+
+    def __init__(self, straight: StaticProgram):
+        self.straight = straight
+        self.uses = straight.uses()
+
+    def apply(self, name: str, *operands: Any) -> Value:
+        """The result of a primitive, with numbers of the dtype of the first value."""
+        dtype = next(x.dtype for x in operands if isinstance(x, Value))
+        inputs = [
+            x if isinstance(x, Value) else constant(np.asarray(x, dtype.numpy_dtype))
+            for x in operands
+        ]
+        made = self.straight.apply(later(name), inputs, {})
+        self.uses[made] = self.uses.get(made, 0) + 1  # it stands for one that is used
+        return made
+
+
+def one(simplifier: Simplifier, equation: Equation) -> Value | None:
+    """x * 1, x / 1, x - 0."""
+    name, result = equation.prim.name, equation.output
+    neutral = {"mul": 1.0, "div": 1.0, "sub": 0.0}.get(name)
+    if neutral is None:
+        return None
+    x, y = equation.inputs
+    number = number_of(y)
+    if number == neutral and not math.copysign(1.0, number) < 0 and x.dims == result.dims:
+        return x
+    if name == "mul" and number_of(x) == 1.0 and y.dims == result.dims:
+        return y
+    return None
+
+
+def twice_negated(simplifier: Simplifier, equation: Equation) -> Value | None:
+    """-(-x)."""
+    x = equation.inputs[0] if equation.inputs else None
+    if equation.prim.name != "neg" or x is None or x.maker is None or x.maker.prim.name != "neg":
+        return None
+    return x.maker.inputs[0]
+
+
+def divided(simplifier: Simplifier, equation: Equation) -> Value | None:
+    """x / c for a power of two."""
+    if equation.prim.name != "div":
+        return None
+    x, y = equation.inputs
+    number = number_of(y)
+    if not number or not math.isfinite(number) or x.dims != equation.output.dims:
+        return None
+    if not power_of_two(number):
+        return None
+    return simplifier.apply("mul", x, 1.0 / number)
+
+
+def below_maximum(simplifier: Simplifier, equation: Equation) -> Value | None:
+    """exp(x - max x), where the maximum is that of the rows along which it is subtracted."""
+    below = equation.inputs[0].maker if equation.prim.name == "exp" else None
+    if below is None or below.prim.name != "sub":
+        return None
+    x, top = below.inputs
+    dims = top.dims
+    while top.maker is not None and top.maker.prim.name in ("reshape", "stop_gradient"):
+        (top,) = top.maker.inputs
+    maker = top.maker
+    if maker is None or maker.prim.name != "reduce_max" or maker.inputs[0] is not x:
+        return None
+    axes = maker.params["axes"]
+    if dims != tuple([1 if axis in axes else size for axis, size in enumerate(x.dims)]):
+        return None
+    return simplifier.straight.apply(exp_below, equation.inputs, {})
+
+
+def tanh_and_one(simplifier: Simplifier, equation: Equation) -> Value | None:
+    """1 + tanh u, where tanh u is used for nothing else."""
+    if equation.prim.name != "add":
+        return None
+    for x, y in (equation.inputs, equation.inputs[::-1]):
+        tanh = y.maker
+        if number_of(x) != 1.0 or tanh is None or tanh.prim.name != "tanh":
+            continue
+        if simplifier.uses.get(y, 0) == 1 and y.dims == equation.output.dims:
+            sigmoid = simplifier.apply("sigmoid", simplifier.apply("mul", tanh.inputs[0], 2.0))
+            return simplifier.apply("mul", sigmoid, 2.0)
+    return None
+
+
+def power_of_two(number: float | None) -> bool:
+    """Whether multiplying by it changes the exponent only."""
+    if not number or not math.isfinite(number):
+        return False
+    mantissa, exponent = math.frexp(number)
+    return abs(mantissa) == 0.5 and abs(exponent) < 60
+
+
+def unscaled(simplifier: Simplifier, value: Value, power: bool) -> tuple[Value, float]:
+    """(x, c) with value = c x, where that is all the value is made for; else (value, 1)."""
+    maker = value.maker
+    if maker is None or maker.prim.name != "mul" or simplifier.uses.get(value, 0) != 1:
+        return value, 1.0
+    for x, y in (maker.inputs, maker.inputs[::-1]):
+        number = number_of(y)
+        if number is not None and x.dims == value.dims and (power_of_two(number) or not power):
+            return x, number
+    return value, 1.0
+
+
+def scaled(simplifier: Simplifier, equation: Equation) -> Value | None:
+    """(c x) 2ᵏ is (2ᵏ c) x, and (2ʲ x) (2ᵏ y) is 2ʲ⁺ᵏ (x y): exact but at the ends of the range."""
+    if equation.prim.name != "mul" or not equation.output.dtype.is_floating:
+        return None
+    x, y = equation.inputs
+    for one_side, other in ((x, y), (y, x)):
+        number = number_of(other)
+        if number is not None:
+            inner, factor = unscaled(simplifier, one_side, not power_of_two(number))
+            if factor == 1.0 or inner.dims != equation.output.dims:
+                return None
+            return simplifier.apply("mul", inner, factor * number)
+    (a, p), (b, q) = unscaled(simplifier, x, True), unscaled(simplifier, y, True)
+    if p == 1.0 or q == 1.0 or not x.dims == y.dims == equation.output.dims:
+        return None
+    product = simplifier.apply("mul", a, b)
+    return product if p * q == 1.0 else simplifier.apply("mul", product, p * q)
+
+
+RULES: tuple[Callable[[Simplifier, Equation], Value | None], ...] = (
+    one,
+    twice_negated,
+    divided,
+    below_maximum,
+    tanh_and_one,
+    scaled,
+)
+
+
+def simplify(straight: StaticProgram) -> None:
+    """Apply the rules to the whole program, in place."""
+    simplifier = Simplifier(straight)
+
+    def cheaper(equation: Equation) -> Value | None:
+        if not equation.prim.elementwise:
+            return None
+        found = (rule(simplifier, equation) for rule in RULES)
+        return next((value for value in found if value is not None), None)
+
+    straight.rewrite(cheaper)

@@ -1,0 +1,1 @@
+"""Specialization: from a functionalized program to a static program of known shapes."""

@@ -1,0 +1,270 @@
+"""What is left of a loop that has been specialized: its carried values, results and history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import bool_, int32, int64
+from talweg.core.primitive import later
+from talweg.kernels.variants import History, List
+from talweg.passes.reasons import Reason
+from talweg.passes.specialize.lists import Lists
+from talweg.passes.specialize.loop_equation import CarriedValue, LoopEquation, add_repeat, coerced
+from talweg.passes.specialize.program import SpecializationError, Value, constant
+from talweg.passes.specialize.stack_primitives import ENDLESS, append, is_endless, with_row
+from talweg.passes.specialize.trees import (
+    ListSegment,
+    SegmentedList,
+    Sparse,
+    Stack,
+    UniformList,
+    leaves,
+    mapped,
+)
+
+
+class Finish:
+    """Makes the equation of a loop from the trial that went as expected."""
+
+    def __init__(self, parent: Any, trial: Any):
+        self.parent, self.trial, self.inner = parent, trial, trial.inner
+        self.outer_lists = Lists(parent.outer, parent.node)
+        self.carried: list[CarriedValue] = []
+        self.starts: list[Value] = []
+        self.limits: dict[int, tuple] = {}  # of results that are integers
+        self.ends: dict[Value, tuple] = {}  # length of a stack -> where its rows go; see Runs
+        self.trips: Any = None  # how many there were
+
+    def carry(self, before: Value, after: Value, start: Value | None) -> int:
+        """One more carried value; its place among the results."""
+        blank = start is None
+        if start is None:
+            start = Value(before.dims, before.dtype, np.zeros((), before.dtype.numpy_dtype))
+        self.carried.append(CarriedValue(before, after, blank))
+        self.starts.append(start)
+        return len(self.carried) - 1
+
+    def results(self) -> tuple:
+        """The results of the loop."""
+        parent, trial, inner = self.parent, self.trial, self.inner
+        ends = [self._end(number) for number in range(len(parent.forms))]
+        self._check_guards()
+        flag = self._flag()
+        trips = None if trial.exact else self._count_trips()
+        kept = [self._history(tree) for tree in trial.kept]
+        body = LoopEquation(inner, trial.loop, self.carried, flag)
+        found = add_repeat(parent.outer, body, self.starts, parent.node)
+        if self.guard is not None:
+            parent.outer.guards.append(found[self.guard])
+        if parent.assumed:
+            assert flag is not None
+            left = found[self.carried.index(flag)]
+            parent.outer.guards.append(self.outer_lists.apply(later("logical_not"), left))
+        parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
+        number: Any = trial.loop.trips if trips is None else found[trips]
+        self.trips = number
+        if trips is not None:
+            parent.outer.bounds[number] = (0, trial.loop.trips)
+        made = [self._made(end, found, number) for end in ends]
+        for (_, _, after), value in zip(parent.written, made[parent.count :]):
+            parent.maker.values[after] = value
+        values = {node: self._stacks(tree, found) for node, tree in zip(parent.kept, kept)}
+        return (*made[: parent.count], History(number, values))
+
+    def _end(self, number: int) -> Any:
+        """What a variable is at the end: a tree of places among the results, or what is known."""
+        parent, trial = self.parent, self.trial
+        if number in parent.fixed:
+            return ("fixed", parent.starts[number])
+        if number in parent.places:
+            return ("numbers", parent.places[number], parent.starts[number].dtype)
+        if number in parent.lines:
+            return ("line", parent.starts[number], parent.lines[number])
+        wanted = parent.forms[number]
+        start = coerced(self.outer_lists, parent.starts[number], wanted)
+        after = coerced(trial.lists, trial.afters[number], wanted)
+        rows = zip(leaves(trial.befores[number]), leaves(after), leaves(start))
+        places = iter([self.carry(before, _whole(x), _whole(s)) for before, x, s in rows])
+        return ("tree", mapped(lambda _: _ResultSlot(next(places)), wanted))
+
+    def _made(self, end: tuple, found: tuple, trips: Any) -> Any:
+        kind, what, *rest = end
+        if kind == "fixed":
+            return what
+        if kind == "line":
+            return self._counted_on(what, trips, *rest)
+        if kind == "numbers":
+            if type(trips) is int:
+                return constant(what[trips])
+            return self.outer_lists.row(constant(np.asarray(what, rest[0].numpy_dtype)), trips)
+        return _grown(mapped(lambda place: found[place.number], what), type(trips) is int)
+
+    def _counted_on(self, start: Value, trips: Any, step: int) -> Value:
+        """What an integer is at the end that grew by `step` in each trip."""
+        apply, dtype = self.outer_lists.apply, start.dtype
+        each = constant(np.asarray(abs(step), dtype.numpy_dtype))
+        if type(trips) is int:
+            passed = constant(np.asarray(trips).astype(dtype.numpy_dtype))
+        else:
+            passed = apply(later("cast"), trips, dtype=dtype)
+        passed = passed if abs(step) == 1 else apply(later("mul"), passed, each)
+        return apply(later("add" if step > 0 else "sub"), start, passed)
+
+    def _check_guards(self) -> None:
+        """What the body requires, over all trips."""
+        inner, outer = self.inner, self.parent.outer
+        changing = []
+        for guard in inner.guards:
+            if inner.changes(guard):
+                changing.append(guard)
+            elif guard.content is None or not np.all(guard.content):
+                twin = inner.twin(guard)
+                if twin not in outer.guards:
+                    outer.guards.append(twin)  # type: ignore[arg-type]
+        inner.guards = []
+        self.guard = None
+        if not changing:
+            return
+        before = total = Value((), bool_)
+        for guard in changing:
+            axes = tuple(range(len(guard.dims)))
+            if axes:
+                params = {"axes": axes, "keepdims": False}
+                guard = inner.apply(later("reduce_all"), [guard], params)
+            total = inner.apply(later("logical_and"), [total, guard], {})
+        self.guard = self.carry(before, total, constant(np.True_))
+
+    def _flag(self) -> CarriedValue | None:
+        """The truth value that says if there is another trip."""
+        parent, trial = self.parent, self.trial
+        if trial.exact:
+            return None
+        start = parent.going if parent.going is not None else parent.asked()[0]
+        going = trial.going
+        if self.guard is not None:
+            holds = self.carried[self.guard].after
+            going = self.inner.apply(later("logical_and"), [going, holds], {})
+        return self.carried[self.carry(Value((), bool_), going, start)]
+
+    def _count_trips(self) -> int:
+        before = Value((), int32)
+        after = self.inner.apply(later("add"), [before, constant(np.int32(1))], {})
+        return self.carry(before, after, constant(np.int32(0)))
+
+    # -- history
+
+    def _history(self, tree: Any) -> Any:
+        """Where the values of an inner node are kept."""
+        lists = self.trial.lists
+        if type(tree) is Sparse:
+            tree = lists.settled(tree)
+        return self._kept_tree(_with_whole_rows(lists, tree))
+
+    def _kept_tree(self, tree: Any) -> Any:
+        """Where all arrays of a tree are kept."""
+        if type(tree) is History:
+            trips = tree.trips if type(tree.trips) is int else self._kept(tree.trips)
+            return History(trips, {n: self._kept_tree(x) for n, x in tree.values.items()})
+        if type(tree) is List:
+            return List.of([self._kept_tree(x) for x in tree.values()])
+        if type(tree) is not Stack:
+            return mapped(self._kept, tree)
+        found = tree.having(
+            mapped(lambda rows: self._kept_rows(rows, tree.length), tree.rows, True)
+        )
+        found.length = None if tree.length is None else self._kept(tree.length)
+        return found
+
+    def _kept_rows(self, rows: Any, length: Any) -> Any:
+        """Where the rows of a stack are kept; of unknown length: one after the other's."""
+        inner = self.inner
+        if type(rows) is SegmentedList:
+            own = self._kept_rows(rows.rows, length if rows.count is None else rows.count)
+            starts = None if rows.starts is None else self._kept_rows(rows.starts, length)
+            count = None if rows.count is None else self._kept(rows.count)
+            return rows.of(own, starts, count, rows.depth + 1)
+        if length is None or type(rows) is ListSegment:
+            return mapped(self._kept, rows)
+        if type(rows) is UniformList:
+            return SegmentedList(self._kept(rows), None, 0)
+        assert is_endless(rows)
+        if length not in self.ends:
+            start = Value((), int64)
+            count = inner.apply(later("cast"), [length], {"dtype": int64})
+            after = inner.apply(later("add"), [start, count], {})
+            end = self.carry(start, after, constant(np.int64(0)))
+            self.ends[length] = start, self._kept(start), _ResultSlot(end)
+        start, starts, count = self.ends[length]
+        before = Value(rows.dims, rows.dtype)
+        after = inner.apply(append, [before, start, rows, length], {})
+        return SegmentedList(_ResultSlot(self.carry(before, after, None)), starts, 1, count)
+
+    def _kept(self, leaf: Any) -> Any:
+        inner, trips = self.inner, self.trial.loop.trips
+        value = leaf.value if type(leaf) is UniformList else leaf
+        if not inner.changes(value):
+            return UniformList(inner.twin(value))
+        numbers = inner.numbers(value)
+        if numbers is not None and numbers.ndim == 1:
+            return constant(np.asarray(numbers, value.dtype.numpy_dtype))
+        if is_endless(value):
+            raise SpecializationError(Reason.HISTORY_ENDLESS_WITHIN)
+        if trips == ENDLESS and not inner.endless:
+            raise SpecializationError(Reason.HISTORY_ENDLESS)
+        before = Value((trips, *value.dims), value.dtype)
+        after = inner.apply(with_row, [before, inner.round(0, 1, int32), value], {})
+        place = self.carry(before, after, None)
+        limits = inner.limits(value) if value.dtype.is_integer else None
+        if limits is not None:
+            self.limits[place] = limits
+        return _ResultSlot(place)
+
+    def _stacks(self, tree: Any, found: tuple) -> Any:
+        """The values of an inner node in all trips, as a list."""
+
+        def end(leaf: Any) -> Any:
+            return found[leaf.number] if type(leaf) is _ResultSlot else leaf
+
+        size = self.trial.loop.trips
+        return Stack(size, mapped(end, tree), length=self.trips if size == ENDLESS else None)
+
+
+def _with_whole_rows(t: Lists, tree: Any) -> Any:
+    """A tree in which no row is given once for all."""
+    if type(tree) is Stack and tree.rows is not None:
+        if tree.length is not None:
+            return tree
+
+        def whole(rows: Any) -> Any:
+            return rows if type(rows) is SegmentedList else t.whole(rows, tree.size)
+
+        return tree.having(mapped(whole, tree.rows, True))
+    if type(tree) is History:
+        return History(tree.trips, {n: _with_whole_rows(t, x) for n, x in tree.values.items()})
+    return tree
+
+
+class _ResultSlot:
+    """In a tree: a result of the loop's equation, by number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int):
+        self.number = number
+
+
+def _whole(leaf: Any) -> Value:
+    if type(leaf) is UniformList:
+        raise SpecializationError(Reason.LOOP_ROWS_SAME)
+    return leaf
+
+
+def _grown(tree: Any, exact: bool) -> Any:
+    """A list after the loop that has made it longer."""
+    if type(tree) is Stack and tree.growing:
+        if not exact:
+            raise SpecializationError(Reason.LIST_GROWS_BY_VALUE)
+        return Stack(tree.size, tree.rows, tree.loose)
+    return tree

@@ -1,0 +1,267 @@
+"""Lists and histories that are results or arguments of compiled programs: handed on as arrays.
+
+A result that is a tree (`trees.py`) becomes one array for each array of the tree; rows of
+stacks of unknown length as many as there are.  What they stand for is a `Form`: a program that is
+given them makes the same tree of its own values (`taken`).  So the forward run of a function and
+its reverse, which are two programs under a tape, share what loops have kept, and neither makes a
+list of a stack.  The interpreter's form is made when anybody else looks (`kernels/variants.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.kernels.variants import Handed, History, List
+from talweg.passes.reasons import Reason
+from talweg.passes.specialize.program import (
+    Equation,
+    SpecializationError,
+    StaticProgram,
+    Value,
+    constant,
+)
+from talweg.passes.specialize.side_outputs import SideOutputs, export, exports_of, numbers_of
+from talweg.passes.specialize.stack_primitives import Construct, is_endless
+from talweg.passes.specialize.trees import (
+    ListRange,
+    ListSegment,
+    SegmentedList,
+    Stack,
+    UniformList,
+    form,
+    leaves,
+    mapped,
+)
+
+fetch: Any = Construct("fetch", {"call": "fetch"}, multiple=True, effect="host")
+
+
+class ResidualSpec:
+    """What arrays stand for that are handed on: a tree with a `Value` in the place of each.
+
+    `own` are these values, in the order of the arrays.  Those that are known are in the tree, and
+    no arrays.  `limits`: between what numbers those are that are integers.
+    """
+
+    __slots__ = ("key", "limits", "own", "tree")
+
+    def __init__(self, tree: Any, limits: Callable[[Value], tuple | None]):
+        made: dict[Value, Value] = {}
+
+        def own(leaf: Any) -> Any:
+            if type(leaf) is UniformList:
+                return UniformList(own(leaf.value))
+            if leaf.content is not None:
+                return constant(np.broadcast_to(leaf.content, leaf.dims))
+            return made.setdefault(leaf, Value(leaf.dims, leaf.dtype))
+
+        self.tree = mapped(own, tree)
+        self.own = list(made.values())
+        self.limits = [limits(value) if value.dtype.is_integer else None for value in made]
+        places = {value: place for place, value in enumerate(self.own)}
+        same = [_bytes_of(leaf, places) for leaf in leaves(self.tree)]
+        self.key = (form(self.tree), *same, *self.limits)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is ResidualSpec and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def made(self, arrays: list) -> Any:
+        """The list or history that these arrays stand for."""
+        known = dict(zip(self.own, arrays))
+
+        def array(leaf: Any) -> Any:
+            if type(leaf) is UniformList:
+                return UniformList(array(leaf.value))
+            return known[leaf] if leaf.content is None else leaf.content
+
+        return _unpacked(mapped(array, self.tree))
+
+    def handed(self, arrays: list) -> Any:
+        """The same, made when somebody looks into it; what is an array after all, at once."""
+        tree, handed = self.tree, Handed(self, arrays)
+        if type(tree) is ListRange:
+            return self.made(arrays)
+        size = tree.trips if type(tree) is History else len(tree) if type(tree) is List else None
+        if size is None:
+            size = tree.size if tree.length is None else tree.length
+        if type(size) is Value:
+            size = int(arrays[self.own.index(size)] if size.content is None else size.content)
+        kind: Any = History if type(tree) is History else List
+        return kind(size, None, handed)
+
+
+def _bytes_of(leaf: Any, places: dict) -> Any:
+    """What makes an array of a form the same: its numbers, if they are known."""
+    value = leaf.value if type(leaf) is UniformList else leaf
+    return places.get(value) if value.content is None else value.content.tobytes()
+
+
+# -- the interpreter's form
+
+
+def _unpacked(tree: Any) -> Any:
+    """A tree of arrays as the interpreter has it."""
+    if type(tree) is UniformList:
+        return tree.value
+    if type(tree) is List:
+        return List.of([_unpacked(part) for part in tree.values()])
+    if type(tree) is History:
+        values = {node: _unpacked(part) for node, part in tree.values.items()}
+        return History(int(tree.trips), values)
+    if type(tree) is Stack:
+        size = int(tree.size if tree.length is None else tree.length)
+        if tree.rows is None:
+            return List.absent(size)
+        return List.of([_unpacked(_row(tree.rows, place)) for place in range(size)])
+    if type(tree) is ListRange:
+        return numbers_of(tree.start, tree.step, tree.count)
+    return tree
+
+
+def _row(rows: Any, place: int) -> Any:
+    """One row of all arrays of a tree."""
+    if type(rows) is UniformList:
+        return rows.value
+    if type(rows) is ListSegment:
+        first: Any = rows.start
+        return _row(rows.rows, int(first) + rows.step * place)
+    if type(rows) is SegmentedList and rows.depth == 1:
+        start: Any = place if rows.starts is None else _row(rows.starts, place)
+        return ListSegment(rows.rows, start, rows.step)
+    if type(rows) is SegmentedList:
+        own, starts, count = [None if x is None else _row(x, place) for x in rows.parts()]
+        return rows.of(own, starts, count, rows.depth - 1)
+    if isinstance(rows, np.ndarray):
+        return rows[place]
+    return mapped(lambda part: _row(part, place), rows, True)
+
+
+# -- results
+
+
+class ResidualOutput:
+    """A result of a program that is a list or a history; `sources`: where its arrays come from.
+
+    A number is a place among the further results, anything else a key of what is kept aside.
+    """
+
+    __slots__ = ("form", "sources")
+
+    def __init__(self, form: ResidualSpec, sources: list):
+        self.form, self.sources = form, sources
+
+
+def hand_out(straight: StaticProgram, trees: list[tuple[int, Any]]) -> None:
+    """Let a program hand on results that are no arrays: (place among the results, tree)."""
+    exports = exports_of(straight)
+    exports.plain = len(straight.outputs)
+    found: dict[Value, Any] = {}
+    for place, tree in trees:
+        if tree is None:
+            exports.places.append((place, None))
+            continue
+        lengths: dict[Value, Value] = {}
+        _note_lengths(tree, None, lengths)
+        made = ResidualSpec(tree, straight.limits)
+        own = [leaf.value if type(leaf) is UniformList else leaf for leaf in leaves(tree)]
+        sources = [
+            _source(straight, exports, value, lengths, found)
+            for value in dict.fromkeys(own)
+            if value.content is None
+        ]
+        exports.places.append((place, ResidualOutput(made, sources)))
+
+
+def _source(
+    straight: StaticProgram, exports: SideOutputs, value: Value, lengths: dict, found: dict
+) -> Any:
+    """Where an array of a result is found after a run."""
+    if value in found:
+        return found[value]
+    if not is_endless(value):
+        found[value] = len(straight.outputs) - exports.plain
+        straight.outputs.append(value)
+        return found[value]
+    if value not in lengths or not value.size:
+        raise SpecializationError(Reason.STACK_USED)
+    key = found[value] = ("rows", len(found))
+    equation = Equation(export, [value, lengths[value]], {"exports": exports, "place": key})
+    straight.equations.append(equation)
+    return key
+
+
+def _note_lengths(tree: Any, length: Any, found: dict) -> None:
+    """Find how many rows the arrays of a tree have; `length`: that of the list they are rows of."""
+    if type(tree) is Stack:
+        if tree.growing:
+            raise SpecializationError(Reason.STACK_GROWING)
+        own = tree.length
+        if length is not None and type(own) is Value:
+            found[own] = length
+        _note_lengths(tree.rows, own if length is None else length, found)
+    elif type(tree) is History:
+        for part in tree.values.values():
+            _note_lengths(part, length, found)
+        if length is not None and type(tree.trips) is Value:
+            found[tree.trips] = length
+    elif type(tree) is List:
+        for part in tree.values():
+            _note_lengths(part, length, found)
+    elif type(tree) is SegmentedList:
+        _note_rows(tree, length, found)
+    elif type(tree) is ListSegment:
+        raise SpecializationError(Reason.STACK_PART)
+    elif type(tree) is Value and length is not None:
+        found[tree] = length
+
+
+def _note_rows(rows: SegmentedList, length: Any, found: dict) -> None:
+    """The same for stacks that lie one after the other."""
+    one_by_one = rows.count is None or type(rows.rows) is SegmentedList
+    _note_lengths(rows.rows, length if one_by_one else rows.count, found)
+    if rows.starts is not None:
+        _note_lengths(rows.starts, length, found)
+    if type(rows.count) is Value and is_endless(rows.count):
+        found[rows.count] = length
+
+
+# -- arguments
+
+
+def taken(straight: StaticProgram, given: ResidualSpec, place: int) -> Any:
+    """The tree of a handed argument, of the program's own values, which are inputs of it."""
+    exports = exports_of(straight)
+    made: dict[Value, Value] = {}
+    for number, (value, limits) in enumerate(zip(given.own, given.limits)):
+        own = made[value] = Value(value.dims, value.dtype)
+        if limits is not None:
+            straight.bounds[own] = limits
+        if not is_endless(value):
+            straight.inputs.append(own)
+            continue
+        params = {"exports": exports, "place": ("given", place, number)}
+        equation = own.maker = Equation(fetch, (), params)
+        equation.outputs = (own,)
+        straight.made.append(own)
+        straight.equations.append(equation)
+
+    def inside(leaf: Any) -> Any:
+        if type(leaf) is UniformList:
+            return UniformList(inside(leaf.value))
+        return leaf if leaf.content is not None else made[leaf]
+
+    return mapped(inside, given.tree)
+
+
+def passed(given: ResidualSpec, place: int, arrays: list, kept: dict) -> list:
+    """The arrays of a handed argument that are inputs; the others are kept aside."""
+    for number, (value, array) in enumerate(zip(given.own, arrays)):
+        if is_endless(value):
+            kept["given", place, number] = array
+    return [array for value, array in zip(given.own, arrays) if not is_endless(value)]

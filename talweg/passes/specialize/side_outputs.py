@@ -1,0 +1,113 @@
+"""What a run of a compiled program keeps aside: values of which only it knows the size.
+
+Those are lists of unknown length that are results as arrays, which the program hands over by a call
+of Python at its end (`SideOutputs.hand_over`), what its regions give that is no array of a known
+shape (`regions.py`), and stacks that it is given (`SideOutputs.fetch`) or gives as parts of lists
+and histories (`residuals.py`).  Each run has its own, whatever thread it is in, until it ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from talweg.kernels.progression import allocated
+from talweg.passes.reasons import Reason
+from talweg.passes.specialize.program import Equation, SpecializationError, StaticProgram
+from talweg.passes.specialize.stack_primitives import Construct, is_endless
+
+export: Any = Construct("export", {"call": "export"}, multiple=True, effect="host")
+
+
+class _Runs(threading.local):
+    def __init__(self) -> None:
+        self.kept: list[dict] = []
+
+
+class SideOutputs:
+    """What one program keeps aside; `places` are those of its results among all, and their keys.
+
+    A `ResidualOutput` (`residuals.py`) in the place of a key is made of further results, which come
+    after the `plain` ones, and of what is kept aside.  None is no result at all.
+    """
+
+    def __init__(self) -> None:
+        self.places: list[tuple[int, Any]] = []
+        self.plain: Any = None  # how many results are arrays by themselves
+        self._runs = _Runs()
+
+    def begin(self) -> dict:
+        """A run of this thread begins; what it keeps."""
+        self._runs.kept.append({})
+        return self._runs.kept[-1]
+
+    def end(self) -> None:
+        """That run has ended: what it has kept is forgotten."""
+        self._runs.kept.pop()
+
+    def now(self) -> dict:
+        """What the innermost run of this thread keeps."""
+        return self._runs.kept[-1]
+
+    def hand_over(self, place: int, rows: Any, length: Any) -> tuple:
+        """Keep the first rows of a stack."""
+        self.now()[place] = rows_of(rows, length)
+        return ()
+
+    def fetch(self, key: Any) -> Any:
+        """A stack that the program was given."""
+        return self.now()[key]
+
+    def joined(self, outputs: list) -> list:
+        """All results."""
+        kept, further = self.now(), []
+        if self.plain is not None:
+            outputs, further = outputs[: self.plain], outputs[self.plain :]
+        for place, key in sorted(self.places, key=itemgetter(0)):
+            if hasattr(key, "sources"):
+                arrays = [further[x] if type(x) is int else kept[x] for x in key.sources]
+                outputs.insert(place, key.form.handed(arrays))
+            else:
+                outputs.insert(place, None if key is None else kept[key])
+        return outputs
+
+
+def rows_of(rows: Any, length: Any) -> Any:
+    """The first rows of a stack, as an array; those that nobody has written are zero."""
+    found = np.zeros((int(length), *rows.shape[1:]), rows.dtype)
+    found[: len(rows)] = rows[: len(found)]
+    return found
+
+
+def numbers_of(start: Any, step: Any, count: Any) -> Any:
+    """So many integers, counted from `start` on, as an array."""
+    kind = np.asarray(start).dtype
+    numbers = allocated("range", np.arange, 0, int(count), 1, kind)
+    return np.asarray(start) + np.asarray(step) * numbers
+
+
+def exports_of(straight: StaticProgram) -> SideOutputs:
+    """What takes the program's values of unknown size."""
+    if straight.exports is None:
+        straight.exports = SideOutputs()
+    return straight.exports
+
+
+def hand_over(straight: StaticProgram, places: list[int]) -> None:
+    """Let a program hand its results of unknown length over; `places`: where results are."""
+    kept = []
+    for place, value in zip(places, straight.outputs):
+        if not is_endless(value):
+            kept.append(value)
+            continue
+        length = straight.lengths.get(value)
+        if length is None:
+            raise SpecializationError(Reason.STACK_USED)
+        exports = exports_of(straight)
+        exports.places.append((place, place))
+        equation = Equation(export, [value, length], {"exports": exports, "place": place})
+        straight.equations.append(equation)
+    straight.outputs = kept

@@ -1,0 +1,76 @@
+"""How the trips of a loop may change a carried stack of unknown length.
+
+Lowering writes rows where they are, so each version of a stack has to be used once: by the next
+change of it.  A loop that does otherwise has no compiled form, which is found out here; lowering
+asks the same questions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.passes.specialize.stack_primitives import append, is_endless, with_row
+
+
+def is_appended(before: Any, after: Any, used: dict) -> bool:
+    """Whether rows are put behind those of a carried stack, and nothing else is done with it."""
+    maker = after.maker
+    alone = maker is not None and maker.prim is append and maker.inputs[0] is before
+    return alone and used.get(before, 0) == 1 and used.get(after, 0) == 1
+
+
+def passed_on(before: Any, after: Any) -> list | None:
+    """A stack after each of the loops that it goes through; None where there is anything else."""
+    found = []
+    while after is not before:
+        maker = after.maker
+        if maker is None or maker.prim.name != "repeat":
+            return None
+        found.append(after)
+        body = maker.params["body"]
+        after = maker.inputs[len(body.straight.inputs) + maker.outputs.index(after)]
+    return found
+
+
+def are_carried_by_rows(straight: Any) -> bool:
+    """Whether all loops in a program, of which nothing is unused, change their stacks by rows."""
+    for equation in straight.equations:
+        inners = []
+        if equation.prim.name == "repeat":
+            body = equation.params["body"]
+            if not _changes_rows(body):
+                return False
+            inners = [body.straight]
+        elif equation.prim.name == "choose":
+            inners = equation.params["body"].bodies
+        if not all(map(are_carried_by_rows, inners)):
+            return False
+    return True
+
+
+def _changes_rows(body: Any) -> bool:
+    stacks = [(c.before, c.after) for c in body.carried if c.after is not c.before]
+    stacks = [(before, after) for before, after in stacks if is_endless(before)]
+    if not stacks:
+        return True
+    used: dict[Any, int] = {}
+    for equation in body.straight.equations:
+        for x in equation.inputs:
+            used[x] = used.get(x, 0) + 1
+    for each in body.carried:
+        used[each.after] = used.get(each.after, 0) + 1
+    return all(_changes_by_rows(before, after, used) for before, after in stacks)
+
+
+def _changes_by_rows(before: Any, after: Any, used: dict) -> bool:
+    if is_appended(before, after, used):
+        return True
+    loops = passed_on(before, after)
+    if loops is not None:
+        return all(used.get(x, 0) == 1 for x in (before, *loops))
+    while after is not before:
+        maker = after.maker
+        if maker is None or maker.prim is not with_row or used.get(after, 0) != 1:
+            return False
+        after = maker.inputs[0]
+    return True

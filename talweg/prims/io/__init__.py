@@ -1,0 +1,1 @@
+"""Primitives of files and encoded data."""

@@ -1,0 +1,1 @@
+"""Primitives of lists of tensors."""

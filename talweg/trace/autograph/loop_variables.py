@@ -1,0 +1,274 @@
+"""What a traced loop carries from iteration to iteration.
+
+Of each name the loop assigns: tensors and numbers are carried, in nests too; Python objects are
+not, and must stay what they are; names without a value before the loop get zeros of what the
+first iteration makes of them, which nobody sees: a loop that gives names their first values must
+run at least once, which is checked where one of them is used (`must_have_run`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.dims import Dim
+from talweg.core.errors import type_error, value_error
+from talweg.core.shapes import as_shape
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.graph import structure
+from talweg.prims.control import require
+from talweg.trace import control
+from talweg.trace.autograph.dataset_loops import called_with
+from talweg.trace.autograph.loop_variable_specs import FixedForm, LeafForm, NestForm
+from talweg.trace.autograph.merging import aval_of, zeros_like
+from talweg.trace.autograph.values import Undefined, can_be_tensor, condition_of, is_missing
+from talweg.trace.bodies import BodyGraph, apply_loop
+
+
+class TracedLoop:
+    """The names a loop assigns, how they are read and written, and what it says of itself."""
+
+    def __init__(
+        self,
+        get_state: Any,
+        set_state: Any,
+        names: tuple[str, ...],
+        options: dict,
+        take: Callable[[], Any] | None = None,
+    ):
+        self.get_state, self.set_state = get_state, set_state
+        self.names, self.options = names, options
+        self.take = take  # what gives an iteration its element; then the rest of it is a call
+
+
+class Leaf:
+    """One carried tensor: whose it is, its first value, and what holds in every iteration."""
+
+    def __init__(self, name: str, first: Tensor, aval: Aval, free: bool = False):
+        self.name, self.first, self.aval = name, first, aval
+        self.free = free  # its shape may change
+
+
+class LoopVariables:
+    """The variables of one loop."""
+
+    def __init__(self, loop: TracedLoop, body: Callable[..., Any]):
+        self.loop = loop
+        self.initial = loop.get_state()
+        self.leaves: list[Leaf] = []
+        self.first_is_different = False
+        self.forms: list = [
+            None if _has_none(value) else self._form(name, value, absent=False)
+            for name, value in zip(loop.names, self.initial)
+        ]
+        if None in self.forms:
+            self._guess(body)
+        self.ran: int | None = None  # which leaf says whether the loop ran
+        if any([form.places for form in self._first_given()]):
+            self.ran = len(self.leaves)
+            flag = convert_to_tensor(False)
+            self.leaves.append(Leaf("whether the loop ran", flag, aval_of(flag)))
+        self._give_shapes(loop.options.get("shape_invariants"))
+
+    # -- before the loop
+
+    def _first_given(self) -> list:
+        """The forms of names that get their first value in the loop."""
+        return [
+            form for form, before in zip(self.forms, self.initial) if isinstance(before, Undefined)
+        ]
+
+    def _guess(self, body: Callable[..., Any]) -> None:
+        """The forms of names that have no value yet: what one iteration makes of them."""
+        graph, found = BodyGraph("first_iteration"), []
+        inputs = [graph.add_input(leaf.aval) for leaf in self.leaves]
+
+        take = self.loop.take
+
+        def attempt() -> list:
+            values = [
+                before if form is None else form.made_of(inputs)
+                for before, form in zip(self.initial, self.forms)
+            ]
+            self.loop.set_state(tuple(values))
+            body(*([] if take is None else [take()]))
+            found.append(self.loop.get_state())
+            return []
+
+        try:
+            graph.run(attempt)
+        finally:
+            self.loop.set_state(self.initial)
+        for place, (name, before, after) in enumerate(zip(self.loop.names, self.initial, found[0])):
+            if self.forms[place] is None and _has_none(after):
+                self.forms[place] = FixedForm(before, free=True)
+            elif self.forms[place] is None:
+                self.first_is_different |= before is None
+                self.forms[place] = self._form(name, after, absent=True)
+
+    def _form(self, name: str, value: Any, absent: bool) -> Any:
+        if structure.is_nested(value, composites=True):
+            children = structure.children(value)
+            return NestForm(value, [self._form(name, child, absent) for child in children])
+        if is_missing(value) or not can_be_tensor(value):
+            return FixedForm(value, free=absent)
+        tensor = convert_to_tensor(value)
+        if absent:
+            dims = aval_of(tensor).dims
+            aval = Aval(None if dims is None else _static(dims), tensor.dtype)
+            leaf = Leaf(name, zeros_like(tensor, tensor.dtype), aval, free=True)
+        else:
+            leaf = Leaf(name, tensor, aval_of(tensor))
+        self.leaves.append(leaf)
+        return LeafForm(len(self.leaves) - 1)
+
+    def _give_shapes(self, invariants: Any) -> None:
+        """The shapes that the loop's options say hold in every iteration."""
+        for value, shape in invariants or ():
+            wanted = [as_shape(getattr(s, "shape", s)) for s in _shapes_of(value, shape)]
+            for place, known in enumerate(self.initial):
+                if known is not value:
+                    continue
+                own = [leaf for leaf in self.leaves if leaf.name == self.loop.names[place]]
+                for leaf, given in zip(own, wanted):
+                    if not given.is_compatible_with(leaf.first.shape):
+                        raise value_error(
+                            "TW204",
+                            f"the shape invariant {given} of '{leaf.name}' is not compatible with "
+                            f"its shape before the loop, {leaf.first.shape}",
+                        )
+                    dims = None if given.rank is None else given.as_tuple()
+                    leaf.aval, leaf.free = Aval(dims, leaf.aval.dtype), True
+
+    # -- the loop
+
+    def trace(self, test: Callable[[], Any], body: Callable[..., Any]) -> None:
+        """Trace test and body; afterwards the names have their values after the loop."""
+        ends_when: list = [None]
+        finals: list = []
+
+        def condition(tensors: list) -> Any:
+            self._set(tensors)
+            found = control.truth(condition_of(test()), "while")
+            # the place is known if no unconverted code asked for the value of a tensor before
+            here = dispatch.context.base is tensors[0].graph if tensors else False
+            ends_when[0] = _negated_place(found, tensors) if here else None
+            return found
+
+        def step(tensors: list, *element: Any) -> list:
+            self._set(tensors)
+            body(*element)
+            values = self.loop.get_state()
+            finals[:] = values
+            found: list = [None] * len(self.leaves)
+            for name, value, form in zip(self.loop.names, values, self.forms):
+                for place, tensor in zip(form.places, form.taken_apart(name, value)):
+                    found[place] = tensor
+            if self.ran is not None:
+                found[self.ran] = True
+            return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, found)]
+
+        take = self.loop.take
+        if take is not None:
+            iteration = step
+            step = lambda tensors: called_with(iteration, tensors, take())  # noqa: E731
+        try:
+            first = [leaf.first for leaf in self.leaves]
+            avals = [leaf.aval for leaf in self.leaves]
+            results: list = apply_loop(condition, step, first, avals, self._check)[:-1]
+        except BaseException:
+            self.loop.set_state(self.initial)
+            raise
+        if ends_when[0] is not None:
+            results[ends_when[0]] = True  # the loop ends only if it is
+        self._finish(results, finals)
+
+    def _set(self, tensors: list) -> None:
+        self.loop.set_state(tuple([form.made_of(tensors) for form in self.forms]))
+
+    def _finish(self, results: list, finals: list) -> None:
+        """Give the names their values; lists and dictionaries stay the objects they were."""
+        if self.ran is not None:
+            for name, before, form in zip(self.loop.names, self.initial, self.forms):
+                for place in form.places if isinstance(before, Undefined) else ():
+                    results[place] = must_have_run(name, results[place], results[self.ran])
+        values = []
+        for place, form in enumerate(self.forms):
+            value, before = form.made_of(results), self.initial[place]
+            if type(before) is list and type(value) is list:
+                before[:] = value
+                value = before
+            elif type(before) is dict and type(value) is dict:
+                before.update(value)
+                value = before
+            elif isinstance(form, FixedForm) and form.free:
+                value = finals[place]
+            values.append(value)
+        self.loop.set_state(tuple(values))
+
+    def _check(self, graph: BodyGraph) -> None:
+        """ValueError where an iteration changes a shape that is known."""
+        for leaf, node, result in zip(self.leaves, graph.inputs, graph.results):
+            if leaf.free or result is None or node.aval.dims is None:
+                continue
+            before, after = as_shape(_static(node.aval.dims)), result.shape
+            if not before.is_compatible_with(after):
+                raise value_error(
+                    "TW204",
+                    f"'{leaf.name}' has shape {before} before the loop, but shape {after} after "
+                    "one iteration",
+                    "the same shape in every iteration",
+                    "tf.autograph.experimental.set_loop_options(shape_invariants="
+                    f"[({leaf.name}, tf.TensorShape(...))])",
+                )
+
+
+def must_have_run(name: str, value: Any, ran: Any) -> Any:
+    """`value`, which a loop gave a name; InvalidArgumentError where that is used if it never ran.
+
+    Python raises UnboundLocalError there.
+    """
+    text = f"loop must iterate at least once to initialize {name}"
+    return require(convert_to_tensor(value), ran, message=text)
+
+
+def _has_none(value: Any) -> bool:
+    """Whether a name has no value, or None."""
+    return value is None or is_missing(value)
+
+
+def _static(dims: tuple) -> tuple:
+    return tuple([None if type(size) is Dim else size for size in dims])
+
+
+def _shapes_of(value: Any, shape: Any) -> list:
+    """One shape for each tensor of a value."""
+    count = len(structure.flatten(value, composites=True))
+    if count == 1 or hasattr(shape, "rank"):
+        return [shape] * count
+    return structure.flatten(shape)
+
+
+def _negated_place(found: Any, tensors: list) -> int | None:
+    """Which carried tensor a test is the negation of."""
+    if found.node.prim.name != "logical_not":
+        return None
+    operand = found.node.operands[0]
+    return next((place for place, x in enumerate(tensors) if x.node is operand), None)
+
+
+def _carried_on(leaf: Leaf, value: Any) -> Tensor:
+    """A tensor of the dtype that is carried; TypeError if it has another."""
+    dtype, value = leaf.aval.dtype, convert_to_tensor(value)
+    if value.dtype is dtype:
+        return value
+    raise type_error(
+        "TW102",
+        f"'{leaf.name}' has dtype {dtype.name} before the loop, but dtype {value.dtype.name} "
+        "after one iteration",
+        "the same dtype in every iteration",
+        f"tf.cast(..., tf.{dtype.name})",
+    )
