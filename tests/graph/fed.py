@@ -218,11 +218,11 @@ class NotingGraph(T.Graph):
 def name_of(call):
     """What a call that was kept whole calls."""
     kind = type(call).__name__
-    if kind == "Call":
+    if kind == "OpaqueCall":
         return getattr(call.function, "__name__", repr(call.function))
     if kind == "Apply":
         return f"primitive {call.prim.name}"
-    return f"{kind} of {name_of(call.call)}"
+    return f"{kind.removeprefix('Opaque')} of {name_of(call.call)}"
 
 
 # -- the helpers of the cases that take derivatives, by `tf.gradients`
