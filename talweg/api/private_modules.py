@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import Any
 
 from talweg.api.export import look_up
-from talweg.eager import randomness
 
 
 def async_wait() -> None:
@@ -34,11 +33,6 @@ class EagerContext:
 
 
 CONTEXT = EagerContext()
-
-
-def global_seed() -> int | None:
-    """The seed that `tf.random.set_seed` set; None without one."""
-    return randomness.global_seed()
 
 
 def reset_context() -> None:
@@ -75,7 +69,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "context": context,
         "_reset_context": reset_context,
         "executing_eagerly": "executing_eagerly",
-        "global_seed": global_seed,
+        "global_seed": "talweg.eager.randomness:global_seed",
     },
     "python.framework.ops": {"get_default_graph": "compat.v1.get_default_graph"},
     "python.util.deprecation": {"silence": silence},  # TensorBoard, where it reads files

@@ -111,3 +111,10 @@ def test_name_table_is_current():
     command = [sys.executable, "tools/namespaces.py", "--check"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_importing_talweg_makes_no_tensors_ready():
+    """Tensors and what they need are loaded with the first name that is used."""
+    code = "import sys, talweg; print([m for m in sys.modules if m.startswith('talweg.eager.')])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert result.stdout.strip() == "[]", result.stdout
