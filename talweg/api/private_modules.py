@@ -7,7 +7,6 @@ Nothing here is exported under `tf.`: the modules exist only for `import tensorf
 from __future__ import annotations
 
 import importlib
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -162,6 +161,7 @@ def note_absent(name: str) -> None:
         return
     _noted.add(name)
     text = "%s  A library that catches this error leaves something out."
+    logging = importlib.import_module("logging")  # not loaded by `import talweg`
     logging.getLogger("talweg").warning(text, absent(name))
 
 
