@@ -47,11 +47,11 @@ def new_lock() -> Any:
     return made
 
 
-class _Runs(threading.local):
+class _ThreadRuns(threading.local):
     calling = 0  # how many runs of this thread may call Python
 
 
-runs = _Runs()
+runs = _ThreadRuns()
 
 
 def hold(variables: list, calls_python: bool = False) -> list:

@@ -28,7 +28,7 @@ class ScatterUpdates(Operators):
     _name: str
 
     def present(self) -> Any:
-        """The value; `Taken` says how."""
+        """The value; `ReplaceableValue` says how."""
         raise AssertionError("only Variable is made")
 
     def handle_read(self) -> Any:

@@ -51,7 +51,7 @@ def as_tensor(value: Any) -> EagerTensor:
     return EagerTensor(value if plain else Variant(value))
 
 
-class Stream:
+class StreamOwner:
     """What stands for a random stream among variables whose locks are held together."""
 
     __slots__ = ("__weakref__", "_held", "_taken")
@@ -109,7 +109,7 @@ class Variables:
             found = changed.owner()
             return changed.variable if found is None else found
         found = self._owners.get(changed)
-        return self._owners.setdefault(changed, Stream()) if found is None else found
+        return self._owners.setdefault(changed, StreamOwner()) if found is None else found
 
     def variable(self, handle: Any) -> Any:
         """The variable of a handle."""

@@ -12,7 +12,7 @@ from talweg.core.errors import OutOfRangeError, compose
 from talweg.eager.tensor import wrap
 
 
-class Taken:
+class ReplaceableValue:
     """The part of `tf.Variable` that lets a value be written in place, unseen by others."""
 
     _held: int | None = None  # the thread that changes it

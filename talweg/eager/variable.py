@@ -24,7 +24,7 @@ from talweg.core.value import OPERATIONS, Reference, Tensor
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.format import represent_variable
 from talweg.eager.scatter import ScatterUpdates
-from talweg.eager.taken import Taken
+from talweg.eager.taken import ReplaceableValue
 from talweg.eager.tensor import DEVICE, EagerTensor, wrap
 from talweg.eager.variable_operators import add_variable_operators
 from talweg.graph.handle import Handle
@@ -52,7 +52,7 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class Variable(Taken, ScatterUpdates, Trackable):
+class Variable(ReplaceableValue, ScatterUpdates, Trackable):
     """Shared, persistent state (`tf.Variable`).
 
     `initial_value` is anything convertible, or a function of no arguments that gives it.  `shape`

@@ -1,4 +1,4 @@
-"""Which steps are hosted while a program is specialized (`hosted.py`), and what is known of them.
+"""Which steps are left to the host while a program is specialized, and what is known of them.
 
 Everything is tried as equations first; what cannot be is left to the interpreter, alone: a loop or
 branch as a whole, if its body has no region that would do; a call of what has no known size as a

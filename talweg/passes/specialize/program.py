@@ -137,7 +137,7 @@ class StaticProgram:
         self.endless = False  # whether stacks may be as long as a run makes them
         self.drawn: list = []  # operations of which the last outputs tell how many blocks
         self.exports: Any = None  # what takes results of unknown length; see side_outputs.py
-        self.hosts: Any = None  # what the interpreter runs, if anything; see hosted.py
+        self.hosts: Any = None  # what the interpreter runs, if anything; see fallback/host_steps.py
         self.inners: list[
             StaticProgram
         ] = []  # made for bodies of loops and branches, trials included

@@ -61,7 +61,7 @@ def specialize(
 
     `same` tells which arguments are the values that variables have: they are no inputs then.
     Where what is known beforehand of the lengths of loops is enough, only that is used.  What has
-    no static form is left to the interpreter, step by step (`hosted.py`).
+    no static form is left to the interpreter, step by step (`fallback/host_steps.py`).
     """
     straight = _of_any_kind(program, arguments, states, same)
     prune_all(straight)
