@@ -101,8 +101,6 @@ from talweg.compat_v1.variable_scopes import fixed_size_partitioner as fixed_siz
 float16: DType
 float32: DType
 float64: DType
-float8_e4m3fn: DType
-float8_e5m2: DType
 from talweg.api.math.rounding import floor as floor
 from talweg.api.mapping.map import foldl as foldl
 from talweg.api.mapping.map import foldr as foldr
@@ -128,7 +126,6 @@ initializers: Any
 from talweg.api.scopes import inside_function as inside_function
 int16: DType
 int32: DType
-int4: DType
 int64: DType
 int8: DType
 from talweg.api.array.passing import is_symbolic_tensor as is_symbolic_tensor
@@ -243,7 +240,6 @@ from talweg.api.scopes import tuple_ as tuple
 from talweg.api.specs import type_spec_from_value as type_spec_from_value
 uint16: DType
 uint32: DType
-uint4: DType
 uint64: DType
 uint8: DType
 from talweg.api.array.sorting import unique as unique

@@ -23,7 +23,8 @@ def names_of(module: types.ModuleType, prefix: str, seen: set[int]) -> list[str]
         value = getattr(module, name, None)
         full = f"{prefix}{name}"
         if isinstance(value, types.ModuleType):
-            if "._api.v2." in value.__name__ and id(value) not in seen:
+            public = "._api.v2." in value.__name__ or value.__name__ == "tensorflow.experimental"
+            if public and id(value) not in seen:
                 seen.add(id(value))
                 found += names_of(value, f"{full}.", seen)
         else:

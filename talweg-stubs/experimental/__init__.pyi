@@ -15,6 +15,16 @@ from talweg.api.experimental.dispatching import dispatch_for_api as dispatch_for
 from talweg.api.experimental.dispatching import dispatch_for_binary_elementwise_apis as dispatch_for_binary_elementwise_apis
 from talweg.api.experimental.dispatching import dispatch_for_binary_elementwise_assert_apis as dispatch_for_binary_elementwise_assert_apis
 from talweg.api.experimental.dispatching import dispatch_for_unary_elementwise_apis as dispatch_for_unary_elementwise_apis
+float4_e2m1fn: DType
+float8_e4m3b11fnuz: DType
+float8_e4m3fn: DType
+float8_e4m3fnuz: DType
+float8_e5m2: DType
+float8_e5m2fnuz: DType
+int2: DType
+int4: DType
+uint2: DType
+uint4: DType
 from talweg.api.experimental.dispatching import unregister_dispatch_for as unregister_dispatch_for
 from talweg.experimental import dlpack as dlpack
 from talweg.experimental import dtensor as dtensor

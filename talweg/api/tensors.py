@@ -23,7 +23,11 @@ from talweg.prims import arithmetic
 from talweg.prims.complex import complex_, imag, real
 
 for _name, _dtype in dtypes.BY_NAME.items():
-    export_value(_dtype, _name, f"dtypes.{_name}")
+    if _name in dtypes.NARROW:
+        export_value(_dtype, f"experimental.{_name}", f"dtypes.experimental.{_name}")
+    else:
+        export_value(_dtype, _name, f"dtypes.{_name}")
+export_value(dtypes.QUANTIZED, "dtypes.QUANTIZED_DTYPES")
 export_value(dtypes.float16, "half", "dtypes.half")
 export_value(dtypes.float64, "double", "dtypes.double")
 export("DType", "dtypes.DType")(DType)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.errors import NotEagerError, type_error
+from talweg.core.errors import NotEagerError, type_error, value_error
 
 ENUMS = {
     "float32": 1,
@@ -37,11 +37,18 @@ ENUMS = {
     "uint64": 23,
     "float8_e5m2": 24,
     "float8_e4m3fn": 25,
+    "float8_e4m3fnuz": 26,
+    "float8_e4m3b11fnuz": 27,
+    "float8_e5m2fnuz": 28,
     "int4": 29,
     "uint4": 30,
+    "int2": 31,
+    "uint2": 32,
+    "float4_e2m1fn": 33,
 }
 
-EXTENDED = {"bfloat16", "float8_e5m2", "float8_e4m3fn", "int4", "uint4"}
+NARROW = frozenset(name for name, number in ENUMS.items() if number >= 24)  # of at most 8 bits
+EXTENDED = NARROW | {"bfloat16"}
 _OBJECTS = frozenset(("string", "resource", "variant"))
 _QUANTIZED = {"qint8": "i1", "quint8": "u1", "qint32": "i4", "qint16": "i2", "quint16": "u2"}
 
@@ -74,7 +81,7 @@ class DType:
         self.is_unsigned = name.startswith("uint")
         self.is_quantized = name in _QUANTIZED
         self.is_bool = name == "bool"
-        self.is_numeric = not self.is_bool and name not in ("string", "resource", "variant")
+        self.is_numeric = not (self.is_bool or name in _OBJECTS or name in NARROW)
         self.is_numpy_compatible = name not in ("resource", "variant")
         self.is_differentiable = self.is_floating or self.is_complex or name == "variant"
 
@@ -95,7 +102,7 @@ class DType:
             return object
         if self.name in _QUANTIZED:
             code = _QUANTIZED[self.name]
-            return [(self.name, code, (1,))]
+            return [(self.name, code)]
         return self.name
 
     @property
@@ -146,7 +153,9 @@ class DType:
 
     @property
     def limits(self) -> tuple:
-        """(smallest, largest) value, zero-clipped as image operations expect."""
+        """(smallest, largest) value, zero-clipped as image operations expect; else ValueError."""
+        if self.is_quantized or self.name in NARROW:
+            raise value_error("TW102", f"{self} does not have defined limits.")
         low, high = {"bool": (False, True)}.get(self.name, (None, None))
         if low is None:
             low, high = (0, 1) if self.is_floating else (self.min, self.max)
@@ -214,9 +223,10 @@ INEXACT = FLOATING | COMPLEX
 REAL = FLOATING | INTEGER
 NUMERIC = REAL | COMPLEX
 ANY = NUMERIC | {bool_}
+QUANTIZED = frozenset(BY_NAME[name] for name in _QUANTIZED)
 EVERYTHING = ANY | {string, variant, resource}
 
-for _dtype in sorted(ANY - {bfloat16}, key=int):
+for _dtype in sorted((ANY | QUANTIZED) - {bfloat16}, key=int):
     _BY_NUMPY[_dtype.numpy_dtype] = _dtype
 _BY_NUMPY[np.dtype(object)] = string
 _PYTHON = {
@@ -226,6 +236,22 @@ _PYTHON = {
 }  # int and str are no dtypes, as in TensorFlow
 _NO_DTYPES = frozenset((int, complex, str, bytes))
 _ALIASES = {"half": float16, "float": float32, "double": float64, "np.bool": bool_, "bool_": bool_}
+
+
+def is_known(dtype: np.dtype) -> bool:
+    """Whether there is a DType of a NumPy dtype."""
+    try:
+        of_numpy(dtype)
+    except TypeError:
+        return False
+    return True
+
+
+def stored(array: Any) -> Any:
+    """An array of a quantized dtype as the integers that it holds; any other as it is."""
+    if array.dtype.names is None:
+        return array
+    return np.asarray(array).view(array.dtype[0])
 
 
 class _VariantKind:

@@ -8,7 +8,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.dtypes import (
-    EXTENDED,
+    NARROW,
     DType,
     as_dtype,
     bool_,
@@ -17,6 +17,7 @@ from talweg.core.dtypes import (
     float32,
     int32,
     int64,
+    is_known,
     of_numpy,
     string,
 )
@@ -205,7 +206,9 @@ def _scalar_array(value: Any, dtype: DType) -> Any:
         return result
     if not _fits(kind, dtype):
         raise _cannot(value, dtype)
-    if kind is int and dtype.is_integer:
+    if dtype.is_quantized and kind is bool:
+        value, kind = int(value), int
+    if kind is int and (dtype.is_integer or dtype.is_quantized):
         return _wrapped_int(np.asarray(value), dtype)
     return quiet(dtype.numpy_dtype.type, value)
 
@@ -215,7 +218,7 @@ def _fits(kind: type, dtype: DType) -> bool:
     if kind is bool:
         return dtype.is_bool or dtype.is_numeric
     if kind is int:
-        return dtype.is_numeric
+        return dtype.is_numeric or dtype.name in NARROW
     if kind is float:
         return dtype.is_floating or dtype.is_complex
     return kind is complex and dtype.is_complex
@@ -231,7 +234,8 @@ def _wrapped_int(array: np.ndarray, dtype: DType) -> Any:
 def _from_numpy(value: Any, dtype: DType | None) -> Any:
     if value.dtype.kind in "OSU":
         return _strings(value, dtype)
-    if value.dtype.kind in "mMV" and value.dtype.name not in EXTENDED:
+    kind = value.dtype.kind
+    if kind in "mM" or kind == "V" and not is_known(value.dtype):
         raise value_error(
             "TW101",
             f"Failed to convert a NumPy array to a Tensor (Unsupported numpy type: {value.dtype}).",

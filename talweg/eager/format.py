@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.core.dtypes import DType
+from talweg.core.dtypes import DType, stored
 
 
 def numpy_text(array: Any, representation: bool = False) -> str:
     """The value as NumPy prints it (`str`, or `repr` without its type for scalars)."""
+    array = stored(array)
     if array.ndim == 0:
         value = array[()]
         if isinstance(value, bytes):

@@ -133,7 +133,7 @@ def truediv(x: Any, y: Any) -> Any:
     """x / y; 8- and 16-bit integers give float32, wider ones float64."""
     x, y = _same_dtype(x, y)
     dtype = x.dtype
-    if dtype is bool_ or dtype is string:
+    if not dtype.is_numeric or dtype.is_quantized:
         raise type_error("TW102", f"Invalid dtype {dtype!r} in truediv", "numbers")
     if dtype in INTEGER:
         wide = float32 if dtype in _SINGLE else float64

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core import dispatch
-from talweg.core.dtypes import DType, of_numpy
+from talweg.core.dtypes import DType, of_numpy, stored
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.primitive import REGISTRY
 from talweg.core.value import OPERATIONS, Tensor
@@ -107,7 +107,7 @@ class EagerTensor(Tensor):
                 state.observer.left(self)
             for recorder in context.recorders:
                 recorder.note_exit(self)
-        return self._array
+        return stored(self._array)
 
     def numpy(self) -> Any:
         """A copy of the value: an array, a NumPy scalar for rank 0, `bytes` for a scalar string."""

@@ -2,6 +2,7 @@
 
 Floats to integers truncate.  What does not fit (C leaves it undefined, and processors differ):
 8 and 16 bits saturate, and NaN gives 0, as TensorFlow's loops over large tensors and XLA have it;
+2 and 4 bits do so, too, and drop the bits of integers that do not fit;
 32 and 64 bits give the number of the highest bit alone (the lowest int32 or int64), as x86 and
 TensorFlow do.  Negative numbers as uint32 and uint64 wrap if they fit the signed integer.
 """
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from talweg.core.dtypes import DType
+from talweg.core.dtypes import NARROW, DType, stored
 
 TOP = {4: 2.0**31, 8: 2.0**63}  # where signed integers end
 with np.errstate(invalid="ignore"):  # whether NumPy gives the lowest integer for those by itself
@@ -29,9 +30,21 @@ def cast(x: Any, *, dtype: DType) -> Any:
     target = dtype.numpy_dtype
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real
+    elif x.dtype.kind == "V":
+        x = _widened(x)
+    if dtype.is_integer and dtype.name in NARROW and x.dtype.kind in "fV":
+        limits = np.float32(int(dtype.min)), np.float32(int(dtype.max))
+        x = np.nan_to_num(np.clip(x.astype(np.float32), *limits)).astype(np.int8)
     if target.kind in "iu" and x.dtype.kind in "fV":
         return _float_to_integer(x, target)
     return x.astype(target)
+
+
+def _widened(x: NDArray) -> Any:
+    """Elements that NumPy knows: quantized numbers and integers of few bits as integers."""
+    if x.dtype.name.startswith(("int", "uint")):
+        return x.astype(np.int8)
+    return stored(x)
 
 
 def _float_to_integer(x: NDArray, target: np.dtype) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from talweg.command.names import describe, resolve
@@ -116,3 +118,15 @@ def test_what_is_said_of_names():
     assert "went with TensorFlow 2" in describe("contrib.slim")
     assert resolve("float32.max").name == "float32"
     assert not resolve("nn.nothing").there
+
+
+def test_no_name_of_the_second_generation_is_proof_of_the_first():
+    names = (Path(__file__).parent.parent / "recorded" / "names.txt").read_text().split()
+    wrong = [name for name in names if resolve(name).generation == 1]
+    assert not wrong, wrong
+
+
+def test_a_program_with_float8_is_of_the_second_generation(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("import tensorflow as tf\nprint(tf.cast([1.0], tf.experimental.float8_e5m2))\n")
+    assert not read(str(path)).first_generation()

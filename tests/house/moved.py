@@ -31,8 +31,8 @@ LOW = {np.dtype("f4"): ("u4", 11), np.dtype("f8"): ("u8", 26)}  # bits that roun
 @contextmanager
 def moved(direction: float) -> Iterator[None]:
     """All kernels of primitives, with results moved towards `direction` (inf or -inf)."""
-    for module in pkgutil.iter_modules(prims.__path__):
-        importlib.import_module(f"talweg.prims.{module.name}")
+    for module in pkgutil.walk_packages(prims.__path__, f"{prims.__name__}."):
+        importlib.import_module(module.name)
     before = {name: prim.numpy for name, prim in REGISTRY.items()}
     assert set(EXACT) <= set(before)
     try:

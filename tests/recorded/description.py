@@ -191,7 +191,7 @@ def _encode_numbers(array):
         part = np.float32 if flat.dtype == np.complex64 else np.float64
         pairs = flat.view(part).reshape(-1, 2)
         return [_encode_numbers(pair) for pair in pairs]
-    if kind == "f":
+    if kind == "f" and flat.dtype.itemsize > 1:  # ml_dtypes prints no float8
         return [_encode_float(float(text)) for text in flat.astype(str)]
     return [_encode_float(float(str(value))) for value in flat.astype(np.float32)]
 

@@ -48,10 +48,10 @@ def zeros_of(dims: tuple, dtype: DType) -> Any:
     """Zeros; empty strings for strings."""
     kind = dtype.numpy_dtype
     if in_graph():
-        return _filled(dims, np.array(b"", object) if dtype is string else kind.type(0))
+        return _filled(dims, np.array(b"", object) if dtype is string else np.zeros((), kind)[()])
     if dtype is string:
         return constant(allocated("zeros", np.full, dims, b"", object))
-    return constant(allocated("zeros", np.zeros, dims, kind) if dims else kind.type(0))
+    return constant(allocated("zeros", np.zeros, dims, kind) if dims else np.zeros((), kind)[()])
 
 
 def ones_of(dims: tuple, dtype: DType, function: str) -> Any:
@@ -59,8 +59,8 @@ def ones_of(dims: tuple, dtype: DType, function: str) -> Any:
         raise type_error("TW102", f"{function}: cannot convert 1 to a string", "a number or bool")
     kind = dtype.numpy_dtype
     if in_graph():
-        return _filled(dims, kind.type(1))
-    return constant(allocated(function, np.ones, dims, kind) if dims else kind.type(1))
+        return _filled(dims, np.ones((), kind)[()])
+    return constant(allocated(function, np.ones, dims, kind) if dims else np.ones((), kind)[()])
 
 
 def _made_shape(shape: Any, function: str) -> tuple[Size, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.core.dtypes import NUMERIC, as_dtype
+from talweg.core.dtypes import NUMERIC, QUANTIZED, as_dtype
 from talweg.core.errors import NeedsStaticError, invalid, type_error
 from talweg.core.value import IndexedSlices, Operators, Tensor
 from talweg.eager.composite import SparseTensor
@@ -96,7 +96,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
     """
     x, dtype = tensor(input), as_dtype(type)
     for found, argument in ((x.dtype, "input"), (dtype, "type")):
-        if found not in NUMERIC:
+        if found not in NUMERIC | QUANTIZED:
             raise invalid("TW102", f"bitcast: {argument} has dtype {found.name}", "a number type")
     return joining.bitcast(x, dtype=dtype)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, matching_tensors
-from talweg.core.dtypes import INTEGER, float32
+from talweg.core.dtypes import float32
 from talweg.prims import rounding
 
 
@@ -59,7 +59,7 @@ def round(x: Any, name: str | None = None) -> Any:  # noqa: A001
     >>> tf.round([-1.5, 0.5, 2.4])
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([-2.,  0.,  2.], dtype=float32)>
     """
-    return elementwise(lambda x: x if x.dtype in INTEGER else rounding.round_(x), x)
+    return elementwise(lambda x: x if x.dtype.is_integer else rounding.round_(x), x)
 
 
 @export("math.is_nan")

@@ -22,7 +22,7 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up
 from talweg.api.testing.absl_asserts import AbslAsserts
-from talweg.core.dtypes import as_dtype
+from talweg.core.dtypes import EXTENDED, as_dtype
 from talweg.core.errors import OpError, type_error
 from talweg.core.value import IndexedSlices
 from talweg.eager.convert import is_tensor_like
@@ -63,7 +63,7 @@ def _array(value: Any) -> np.ndarray:
         if isinstance(value, (list, tuple)) and any(map(is_tensor_like, structure.flatten(value))):
             value = tensor(value).numpy()
     array = np.asarray(value)
-    if array.dtype.name in ("bfloat16", "float8_e5m2", "float8_e4m3fn"):
+    if array.dtype.name in EXTENDED:
         array = array.astype(np.float32)
     return array
 

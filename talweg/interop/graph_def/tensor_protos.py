@@ -13,7 +13,7 @@ import numpy as np
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
-from talweg.core.dtypes import DType, as_dtype
+from talweg.core.dtypes import NARROW, QUANTIZED, DType, as_dtype, stored
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.eager.convert import to_array
@@ -42,10 +42,8 @@ _FIELDS = {
     "qint32": "int_val",
     "qint16": "int_val",
     "quint16": "int_val",
-    "float8_e5m2": "float8_val",
-    "float8_e4m3fn": "float8_val",
-    "int4": "int_val",
-    "uint4": "int_val",
+    **dict.fromkeys(NARROW, "float8_val"),
+    **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
 }
 _BITS = {"half_val": np.uint16, "float8_val": np.uint8}  # fields that hold the bits of floats
 MOST = 2**63 - 1  # elements a shape may have
@@ -167,8 +165,12 @@ def make_tensor_proto(
     if isinstance(values, TensorProto):
         return values
     given = None if dtype is None else as_dtype(dtype)
-    array = values._array if isinstance(values, EagerTensor) else to_array(values, given)
-    array = np.asarray(array)
+    if isinstance(values, EagerTensor):
+        array = np.asarray(values._array)
+    elif given in QUANTIZED:
+        array = np.array(values, given.numpy_dtype)  # where tuples may stand for elements
+    else:
+        array = np.asarray(to_array(values, given))
     message = array_to_proto(array, given)
     if shape is None:
         return message
@@ -198,10 +200,11 @@ def array_to_proto(array: np.ndarray, dtype: DType | None = None) -> Any:
         )
         return message
     field = _FIELDS[dtype.name]
-    if array.size == 1 and field not in _BITS:
-        one = array.reshape(-1)
+    narrow = dtype.is_integer and dtype.name in NARROW
+    if narrow or array.size == 1 and field not in _BITS:
+        one = stored(array.reshape(-1))
         values = one.view(one.real.dtype) if dtype.is_complex else one
-        getattr(message, field).extend(values.tolist())
+        getattr(message, field).extend(list(map(int, values)) if narrow else values.tolist())
     elif array.size:
         message.tensor_content = np.ascontiguousarray(array).tobytes()
     return message

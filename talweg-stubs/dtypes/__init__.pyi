@@ -5,6 +5,7 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.core.dtypes import DType as DType
+QUANTIZED_DTYPES: Any
 as_dtype: Any
 from talweg.api.strings.mapping import as_string as as_string
 bfloat16: DType
@@ -17,12 +18,9 @@ double: DType
 float16: DType
 float32: DType
 float64: DType
-float8_e4m3fn: DType
-float8_e5m2: DType
 half: DType
 int16: DType
 int32: DType
-int4: DType
 int64: DType
 int8: DType
 qint16: DType
@@ -35,7 +33,7 @@ from talweg.api.tensors import saturate_cast as saturate_cast
 string: DType
 uint16: DType
 uint32: DType
-uint4: DType
 uint64: DType
 uint8: DType
 variant: DType
+from talweg.dtypes import experimental as experimental
