@@ -89,15 +89,18 @@ class Variables:
         `known` references are the caller's.
         """
         variable = self.owner(handle)
-        taken = variable._held == get_ident()  # else others may read it meanwhile
-        tensor = variable.take() if taken else variable.present()
+        if variable._held != get_ident():  # others may read it meanwhile
+            return to_write(variable.present()._array, False)
+        tensor = variable._taken
+        if tensor is None:
+            variable._taken = tensor = variable._tensor
+            variable._tensor = None
         array = tensor._array
         alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED + known
-        if not (alone and taken and is_writable(array)):
-            if taken:
-                variable.put_back()
-            return to_write(array, False)
-        return array
+        if alone and is_writable(array):
+            return array
+        variable.put_back()
+        return to_write(array, False)
 
     def owners(self, changed: Iterable[Any]) -> list:
         """The owners of the locks of what a program changes: variables, and random streams."""
@@ -124,11 +127,11 @@ class Variables:
         if type(handle) is Node:
             self.streams[handle] = array
             return
-        owned = not isinstance(array, np.ndarray) or array.flags.owndata
+        if type(array) is np.ndarray and not array.flags.owndata:
+            array = np.array(array)
         variable = self.owner(handle)
-        variable._replace(array if owned else np.array(array))
-        if variable._taken is not None:
-            variable._taken = None
+        variable._replace(array)
+        variable._taken = None
 
 
 STATE = Variables()

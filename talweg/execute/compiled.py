@@ -72,8 +72,9 @@ class Compiled:
         if settings.profile.get():
             CALLED.append(self)
         self._guard = self.lowered.guard
-        self._plain = not (self._written or self._streams or self._same or self._forms)
-        self._plain = self._plain and len(self._kept) == len(arguments)
+        self._writes = [(variable, self._shared[variable]) for variable in self._written]
+        aside = self.hosted is not None or self._exports is not None
+        self._direct = not (self._streams or self._forms or aside)
 
     def _made(
         self, program: Program, avals: list, state: Any, stages: Stages, anew: bool
@@ -104,6 +105,8 @@ class Compiled:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""
         if self.last is None and CALLED:
             self.last = (list(arguments), state)
+        if self._direct:
+            return self._call_directly(program, arguments, state)
         if self._exports is None:
             return self._call(program, arguments, state)
         with self.keeping(arguments, state):
@@ -134,48 +137,67 @@ class Compiled:
         finally:
             self._exports.end()
 
-    def _call(self, program: Program, arguments: list, state: Any) -> list | None:
-        copies = self._copies(state) if self._updates else {}
-        if self._plain:
-            inputs = arguments
-            if self._read:
-                inputs = [*arguments, *[state[variable] for variable in self._read]]
-            outputs = self._enter(inputs, [])
-            if type(outputs) is not list:
-                if self._is_for_others(arguments, state):
-                    return None
-                outputs = self.executable.settle(outputs, inputs, [])
-        elif self._is_for_others(arguments, state):
-            return None
-        else:
+    def _call_directly(self, program: Program, arguments: list, state: Any) -> list | None:
+        """A call of what takes, changes and gives arrays only: native code looks at them."""
+        inputs = arguments
+        if self._same:
             for place, variable in self._same.items():
                 if arguments[place] is not state.get(variable):
                     return None
-            inputs = self._inputs(arguments)
-            if self._streams:
-                drawn, streams = reserved(self._streams, state)
-                inputs += drawn
-            inputs += [state[variable] for variable in self._read]
-            shared = self._shared
-            arrays = [exclusive(state, variable, shared[variable]) for variable in self._written]
-            outputs = self.executable(inputs, arrays)
+            inputs = [arguments[place] for place in self._kept]
+        if self._read:
+            inputs = [*inputs, *[state[variable] for variable in self._read]]
+        arrays = []
+        for variable, shared in self._writes:
+            arrays.append(exclusive(state, variable, shared))
+        outputs = self._enter(inputs, arrays)
+        if type(outputs) is not list:
+            if self._is_for_others(arguments, state):
+                self._put_back(state)
+                return None
+            outputs = self.executable.settle(outputs, inputs, arrays)
+        if self._guard and not outputs.pop():
+            self._put_back(state)
+            return interpret.run(program, arguments, state)
+        for variable, array in zip(self._written, arrays):
+            state[variable] = array
+        return outputs
+
+    def _put_back(self, state: Any) -> None:
+        """Let variables have their values again that were to be written in place."""
+        put_back = getattr(state, "put_back", None)
+        if put_back is not None:
+            put_back(self._written)
+
+    def _call(self, program: Program, arguments: list, state: Any) -> list | None:
+        """A call with what is no array: random streams, lists, what the interpreter runs."""
+        copies = self._copies(state) if self._updates else {}
+        if self._is_for_others(arguments, state):
+            return None
+        for place, variable in self._same.items():
+            if arguments[place] is not state.get(variable):
+                return None
+        inputs = self._inputs(arguments)
+        if self._streams:
+            drawn, streams = reserved(self._streams, state)
+            inputs += drawn
+        inputs += [state[variable] for variable in self._read]
+        arrays = [exclusive(state, variable, shared) for variable, shared in self._writes]
+        outputs = self.executable(inputs, arrays)
         failed = self._guard and not outputs.pop()
         blocks = [outputs.pop() for _ in self._drawn]
         if failed:
-            put_back = getattr(state, "put_back", None)
-            if put_back is not None:
-                put_back(self._written)
+            self._put_back(state)
             return interpret.run(program, arguments, state)
         if self._exports is not None:
             outputs = self._exports.joined(outputs)
-        if not self._plain:
-            for variable, array in zip(self._written, arrays):
-                state[variable] = array
-            if self._streams:
-                for operation, count in zip(self._drawn, blocks[::-1]):
-                    streams[operation] = streams[operation].skip(int(count))
-                for operation, stream in streams.items():
-                    state[operation] = stream
+        for variable, array in zip(self._written, arrays):
+            state[variable] = array
+        if self._streams:
+            for operation, count in zip(self._drawn, blocks[::-1]):
+                streams[operation] = streams[operation].skip(int(count))
+            for operation, stream in streams.items():
+                state[operation] = stream
         if self.hosted is not None and self.hosted.writes:
             del inputs
             self._write_aside(state, copies)

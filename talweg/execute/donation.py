@@ -19,15 +19,13 @@ def _count_of_one() -> int:
     return sys.getrefcount(array)
 
 
+_WRITABLE = 0x1 | 0x4 | 0x100 | 0x400  # NumPy's flags: row-major, own memory, aligned, writeable
 UNSHARED = _count_of_one()  # `sys.getrefcount` of what one container and one local name refer to
 
 
 def is_writable(array: Any) -> bool:
     """Whether an array has memory of its own, in row-major order, that may be written."""
-    if type(array) is not np.ndarray:
-        return False
-    flags = array.flags
-    return flags.owndata and flags.c_contiguous and flags.writeable and flags.aligned
+    return type(array) is np.ndarray and array.flags.num & _WRITABLE == _WRITABLE
 
 
 def to_write(array: Any, alone: bool) -> np.ndarray:

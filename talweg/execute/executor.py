@@ -45,6 +45,10 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     tier = program.tier
     if tier is None:
         tier = program.tier = Tier(len(program.steps))
+    elif tier.last is not None and watch is None and not (onlooker.step_by_step or demands.finite):
+        outputs = tier.last(program, arguments, state)
+        if outputs is not None:
+            return outputs
     if watch is not None or onlooker.step_by_step:
         return interpret.run(program, arguments, state, watch)
     if demands.finite:
@@ -87,11 +91,6 @@ class Tier:
 
     def run(self, program: Program, arguments: list, state: Any) -> list:
         """The outputs, by the executor that is due."""
-        last = self.last
-        if last is not None:
-            outputs = last(program, arguments, state)
-            if outputs is not None:
-                return outputs
         shapes = tuple([kind_of(x) for x in arguments])
         if shapes in self.refused or None in shapes:
             return interpret.run(program, arguments, state)

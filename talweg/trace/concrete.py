@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from threading import get_ident
@@ -22,7 +20,7 @@ from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.structured import STATE, Exchanged, as_tensor, content
-from talweg.eager.tensor import EagerTensor
+from talweg.eager.tensor import EagerTensor, wrap
 from talweg.execute import executor
 from talweg.graph import structure
 from talweg.graph.contents import element
@@ -31,22 +29,14 @@ from talweg.graph.handle import Handle
 from talweg.graph.operation import Operation
 from talweg.graph.subgraph import Body
 from talweg.graph.symbol import Symbol
-from talweg.graph.text import to_text
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import program_of
 from talweg.prims.calls import call
 from talweg.trace import batch_rules, call_rules, exchange
 from talweg.trace.bodies import canonical
-from talweg.trace.function_type import (
-    FunctionType,
-    Parameter,
-    captured_spec,
-    dtype_or_none,
-    output_spec,
-    shape_or_none,
-)
+from talweg.trace.described_function import DescribedFunction
 from talweg.trace.paths import Paths
-from talweg.trace.result_structure import is_plain_nest, of_spec, without_values
+from talweg.trace.result_structure import of_spec, without_values
 from talweg.trace.signature import put_together
 from talweg.trace.unchanged import Contents
 
@@ -62,7 +52,7 @@ class TraceGraph(FunctionGraph):
         return self.capture_variable(handle)  # so that the trace serves wherever it is called
 
 
-class ConcreteFunction:
+class ConcreteFunction(DescribedFunction):
     """A function traced for one kind of arguments (`tf.function(...).get_concrete_function`).
 
     Calling it runs the trace: tensors in the order of the traced function's tensor arguments.
@@ -81,6 +71,7 @@ class ConcreteFunction:
         self.formals: tuple = ()  # handles of the variables among the arguments
         self.shared = False  # whether other variables may stand in their places
         self.again: Any = None  # gives a trace for other variables, where this one does not serve
+        self._program: Any = None
         self._calls_python = False
         self._holds = True  # whether a call must hold what it changes: unknown before the first
         self._changes: tuple | None = None  # what a call changes: variables and random streams
@@ -245,18 +236,38 @@ class ConcreteFunction:
             if self._holds:
                 return self._call_holding(tensors, variables)
             state = STATE
+        if dispatch.state.busy or self._has_lists:
+            return self._call_with_recorders(tensors, state)
+        operands = tensors + self.captures_now(state) if self._outside else tensors
+        arrays = []
+        for x in operands:
+            if type(x) is not EagerTensor:
+                return self._pack(self._apply(operands))
+            arrays.append(x._array)
+        x = operands = None  # so that variables' values are only theirs, and written in place
+        values = executor.run(self._program or self._only_program(), arrays, state)
+        if self._single:
+            return wrap(values[0])
+        return self._pack([wrap(value) for value in values])
+
+    def _only_program(self) -> Any:
+        """The program for calls of which nothing is kept."""
+        found = self._program = program_of(self.body)
+        return found
+
+    def _call_with_recorders(self, tensors: list, state: Any) -> Any:
+        """The result, where more may be asked for than the values of arrays."""
+        context, body = dispatch.context, self.body
         operands = tensors + self.captures_now(state)
-        context = dispatch.context
         if context.base is not None or _is_symbolic(operands):
             return self._pack(self._apply(operands))
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_called(self)
         recorders = context.recorders
-        body = self.body
         wrapped = _tensor_of if self._has_lists else EagerTensor
         arrays = [content(x) for x in operands] if self._has_lists else [x._array for x in operands]
         if not recorders:
-            del operands  # so that variables' values are only theirs, and can be written in place
+            del operands
             values = executor.run(program_of(body), arrays, state)
             found = [wrapped(value) for value in values]
             if context.device is not None:
@@ -348,132 +359,6 @@ class ConcreteFunction:
             return self.call_flat(tensors, (), state)
         finally:
             let_go(held, self._calls_python)
-
-    # -- what it is
-
-    @property
-    def inputs(self) -> list:
-        """The inputs of the graph: arguments, then what was captured."""
-        return [self.graph.symbol(node) for node in self.body.inputs]
-
-    @property
-    def outputs(self) -> list:
-        """The results in the graph, flat."""
-        return [self.graph.symbol(node) for node in self.body.outputs]
-
-    @property
-    def captured_inputs(self) -> list:
-        """The tensors and variables the function uses from outside."""
-        return [v.variable if type(v) is Handle else v for v in self._captured()]
-
-    def _captured(self) -> list:
-        """What is taken from outside, but for variables among the arguments."""
-        return [v for v in self._outside if type(v) is not Handle or v not in self.formals]
-
-    @property
-    def variables(self) -> tuple:
-        """The variables the function uses."""
-        handles = dict.fromkeys([v for v in self._outside if type(v) is Handle] + [*self.writes])
-        return tuple([handle.variable for handle in handles if handle not in self.formals])
-
-    @property
-    def trainable_variables(self) -> tuple:
-        """The trainable variables the function uses."""
-        return tuple([v for v in self.variables if v.trainable])
-
-    @property
-    def structured_results(self) -> Any:
-        """The results in the graph, in their structure."""
-        return self._pack(self.outputs)
-
-    @property
-    def structured_outputs(self) -> Any:
-        """Specs of the results, in their structure."""
-        symbols = iter([self.graph.symbol(node) for node in self.body.outputs])
-        flat = [None if absent else output_spec(next(symbols)) for absent in self._absent]
-        return (
-            structure.pack(self._template, flat, composites=False)
-            if is_plain_nest(self._template)
-            else flat
-        )
-
-    @property
-    def function_type(self) -> FunctionType:
-        """Parameters, results and captures, with their specs.
-
-        >>> import talweg as tf
-        >>> double = tf.function(lambda x, times=2: x * times)
-        >>> concrete = double.get_concrete_function(tf.TensorSpec([None], tf.float32))
-        >>> list(concrete.function_type.parameters)
-        ['x', 'times']
-        >>> concrete.function_type.parameters["times"].type_constraint
-        2
-        >>> concrete.function_type.output
-        TensorSpec(shape=(None,), dtype=tf.float32, name=None)
-        """
-        parameters = [
-            Parameter(name, kind, annotation=value) for name, kind, value in self.parameters
-        ]
-        found = FunctionType(parameters, return_annotation=self.structured_outputs)
-        found.flat_inputs = list(self.flat_inputs)
-        found.flat_outputs = [output_spec(symbol) for symbol in self.outputs]
-        found.captures = OrderedDict((id(v), captured_spec(v)) for v in self._captured())
-        return found
-
-    @property
-    def signature(self) -> inspect.Signature:
-        """The parameters; what was traced for a Python value has that as its default."""
-        found = []
-        for name, kind, value in self.parameters:
-            plain = not any(hasattr(leaf, "dtype") for leaf in structure.flatten(value))
-            default = value if plain and kind is not kind.POSITIONAL_ONLY else Parameter.empty
-            if (
-                kind is not kind.KEYWORD_ONLY
-                and default is Parameter.empty
-                and found
-                and (found[-1].default is not Parameter.empty)
-            ):
-                found = [part.replace(default=Parameter.empty) for part in found]
-            found.append(inspect.Parameter(name, kind, default=default))
-        return inspect.Signature(found)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The static shapes of the results, in their structure."""
-        return structure.map_leaves(shape_or_none, self.structured_outputs)
-
-    @property
-    def output_dtypes(self) -> Any:
-        """The dtypes of the results, in their structure."""
-        return structure.map_leaves(dtype_or_none, self.structured_outputs)
-
-    def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """Arguments, results and captures, a line each."""
-        lines = [f"{self.name}({', '.join(self._argument_names)})", "  Args:"]
-        for name, _, value in self.parameters:
-            lines.append(f"    {name}: {_text(value) if hasattr(value, 'dtype') else repr(value)}")
-        lines.append("  Returns:")
-        lines += [f"    {_text(spec)}" for spec in structure.flatten(self.structured_outputs)]
-        if self._captured():
-            lines.append("  Captures:")
-            for value in self._captured():
-                lines.append(f"    {value if type(value) is Handle else _text(value)}")
-        return "\n".join(lines)
-
-    def to_text(self) -> str:
-        """The graph as text, which `talweg.graph.text.parse` reads back."""
-        return to_text(self.body, self.name)
-
-    def __repr__(self) -> str:
-        return f"<ConcreteFunction {self.pretty_printed_signature()}>"
-
-    __str__ = __repr__
-
-
-def _text(spec: Any) -> str:
-    if spec is None:
-        return "None"
-    return f"{spec.dtype.name} Tensor, shape={spec.shape}"
 
 
 def _is_symbolic(operands: list) -> bool:

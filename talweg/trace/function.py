@@ -202,7 +202,11 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and self.input_signature is None:
             try:
-                found = self._fast.get(tuple([(x._array.dtype, x._array.shape) for x in args]))
+                if len(args) == 1:
+                    array = args[0]._array
+                    found = self._fast.get(((array.dtype, array.shape),))
+                else:
+                    found = self._fast.get(tuple([(x._array.dtype, x._array.shape) for x in args]))
             except (AttributeError, NeedsStaticError):  # not all of them eager tensors
                 found = None
             if found is not None and not options.detours:

@@ -1,0 +1,162 @@
+"""What a trace is, for those who look: inputs, results, variables, signature, text."""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from typing import Any
+
+from talweg.core.spec import TensorSpec
+from talweg.graph import structure
+from talweg.graph.handle import Handle
+from talweg.graph.text import to_text
+from talweg.trace.function_type import (
+    FunctionType,
+    Parameter,
+    captured_spec,
+    dtype_or_none,
+    output_spec,
+    shape_or_none,
+)
+from talweg.trace.result_structure import is_plain_nest
+
+
+class DescribedFunction:
+    """The part of a `ConcreteFunction` that describes it."""
+
+    name: str
+    graph: Any
+    body: Any
+    formals: tuple
+    writes: tuple
+    parameters: list[tuple]
+    flat_inputs: list[TensorSpec]
+    _outside: list
+    _absent: list[bool]
+    _argument_names: list[str]
+    _template: Any
+    _pack: Any
+
+    @property
+    def inputs(self) -> list:
+        """The inputs of the graph: arguments, then what was captured."""
+        return [self.graph.symbol(node) for node in self.body.inputs]
+
+    @property
+    def outputs(self) -> list:
+        """The results in the graph, flat."""
+        return [self.graph.symbol(node) for node in self.body.outputs]
+
+    @property
+    def captured_inputs(self) -> list:
+        """The tensors and variables the function uses from outside."""
+        return [v.variable if type(v) is Handle else v for v in self._captured()]
+
+    def _captured(self) -> list:
+        """What is taken from outside, but for variables among the arguments."""
+        return [v for v in self._outside if type(v) is not Handle or v not in self.formals]
+
+    @property
+    def variables(self) -> tuple:
+        """The variables the function uses."""
+        handles = dict.fromkeys([v for v in self._outside if type(v) is Handle] + [*self.writes])
+        return tuple([handle.variable for handle in handles if handle not in self.formals])
+
+    @property
+    def trainable_variables(self) -> tuple:
+        """The trainable variables the function uses."""
+        return tuple([v for v in self.variables if v.trainable])
+
+    @property
+    def structured_results(self) -> Any:
+        """The results in the graph, in their structure."""
+        return self._pack(self.outputs)
+
+    @property
+    def structured_outputs(self) -> Any:
+        """Specs of the results, in their structure."""
+        symbols = iter([self.graph.symbol(node) for node in self.body.outputs])
+        flat = [None if absent else output_spec(next(symbols)) for absent in self._absent]
+        return (
+            structure.pack(self._template, flat, composites=False)
+            if is_plain_nest(self._template)
+            else flat
+        )
+
+    @property
+    def function_type(self) -> FunctionType:
+        """Parameters, results and captures, with their specs.
+
+        >>> import talweg as tf
+        >>> double = tf.function(lambda x, times=2: x * times)
+        >>> concrete = double.get_concrete_function(tf.TensorSpec([None], tf.float32))
+        >>> list(concrete.function_type.parameters)
+        ['x', 'times']
+        >>> concrete.function_type.parameters["times"].type_constraint
+        2
+        >>> concrete.function_type.output
+        TensorSpec(shape=(None,), dtype=tf.float32, name=None)
+        """
+        parameters = [
+            Parameter(name, kind, annotation=value) for name, kind, value in self.parameters
+        ]
+        found = FunctionType(parameters, return_annotation=self.structured_outputs)
+        found.flat_inputs = list(self.flat_inputs)
+        found.flat_outputs = [output_spec(symbol) for symbol in self.outputs]
+        found.captures = OrderedDict((id(v), captured_spec(v)) for v in self._captured())
+        return found
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The parameters; what was traced for a Python value has that as its default."""
+        found = []
+        for name, kind, value in self.parameters:
+            plain = not any(hasattr(leaf, "dtype") for leaf in structure.flatten(value))
+            default = value if plain and kind is not kind.POSITIONAL_ONLY else Parameter.empty
+            if (
+                kind is not kind.KEYWORD_ONLY
+                and default is Parameter.empty
+                and found
+                and (found[-1].default is not Parameter.empty)
+            ):
+                found = [part.replace(default=Parameter.empty) for part in found]
+            found.append(inspect.Parameter(name, kind, default=default))
+        return inspect.Signature(found)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The static shapes of the results, in their structure."""
+        return structure.map_leaves(shape_or_none, self.structured_outputs)
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The dtypes of the results, in their structure."""
+        return structure.map_leaves(dtype_or_none, self.structured_outputs)
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """Arguments, results and captures, a line each."""
+        lines = [f"{self.name}({', '.join(self._argument_names)})", "  Args:"]
+        for name, _, value in self.parameters:
+            lines.append(f"    {name}: {_text(value) if hasattr(value, 'dtype') else repr(value)}")
+        lines.append("  Returns:")
+        lines += [f"    {_text(spec)}" for spec in structure.flatten(self.structured_outputs)]
+        if self._captured():
+            lines.append("  Captures:")
+            for value in self._captured():
+                lines.append(f"    {value if type(value) is Handle else _text(value)}")
+        return "\n".join(lines)
+
+    def to_text(self) -> str:
+        """The graph as text, which `talweg.graph.text.parse` reads back."""
+        return to_text(self.body, self.name)
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.pretty_printed_signature()}>"
+
+    __str__ = __repr__
+
+
+def _text(spec: Any) -> str:
+    if spec is None:
+        return "None"
+    return f"{spec.dtype.name} Tensor, shape={spec.shape}"
