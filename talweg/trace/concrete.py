@@ -226,9 +226,14 @@ class ConcreteFunction(DescribedFunction):
                 state.variable(value).value() if type(value) is Handle else value
                 for value in self._outside
             ]
-        return [
-            value.variable.value() if type(value) is Handle else value for value in self._outside
-        ]
+        found = []
+        for value in self._outside:
+            if type(value) is Handle:
+                variable = value.owner()
+                found.append((value.variable if variable is None else variable).value())
+            else:
+                found.append(value)
+        return found
 
     def call_flat(self, tensors: list, variables: Any = (), state: Any = None) -> Any:
         """The result for tensors and variables; with a `state`, what is written is held already."""
