@@ -19,6 +19,7 @@ from pathlib import Path
 LONG = 70  # lines of a function
 LOOK_UPS = {
     "OPERATIONS[...]": r"\bOPERATIONS\[\"",
+    "exported(...)": r"\bhooks\.exported\(\"",
     "later(...)": r"\blater\(\"",
     "import_module(talweg...)": r"import_module\(f?\"talweg",
 }

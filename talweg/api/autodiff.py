@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.export import export, look_up, operation
+from talweg.api.export import export, implement_hook, look_up
 from talweg.api.mapping.extension_types import has_extensions, mapped_apart
 from talweg.api.mapping.map import map_fn
 from talweg.api.mapping_batches import batched_gradients, interpreter_of, together
@@ -16,8 +16,9 @@ from talweg.core import dispatch
 from talweg.core.dims import dims_differ, is_symbolic
 from talweg.core.dtypes import int32, string
 from talweg.core.errors import InvalidArgumentError, type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.provenance import user_frame
-from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager import custom
 from talweg.eager.absence import remember
 from talweg.eager.forward import ForwardAccumulator
@@ -55,13 +56,13 @@ def _unit_rows(dtype: Any) -> Callable[[Any], Any]:
     return rows
 
 
-@operation("jacobian_rows")
+@implement_hook("jacobian_rows")
 def jacobian_rows(sweep: Any, y: Any, at_once: bool) -> list:
     """The rows of a Jacobian, for `GradientTape.jacobian`."""
     return batch.jacobian_rows(sweep, y, _unit_rows(y.dtype), at_once)
 
 
-@operation("batch_jacobian_rows")
+@implement_hook("batch_jacobian_rows")
 def batch_jacobian_rows(sweep: Any, y: Any, x: Any, at_once: bool) -> Any:
     """The rows of a batch Jacobian, for `GradientTape.batch_jacobian`."""
     return batch.batch_jacobian_rows(sweep, y, _unit_rows(y.dtype), at_once)
@@ -379,7 +380,7 @@ def _report_absent(
     frame = user_frame(2)
     gather = _gatherer(sweep, ys, xs, stops, frame)
     if mode is UnconnectedGradients.ERROR:
-        raise OPERATIONS["absence_as_error"](gather(places[0]))
+        raise hooks.absence_as_error(gather(places[0]))
     wanted = {id(xs[place]): place for place in places}
     remember([xs[place] for place in places], lambda source: gather(wanted[id(source)]))
 

@@ -9,7 +9,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from talweg.api.debugging.assertions import assert_, is_traceback_filtering_enabled
-from talweg.api.export import export, export_value, look_up, operation
+from talweg.api.export import export, export_value, implement_hook, look_up
 from talweg.api.printing import print_
 from talweg.core import dtypes
 from talweg.core.errors import value_error
@@ -137,7 +137,7 @@ def trace(*args: Any) -> None:
     print(*args)
 
 
-@operation("tensor_with_item")
+@implement_hook("tensor_with_item")
 def tensor_with_item(x: Any, index: Any, value: Any) -> Any:
     """`x` as it were after `x[index] = value`: value is broadcast to the shape of `x[index]`."""
     value = convert_to_tensor(value, x.dtype)
@@ -170,25 +170,25 @@ def _with_slice(x: Any, index: Any, value: Any) -> Any:
     return look_up("tensor_scatter_nd_update")(x, place[None, None], row[None])
 
 
-@operation("filters_tracebacks")
+@implement_hook("filters_tracebacks")
 def filters_tracebacks() -> bool:
     """Whether talweg's own frames are left out of tracebacks."""
     return is_traceback_filtering_enabled()
 
 
-@operation("exported")
+@implement_hook("exported")
 def exported(name: str) -> Any:
     """A public function by its name."""
     return look_up(name)
 
 
-@operation("assert_in_graph")
+@implement_hook("assert_in_graph")
 def assert_in_graph(condition: Any, data: list) -> None:
     """`assert` of a tensor."""
     assert_(condition, data)
 
 
-@operation("print_in_graph")
+@implement_hook("print_in_graph")
 def print_in_graph(values: tuple, sep: str | None, end: str | None) -> None:
     """`print` of tensors, to the standard output, when the graph runs."""
     sep, end = " " if sep is None else sep, "\n" if end is None else end

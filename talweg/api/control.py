@@ -12,7 +12,7 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.debugging.assertions import assert_true
-from talweg.api.export import export, operation
+from talweg.api.export import export
 from talweg.core import dispatch, dtypes
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import Tensor
@@ -51,7 +51,6 @@ def _truth(value: Any, function: str, argument: str) -> bool:
     return bool(value)
 
 
-@operation("cond")
 @export("cond")
 def cond(
     pred: Any,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.config import settings
-from talweg.api.export import export, operation
+from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
 from talweg.core.errors import InvalidArgumentError, compose, value_error
 from talweg.eager import placed
@@ -105,7 +105,7 @@ def _device_fields(parts: list[str]) -> dict[str, Any]:
     return fields
 
 
-@operation("device_spec")
+@implement_hook("device_spec")
 def device_spec(given: Any) -> Any:
     """A device as a DeviceSpec; functions and None as they are."""
     if given is None or callable(given):
@@ -114,7 +114,7 @@ def device_spec(given: Any) -> Any:
     return DeviceSpec.from_string(given.to_string() if hasattr(given, "to_string") else given)
 
 
-@operation("device_for")
+@implement_hook("device_for")
 def device_for(scopes: tuple, made: Any) -> str:
     """The device of an operation made inside `scopes`, inner ones before outer ones."""
     found = DeviceSpec()

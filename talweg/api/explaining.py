@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Any
 
 from talweg.api.autodiff import evidence_in_graph
-from talweg.api.export import export, operation
+from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
 from talweg.core.value import Tensor
 from talweg.doctor.absent.explain import explained
@@ -20,7 +20,7 @@ from talweg.graph import structure
 from talweg.transform.absent import Evidence
 
 
-@operation("explain_absence")
+@implement_hook("explain_absence")
 def explain_absence(tape: Any, target: Any, sources: Any, frame: FrameType | None) -> Any:
     """The explanations for `tape.explain`."""
     targets = structure.flatten(target)
@@ -46,13 +46,13 @@ def _try_custom_rules(tape: Any, targets: list, sources: list) -> None:
         tape._sweep(targets, seeds, [variable_of(source) for source in sources])
 
 
-@operation("absence_as_error")
+@implement_hook("absence_as_error")
 def absence_as_error(evidence: Evidence) -> Exception:
     """A ValueError that explains an absent gradient."""
     return ValueError(explained(evidence).in_an_error())
 
 
-@operation("absence_in_a_line")
+@implement_hook("absence_in_a_line")
 def absence_in_a_line(evidence: Evidence) -> str:
     """One line for a log."""
     return explained(evidence).in_a_line()

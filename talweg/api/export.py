@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 from talweg.api.asked import WAITING
 from talweg.core import dispatch
+from talweg.core.hooks import hooks
 from talweg.core.provenance import note_wrapper
-from talweg.core.value import OPERATIONS
 
 EXPORTS: dict[str, Any] = {}
 EXPORTING = ("talweg.api", "talweg.compat_v1", "talweg.interop")  # packages of public names
@@ -110,28 +110,28 @@ def exported(name: str) -> Any:
     return value.load() if isinstance(value, Lazily) else value
 
 
-def operation(*names: str) -> Callable[[T], T]:
-    """Register the decorated function in `OPERATIONS`, where lower layers find it by name."""
+def implement_hook(*names: str) -> Callable[[T], T]:
+    """Make the decorated function the implementation of hooks (`core/hooks.py`)."""
 
     def register(value: T) -> T:
         value = graph_aware(value)
         for name in names:
-            OPERATIONS[name] = value  # type: ignore[assignment]
-            ORIGINS[f"operation:{name}"] = sys._getframe(1).f_globals["__name__"]
+            setattr(hooks, name, value)
+            ORIGINS[f"hook:{name}"] = sys._getframe(1).f_globals["__name__"]
         return value
 
     return register
 
 
-def _find_operation(name: str) -> None:
+def _find_hook(name: str) -> None:
     from talweg.api.table import TABLE
 
-    module = TABLE.get(f"operation:{name}")
+    module = TABLE.get(f"hook:{name}")
     if module is not None:
         importlib.import_module(module)
 
 
-OPERATIONS.finder = _find_operation
+hooks.finder = _find_hook
 
 
 def import_everything(skip_broken: bool = False) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.api.export import export, operation
+from talweg.api.export import export, implement_hook
 from talweg.core.errors import value_error
 from talweg.core.spec import TensorSpec
 from talweg.eager import graph_operators, graph_variable
@@ -72,19 +72,19 @@ def function(
     return decorate if func is None else decorate(func)
 
 
-@operation("autograph_converted")
+@implement_hook("autograph_converted")
 def autograph_converted(python_function: Callable[..., Any]) -> Callable[..., Any]:
     """A Python function as AutoGraph converts it."""
     return convert.converted(python_function)
 
 
-@operation("autograph_unconverted")
+@implement_hook("autograph_unconverted")
 def autograph_unconverted(python_function: Callable[..., Any]) -> Callable[..., Any]:
     """A Python function whose own code, and functions it hands over, are not converted."""
     return convert.unconverted(python_function)
 
 
-@operation("lifted")
+@implement_hook("lifted")
 def lifted(value: Any) -> Any:
     """The initial value of a variable made in a trace, as a tensor that has a value."""
     if not any(type(leaf) is Symbol for leaf in structure.flatten(value)):

@@ -11,9 +11,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
+from talweg.core.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from talweg.api import config
+else:
+    config = LazyModule("talweg.api.config")
 
 
 def async_wait() -> None:
@@ -36,7 +42,7 @@ CONTEXT = EagerContext()
 
 def reset_context() -> None:
     """Begin anew with devices as they were when the program started."""
-    importlib.import_module("talweg.api.config").settings.logical = None
+    config.settings.logical = None
 
 
 def context() -> EagerContext:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import platform
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core import settings
 from talweg.core.errors import AlreadyExistsError, UnavailableError, compose
+from talweg.core.lazy import LazyModule
 from talweg.formats.profile_planes import space
+
+if TYPE_CHECKING:
+    from talweg.execute import kernel_profile
+else:
+    kernel_profile = LazyModule("talweg.execute.kernel_profile")
 
 FOLDER: list[Path] = []  # where the report of the profile that is running goes
 
@@ -44,9 +49,8 @@ def stop(save: bool = True) -> None:
     place = FOLDER.pop() / "plugins" / "profile"
     if save:
         place.mkdir(parents=True, exist_ok=True)
-        profiling: Any = importlib.import_module("talweg.execute.kernel_profile")
-        programs = profiling.profiles()
-        (place / "talweg.txt").write_text(profiling.text_of(programs))
+        programs = kernel_profile.profiles()
+        (place / "talweg.txt").write_text(kernel_profile.text_of(programs))
         run = place / time.strftime("%Y_%m_%d_%H_%M_%S")
         run.mkdir(exist_ok=True)
         message = space(programs, time.time_ns())

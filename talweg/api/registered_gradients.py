@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.api.arguments import tensor
-from talweg.api.export import export, operation
+from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import IndexedSlices
@@ -109,7 +109,7 @@ class RegisteredRule:
         return tuple(tape.gradient(targets, seeds, output_gradients=directions))
 
 
-@operation("with_registered_gradient")
+@implement_hook("with_registered_gradient")
 def with_registered_gradient(graph: Any, results: Any, overrides: dict) -> Any:
     """The results of an operation just made, under the derivative its type has for now."""
     single = type(results) is Symbol

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.export import export, export_value, operation
+from talweg.api.export import export, export_value, implement_hook
 from talweg.core import dispatch, dtypes, version
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import UnimplementedError, compose, type_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
-from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager import convert
 from talweg.eager.tape import GradientTape, UnconnectedGradients
 from talweg.eager.tensor import wrap
@@ -84,7 +85,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
         )
     result = convert.convert_to_tensor(value, dtype)
     if isinstance(value, Tensor) or type(result) is Symbol and constant_of(result.node) is None:
-        return result if shape is None else OPERATIONS["reshape"](result, shape)
+        return result if shape is None else hooks.reshape(result, shape)
     array = result._array if shape is None else _filling(result._array, TensorShape(shape))
     base = dispatch.context.base
     if base is not None:
@@ -110,7 +111,7 @@ def _filling(array: Any, shape: TensorShape) -> Any:
     return array.reshape(dims)
 
 
-@operation("cast")
+@implement_hook("cast")
 @export("cast", "dtypes.cast")
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """`x` as `dtype`: floats to integers truncate, complex numbers to real ones drop the rest."""

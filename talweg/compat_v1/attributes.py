@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.api.export import operation
+from talweg.api.export import implement_hook
 from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
 from talweg.core.shapes import static
@@ -120,7 +120,7 @@ def attributes(node: Node) -> dict:
     return found
 
 
-@operation("operation_attribute")
+@implement_hook("operation_attribute")
 def operation_attribute(node: Node, name: str) -> Any:
     """One attribute of a node; ValueError if it has none of that name."""
     found = attributes(node)

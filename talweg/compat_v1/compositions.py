@@ -16,7 +16,7 @@ from talweg.api.printing import array_text
 from talweg.core import dispatch
 from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.prims.arithmetic import identity, stop_gradient
 from talweg.trace.host import later
 
@@ -66,7 +66,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
     """
     x = tensor(x)
     y = tensor(y, x.dtype) if not hasattr(y, "dtype") else tensor(y)
-    return OPERATIONS["floordiv" if x.dtype.is_integer else "truediv"](x, y)
+    return getattr(hooks, "floordiv" if x.dtype.is_integer else "truediv")(x, y)
 
 
 @export("compat.v1.tuple")

@@ -9,7 +9,7 @@ from typing import Any
 
 from talweg.api import scopes
 from talweg.api.device import device as eager_device
-from talweg.api.export import export, operation
+from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
 from talweg.core.errors import compose, type_error, value_error
 from talweg.core.thread_context import carried
@@ -43,7 +43,7 @@ class _Bottom(threading.local):
 _bottom = carried(_Bottom())
 
 
-@operation("default_graph")
+@implement_hook("default_graph")
 @export("compat.v1.get_default_graph")
 def default_graph() -> Any:
     """The graph operations go to: the one entered last, or this thread's own, made on first use.

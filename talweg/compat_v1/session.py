@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from talweg.api.export import export, operation, runs_graphs
+from talweg.api.export import export, implement_hook, runs_graphs
 from talweg.compat_v1.feeds import feeds, unfed
 from talweg.compat_v1.fetches import fetched, result_of
 from talweg.compat_v1.graphs import default_graph
@@ -52,7 +52,7 @@ def _leave(session: Any) -> None:
     _default.stack.pop()
 
 
-@operation("get_default_session")
+@implement_hook("get_default_session")
 @export("compat.v1.get_default_session")
 def get_default_session() -> Any:
     """The session entered last in this thread; None if there is none.
@@ -383,7 +383,7 @@ def own_copy(value: Any, fed: list) -> Any:
     return np.array(value) if shared else value
 
 
-@operation("evaluate_in_session")
+@implement_hook("evaluate_in_session")
 @runs_graphs
 def evaluate_in_session(value: Any, feed_dict: Any, session: Any) -> Any:
     """`value` run in `session` or the default session; ValueError if there is none."""
@@ -403,7 +403,7 @@ def evaluate_in_session(value: Any, feed_dict: Any, session: Any) -> Any:
     return session.run(value, feed_dict)
 
 
-@operation("load_in_session")
+@implement_hook("load_in_session")
 @runs_graphs
 def load_in_session(variable: GraphVariable, value: Any, session: Any) -> None:
     """Give a variable a value in `session` or the default session."""

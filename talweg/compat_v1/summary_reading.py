@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.api.summary.events import messages
 from talweg.core.errors import value_error
+from talweg.core.lazy import LazyModule
 from talweg.pipeline.records import opened, records_in
+
+if TYPE_CHECKING:
+    from talweg.compat_v1 import summary_messages
+else:
+    summary_messages = LazyModule("talweg.compat_v1.summary_messages")
 
 
 @export("compat.v1.train.summary_iterator")
@@ -51,6 +56,5 @@ def get_summary_description(node_def: Any) -> Any:
         raise value_error("TW508", f"Can't get_summary_description on {node_def.op}")
     from google.protobuf import json_format
 
-    messages = import_module("talweg.compat_v1.summary_messages")  # with TensorBoard's: only now
     text = node_def.attr["description"].s.decode()
-    return json_format.Parse(text, messages.SummaryDescription())
+    return json_format.Parse(text, summary_messages.SummaryDescription())

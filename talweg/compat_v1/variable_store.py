@@ -19,10 +19,10 @@ from talweg.compat_v1 import initializers
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, float32, string
 from talweg.core.errors import value_error
+from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
 from talweg.core.shapes import as_shape
 from talweg.core.thread_context import carried
-from talweg.core.value import OPERATIONS
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.graph_variable import lifted, outermost, variable_class
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
@@ -339,7 +339,7 @@ class VariableScope:
     def get_collection(self, name: str) -> list:
         """The members of a collection whose names begin with this scope's."""
         scope = f"{self.name}/" if self.name else ""
-        return OPERATIONS["default_graph"]().get_collection(name, scope)
+        return hooks.default_graph().get_collection(name, scope)
 
     def trainable_variables(self) -> list:
         """The trainable variables of this scope."""

@@ -12,7 +12,7 @@ from talweg.api.export import export
 from talweg.compat_v1.graphs import default_graph
 from talweg.core import dispatch
 from talweg.core.errors import value_error
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.graph_variable import GraphVariable, variable_class
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
@@ -270,7 +270,7 @@ def report_uninitialized_variables(
         empty = convert_to_tensor(np.array([], object))
         return empty if graph is None or hasattr(empty, "node") else graph.bring_in(empty)
     flags = [logical_not(v.is_initialized()) for v in variables]
-    return OPERATIONS["boolean_mask"](convert_to_tensor(names), OPERATIONS["stack"](flags))
+    return hooks.boolean_mask(convert_to_tensor(names), hooks.stack(flags))
 
 
 @export("compat.v1.assert_variables_initialized")

@@ -1,4 +1,4 @@
-"""What every tensor-like value has: operators, by look-up in `OPERATIONS`, and IndexedSlices.
+"""What every tensor-like value has: operators, which are hooks, and IndexedSlices.
 
 Subclasses: `EagerTensor` (has a value), symbolic tensors of a graph, `BatchTensor` (inside
 `vectorized_map` and batched jacobians).  The derivative and batch rules are written with these
@@ -12,24 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType
 from talweg.core.errors import value_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, known
-
-
-class Operations(dict[str, Callable[..., Any]]):
-    """Functions that lower layers call by name; `finder`, set by `api`, finds missing ones."""
-
-    finder: Callable[[str], Any] | None = None
-
-    def __missing__(self, name: str) -> Callable[..., Any]:
-        if self.finder is not None:
-            self.finder(name)
-        if name not in self:
-            raise AssertionError(f"no operation {name!r} is registered")
-        return self[name]
-
-
-OPERATIONS = Operations()
-
 
 if TYPE_CHECKING:
 
@@ -179,19 +163,19 @@ COMPARISON = {
 
 
 def _unary(operation: str) -> Callable[[Any], Any]:
-    return lambda self: OPERATIONS[operation](self)
+    return lambda self: getattr(hooks, operation)(self)
 
 
 def _forward(operation: str) -> Callable[[Any, Any], Any]:
-    return lambda self, other: OPERATIONS[operation](self, other)
+    return lambda self, other: getattr(hooks, operation)(self, other)
 
 
 def _reflected(operation: str) -> Callable[[Any, Any], Any]:
-    return lambda self, other: OPERATIONS[operation](other, self)
+    return lambda self, other: getattr(hooks, operation)(other, self)
 
 
 def add_operators(cls: type) -> None:
-    """Give `cls` Python's operators, each a look-up in `OPERATIONS`."""
+    """Give `cls` Python's operators, each of which calls a hook."""
     for method, operation in UNARY.items():
         setattr(cls, method, _unary(operation))
     for stem, operation in BINARY.items():
@@ -254,7 +238,7 @@ class IndexedSlices:
         shape = self._dense_shape
         if isinstance(shape, (tuple, list)):
             return TensorShape(shape)
-        return OPERATIONS["shape_in_tensor"](shape)
+        return hooks.shape_in_tensor(shape)
 
     def consumers(self) -> list:
         """Operations that use it; none are kept."""

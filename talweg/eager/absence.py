@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
 from typing import Any
 
+from talweg.core.hooks import hooks
 from talweg.core.locking import new_lock
 from talweg.core.provenance import KERAS
-from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.variable import variable_of
 from talweg.transform.absent import Evidence, Lighter, Notes, Scene, Source
 
@@ -130,4 +131,4 @@ def announce(variables: Iterable[Any]) -> None:
         if found is None or found[0]() is not variable or found[1] is None:
             continue
         _pending[id(variable)] = found[0], None
-        LOGGER.warning(OPERATIONS["absence_in_a_line"](found[1]))
+        LOGGER.warning(hooks.absence_in_a_line(found[1]))

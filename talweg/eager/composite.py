@@ -13,9 +13,9 @@ from typing import Any
 from talweg.core.dims import differ
 from talweg.core.dtypes import DType, as_dtype, float32, int64
 from talweg.core.errors import type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, unknown_shape
 from talweg.core.spec import TensorSpec, TypeSpec
-from talweg.core.value import OPERATIONS
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.tensor import EagerTensor, array_of
 from talweg.graph.symbol import Symbol
@@ -136,10 +136,10 @@ class SparseTensor:
     # -- arithmetic with numbers and dense tensors
 
     def __mul__(self, other: Any) -> SparseTensor:
-        return self._beside(OPERATIONS["multiply"], other, "*")
+        return self._beside(hooks.multiply, other, "*")
 
     def __truediv__(self, other: Any) -> SparseTensor:
-        return self._beside(OPERATIONS["truediv"], other, "/")
+        return self._beside(hooks.truediv, other, "/")
 
     def _beside(self, function: Callable[[Any, Any], Any], other: Any, symbol: str) -> Any:
         """`function` of the values and the elements of `other`, which broadcasts to this shape."""
@@ -152,7 +152,7 @@ class SparseTensor:
             )
         dense = convert_to_tensor(other, dtype_hint=self.dtype)
         if dense.ndim:
-            whole = OPERATIONS["broadcast_to"](dense, self._dense_shape)
+            whole = hooks.broadcast_to(dense, self._dense_shape)
             dense = indexing.gather_nd(whole, self.narrowed().indices, sparse=False)
         return self.with_values(function(self._values, dense))
 
@@ -176,7 +176,7 @@ def _known_shape(dense_shape: Any, depth: Any) -> TensorShape:
     """What is known of the shape of the whole."""
     if type(dense_shape) is EagerTensor:
         return TensorShape(array_of(dense_shape).tolist())
-    shape = OPERATIONS["shape_in_tensor"](dense_shape)
+    shape = hooks.shape_in_tensor(dense_shape)
     return unknown_shape(depth) if shape.rank is None and type(depth) is int else shape
 
 

@@ -22,8 +22,9 @@ from talweg.core.dtypes import (
     string,
 )
 from talweg.core.errors import type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
-from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.execute.call import quiet
 
@@ -79,7 +80,7 @@ def _convert(value: Any, dtype: DType | None) -> Tensor:
                 f"Incompatible tensor conversion requested to dtype {dtype!r} for IndexedSlices of "
                 f"dtype {value.dtype!r}",
             )
-        return OPERATIONS["dense"](value)
+        return hooks.dense(value)
     if hasattr(value, "__tf_tensor__"):
         return value.__tf_tensor__(dtype, None)
     if isinstance(value, (list, tuple)) and _holds_tensor(value):
@@ -107,7 +108,7 @@ def _pack(values: Any, dtype: DType | None) -> Tensor:
 
     A dtype that is asked for is that of all, whatever the tensors have.
     """
-    cast = OPERATIONS["cast"] if dtype is not None else None
+    cast = hooks.cast if dtype is not None else None
     if dtype is None:
         dtype = _first_dtype(values)
     parts = []
@@ -119,7 +120,7 @@ def _pack(values: Any, dtype: DType | None) -> Tensor:
         else:
             part = convert_to_tensor(item, dtype)
         parts.append(part if cast is None or part.dtype is dtype else cast(part, dtype))
-    return OPERATIONS["stack"](parts)
+    return hooks.stack(parts)
 
 
 def _first_dtype(values: Any) -> DType | None:
@@ -358,4 +359,4 @@ def _cast_list(array: np.ndarray, widest: type, dtype: DType | None) -> Any:
     return quiet(array.astype, dtype.numpy_dtype)
 
 
-OPERATIONS["convert_to_tensor"] = convert_to_tensor
+hooks.convert_to_tensor = convert_to_tensor

@@ -10,8 +10,8 @@ import sys
 from typing import Any
 
 from talweg.core import dispatch
+from talweg.core.hooks import hooks
 from talweg.core.provenance import is_inner
-from talweg.core.value import OPERATIONS
 from talweg.eager import operators
 from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
@@ -47,7 +47,7 @@ def partner(graph: Any, own: Node, other: Any) -> Node | None:
 
 
 def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
-    """The operator and its reflection for `prim`; `OPERATIONS[operation]` is the general way."""
+    """The operator and its reflection for `prim`; the hook is the general way."""
     accepted = frozenset([dtype.name for dtype in prim.accepts])
 
     def result(table: Any, x: Any, y: Any) -> Any:
@@ -97,7 +97,7 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
             found = build(graph, own, node)
             if found is not None:
                 return found
-        return OPERATIONS[operation](self, other)
+        return getattr(hooks, operation)(self, other)
 
     def reflected(self: Symbol, other: Any) -> Any:
         own, graph = self.node, self.graph
@@ -106,7 +106,7 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
             found = build(graph, node, own)
             if found is not None:
                 return found
-        return OPERATIONS[operation](other, self)
+        return getattr(hooks, operation)(other, self)
 
     return operate, reflected
 

@@ -17,8 +17,9 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, uint64
 from talweg.core.errors import compose, invalid, type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, as_shape
-from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.variable import (
     Variable,
@@ -112,7 +113,7 @@ class GraphVariable(Variable):
         tensor = convert_to_tensor(initial_value, dtype=dtype)
         own = getattr(tensor, "node", None)
         if own is not None and own.table is not graph.table and hasattr(tensor.graph, "outer"):
-            tensor = OPERATIONS["lifted"](tensor)  # of a function that is traced in the graph
+            tensor = hooks.lifted(tensor)  # of a function that is traced in the graph
             own = getattr(tensor, "node", None)
         return tensor if own is not None and own.table is graph.table else graph.bring_in(tensor)
 
@@ -237,11 +238,11 @@ class GraphVariable(Variable):
 
     def eval(self, session: Any = None) -> Any:
         """Its value in a session (the default one)."""
-        return OPERATIONS["evaluate_in_session"](self.value(), None, session)
+        return hooks.evaluate_in_session(self.value(), None, session)
 
     def load(self, value: Any, session: Any = None) -> None:
         """Give it a value in a session (the default one)."""
-        OPERATIONS["load_in_session"](self, value, session)
+        hooks.load_in_session(self, value, session)
 
     def initialized_value(self) -> Any:
         """Its value if it has one, else the initial value."""
@@ -427,4 +428,4 @@ def variable_class(graph: Any) -> type:
     return Variable if outermost(graph).building_function else GraphVariable
 
 
-OPERATIONS["variable_class"] = variable_class
+hooks.variable_class = variable_class

@@ -21,11 +21,13 @@ from talweg.core.dtypes import (
     string,
 )
 from talweg.core.errors import invalid, type_error
+from talweg.core.hooks import hooks
+from talweg.core.primitive import Primitive
 from talweg.core.shapes import broadcast_dims
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
-from talweg.prims import arithmetic, contract, rounding
+from talweg.prims import arithmetic, bitwise, complex, contract, rounding
 
 _FLOAT_LIKE = frozenset(d for d in FLOATING | COMPLEX if d.name not in EXTENDED)  # weak in NumPy
 _SINGLE = frozenset(d for d in INTEGER if d.size <= 2)
@@ -120,7 +122,7 @@ def add(x: Any, y: Any) -> Any:
     """x + y; strings are joined."""
     x, y = _hinted(x, y)
     if isinstance(x, Tensor) and x.dtype is string:
-        return OPERATIONS["join_strings"](x, y)
+        return bitwise.join_strings(x, y)
     return arithmetic.add(x, y)
 
 
@@ -155,15 +157,15 @@ def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 def absolute(x: Any) -> Any:
     """|x|; the modulus of complex numbers."""
     x = convert_to_tensor(x)
-    return OPERATIONS["complex_abs"](x) if x.dtype.is_complex else arithmetic.abs_(x)
+    return complex.complex_abs(x) if x.dtype.is_complex else arithmetic.abs_(x)
 
 
-def _bitwise(name: str, logical: Any) -> Callable[[Any, Any], Any]:
+def _bitwise(integers: Primitive, logical: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def apply(x: Any, y: Any) -> Any:
         x, y = matching_tensors(x, y)
         if x.dtype is bool_:
             return logical(x, y)
-        return OPERATIONS[f"integer_{name}"](x, y)
+        return integers(x, y)
 
     return apply
 
@@ -178,7 +180,7 @@ def logical_xor(x: Any, y: Any) -> Any:
 def invert(x: Any) -> Any:
     """Logical not for truth values, all bits flipped for integers."""
     x = convert_to_tensor(x)
-    return arithmetic.logical_not(x) if x.dtype is bool_ else OPERATIONS["integer_invert"](x)
+    return arithmetic.logical_not(x) if x.dtype is bool_ else bitwise.invert(x)
 
 
 def _broadcasts(x: Tensor, y: Tensor) -> bool:
@@ -215,25 +217,23 @@ def _compare(x: Any, y: Any, prim: Any, otherwise: bool) -> Any:
     return prim(x, y)
 
 
-OPERATIONS.update(
-    add=add,
-    subtract=binary(arithmetic.sub),
-    multiply=binary(arithmetic.mul),
-    truediv=truediv,
-    floordiv=binary(rounding.floor_div),
-    mod=binary(rounding.mod),
-    pow=binary(arithmetic.pow_),
-    matmul=matmul,
-    negative=unary(arithmetic.neg),
-    abs=absolute,
-    invert=invert,
-    less=binary(arithmetic.less),
-    less_equal=binary(arithmetic.less_equal),
-    greater=binary(arithmetic.greater),
-    greater_equal=binary(arithmetic.greater_equal),
-    equal_operator=equal_operator,
-    not_equal_operator=not_equal_operator,
-    bitwise_and=_bitwise("and", arithmetic.logical_and),
-    bitwise_or=_bitwise("or", arithmetic.logical_or),
-    bitwise_xor=_bitwise("xor", logical_xor),
-)
+hooks.add = add
+hooks.subtract = binary(arithmetic.sub)
+hooks.multiply = binary(arithmetic.mul)
+hooks.truediv = truediv
+hooks.floordiv = binary(rounding.floor_div)
+hooks.mod = binary(rounding.mod)
+hooks.pow = binary(arithmetic.pow_)
+hooks.matmul = matmul
+hooks.negative = unary(arithmetic.neg)
+hooks.abs = absolute
+hooks.invert = invert
+hooks.less = binary(arithmetic.less)
+hooks.less_equal = binary(arithmetic.less_equal)
+hooks.greater = binary(arithmetic.greater)
+hooks.greater_equal = binary(arithmetic.greater_equal)
+hooks.equal_operator = equal_operator
+hooks.not_equal_operator = not_equal_operator
+hooks.bitwise_and = _bitwise(bitwise.bitwise_and, arithmetic.logical_and)
+hooks.bitwise_or = _bitwise(bitwise.bitwise_or, arithmetic.logical_or)
+hooks.bitwise_xor = _bitwise(bitwise.bitwise_xor, logical_xor)

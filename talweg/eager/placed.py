@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.core import dispatch
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.eager.tensor import DEVICE, EagerTensor
 from talweg.eager.variable import Variable
 
@@ -30,4 +30,4 @@ class PlacedVariable(Variable):
     read_value = value
 
 
-OPERATIONS["placed_variable"] = PlacedVariable
+hooks.placed_variable = PlacedVariable

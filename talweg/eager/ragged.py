@@ -16,9 +16,9 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, float32, int32, int64, string
 from talweg.core.errors import type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TensorSpec, TypeSpec
-from talweg.core.value import OPERATIONS
 from talweg.eager import partition
 from talweg.eager.composite import SparseTensor, no_conversion
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
@@ -61,7 +61,7 @@ class RaggedTensor(RaggedFactories):
         self._values, self._row_splits, self._uniform = values, row_partition, uniform
         if not _APPEARED:
             _APPEARED.append(True)
-            OPERATIONS["ragged_appears"]()
+            hooks.ragged_appears()
 
     @classmethod
     def _of(cls, values: Any, splits: Any, uniform: Any = None) -> RaggedTensor:

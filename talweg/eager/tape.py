@@ -13,6 +13,7 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.provenance import (
     inner_files,
     origin_from,
@@ -21,7 +22,7 @@ from talweg.core.provenance import (
     user_frame,
     user_origin,
 )
-from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.absence import evidence_of, remember
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.seeds import SCOPE, ones_of
@@ -370,7 +371,7 @@ class GradientTape(dispatch.Recorder):
         if mode is UnconnectedGradients.ZERO:
             return zeros_of(self._target(source))
         evidence = evidence_of(self, targets, source, user_frame(2))
-        raise OPERATIONS["absence_as_error"](evidence)
+        raise hooks.absence_as_error(evidence)
 
     def explain(self, target: Any, sources: Any) -> Any:
         """Why `target` has a gradient by each source, or has none: where the path breaks, at which
@@ -388,7 +389,7 @@ class GradientTape(dispatch.Recorder):
         >>> tape.explain(loss, w).code
         'TW324'
         """
-        return OPERATIONS["explain_absence"](self, target, sources, user_frame(2))
+        return hooks.explain_absence(self, target, sources, user_frame(2))
 
     def jacobian(
         self,
@@ -407,9 +408,7 @@ class GradientTape(dispatch.Recorder):
         flat_sources = _leaves(sources)
         self._begin_use()
         y = self._target(target)
-        rows = OPERATIONS["jacobian_rows"](
-            self._sweep_function(y, flat_sources), y, experimental_use_pfor
-        )
+        rows = hooks.jacobian_rows(self._sweep_function(y, flat_sources), y, experimental_use_pfor)
         results = []
         for source, row in zip(flat_sources, rows):
             if row is None:
@@ -450,7 +449,7 @@ class GradientTape(dispatch.Recorder):
         mode = UnconnectedGradients.of(unconnected_gradients)
         self._begin_use()
         y = self._target(target)
-        row = OPERATIONS["batch_jacobian_rows"](
+        row = hooks.batch_jacobian_rows(
             self._sweep_function(y, [source]), y, self._target(source), experimental_use_pfor
         )
         if row is None:  # zeros even in mode NONE, as in TensorFlow

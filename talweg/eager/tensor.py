@@ -2,7 +2,7 @@
 
 The value is never changed in place, so views may share memory freely.  Strings are object arrays of
 `bytes`.  The arithmetic operators have a fast path here: both operands plain, of one dtype, and
-nothing recording; everything else goes through `OPERATIONS`.
+nothing recording; everything else goes through hooks.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, of_numpy, stored
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.primitive import REGISTRY
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.value import Tensor
 from talweg.eager.evaluate import evaluate
 from talweg.eager.format import format_tensor, represent_tensor
 from talweg.execute.call import run
@@ -204,7 +205,7 @@ class EagerTensor(Tensor):
         raise NotImplementedError("consumers not supported when eager execution is enabled.")
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> EagerTensor:
-        return OPERATIONS["convert_to_tensor"](self, dtype)
+        return hooks.convert_to_tensor(self, dtype)
 
 
 def wrap(array: Any) -> EagerTensor:
@@ -227,7 +228,7 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
     """The operator and its reflection: straight to `kernel` for plain operands of one dtype.
 
     Recorders are shown the application as `dispatch.bind` would.  What is not plain, or fails, goes
-    to `OPERATIONS[operation]`, which converts and reports.
+    to `getattr(hooks, operation)`, which converts and reports.
     """
 
     def operate(self: EagerTensor, other: Any) -> Any:
@@ -249,7 +250,7 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
                 result = _new(EagerTensor)
                 result._array = run(kernel, x, y)
             except Exception:  # noqa: BLE001 -- the general path reports it
-                return OPERATIONS[operation](self, other)
+                return getattr(hooks, operation)(self, other)
             if state.busy:
                 if context.device is not None:
                     dispatch.put_on_device(result)
@@ -258,7 +259,7 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
                 for recorder in context.recorders:
                     recorder.record(prim, (self, other), result, NO_PARAMS)
             return result
-        return OPERATIONS[operation](self, other)
+        return getattr(hooks, operation)(self, other)
 
     def reflected(self: EagerTensor, other: Any) -> Any:
         x = self._array
@@ -270,7 +271,7 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
                 result = _new(EagerTensor)
                 result._array = run(kernel, other, x)
             except Exception:  # noqa: BLE001 -- the general path reports it
-                return OPERATIONS[operation](other, self)
+                return getattr(hooks, operation)(other, self)
             if state.busy:
                 if context.device is not None:
                     dispatch.put_on_device(result)
@@ -279,7 +280,7 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
                 for recorder in context.recorders:
                     recorder.record(prim, (other, self), result, NO_PARAMS)
             return result
-        return OPERATIONS[operation](other, self)
+        return getattr(hooks, operation)(other, self)
 
     return operate, reflected
 

@@ -18,9 +18,10 @@ import numpy as np
 from talweg.core import dispatch, locking, scope
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
 from talweg.core.tracking import CATCHING_UP, Trackable, catch_up
-from talweg.core.value import OPERATIONS, Reference, Tensor
+from talweg.core.value import Reference, Tensor
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.format import represent_variable
 from talweg.eager.scatter import ScatterUpdates
@@ -75,9 +76,9 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
                 if found is not None:
                     return found
             if base is not None:
-                cls = OPERATIONS["variable_class"](base)
+                cls = hooks.variable_class(base)
             if dispatch.context.device is not None and cls is Variable:
-                cls = OPERATIONS["placed_variable"]
+                cls = hooks.placed_variable
         made = object.__new__(cls)
         made.number = next(_NUMBERS)
         return made
@@ -116,7 +117,7 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
             if base is not None:
                 if shape is None and getattr(initial_value, "level", 0):
                     shape = initial_value.shape  # what holds for every call
-                initial_value = OPERATIONS["lifted"](initial_value)
+                initial_value = hooks.lifted(initial_value)
             dtype = None if dtype is None else as_dtype(dtype)
             tensor: Any = convert_to_tensor(initial_value, dtype=dtype)
         self._shape = tensor.shape if shape is None else TensorShape(shape)
@@ -271,14 +272,14 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Any:
         """The rows named by `indices`."""
-        return OPERATIONS["gather"](self, indices)
+        return hooks.gather(self, indices)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Any:
         """The slices named by `indices`."""
-        return OPERATIONS["gather_nd"](self, indices)
+        return hooks.gather_nd(self, indices)
 
     def __getitem__(self, key: Any) -> Any:
-        return OPERATIONS["variable_getitem"](self, key)
+        return hooks.variable_getitem(self, key)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.value().__array__(dtype)
@@ -369,7 +370,7 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
 
     def _traced(self, rule: str, *operands: Any, **params: Any) -> Any:
         """A change by one of the rules of `update_variable`, inside a trace; the variable."""
-        OPERATIONS["update_variable"](*operands, variable=self.handle, rule=rule, **params)
+        hooks.update_variable(*operands, variable=self.handle, rule=rule, **params)
         return self
 
     def _update(self, delta: Any, kernel: Callable[[Any, Any], Any], what: str) -> None:
@@ -435,10 +436,10 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
     # -- identity, copies, printing
 
     def __eq__(self, other: Any) -> Any:
-        return OPERATIONS["equal_operator"](self, other)
+        return hooks.equal_operator(self, other)
 
     def __ne__(self, other: Any) -> Any:
-        return OPERATIONS["not_equal_operator"](self, other)
+        return hooks.not_equal_operator(self, other)
 
     def __hash__(self) -> int:
         raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
@@ -496,4 +497,4 @@ add_variable_operators(Variable)
 CONVERTERS.append((Variable, _read))
 
 dispatch.state.variable = Variable
-OPERATIONS["update_variable"] = update_variable
+hooks.update_variable = update_variable

@@ -10,12 +10,12 @@ import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
+from talweg.core.lazy import LazyModule
 from talweg.execute import interpret
 from talweg.execute.llvm.runtime.executable import Executable
 from talweg.execute.llvm.runtime.thread_pool import wanted
@@ -35,6 +35,11 @@ from talweg.passes.reasons import Reason
 from talweg.passes.specialize import printer
 from talweg.passes.specialize.program import SpecializationError, StaticProgram, Value
 from talweg.passes.specialize.specializer import specialize
+
+if TYPE_CHECKING:
+    from talweg.execute.llvm.link import generate
+else:
+    generate = LazyModule("talweg.execute.llvm.link.generate")
 
 
 def made(program: Program, avals: list, state: Any, same: dict, stages: Stages) -> Manifest:
@@ -112,7 +117,6 @@ def show_loops(stages: Stages, lowered: Lowered) -> None:
 def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
     """Tell those who look what machine code a program has become."""
     if stages.kept or stages.level >= 5:
-        generate = import_module("talweg.execute.llvm.link.generate")
         llvm = generate.module_text(lowered.program)
         stages.add("llvm.ll", lambda: llvm, 5)
         stages.add("assembly.s", lambda: generate.assembly(llvm), 6)

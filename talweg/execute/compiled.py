@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
+from talweg.core.lazy import LazyModule
 from talweg.execute import heap, interpret, manifest
 from talweg.execute.donation import exclusive
 from talweg.execute.llvm.runtime.executable import MissingError
@@ -28,6 +28,11 @@ from talweg.passes.faults import part, side_part
 from talweg.passes.functionalize import Program
 from talweg.passes.specialize.program import DeclinedError
 from talweg.passes.specialize.residuals import ResidualSpec, passed
+
+if TYPE_CHECKING:
+    from talweg.execute import compilation
+else:
+    compilation = LazyModule("talweg.execute.compilation")
 
 CALLED: list[Compiled] = []  # what `talweg profile` asks for
 
@@ -95,8 +100,7 @@ class Compiled:
             raise MissingError(program.name)
         heap.give_back()
         if made is None:
-            lowering = import_module("talweg.execute.compilation")
-            made = lowering.made(program, avals, state, self._same, stages)
+            made = compilation.made(program, avals, state, self._same, stages)
             with side_part("keeping on disk", program.name):
                 manifest.keep(key, program, made)
         return made

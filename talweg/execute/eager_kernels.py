@@ -8,13 +8,18 @@ taken as long as compiling it would, for operands of the same shapes, is compile
 from __future__ import annotations
 
 import time
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import settings
+from talweg.core.lazy import LazyModule
 from talweg.kernels.numpy_blas import neighbours
 from talweg.passes.faults import CompilerFaultError, is_missing_llvm, is_raised, report
 from talweg.passes.reasons import SpecializationError
+
+if TYPE_CHECKING:
+    from talweg.execute import compilation
+else:
+    compilation = LazyModule("talweg.execute.compilation")
 
 SECONDS = 0.08  # what compiling one takes
 KEPT = 256  # operations of given shapes that are remembered
@@ -53,8 +58,7 @@ class HeavyKernels:
         if len(self.compiled) >= KEPT:
             self.compiled.clear()
         try:
-            compiler = import_module("talweg.execute.compilation")
-            made = compiler.alone(prim, arrays, params)
+            made = compilation.alone(prim, arrays, params)
         except (SpecializationError, MemoryError, ImportError) as error:
             if isinstance(error, ImportError) and not is_missing_llvm(error):
                 raise

@@ -14,18 +14,23 @@ from __future__ import annotations
 
 import threading
 import time
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import settings
 from talweg.core.dropping import drop_oldest
 from talweg.core.errors import ResourceExhaustedError, invalid
+from talweg.core.lazy import LazyModule
 from talweg.execute import interpret, stage_dump
 from talweg.execute.interpret import onlooker
 from talweg.kernels.variants import kind_of
 from talweg.passes import faults
 from talweg.passes.functionalize import Program
 from talweg.passes.specialize.program import SpecializationError, demands
+
+if TYPE_CHECKING:
+    from talweg.execute import compiled
+else:
+    compiled = LazyModule("talweg.execute.compiled")
 
 SECONDS, SECONDS_A_STEP = 0.04, 0.004  # what compiling is expected to take
 WORTH = 0.25  # the part of it that the interpreter may have taken before
@@ -152,7 +157,9 @@ class Tier:
     def _version(self, program: Program, arguments: list, state: Any, anew: bool) -> Any:
         """The compiled program, or REFUSED: what cannot be compiled, and faults of the compiler."""
         try:
-            return compiled(program, arguments, state, anew or settings.executor.get() == "llvm")
+            return compile_program(
+                program, arguments, state, anew or settings.executor.get() == "llvm"
+            )
         except (MemoryError, ResourceExhaustedError) as error:
             if settings.executor.get() == "llvm":
                 raise
@@ -174,7 +181,7 @@ def run_by(version: Any, program: Program, arguments: list, state: Any) -> list:
     return interpret.run(program, arguments, state) if outputs is None else outputs
 
 
-def compiled(program: Program, arguments: list, state: Any, anew: bool = True) -> Any:
+def compile_program(program: Program, arguments: list, state: Any, anew: bool = True) -> Any:
     """The program compiled for these arguments, or REFUSED; None if it is not there, and not made.
 
     anew: whether it is made if it is not found on disk.
@@ -182,14 +189,13 @@ def compiled(program: Program, arguments: list, state: Any, anew: bool = True) -
     if not program.steps:
         return REFUSED
     try:
-        compiler = import_module("talweg.execute.compiled")  # 0.02 s: only now
-        with faults.part("the compiled program", compiler.MissingError, SpecializationError):
-            return compiler.Compiled(program, arguments, state, anew=anew)
+        with faults.part("the compiled program", compiled.MissingError, SpecializationError):
+            return compiled.Compiled(program, arguments, state, anew=anew)
     except ImportError as error:
         if not faults.is_missing_llvm(error):
             raise
         return _refused(program, error)
-    except compiler.MissingError:
+    except compiled.MissingError:
         return None
     except SpecializationError as error:
         return _refused(program, error)
@@ -207,10 +213,9 @@ def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:
 
     InvalidArgumentError if it cannot be compiled.
     """
-    compiler = import_module("talweg.execute.compiled")
     seen = stage_dump.Stages(program.name, kept=True)
     try:
-        compiler.Compiled(program, arguments, state, seen)
+        compiled.Compiled(program, arguments, state, seen)
     except SpecializationError as error:
         raise invalid("TW402", f"{program.name} cannot be compiled: {error}") from None
     return seen.texts

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from talweg.core.dtypes import int64
-from talweg.core.primitive import later
 from talweg.core.provenance import describe
 from talweg.execute.compilation import alone
 from talweg.execute.compiled import CALLED, Compiled
 from talweg.execute.llvm.runtime.executable import Executable
 from talweg.lower.ir.cost import Cost, of_blocks
 from talweg.lower.ir.loops import Call, Host, Kernel, LoopProgram, Pointer
+from talweg.prims import contract
 
 
 class KernelTime(NamedTuple):
@@ -49,7 +49,7 @@ def roof() -> Roof:
     The product is our own, for NumPy's would have help from other threads.
     """
     x = np.ones((512, 512), np.float32)
-    run = alone(later("matmul"), [x, x], {}, threads=1)
+    run = alone(contract.matmul, [x, x], {}, threads=1)
     product = _best(lambda: run([x, x], []))
     big = np.ones(1 << 24, np.float32)
     target = np.empty_like(big)

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from talweg.core.errors import type_error, value_error
-from talweg.core.primitive import later
+from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
-from talweg.core.value import OPERATIONS
 from talweg.graph.node import Node
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
@@ -65,7 +64,7 @@ class GraphElements:
 
     def reading(self, variable: Any) -> Symbol:
         """The value of a variable as of the start of a run, also in a finalized graph."""
-        key = (later("read_variable"), (("variable", variable.handle),))
+        key = (hooks.read_variable_p, (("variable", variable.handle),))
         node = self.table.nodes.get(key)
         if node is not None:
             return self.symbol(node)  # type: ignore[attr-defined]
@@ -162,7 +161,7 @@ class GraphElements:
         A function is given the operation and gives its device.
         """
         before = self.device_scopes
-        self.device_scopes = (*before, OPERATIONS["device_spec"](device_name_or_function))
+        self.device_scopes = (*before, hooks.device_spec(device_name_or_function))
         try:
             yield
         finally:
@@ -173,7 +172,7 @@ class GraphElements:
         if node not in self._placed:
             node.holders += 1  # nobody else may hold it yet, and the handle below goes at once
             operation = self.operation_of(node)  # type: ignore[attr-defined]
-            found = OPERATIONS["device_for"](self.device_scopes, operation)
+            found = hooks.device_for(self.device_scopes, operation)
             del operation
             node.holders -= 1
             if found:

@@ -21,7 +21,7 @@ from talweg.core.errors import (
     type_error,
     value_error,
 )
-from talweg.core.primitive import later
+from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
 from talweg.core.value import Tensor
 from talweg.graph.contents import element
@@ -189,7 +189,7 @@ class FunctionGraph(Graph):
         if prim.multiple:
             return tuple(
                 [
-                    self.symbol(self.table.intern(later("item"), (("index", i),), (node,), part))
+                    self.symbol(self.table.intern(hooks.item_p, (("index", i),), (node,), part))
                     for i, part in enumerate(node.aval)
                 ]
             )
@@ -233,9 +233,9 @@ class FunctionGraph(Graph):
             return self._start_of(handle)
         nodes = (written,) if written is not None else ()
         aval = Aval(variable_dims(handle), handle.dtype)
-        node = self.table.intern(later("read_variable"), (("variable", key),), nodes, aval)
+        node = self.table.intern(hooks.read_variable_p, (("variable", key),), nodes, aval)
         if self.building_function and handle.dtype.is_floating:
-            node = self.table.intern(later("reread"), (), (node, self._start_of(handle).node), aval)
+            node = self.table.intern(hooks.reread_p, (), (node, self._start_of(handle).node), aval)
         return self.symbol(node)
 
     def _start_of(self, handle: Handle) -> Symbol:

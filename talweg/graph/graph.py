@@ -18,9 +18,9 @@ from talweg.core.errors import (
     type_error,
     value_error,
 )
-from talweg.core.primitive import later
+from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.value import Tensor
 from talweg.graph.collections import Collections
 from talweg.graph.elements import GraphElements
 from talweg.graph.handle import Handle
@@ -90,7 +90,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         items = tuple([(key, freeze(value)) for key, value in params.items()])
         if self.overrides:
             made = self.apply(prim, items, nodes)
-            return OPERATIONS["with_registered_gradient"](self, made, self.overrides)
+            return hooks.with_registered_gradient(self, made, self.overrides)
         return self.apply(prim, items, nodes)
 
     def check_in_force(self, operands: tuple) -> None:
@@ -124,7 +124,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
 
     def results_of(self, node: Node) -> list[Symbol]:
         """The results of a primitive with several, waiting for the present controls if pure."""
-        intern, item = self.table.intern, later("item")
+        intern, item = self.table.intern, hooks.item_p
         frozen, self.frozen = self.frozen, False
         try:
             parts = [
@@ -132,7 +132,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
                 for index, part in enumerate(node.aval)
             ]
             if self.controls and node.prim.effect is None:
-                after = later("after")
+                after = hooks.after_p
                 parts = [intern(after, (), (part, *self.controls), part.aval) for part in parts]
         finally:
             self.frozen = frozen
@@ -154,7 +154,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             return node
         if tied == self.controls:
             return node
-        after = self.table.intern(later("after"), (), (node, *self.controls), node.aval)
+        after = self.table.intern(hooks.after_p, (), (node, *self.controls), node.aval)
         members[after] = self.controls
         return after
 
@@ -229,7 +229,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             if earlier is not content and earlier.has_array(content):
                 content.array = earlier.array
         params = (("value", content),)
-        return self.table.intern(later("constant"), params, (), aval_of_array(array))
+        return self.table.intern(hooks.constant_p, params, (), aval_of_array(array))
 
     def set_apart(self, symbol: Symbol) -> Symbol:
         """A tensor like `symbol` that equals no other, where tensors can be fed.
@@ -264,7 +264,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     def placeholder(self, dims: tuple | None, dtype: Any, **params: Any) -> Symbol:
         """An input; unknown dimensions (None) get symbols of their own."""
         items = tuple(params.items())
-        node = self.table.intern(later("placeholder"), items, (), Aval(dims, dtype))
+        node = self.table.intern(hooks.placeholder_p, items, (), Aval(dims, dtype))
         if self.controls:
             self._tie(node)
         if self.device_scopes:
@@ -301,7 +301,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         params = (("variable", handle),)
         nodes = tuple(dict.fromkeys(self.controls))
         aval = Aval(variable_dims(handle), handle.dtype)
-        node = self.table.intern(later("read_variable"), params, nodes, aval)
+        node = self.table.intern(hooks.read_variable_p, params, nodes, aval)
         return self.symbol(node)
 
     # -- in force
@@ -396,7 +396,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     @property
     def graph_def_versions(self) -> Any:
         """The versions of GraphDef this graph can be written in, as a VersionDef message."""
-        return OPERATIONS["graph_def"](self).versions
+        return hooks.graph_def(self).versions
 
     def as_graph_def(
         self, from_version: int | None = None, add_shapes: bool = False, **options: Any
@@ -407,7 +407,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         stands for each, whose attribute `_talweg_captured_bytes` says how large it is.  With
         `add_shapes` nodes say the shapes of their results.  ImportError without the package.
         """
-        return OPERATIONS["graph_def"](self, from_version, add_shapes, **options)
+        return hooks.graph_def(self, from_version, add_shapes, **options)
 
     def report(self, session: Any = None, loss: Any = None) -> Any:
         """What the doctor finds in this graph: a `talweg.doctor.Report`, which prints itself.
@@ -422,7 +422,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         >>> [finding.title for finding in graph.report()]
         ['never read: `unused:0`']
         """
-        return OPERATIONS["graph_report"](self, session, loss)
+        return hooks.graph_report(self, session, loss)
 
     def shared_work(self) -> list[str]:
         """The operations that were asked for more than once and are there once, most asked first.

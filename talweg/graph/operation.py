@@ -6,8 +6,8 @@ import weakref
 from typing import Any
 
 from talweg.core.errors import type_error
+from talweg.core.hooks import hooks
 from talweg.core.provenance import line_of
-from talweg.core.value import OPERATIONS
 from talweg.graph.names import HIDDEN, type_of
 from talweg.graph.node import Node
 
@@ -96,7 +96,7 @@ class Operation:
     @property
     def node_def(self) -> Any:
         """The operation as a NodeDef message."""
-        return OPERATIONS["node_def"](self.node, self.graph)
+        return hooks.node_def(self.node, self.graph)
 
     @property
     def traceback(self) -> list:
@@ -106,7 +106,7 @@ class Operation:
 
     def get_attr(self, name: str) -> Any:
         """An attribute, as TensorFlow calls it; ValueError if there is none of the name."""
-        return OPERATIONS["operation_attribute"](self._inner, name)
+        return hooks.operation_attribute(self._inner, name)
 
     def colocation_groups(self) -> list:
         """The groups of operations that must be on one device: it alone."""
@@ -114,7 +114,7 @@ class Operation:
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run it in `session` or the default session."""
-        OPERATIONS["evaluate_in_session"](self, feed_dict, session)
+        hooks.evaluate_in_session(self, feed_dict, session)
 
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"

@@ -10,8 +10,8 @@ import weakref
 from typing import Any
 
 from talweg.core.dims import Dim
+from talweg.core.hooks import hooks
 from talweg.core.locking import new_lock
-from talweg.core.primitive import later
 from talweg.graph.node import READ, Node
 from talweg.graph.walk import schedule
 
@@ -24,7 +24,7 @@ _NO_VALUE = frozenset(("constant", "group", "read_variable"))  # nothing to keep
 
 def items_of(node: Node) -> list[Node]:
     """The nodes of all results of an operation with several."""
-    item = later("item")
+    item = hooks.item_p
     return [
         node.table.intern(item, (("index", place),), (node,), aval)
         for place, aval in enumerate(node.aval)

@@ -20,9 +20,10 @@ from talweg.core.errors import (
     type_error,
     without_value,
 )
+from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
 from talweg.core.shapes import TensorShape, as_shape, static
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.value import Tensor
 from talweg.graph.node import Node
 
 
@@ -130,7 +131,7 @@ class Symbol(Tensor):
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Its value, computed by `session` or the default session."""
-        return OPERATIONS["evaluate_in_session"](self, feed_dict, session)
+        return hooks.evaluate_in_session(self, feed_dict, session)
 
     # -- what a graph cannot do
 
@@ -200,7 +201,7 @@ class Symbol(Tensor):
         return self is not other
 
     def _compare(self, other: Any, which: str) -> Any:
-        return OPERATIONS[f"{which}_operator"](self, other)
+        return getattr(hooks, f"{which}_operator")(self, other)
 
     def __repr__(self) -> str:
         shape = self.shape
@@ -229,7 +230,7 @@ class Symbol(Tensor):
         return describe(self.node.origin)
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
-        return OPERATIONS["convert_to_tensor"](self, dtype)
+        return hooks.convert_to_tensor(self, dtype)
 
 
 def _compact(shape: TensorShape) -> str:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import DType, bool_, int32
-from talweg.core.primitive import later
 from talweg.lower.blocks.registry import BLOCKS
 from talweg.lower.blocks.stacks import kind_of
 from talweg.lower.fusion.early_stores import copied_first, write_early
@@ -30,6 +29,7 @@ from talweg.lower.ir.index import Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Buffer, Expr, Host, If, Kernel, LoopProgram, Store, const, load
 from talweg.lower.lowered import Lowered
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
+from talweg.prims import arithmetic, reduce
 from talweg.prims.state import ROW_RULES
 
 
@@ -367,10 +367,10 @@ def combined_guards(straight: StaticProgram) -> Value | None:
         if guard.content is not None and bool(np.all(guard.content)):
             continue
         axes = tuple(range(len(guard.dims)))
-        all_of = later("reduce_all")
+        all_of = reduce.reduce_all
         total = straight.apply(all_of, [guard], {"axes": axes, "keepdims": False})
         if found is not None:
-            total = straight.apply(later("logical_and"), [found, total], {})
+            total = straight.apply(arithmetic.logical_and, [found, total], {})
         found = total
     if found is not None and found.content is not None and found.content.all():
         return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from talweg.core.dtypes import int64
 from talweg.core.errors import invalid, type_error, value_error
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline import element
 from talweg.pipeline.batching import Batch
@@ -135,7 +135,7 @@ class Combining:
         """
         if not datasets:
             raise value_error("TW104", "Invalid `datasets`. `datasets` should not be empty.")
-        exported = OPERATIONS["exported"]
+        exported = hooks.exported
         if not hasattr(weights, "stage"):
             datasets, weights = _weighted(datasets, weights)
             if len(datasets) == 1:
@@ -188,5 +188,5 @@ def _weighted(datasets: Any, weights: Any) -> tuple[list, Any]:
     kept = [place for place, value in enumerate(values) if value > 0]
     if not kept:
         return datasets[:1], None
-    logarithm = OPERATIONS["exported"]("math.log")
+    logarithm = hooks.exported("math.log")
     return [datasets[place] for place in kept], logarithm(convert_to_tensor(values[kept]))[None]

@@ -15,8 +15,9 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.spec import NoneTensorSpec, TensorSpec, TypeSpec
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.extension import ExtensionType
@@ -248,7 +249,7 @@ def _as_numpy(item: Any) -> Any:
     if isinstance(item, RaggedTensor):
         return item.numpy()
     if isinstance(item, SparseTensor):
-        return OPERATIONS["exported"]("sparse.to_dense")(item).numpy()
+        return hooks.exported("sparse.to_dense")(item).numpy()
     if hasattr(item, "numpy_elements"):
         return item.numpy_elements()
     return item

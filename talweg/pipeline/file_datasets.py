@@ -6,6 +6,7 @@ from typing import Any
 
 from talweg.core.dtypes import string
 from talweg.core.errors import type_error
+from talweg.core.hooks import hooks
 from talweg.graph.symbol import Symbol
 from talweg.pipeline import element, files
 from talweg.pipeline.dataset import Dataset
@@ -41,7 +42,7 @@ def paths_stage(filenames: Any) -> Stage:
     if type(found) is not Symbol and not found.ndim:
         found = element.wrap(found._array.reshape(1))
     elif type(found) is Symbol:
-        found = element.OPERATIONS["exported"]("reshape")(found, [-1])
+        found = hooks.exported("reshape")(found, [-1])
     return TensorSlices(found)
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.locking import Holding
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.structured import Variant
 from talweg.execute import executor, interpret
@@ -56,7 +57,7 @@ class DataFunction:
         graph = TraceGraph(self.name)
         graph.may_make_variables = True
         self.concrete = ConcreteFunction(self.name, graph, tree, specs)
-        called = OPERATIONS["autograph_converted"](function)
+        called = hooks.autograph_converted(function)
         outer = dispatch.context.base
         try:
             self.concrete.trace(

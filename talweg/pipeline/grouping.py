@@ -9,7 +9,8 @@ import numpy as np
 
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import invalid, value_error
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.graph.symbol import Symbol
@@ -185,7 +186,7 @@ class Grouping:
             size: Any = lambda key: fixed  # noqa: E731
         else:
             own: Any = window_size_func
-            size = lambda key: OPERATIONS["cast"](convert_to_tensor(own(key)), int64)  # noqa: E731
+            size = lambda key: hooks.cast(convert_to_tensor(own(key)), int64)  # noqa: E731
         spec = type(self).spec_of_dataset(self.element_spec)  # type: ignore[attr-defined]
         return self.of(GroupByWindow(self.stage, key_func, reduce_func, size, spec), self)
 
@@ -217,10 +218,10 @@ class Grouping:
         sizes = np.array(bucket_batch_sizes, np.int64)
         lowest = np.concatenate([[np.iinfo(np.int32).min], limits]).astype(np.int32)
         highest = np.concatenate([limits, [np.iinfo(np.int32).max]]).astype(np.int32)
-        exported = OPERATIONS["exported"]
+        exported = hooks.exported
 
         def bucket(*args: Any) -> Any:
-            length = OPERATIONS["cast"](convert_to_tensor(element_length_func(*args)), int32)
+            length = hooks.cast(convert_to_tensor(element_length_func(*args)), int32)
             inside = exported("logical_and")(
                 exported("less_equal")(lowest, length), exported("less")(length, highest)
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from talweg.core.aval import Aval
 from talweg.core.declare import primitive
 from talweg.core.dtypes import variant
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.control import avals_outside
 from talweg.prims.rows import in_front
@@ -33,13 +33,13 @@ class call:
         return run.call(body, operands)
 
     def batch(size, kinds, *operands, body):
-        return OPERATIONS["call_batch"](call, size, kinds, operands, body)
+        return hooks.call_batch(call, size, kinds, operands, body)
 
     def vjp(g, z, *operands, body):
-        return OPERATIONS["call_vjp"](g, z, operands, body)
+        return hooks.call_vjp(g, z, operands, body)
 
     def jvp(t, z, *operands, body):
-        return OPERATIONS["call_jvp"](t, z, operands, body)
+        return hooks.call_jvp(t, z, operands, body)
 
 
 @primitive

@@ -26,8 +26,8 @@ from talweg.core.dim_walks import substitute
 from talweg.core.dims import Dim, same_dims
 from talweg.core.dtypes import int32, variant
 from talweg.core.errors import invalid
+from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, later
-from talweg.core.value import OPERATIONS
 from talweg.graph.node import BODY, GRAPH
 from talweg.kernels.variants import History, List, total
 from talweg.prims.rows import UNEVEN, Kinds, in_front, more_dims
@@ -89,13 +89,13 @@ class branch:
         return run.call(body, operands)
 
     def batch(size, kinds, *operands, bodies):
-        return OPERATIONS["branch_batch"](size, kinds, operands, bodies)
+        return hooks.branch_batch(size, kinds, operands, bodies)
 
     def vjp(g, z, index, *operands, bodies):
-        return OPERATIONS["branch_vjp"](g, z, index, operands, bodies)
+        return hooks.branch_vjp(g, z, index, operands, bodies)
 
     def jvp(t, z, index, *operands, bodies):
-        return OPERATIONS["branch_jvp"](t, z, index, operands, bodies)
+        return hooks.branch_jvp(t, z, index, operands, bodies)
 
 
 @primitive
@@ -132,13 +132,13 @@ class loop:
         return (*variables, History(trips, {node: List.of(kept[node]) for node in inner}))
 
     def batch(size, kinds, *operands, **params):
-        return OPERATIONS["loop_batch"](size, kinds, operands, **params)
+        return hooks.loop_batch(size, kinds, operands, **params)
 
     def vjp(g, z, *operands, cond, body, count, avals):
-        return OPERATIONS["loop_vjp"](g, z, operands, body, count)
+        return hooks.loop_vjp(g, z, operands, body, count)
 
     def jvp(t, z, *operands, cond, body, count, avals):
-        return OPERATIONS["loop_jvp"](t if isinstance(t, tuple) else (t,), z, operands, body, count)
+        return hooks.loop_jvp(t if isinstance(t, tuple) else (t,), z, operands, body, count)
 
 
 @primitive
@@ -158,13 +158,13 @@ class again:
         return (*run(body, operands), History(1, {}))
 
     def batch(size, kinds, *operands, body):
-        return OPERATIONS["call_batch"](again, size, kinds, operands, body)
+        return hooks.call_batch(again, size, kinds, operands, body)
 
     def vjp(g, z, *operands, body):
-        return OPERATIONS["again_vjp"](g, operands, body)
+        return hooks.again_vjp(g, operands, body)
 
     def jvp(t, z, *operands, body):
-        return OPERATIONS["again_jvp"](t, operands, body)
+        return hooks.again_jvp(t, operands, body)
 
 
 @primitive

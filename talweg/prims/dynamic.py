@@ -14,8 +14,8 @@ from talweg.core.declare import LOOP, primitive
 from talweg.core.dims import Dim, below, differ, largest, same, smallest
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import NeedsStaticError, OpError, invalid
+from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample, later
-from talweg.core.value import OPERATIONS
 from talweg.prims.layout import like, pad, sliced_size
 from talweg.prims.rounding import mod
 
@@ -248,7 +248,7 @@ class block:
 
 def zero_of(x):
     """A scalar zero of the dtype of x."""
-    return OPERATIONS["convert_to_tensor"](x.dtype.numpy_dtype.type(0))
+    return hooks.convert_to_tensor(x.dtype.numpy_dtype.type(0))
 
 
 # -- shapes

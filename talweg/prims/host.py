@@ -11,9 +11,9 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
 from talweg.core.dtypes import bool_
+from talweg.core.hooks import hooks
 from talweg.core.locking import call_python
 from talweg.core.primitive import NoGradient
-from talweg.core.value import OPERATIONS
 
 HOST = "host"
 
@@ -78,10 +78,10 @@ class taped_call:
         return call_python(call, operands)
 
     def vjp(g, z, *operands, call):
-        return OPERATIONS["taped_call_vjp"](g, z, operands, call)
+        return hooks.taped_call_vjp(g, z, operands, call)
 
     def jvp(t, z, *operands, call):
-        return OPERATIONS["taped_call_jvp"](t, z, operands, call)
+        return hooks.taped_call_jvp(t, z, operands, call)
 
 
 @primitive

@@ -16,8 +16,9 @@ from talweg.core.declare import primitive
 from talweg.core.dims import Dim, below, differ, dims_differ, is_symbolic, same
 from talweg.core.dtypes import as_dtype, float32, int16, int32, int64
 from talweg.core.errors import NeedsStaticError, invalid
+from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample, later
-from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.core.value import IndexedSlices
 from talweg.kernels.scatter import combine_rows, zeros
 from talweg.prims.layout import batch_to_front, broadcast_to, concat, reshape
 
@@ -234,7 +235,7 @@ def slices(g, i, x, dtype):
     if is_symbolic(x.dims):
         whole = later("shape_of")(x, dtype=as_dtype(dtype))
     else:
-        whole = OPERATIONS["convert_to_tensor"](np.array(x.dims, dtype))
+        whole = hooks.convert_to_tensor(np.array(x.dims, dtype))
     values = reshape(g, shape=(count, *rest))
     return IndexedSlices(values, reshape(i, shape=(count,)), whole)
 
@@ -242,7 +243,7 @@ def slices(g, i, x, dtype):
 def _unranked_slices(g, i, x, dtype):
     """`slices` of a tensor whose rank a graph does not know."""
     whole, reshape_to = later("shape_of")(x, dtype=dtype), later("reshape_to")
-    first = OPERATIONS["convert_to_tensor"](np.array([-1], dtype.numpy_dtype))
+    first = hooks.convert_to_tensor(np.array([-1], dtype.numpy_dtype))
     sizes = concat(first, later("slice_by")(whole, key=((1, None, None),)), axis=0)
     places = reshape_to(i, first, dims=(None,))
     return IndexedSlices(reshape_to(g, sizes, dims=None), places, whole)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.graph.node import GRAPH
 
 
@@ -34,7 +34,7 @@ class whole:
         return call.arrays(operands, sizes)
 
     def vjp(g, z, *operands, call, avals, sizes=()):
-        return OPERATIONS["whole_vjp"](g, z, operands, call, sizes)
+        return hooks.whole_vjp(g, z, operands, call, sizes)
 
     def jvp(t, z, *operands, call, avals, sizes=()):
-        return OPERATIONS["whole_jvp"](t, z, operands, call, sizes)
+        return hooks.whole_jvp(t, z, operands, call, sizes)

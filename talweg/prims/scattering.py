@@ -12,8 +12,8 @@ import numpy as np
 from talweg.core.declare import primitive
 from talweg.core.dtypes import REAL, int64
 from talweg.core.errors import invalid
+from talweg.core.hooks import hooks
 from talweg.core.primitive import Reject, Sample
-from talweg.core.value import OPERATIONS
 from talweg.prims.arithmetic import cast, equal, zeros_of
 from talweg.prims.indexing import (
     PLACES,
@@ -108,7 +108,7 @@ scatter_add = _scatter(
 def _last_writers(i, dims):
     """1 for each index that no later index equals, else 0: whose update stays."""
     order = reshape(counting(size=math.prod(i.dims[:-1]), dtype=int64), shape=i.dims[:-1])
-    zero = OPERATIONS["convert_to_tensor"](np.int64(0))
+    zero = hooks.convert_to_tensor(np.int64(0))
     blank = broadcast_to(zero, shape=dims[: i.dims[-1]])
     return equal(gather_nd(scatter_update(blank, i, order), i, sparse=False), order)
 

@@ -12,6 +12,7 @@ from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
 from talweg.core.dtypes import as_dtype, bool_, int32, int64
 from talweg.core.errors import invalid
+from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.graph.node import GRAPH, INPUT, READ, WRITE
 from talweg.kernels.variable_updates import KINDS, ND_KINDS, UPDATES, write_slice
@@ -384,3 +385,10 @@ ROW_RULES = {
     "scatter_update": None,
     "scatter_mul": "mul",
 }
+
+hooks.after_p = after
+hooks.constant_p = constant
+hooks.item_p = item
+hooks.placeholder_p = placeholder
+hooks.read_variable_p = read_variable
+hooks.reread_p = reread

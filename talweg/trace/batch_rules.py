@@ -17,7 +17,8 @@ from talweg.core.dim_walks import substitute
 from talweg.core.dims import Atom, Dim, of_atom, same_dims
 from talweg.core.dtypes import int32, variant
 from talweg.core.errors import NeedsStaticError
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
+from talweg.eager.convert import convert_to_tensor
 from talweg.graph.contents import element
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body, Tangents
@@ -385,7 +386,7 @@ def for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: d
         ]
         return [add(index, 1), *rows]
 
-    convert = OPERATIONS["convert_to_tensor"]
+    convert = convert_to_tensor
     number = convert(size, int32) if _apart(size) else size_value(size=size, dtype=int32)
     results = _count_of_results(prim, operands, kinds, params)
     start = [convert(0, int32), *[elements.list_new(number) for _ in range(results)]]
@@ -439,9 +440,7 @@ def _joined(found: list, made: list, size: Any, prim: Any) -> Any:
     return Kinds(tuple(results) if prim.multiple else results[0], kinds)
 
 
-OPERATIONS.update(
-    call_batch=call_batch,
-    branch_batch=branch_batch,
-    loop_batch=loop_batch,
-    for_each_slice=for_each_slice,
-)
+hooks.call_batch = call_batch
+hooks.branch_batch = branch_batch
+hooks.loop_batch = loop_batch
+hooks.for_each_slice = for_each_slice

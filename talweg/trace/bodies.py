@@ -15,7 +15,9 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dims import same
 from talweg.core.dtypes import variant
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
 from talweg.graph.function_graph import FunctionGraph
 from talweg.graph.handle import Handle
 from talweg.graph.node import Node
@@ -112,7 +114,7 @@ class BodyGraph(FunctionGraph):
         """Trace `function`, which gives tensors and Nones, along every path it takes."""
         try:
             with dispatch.only(()), self.as_default():
-                found = OPERATIONS["trace_paths"](self, function)
+                found = hooks.trace_paths(self, function)
                 self.results = [None if x is None else self.own(x) for x in found]
         finally:
             self.view = None
@@ -120,7 +122,7 @@ class BodyGraph(FunctionGraph):
     def own(self, value: Any) -> Symbol:
         """`value` as a tensor of this graph."""
         if type(value) is not Symbol and not isinstance(value, Tensor):
-            value = OPERATIONS["convert_to_tensor"](value)
+            value = convert_to_tensor(value)
         if type(value) is Symbol and value.node.table is self.table:
             return value
         return self.bring_in(value)

@@ -10,9 +10,10 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import bool_, int32, int64
 from talweg.core.errors import type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import as_shape
 from talweg.core.spec import TypeSpec
-from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.extension import ExtensionType
 from talweg.graph import structure
@@ -168,14 +169,14 @@ def truth(pred: Any, function: str) -> Any:
     """A predicate as a scalar boolean tensor."""
     pred = convert_to_tensor(pred)
     if pred.dtype is not bool_:
-        pred = OPERATIONS["cast"](pred, bool_)
+        pred = hooks.cast(pred, bool_)
     rank = pred.shape.rank
     if rank is not None and rank > 0:
         if pred.shape.num_elements() != 1:
             raise value_error(
                 "TW203", f"{function}: pred has shape {pred.shape}", "a scalar truth value"
             )
-        pred = OPERATIONS["reshape"](pred, [])
+        pred = hooks.reshape(pred, [])
     return pred
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import int32, variant
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
+from talweg.eager.convert import convert_to_tensor
 from talweg.eager.structured import content
 from talweg.graph.node import Node
 from talweg.graph.subgraph import Body, Tangents
@@ -214,7 +215,7 @@ def again_vjp(g: tuple, operands: tuple, body: Body) -> list:
     """Cotangents of the operands: the body runs again, remembering what its reverse needs."""
 
     def reverse(own: tuple, seeds: list) -> list:
-        index = OPERATIONS["convert_to_tensor"](0, int32)
+        index = convert_to_tensor(0, int32)
         results = control.branch(index, *own, bodies=(body,))
         return branch_vjp((*seeds, None), results, index, own, (body,))[1:]
 
@@ -225,7 +226,7 @@ def again_jvp(t: tuple, operands: tuple, body: Body) -> tuple:
     """Tangents of the results: likewise."""
 
     def forward(own: tuple, tangents: list) -> list:
-        index = OPERATIONS["convert_to_tensor"](0, int32)
+        index = convert_to_tensor(0, int32)
         results = control.branch(index, *own, bodies=(body,))
         return list(branch_jvp((None, *tangents), results, index, own, (body,))[:-1])
 
@@ -435,12 +436,9 @@ class _Forward(_Derived):
         return results
 
 
-OPERATIONS.update(
-    branch_vjp=branch_vjp,
-    branch_jvp=branch_jvp,
-    again_vjp=again_vjp,
-    again_jvp=again_jvp,
-    loop_vjp=loop_vjp,
-    loop_jvp=loop_jvp,
-    accumulate=accumulate,
-)
+hooks.branch_vjp = branch_vjp
+hooks.branch_jvp = branch_jvp
+hooks.again_vjp = again_vjp
+hooks.again_jvp = again_jvp
+hooks.loop_vjp = loop_vjp
+hooks.loop_jvp = loop_jvp

@@ -19,9 +19,9 @@ from typing import Any
 
 from talweg.core import dispatch, settings
 from talweg.core.errors import NeedsStaticError, type_error
+from talweg.core.hooks import hooks
 from talweg.core.locking import Turn
 from talweg.core.spec import TensorSpec
-from talweg.core.value import OPERATIONS
 from talweg.eager.tensor import EagerTensor
 from talweg.graph import structure
 from talweg.trace.compiler_ir import compiler_ir
@@ -151,7 +151,7 @@ class Function:
         >>> double.report().facts["trace 1"]
         '(float32[3]): 1 operations'
         """
-        return OPERATIONS["function_report"](self)
+        return hooks.function_report(self)
 
     def __repr__(self) -> str:
         return f"<talweg function {self._name}, traced {self._count} times>"
@@ -458,7 +458,7 @@ class Function:
         if isinstance(function, Method):
             function = function.bound  # so that AutoGraph sees a method
         convert = "autograph_converted" if self._autograph else "autograph_unconverted"
-        function = OPERATIONS[convert](function)
+        function = getattr(hooks, convert)(function)
         trace = functools.partial(self._trace_once, function, tree, specs, names, taken.variables)
         concrete, made = trace(None if self._settled else taken.tensors)
         self._settled = True

@@ -16,7 +16,7 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import variant
 from talweg.core.errors import InvalidArgumentError, compose
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import wrap
@@ -176,4 +176,5 @@ def _mismatch(text: str) -> InvalidArgumentError:
     return InvalidArgumentError(None, None, compose("TW204", text))
 
 
-OPERATIONS.update(taped_call_vjp=taped_call_vjp, taped_call_jvp=taped_call_jvp)
+hooks.taped_call_vjp = taped_call_vjp
+hooks.taped_call_jvp = taped_call_jvp

@@ -17,7 +17,8 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.errors import NO_VALUE, InvalidArgumentError, NeedsStaticError
-from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.forward import ForwardAccumulator
@@ -476,5 +477,8 @@ def _made_up(x: Any, rank: int, fill: int | None, unknown: int) -> Any:
     return wrap(np.full(shape, fill, x.dtype.numpy_dtype)[()])
 
 
-OPERATIONS.update(whole_vjp=whole_vjp, whole_jvp=whole_jvp, vjp_whole=vjp_whole)
+hooks.whole_vjp = whole_vjp
+hooks.whole_jvp = whole_jvp
+hooks.vjp_whole = vjp_whole
+
 dispatch.state.in_graph = call_in_graph

@@ -14,7 +14,7 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.dtypes import bool_, int32
 from talweg.core.errors import OperatorNotAllowedInGraphError, compose
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.graph.function_graph import FunctionGraph
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
@@ -142,4 +142,4 @@ def trace_paths(graph: BodyGraph, function: Callable[[], list]) -> list:
         graph.paths = before
 
 
-OPERATIONS["trace_paths"] = trace_paths
+hooks.trace_paths = trace_paths

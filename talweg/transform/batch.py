@@ -23,8 +23,9 @@ from talweg.core.aval import Aval
 from talweg.core.declare import ELEMENTWISE, LEADING, LOOP
 from talweg.core.dtypes import DType, variant
 from talweg.core.errors import NeedsStaticError, compose, type_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, static
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.value import Tensor
 from talweg.graph.node import BODY
 from talweg.prims.layout import (
     broadcast_to,
@@ -208,7 +209,7 @@ def _for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: 
             runs = _loop(prim, size, kinds, operands, params)
             if runs is not None:
                 return runs
-    return OPERATIONS["for_each_slice"](prim, size, kinds, operands, params)
+    return hooks.for_each_slice(prim, size, kinds, operands, params)
 
 
 def _aligned(batched: tuple, operands: list, size: int) -> list:

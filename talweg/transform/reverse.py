@@ -13,7 +13,8 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.dtypes import variant
 from talweg.core.errors import NeedsStaticError
-from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.core.hooks import hooks
+from talweg.core.value import IndexedSlices
 from talweg.graph.node import BODY
 from talweg.prims.arithmetic import zeros_of
 from talweg.transform.rules import accumulate, densify, vjp_of
@@ -91,7 +92,7 @@ def _sweep(kept: list, cotangents: dict[int, Any], own: set[int], seen: Any, con
         try:
             parts = (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
         except NeedsStaticError:
-            parts = OPERATIONS["vjp_whole"](prim, g, results, operands, params)
+            parts = hooks.vjp_whole(prim, g, results, operands, params)
         for operand, part, want in zip(keys, parts, wanted):
             if want and part is not None:
                 key = id(operand)

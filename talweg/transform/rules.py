@@ -16,12 +16,14 @@ from typing import Any
 from talweg.core.dims import same, same_dims
 from talweg.core.dtypes import variant
 from talweg.core.errors import InternalError, NeedsStaticError
-from talweg.core.primitive import later
-from talweg.core.value import OPERATIONS, IndexedSlices, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.arithmetic import gate, neg, zeros_of
 from talweg.prims.complex import conj
+from talweg.prims.guarded import mul_no_nan
 from talweg.prims.layout import reshape
+from talweg.prims.lists import elements
 from talweg.prims.reduce import reduce_sum, sum_like
 
 
@@ -80,7 +82,7 @@ def times(g: Any, partial: Any, conjugate: bool) -> Any:
 
 def guarded(partial: Any, g: Any) -> Any:
     """`g` times a partial, 0 where `g` is 0."""
-    return later("mul_no_nan")(partial, g)
+    return mul_no_nan(partial, g)
 
 
 def conjugated(partial: Any) -> Any:
@@ -293,12 +295,12 @@ def accumulate(total: Any, part: Any) -> Any:
     if part is None:
         return total
     if type(total) is IndexedSlices or type(part) is IndexedSlices:
-        return OPERATIONS["add_slices"](total, part)
+        return hooks.add_slices(total, part)
     if getattr(total, "dtype", None) is variant:
-        return later("variant_sum")(total, part)
+        return elements.variant_sum(total, part)
     return total + part
 
 
 def densify(g: Any) -> Any:
     """A cotangent as a tensor, whatever its form."""
-    return OPERATIONS["dense"](g) if isinstance(g, IndexedSlices) else g
+    return hooks.dense(g) if isinstance(g, IndexedSlices) else g

@@ -39,7 +39,7 @@ def functions_in_place():
         dispatch.state.evaluate,
         executor.run,
         interpret.run,
-        executor.compiled,
+        executor.compile_program,
         EagerTensor.__add__,
         EagerTensor.__rmul__,
         tf.GradientTape.gradient,

@@ -2,7 +2,7 @@
 
 A name that nobody checks is a rule that never holds: after a renaming it would say nothing.  Read
 from the syntax: what `.prim.name` is compared with and looked up in (single texts, tuples, sets and
-dictionaries, from other modules too), and the names given to `later`, `REGISTRY`, `OPERATIONS`.
+dictionaries, from other modules too), and the names given to `later` and `REGISTRY`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import pytest
 
 import talweg as tf
 from talweg.core.primitive import REGISTRY
-from talweg.core.value import OPERATIONS
 
 PACKAGE = Path(tf.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -185,20 +184,6 @@ def test_names_of_primitives_exist(package):
         for text, line in found_in(path):
             if text not in known():
                 wrong[f"{path.relative_to(PACKAGE)}:{line}"] = text
-    assert not wrong, wrong
-
-
-def test_operations_that_are_looked_up_by_name_exist():
-    known()
-    wrong = {}
-    for path in FILES:
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == "OPERATIONS":
-                for text in texts(node.slice, path):
-                    try:
-                        OPERATIONS[text]
-                    except AssertionError:
-                        wrong[f"{path.relative_to(PACKAGE)}:{node.lineno}"] = text
     assert not wrong, wrong
 
 

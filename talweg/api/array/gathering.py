@@ -18,7 +18,7 @@ from talweg.api.array.operands import (
     sized,
     sizes_tensor,
 )
-from talweg.api.export import export, operation
+from talweg.api.export import export, implement_hook
 from talweg.core.dims import dims_differ, same
 from talweg.core.dtypes import ANY, bool_, int32, int64
 from talweg.core.errors import invalid, value_error
@@ -32,7 +32,7 @@ from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, indexing, layout, reduce, search, segment, sequences
 
 
-@operation("gather")
+@implement_hook("gather")
 @export("gather")
 def gather(
     params: Any,
@@ -111,7 +111,7 @@ def _gather_axis(axis: Any, rank: int, implied: bool) -> int:
     return place + rank if place < 0 else place
 
 
-@operation("gather_nd")
+@implement_hook("gather_nd")
 @export("gather_nd")
 def gather_nd(
     params: Any,
@@ -183,7 +183,7 @@ def _gather_ignoring(x: Any, i: Any) -> Any:
     return arithmetic.select(layout.reshape(fits, shape=shape), found, arithmetic.zeros_of(found))
 
 
-@operation("boolean_mask")
+@implement_hook("boolean_mask")
 @export("boolean_mask")
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Any:
     """The elements (or slices) of `tensor` where `mask` is true, as the first axis of the result.
@@ -275,7 +275,7 @@ def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = No
 # -- sparse cotangents
 
 
-@operation("dense")
+@implement_hook("dense")
 def dense(slices: IndexedSlices) -> Any:
     """IndexedSlices as a tensor: rows named twice are summed, a negative row is left out."""
     if slices.dense_shape is None:
@@ -302,7 +302,7 @@ def _as_ids(indices: Any) -> Any:
     return indices if indices.dtype is int64 else arithmetic.cast(indices, dtype=int32)
 
 
-@operation("add_slices")
+@implement_hook("add_slices")
 def add_slices(x: Any, y: Any) -> Any:
     """x + y where at least one is IndexedSlices: sparse if both are, else dense."""
     if not isinstance(x, IndexedSlices):

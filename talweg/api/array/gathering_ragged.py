@@ -13,7 +13,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.core.errors import invalid, value_error
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.eager import ragged_rows
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import array_of, wrap
@@ -52,7 +52,7 @@ def _gather(x: Any, i: Any, axis: int, batch: int) -> Any:
         if isinstance(x, RaggedTensor):
             return ragged_rows.gather(x, i)
     if not isinstance(x, RaggedTensor) and not isinstance(i, RaggedTensor):
-        return OPERATIONS["gather"](x, i, axis=axis, batch_dims=batch)
+        return hooks.gather(x, i, axis=axis, batch_dims=batch)
     if batch == 0:
         i, batch = _for_each_row(i, _count(x)), 1
     x = _with_rows(x)
@@ -95,7 +95,7 @@ def _places(x: RaggedTensor, i: Any) -> Any:
     if not isinstance(i, RaggedTensor):
         shape = (i.dims[0], *(1,) * (len(i.dims) - 1))
         starts, lengths = (layout.reshape(part, shape=shape) for part in (starts, lengths))
-        return _within(OPERATIONS["cast"](i, starts.dtype), lengths) + starts
+        return _within(hooks.cast(i, starts.dtype), lengths) + starts
     row, inner = i.value_rowids(), i.values
     while isinstance(inner, RaggedTensor):
         row, inner = indexing.gather_rows(row, inner.value_rowids()), inner.values
@@ -103,7 +103,7 @@ def _places(x: RaggedTensor, i: Any) -> Any:
     starts, lengths = (
         layout.reshape(indexing.gather_rows(part, row), shape=shape) for part in (starts, lengths)
     )
-    return i.with_flat_values(_within(OPERATIONS["cast"](inner, starts.dtype), lengths) + starts)
+    return i.with_flat_values(_within(hooks.cast(inner, starts.dtype), lengths) + starts)
 
 
 def _within(i: Any, lengths: Any) -> Any:

@@ -20,7 +20,7 @@ from talweg.api.array.operands import (
     ranked,
     sized,
 )
-from talweg.api.export import export, operation
+from talweg.api.export import export, implement_hook
 from talweg.core.dims import Dim, Size, below, differ, is_symbolic, same
 from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
 from talweg.core.shapes import normalize_axis
@@ -76,7 +76,7 @@ def _copy(x: Any) -> Any:
     return arithmetic.identity(x) if x.dtype.is_numeric else layout.reshape(x, shape=x.dims)
 
 
-@operation("stack")
+@implement_hook("stack")
 def stack_tensors(values: Any) -> Any:
     """A list of tensors of one shape and dtype as one tensor, along a new first axis."""
     return joining.stack(*values, axis=0)

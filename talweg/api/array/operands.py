@@ -18,8 +18,9 @@ from talweg.core import dispatch
 from talweg.core.dims import Dim, Size, below, is_symbolic
 from talweg.core.dtypes import DType, int8, int16, int32, int64
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import normalize_axis
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
 from talweg.graph.symbol import Symbol
@@ -80,7 +81,7 @@ def whole_items(value: Any) -> Any:
     if type(value) not in (list, tuple):
         return value
     return [
-        OPERATIONS["cast"](item, int32) if type(item) is Symbol and item.dtype.is_floating else item
+        hooks.cast(item, int32) if type(item) is Symbol and item.dtype.is_floating else item
         for item in value
     ]
 

@@ -9,7 +9,7 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.array.gathering import inside
 from talweg.api.array.operands import dims_or_none, integer_vector, sized, unsized_vector
-from talweg.api.export import export, operation
+from talweg.api.export import export
 from talweg.core.dims import below
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
@@ -83,7 +83,6 @@ def _scatter(kind: str, x: Any, indices: Any, updates: Any, bad_indices_policy: 
     return scattering.SCATTERS[kind](x, i, u)
 
 
-@operation("tensor_scatter_nd_update")
 @export("tensor_scatter_nd_update")
 def tensor_scatter_nd_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
@@ -100,7 +99,6 @@ def tensor_scatter_nd_update(
     return _scatter("update", tensor, indices, updates)
 
 
-@operation("tensor_scatter_nd_add")
 @export("tensor_scatter_nd_add")
 def tensor_scatter_nd_add(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
@@ -114,7 +112,6 @@ def tensor_scatter_nd_add(
     return _scatter("add", tensor, indices, updates, bad_indices_policy)
 
 
-@operation("tensor_scatter_nd_sub")
 @export("tensor_scatter_nd_sub")
 def tensor_scatter_nd_sub(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
@@ -129,7 +126,6 @@ def tensor_scatter_nd_sub(
     return _scatter("add", x, indices, arithmetic.neg(u), bad_indices_policy)
 
 
-@operation("tensor_scatter_nd_max")
 @export("tensor_scatter_nd_max")
 def tensor_scatter_nd_max(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
@@ -143,7 +139,6 @@ def tensor_scatter_nd_max(
     return _scatter("max", tensor, indices, updates, bad_indices_policy)
 
 
-@operation("tensor_scatter_nd_min")
 @export("tensor_scatter_nd_min")
 def tensor_scatter_nd_min(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None

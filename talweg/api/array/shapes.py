@@ -23,7 +23,7 @@ from talweg.api.array.operands import (
     unsized_vector,
     whole_items,
 )
-from talweg.api.export import export, look_up, operation
+from talweg.api.export import export, implement_hook, look_up
 from talweg.core.dims import Dim, below, differ, is_symbolic, same
 from talweg.core.dims import resolved as resolved_size
 from talweg.core.dtypes import as_dtype, int32, int64
@@ -38,7 +38,7 @@ from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, complex, dynamic, layout, reduce, state
 
 
-@operation("reshape")
+@implement_hook("reshape")
 @export("reshape")
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
     """The elements of `tensor`, in row-major order, in another shape.
@@ -236,7 +236,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
     return layout.reshape(x, shape=(*dims[:place], 1, *dims[place:]))
 
 
-@operation("broadcast_to")
+@implement_hook("broadcast_to")
 @export("broadcast_to")
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
     """`input` repeated along new leading axes and axes of size 1, to `shape`.
@@ -400,7 +400,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     return size_tensor(math.prod(dims), dtype)
 
 
-@operation("shape_in_tensor")
+@implement_hook("shape_in_tensor")
 def shape_in_tensor(sizes: Any) -> TensorShape:
     """What is known of the shape that an integer vector gives."""
     unsized = unsized_vector(sizes)

@@ -26,12 +26,13 @@ from talweg.api.array.operands import (
     ranked,
     sized,
 )
-from talweg.api.export import export, export_value, look_up, operation
+from talweg.api.export import export, export_value, implement_hook, look_up
 from talweg.core import dispatch, locking
 from talweg.core.dims import Dim, below, is_symbolic
 from talweg.core.dtypes import bool_, int16, int32, int64
 from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
@@ -285,7 +286,7 @@ def _simple(item: Any) -> bool:
     return kind is int or item is None or item is Ellipsis
 
 
-@operation("getitem")
+@implement_hook("getitem")
 def getitem(x: Any, key: Any) -> Any:
     """tensor[key]; see `Tensor.__getitem__` of TensorFlow for what a key may be.
 
@@ -306,7 +307,7 @@ def getitem(x: Any, key: Any) -> Any:
             raise value_error(
                 "TW203", "getitem: mask cannot be scalar.", "a mask of rank at least 1"
             )
-        return OPERATIONS["boolean_mask"](x, key)
+        return hooks.boolean_mask(x, key)
     if state.busy and has_batched_bound(key):
         return strided_slice(x, **as_vectors(key))
     return apply(plan(key, x.dims), x)
@@ -319,7 +320,7 @@ def _view(array: Any, key: Any) -> EagerTensor:
     return constant(found)
 
 
-@operation("variable_getitem")
+@implement_hook("variable_getitem")
 def variable_getitem(variable: Any, key: Any) -> Any:
     """variable[key]; the result also has `assign`, which writes into the variable."""
     x = variable.value()

@@ -7,7 +7,8 @@ from typing import Any
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.core.errors import type_error, value_error
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.doctor.nonfinite.checks import checks
 from talweg.doctor.nonfinite.explain import explain_arrays, explain_function, explain_tape, named
 from talweg.doctor.nonfinite.ledger import keeping
@@ -96,7 +97,7 @@ def explain_numerics(
 
 def _in_session(target: Any, sources: Any, session: Any, feed_dict: Any) -> NumericsExplanation:
     """Tensors of a graph: run, with the operations between them, in a session."""
-    session = session or OPERATIONS["get_default_session"]()
+    session = session or hooks.get_default_session()
     if session is None:
         raise value_error(
             "TW503", "explain_numerics: the target is a tensor of a graph", "session=..."

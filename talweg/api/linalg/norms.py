@@ -10,7 +10,8 @@ from talweg.api.arguments import axes_argument, tensor
 from talweg.api.export import export
 from talweg.core.dtypes import INEXACT
 from talweg.core.errors import invalid, value_error
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.prims.arithmetic import div, pow_, sqrt, square
 from talweg.prims.complex import conj
 from talweg.prims.layout import reshape, transpose
@@ -53,7 +54,7 @@ def norm(
     axes = axes_argument(axis, x.ndim, "norm")
     if isinstance(ord, str) or ord == 2:
         return _euclidean(x, axes, keepdims)
-    size = OPERATIONS["abs"](x)
+    size = hooks.abs(x)
     if ord == np.inf:
         return reduce_max(size, axes=axes, keepdims=keepdims)
     if ord == 1:
@@ -103,7 +104,7 @@ def _matrix_norm(x: Tensor, ord: Any, axis: Any, keepdims: bool) -> Tensor:
             return top
         return reshape(top, shape=tuple(1 if a in both else n for a, n in enumerate(x.dims)))
     inner, outer = (rows, columns) if ord == 1 else (columns, rows)
-    sums = reduce_sum(OPERATIONS["abs"](x), axes=(inner,), keepdims=True)
+    sums = reduce_sum(hooks.abs(x), axes=(inner,), keepdims=True)
     top = reduce_max(sums, axes=(outer,), keepdims=True)
     if keepdims:
         return top
@@ -123,5 +124,5 @@ def normalize(
     """
     x = _convert(tensor)
     length = norm(x, ord, axis, True)
-    same = length if length.dtype is x.dtype else OPERATIONS["cast"](length, x.dtype)
+    same = length if length.dtype is x.dtype else hooks.cast(length, x.dtype)
     return div(x, same), length

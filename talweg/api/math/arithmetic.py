@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.arguments import tensor
-from talweg.api.export import export, operation
+from talweg.api.export import export
 from talweg.api.math.operands import elementwise, keeping_zeros, matching, matching_tensors
 from talweg.core.dtypes import (
     COMPLEX,
@@ -17,13 +17,10 @@ from talweg.core.dtypes import (
     int64,
 )
 from talweg.core.errors import invalid, type_error, value_error
-from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.core.hooks import hooks
+from talweg.core.value import IndexedSlices
 from talweg.eager.convert import is_tensor_like
 from talweg.prims import arithmetic, complex, guarded, rounding
-from talweg.prims.bitwise import join_strings
-
-operation("complex_abs")(complex.complex_abs)
-operation("join_strings")(join_strings)
 
 TRUNCATED = frozenset({int32, int64, float32, float64})  # TensorFlow's truncatemod takes these
 
@@ -39,7 +36,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
     >>> tf.add([1, 2], 3)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([4, 5], dtype=int32)>
     """
-    return OPERATIONS["add"](x, y)
+    return hooks.add(x, y)
 
 
 @export("math.subtract", "subtract")
@@ -70,7 +67,7 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Any:
            [4, 8]], dtype=int32)>
     """
     if isinstance(x, IndexedSlices) or isinstance(y, IndexedSlices):
-        return OPERATIONS["multiply"](x, y)
+        return hooks.multiply(x, y)
     return arithmetic.mul(*matching(x, y))
 
 
@@ -84,7 +81,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
     >>> tf.divide([1, 2], [4, 4])
     <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.25, 0.5 ])>
     """
-    return OPERATIONS["truediv"](x, y)
+    return hooks.truediv(x, y)
 
 
 @export("math.truediv", "truediv")
@@ -97,7 +94,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
     >>> tf.truediv([1, 2], [4, 4])
     <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.25, 0.5 ])>
     """
-    return OPERATIONS["truediv"](x, y)
+    return hooks.truediv(x, y)
 
 
 @export("realdiv")

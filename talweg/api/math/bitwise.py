@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.api.export import export, operation
+from talweg.api.export import export
 from talweg.api.math.operands import elementwise, matching_tensors
 from talweg.prims import bitwise as prims
-
-operation("integer_and")(prims.bitwise_and)
-operation("integer_or")(prims.bitwise_or)
-operation("integer_xor")(prims.bitwise_xor)
-operation("integer_invert")(prims.invert)
 
 
 @export("bitwise.bitwise_and")

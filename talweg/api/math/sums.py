@@ -9,8 +9,9 @@ from talweg.api.export import export
 from talweg.core.dims import dims_differ
 from talweg.core.dtypes import as_dtype, bool_
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
-from talweg.core.value import OPERATIONS, IndexedSlices
+from talweg.core.value import IndexedSlices
 from talweg.eager.convert import is_tensor_like
 from talweg.prims import arithmetic
 
@@ -28,7 +29,7 @@ def _terms(inputs: Any, function: str) -> list:
     terms = []
     for value in inputs:
         if isinstance(value, IndexedSlices):
-            value = OPERATIONS["dense"](value)
+            value = hooks.dense(value)
         terms.append(tensor(value, None if is_tensor_like(value) else dtype))
     return terms
 

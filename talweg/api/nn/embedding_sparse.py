@@ -15,7 +15,7 @@ from talweg.api.sparse.form import dims_of, sparse
 from talweg.api.sparse.form import reshape as reshape_sparse
 from talweg.core.dims import dims_differ
 from talweg.core.errors import type_error, value_error
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.eager.composite import SparseTensor
 from talweg.eager.tensor import EagerTensor, array_of, wrap
 from talweg.prims import arithmetic, layout, segment
@@ -133,7 +133,7 @@ def safe_embedding_lookup_sparse(
     filled = SparseTensor(wrap(indices), wrap(ids), dims)
     sp_weights = None
     if weights is not None:
-        chosen = OPERATIONS["gather"](weights, wrap(np.concatenate([places, empty * 0])[order]))
+        chosen = hooks.gather(weights, wrap(np.concatenate([places, empty * 0])[order]))
         ones = np.concatenate([np.zeros(len(places), bool), np.ones(len(empty), bool)])[order]
         chosen = arithmetic.select(wrap(ones), arithmetic.one_like(chosen), chosen)
         sp_weights = SparseTensor(wrap(indices), chosen, dims)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.api.asked import WAITING, ask_first
-from talweg.api.export import EXPORTS, operation
+from talweg.api.export import EXPORTS, implement_hook
 from talweg.api.ragged import elementwise
 from talweg.api.ragged.arranging import ARRANGING
 from talweg.api.ragged.reducing import reducer
+from talweg.core.hooks import hooks
 from talweg.core.value import BINARY as BINARY_OPERATORS
-from talweg.core.value import OPERATIONS
 from talweg.eager import ragged_rows
 from talweg.eager.ragged import RaggedTensor
 
@@ -45,7 +45,7 @@ def _always(function: Callable[..., Any], original: Callable[..., Any]) -> Calla
     return function
 
 
-@operation("ragged_appears")
+@implement_hook("ragged_appears")
 def ragged_appears() -> None:
     """Have functions look for ragged tensors among their arguments."""
     for name, maker in _makers().items():
@@ -56,7 +56,7 @@ def ragged_appears() -> None:
             WAITING[name] = step
 
     for operator in BINARY_OPERATORS.values():
-        OPERATIONS[operator] = _beside_ragged(OPERATIONS[operator])
+        setattr(hooks, operator, _beside_ragged(getattr(hooks, operator)))
 
 
 def _beside_ragged(usual: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ from talweg.api.summary.writers import FileSummaryWriter, WriterAction, session_
 from talweg.core import dispatch, scope
 from talweg.core.dtypes import bool_, int64, string
 from talweg.core.errors import invalid, type_error, value_error
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.execute.call import quiet
@@ -304,7 +304,7 @@ def graph(graph_data: Any) -> Any:
 def graph_bytes(graph_data: Any) -> bytes:
     """A graph or GraphDef, serialized; TypeError for other things."""
     if hasattr(graph_data, "as_graph_def"):
-        graph_data = OPERATIONS["graph_def"](graph_data, add_shapes=True)
+        graph_data = hooks.graph_def(graph_data, add_shapes=True)
     if not hasattr(graph_data, "SerializeToString"):
         raise type_error(
             "TW104", f"{graph_data!r} is no graph", "The graph must be a `Graph` or a `GraphDef`"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.command.timing.clock import Clock, Spent
+from talweg.core.lazy import LazyModule
 from talweg.core.provenance import Derived, line_of
 from talweg.doctor.findings import Place
+
+if TYPE_CHECKING:
+    from talweg.execute import kernel_profile
+else:
+    kernel_profile = LazyModule("talweg.execute.kernel_profile")
 
 WORDS = {  # kind -> what is said of it
     "operation": "operations that ran at once",
@@ -137,15 +142,15 @@ def place_in(text: str) -> Place | None:
 def kernels(labels: dict[int, str], repeats: int = 20) -> list[tuple[str, list[Any]]]:
     """The times of the kernels of all compiled programs that were called, measured now."""
     try:
-        profiling = import_module("talweg.execute.kernel_profile")  # with LLVM: only now
+        programs = kernel_profile.CALLED  # imports LLVM
     except ImportError:
         return []
     found = []
-    for compiled in profiling.CALLED:
+    for compiled in programs:
         if compiled.last is not None:
             name = labels.get(id(compiled))
             if name is not None:  # else it was compiled before this profile
-                found.append((name, profiling.profile(compiled, *compiled.last, repeats)))
+                found.append((name, kernel_profile.profile(compiled, *compiled.last, repeats)))
     return found
 
 
@@ -162,7 +167,7 @@ def text(profile: Profile, top: int = 15) -> str:
 
 def kernel_table(name: str, times: list[Any], top: int) -> str:
     """The kernels of a compiled program that take longest."""
-    head, *rows, total = import_module("talweg.execute.kernel_profile").table(times).splitlines()
+    head, *rows, total = kernel_profile.table(times).splitlines()
     lines = [name, head, *rows[:top]]
     if len(rows) > top:
         rest = sum(sorted([each.seconds for each in times])[: len(times) - top])

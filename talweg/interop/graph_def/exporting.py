@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from talweg.api.composite_ops import as_it_is
-from talweg.api.export import operation
+from talweg.api.export import implement_hook
 from talweg.api.lookup import Table
 from talweg.core.dtypes import DType
 from talweg.core.errors import NeedsStaticError, UnimplementedError
@@ -274,7 +274,7 @@ def _unknown_rank(node: Node) -> bool:
 # -- whole graphs
 
 
-@operation("graph_def")
+@implement_hook("graph_def")
 @as_it_is
 def graph_def(
     graph: Any,
@@ -377,7 +377,7 @@ def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
         writer.node("Identity", name, [writer.values[node][0]], {})
 
 
-@operation("node_def")
+@implement_hook("node_def")
 @as_it_is
 def node_def(node: Node, graph: Any) -> Any:
     """One operation as a NodeDef."""

@@ -10,7 +10,7 @@ from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.compat_v1.graphs import default_graph
 from talweg.core.errors import type_error, value_error
-from talweg.core.value import OPERATIONS
+from talweg.eager.convert import convert_to_tensor
 from talweg.eager.graph_variable import GraphVariable
 from talweg.graph.symbol import Symbol
 from talweg.interop.graph_def import (
@@ -191,7 +191,7 @@ def _mapped(input_map: Any, items: dict) -> dict:
             missing.append(key)
             continue
         if not isinstance(value, Symbol):
-            converted = OPERATIONS["convert_to_tensor"](value)
+            converted = convert_to_tensor(value)
             value = (
                 converted
                 if isinstance(converted, Symbol)

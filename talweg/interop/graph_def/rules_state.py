@@ -10,7 +10,7 @@ from typing import Any
 
 from talweg.api.array.slicing import frozen_key, plan
 from talweg.api.export import look_up
-from talweg.core.value import OPERATIONS
+from talweg.eager.convert import convert_to_tensor
 from talweg.graph.handle import Handle
 from talweg.graph.symbol import constant_of
 from talweg.interop.graph_def.values import ResourceEdge, base, rule
@@ -111,7 +111,7 @@ def assigned(builder: Any, item: Any, inputs: list) -> Any:
 @rule("CountUpTo")
 def counted(builder: Any, item: Any, inputs: list) -> list:
     """A variable grows by 1 up to a limit; its value before."""
-    limit = OPERATIONS["convert_to_tensor"](item.attributes["limit"], inputs[0].handle.dtype)
+    limit = convert_to_tensor(item.attributes["limit"], inputs[0].handle.dtype)
     return [change(inputs[0], "count_up_to", limit) - 1]
 
 

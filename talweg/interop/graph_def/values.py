@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.core import dispatch
-from talweg.core.value import OPERATIONS
+from talweg.eager.convert import convert_to_tensor
 from talweg.graph.handle import Handle
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
@@ -86,7 +86,7 @@ def passed_on(value: Any) -> Any:
 
 def constant(value: Any, dtype: Any = None) -> Symbol:
     """A constant of the graph in force."""
-    found = OPERATIONS["convert_to_tensor"](value, dtype)
+    found = convert_to_tensor(value, dtype)
     return found if type(found) is Symbol else base().bring_in(found)
 
 

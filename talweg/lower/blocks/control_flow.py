@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.core.dtypes import int32
-from talweg.core.primitive import later
 from talweg.lower.blocks.stacks import Growth, is_blank, kind_of, started, written_last
 from talweg.lower.fusion.inline import Inliner, UnloweredError, can_pull, is_plain
 from talweg.lower.fusion.loop_nests import plain_loops
@@ -24,6 +23,7 @@ from talweg.lower.ir.windows import BufferWindow, copied, resolved
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 from talweg.passes.specialize.stack_primitives import is_endless, row, with_row
 from talweg.passes.specialize.stacks import is_appended, passed_on
+from talweg.prims import arithmetic
 
 
 def repeat(builder: Any, equation: Equation, name: str) -> list:
@@ -188,7 +188,7 @@ class _LoopBuilder:
         base = base_of(value)
         if base.content is None and base not in self.inner_buffers:
             return value
-        equation = Equation(later("identity"), [value], {})
+        equation = Equation(arithmetic.identity, [value], {})
         copy = Value(value.dims, value.dtype)
         equation.outputs, copy.maker = (copy,), equation
         self.straight.equations.append(equation)

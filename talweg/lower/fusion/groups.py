@@ -19,13 +19,13 @@ import math
 from typing import Any
 
 from talweg.core.dtypes import DType
-from talweg.core.primitive import later
 from talweg.lower.fusion.inline import Inliner, UnloweredError
 from talweg.lower.fusion.materialize import Storage, is_fold
 from talweg.lower.fusion.views import base_of, operands_of
 from talweg.lower.ir.index import Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Expr
 from talweg.passes.specialize.program import Equation, Value
+from talweg.prims import arithmetic
 
 CANDIDATES = 8  # nests looked at for each value
 MOST_MEMBERS = 24
@@ -225,7 +225,7 @@ class FusionPlan:
 
     def copied(self, value: Value) -> Value:
         """A stored copy of a value that the program is given."""
-        equation = Equation(later("identity"), [value], {})
+        equation = Equation(arithmetic.identity, [value], {})
         copy = Value(value.dims, value.dtype)
         equation.outputs, copy.maker = (copy,), equation
         self.storage.kind[equation] = "pull"

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dim_walks import atoms_of
-from talweg.core.primitive import later
 from talweg.core.provenance import describe
 from talweg.kernels.random.philox import MASK64, stream_of_state
 from talweg.kernels.variable_updates import IN_PLACE, UpdateRule
@@ -34,6 +33,7 @@ from talweg.passes.specialize.program import DeclinedError, Equation, StaticProg
 from talweg.passes.specialize.side_outputs import SideOutputs, exports_of, numbers_of, rows_of
 from talweg.passes.specialize.stack_primitives import is_endless
 from talweg.passes.specialize.trees import ListRange, Stack, UniformList
+from talweg.prims import arithmetic, reduce
 
 UNSAID = frozenset(("item", "with_rule", "group", "size_value", "shape_of", "identity", "reshape"))
 MOST_NAMES = 6
@@ -236,9 +236,9 @@ class _RegionMaker:
             if self.hosts.level(guard) <= number:
                 self.guards.add(guard)
                 params = {"axes": tuple(range(len(guard.dims))), "keepdims": False}
-                total = self.straight.apply(later("reduce_all"), [guard], params)
+                total = self.straight.apply(reduce.reduce_all, [guard], params)
                 if found is not None:
-                    total = self.straight.apply(later("logical_and"), [found, total], {})
+                    total = self.straight.apply(arithmetic.logical_and, [found, total], {})
                 found = total
         return found
 

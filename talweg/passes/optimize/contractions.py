@@ -20,8 +20,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from talweg.core.dtypes import float32, float64
-from talweg.core.primitive import later
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
+from talweg.prims import contract, layout
 
 LEAST = 8  # rows, columns and inner elements from which it pays
 BATCH, ROWS, COLUMNS, INNER = range(4)
@@ -57,7 +57,7 @@ class _Product:
         node = equation.node
         x = self._matrices(straight, self.operands[0], (BATCH, ROWS, INNER), node)
         y = self._matrices(straight, self.operands[1], (BATCH, INNER, COLUMNS), node)
-        z = straight.apply(later("matmul"), [x, y], {}, node)
+        z = straight.apply(contract.matmul, [x, y], {}, node)
         axes = [
             axis
             for kind in (BATCH, ROWS, COLUMNS)
@@ -136,10 +136,10 @@ def _ranks(axes: list[int]) -> list[int]:
 
 def _shaped(straight: StaticProgram, x: Value, dims: Iterable[int], node: Any) -> Value:
     shape = tuple(dims)
-    return x if x.dims == shape else straight.apply(later("reshape"), [x], {"shape": shape}, node)
+    return x if x.dims == shape else straight.apply(layout.reshape, [x], {"shape": shape}, node)
 
 
 def _turned(straight: StaticProgram, x: Value, perm: list[int], node: Any) -> Value:
     if perm == sorted(perm):
         return x
-    return straight.apply(later("transpose"), [x], {"perm": tuple(perm)}, node)
+    return straight.apply(layout.transpose, [x], {"perm": tuple(perm)}, node)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from talweg.core.dtypes import int32
-from talweg.core.primitive import later
 from talweg.passes.optimize.dead_code import prune, prune_all
 from talweg.passes.optimize.loop_products import TripRows, TripSum, turned, unshaped, views_of
 from talweg.passes.optimize.simplify import simplify
@@ -30,6 +29,7 @@ from talweg.passes.specialize.stack_primitives import (
     row,
     with_row,
 )
+from talweg.prims import layout
 
 
 def improve_loops(straight: StaticProgram) -> None:
@@ -187,7 +187,7 @@ class LoopSimplifier:
             return None
         rows, (height, width), columns = stack.dims[0], x.dims, y.dims[1]
         apply = self.outer.apply
-        reshape = later("reshape")
+        reshape = layout.reshape
         flat = apply(reshape, [inner.twin(stack)], {"shape": (rows * height, width)})
         product = apply(equation.prim, [flat, inner.twin(y)], equation.params, equation.node)
         whole = apply(reshape, [product], {"shape": (rows, height, columns)})

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from talweg.core.primitive import later
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 from talweg.passes.specialize.stack_primitives import is_zero
+from talweg.prims import arithmetic, layout
 
 
 class TripSum:
@@ -35,22 +35,22 @@ class TripSum:
             (x, g) = maker.inputs
             sizes = (x.dims[1], x.dims[0]), g.dims
             flat = [self._flat(outer, s, dims) for s, dims in zip(stacks, sizes)]
-            turned = outer.apply(later("transpose"), [flat[0]], {"perm": (1, 0)})
+            turned = outer.apply(layout.transpose, [flat[0]], {"perm": (1, 0)})
             found = outer.apply(maker.prim, [turned, flat[1]], maker.params, maker.node)
         else:
             axes = tuple([0, *[axis + 1 for axis in maker.params["axes"]]])
             params = {"axes": axes, "keepdims": False}
             shape = {"shape": (rounds.trips, *maker.inputs[0].dims)}
-            whole = outer.apply(later("reshape"), stacks, shape)
+            whole = outer.apply(layout.reshape, stacks, shape)
             found = outer.apply(maker.prim, [whole], params, maker.node)
             dims = maker.output.dims
             if found.dims != dims:
-                found = outer.apply(later("reshape"), [found], {"shape": dims})
+                found = outer.apply(layout.reshape, [found], {"shape": dims})
         for view in reversed(self.views):
             found = outer.apply(view.prim, [found], view.params, view.node)
         if is_zero(self.start):
             return found
-        return outer.apply(later("add"), [self.start, found], {})
+        return outer.apply(arithmetic.add, [self.start, found], {})
 
     def _block(self, outer: StaticProgram, stack: Value, first: int | None, trips: int) -> Value:
         if first is None or stack.dims[0] == trips:
@@ -58,12 +58,12 @@ class TripSum:
         rest = stack.dims[1:]
         bounds = {"begin": (first, *[0] * len(rest)), "end": (first + trips, *rest)}
         return outer.apply(
-            later("strided_slice"), [stack], {**bounds, "strides": (1,) * len(stack.dims)}
+            layout.strided_slice, [stack], {**bounds, "strides": (1,) * len(stack.dims)}
         )
 
     def _flat(self, outer: StaticProgram, stack: Value, dims: tuple) -> Value:
         shape = (stack.size // math.prod(dims[1:]), dims[1])
-        return outer.apply(later("reshape"), [stack], {"shape": shape})
+        return outer.apply(layout.reshape, [stack], {"shape": shape})
 
 
 class TripRows:
@@ -78,9 +78,9 @@ class TripRows:
         outer, maker = rounds.outer, self.maker
         stack = rounds.merged.get(self.stack, self.stack)
         width = maker.inputs[0].dims[1]
-        flat = outer.apply(later("reshape"), [stack], {"shape": (stack.size // width, width)})
+        flat = outer.apply(layout.reshape, [stack], {"shape": (stack.size // width, width)})
         found = outer.apply(maker.prim, [flat, self.matrix], maker.params, maker.node)
-        return outer.apply(later("reshape"), [found], {"shape": self.output.dims})
+        return outer.apply(layout.reshape, [found], {"shape": self.output.dims})
 
 
 def unshaped(value: Value) -> Value:

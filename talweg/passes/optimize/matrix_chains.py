@@ -13,8 +13,8 @@ import math
 from typing import Any
 
 from talweg.core.dtypes import float32, float64
-from talweg.core.primitive import later
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
+from talweg.prims import contract
 
 LEAST = 1 << 16  # multiplications to be saved
 
@@ -106,4 +106,4 @@ class _Chain:
         parts = [
             self.made(straight, equation, *part) for part in ((first, middle), (middle + 1, last))
         ]
-        return straight.apply(later("matmul"), parts, {}, equation.node)
+        return straight.apply(contract.matmul, parts, {}, equation.node)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.primitive import later
+from talweg.core.primitive import REGISTRY
 from talweg.passes.specialize.program import Equation, StaticProgram, Value, constant
 from talweg.passes.specialize.stack_primitives import Construct
 
@@ -51,7 +51,7 @@ class Simplifier:
             x if isinstance(x, Value) else constant(np.asarray(x, dtype.numpy_dtype))
             for x in operands
         ]
-        made = self.straight.apply(later(name), inputs, {})
+        made = self.straight.apply(REGISTRY[name], inputs, {})
         self.uses[made] = self.uses.get(made, 0) + 1  # it stands for one that is used
         return made
 

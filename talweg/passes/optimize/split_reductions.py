@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from talweg.core.primitive import later
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
+from talweg.prims import layout
 
 SMALLEST = 1 << 15  # elements from which a reduction is split
 PARTS = (16, 32, 8, 24, 12, 20, 10, 48, 4, 6, 2, 3, 5, 7)  # numbers of parts, the best first
@@ -59,7 +59,7 @@ def _in_parts(
         row = x.dims[-1]  # rows that data names stay rows
         split_rows = row >= NARROWEST and rows % row == 0 and rows != row
         shape, axes = ((parts, rows // row, row), (1, 2)) if split_rows else ((parts, rows), (1,))
-    reshape = later("reshape")
+    reshape = layout.reshape
     whole = straight.apply(reshape, [x], {"shape": shape}, equation.node)
     some = straight.apply(prim, [whole], {"axes": axes, "keepdims": False}, equation.node)
     total = straight.apply(prim, [some], {"axes": (0,), "keepdims": False}, equation.node)

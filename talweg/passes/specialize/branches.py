@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import bool_, int64
-from talweg.core.primitive import later
+from talweg.core.primitive import REGISTRY
 from talweg.kernels.variants import History, List
 from talweg.passes.fallback.regions import add_regions
 from talweg.passes.functionalize import program_of
@@ -28,6 +28,7 @@ from talweg.passes.specialize.stack_primitives import (
     with_row,
 )
 from talweg.passes.specialize.trees import Sparse, UniformList, leaves, mapped
+from talweg.prims import arithmetic, reduce
 
 SMALL = 24  # equations of a body that is run whether it is chosen or not
 LARGEST = 1 << 14  # elements that it may compute
@@ -196,13 +197,13 @@ class BranchMaker:
             (truth,) = maker.inputs
             if truth.dtype is bool_:
                 return truth if number else self._not(truth)
-        return apply(later("equal"), index, constant(np.asarray(number, index.dtype.numpy_dtype)))
+        return apply(arithmetic.equal, index, constant(np.asarray(number, index.dtype.numpy_dtype)))
 
     def _not(self, truth: Value) -> Value:
         maker = truth.maker
         if maker is not None and maker.prim.name == "logical_not":
             return maker.inputs[0]
-        return self.lists.apply(later("logical_not"), truth)
+        return self.lists.apply(arithmetic.logical_not, truth)
 
     def _one(self, holds: Value, x: Value, y: Value) -> Value:
         apply = self.lists.apply
@@ -210,18 +211,18 @@ class BranchMaker:
             if y.content is not None:
                 name = "logical_or" if y.content.reshape(-1)[0] else "logical_and"
                 holds = self._not(holds) if name == "logical_or" else holds
-                return apply(later(name), holds, x)
+                return apply(REGISTRY[name], holds, x)
             if x.content is not None:
                 name = "logical_or" if x.content.reshape(-1)[0] else "logical_and"
                 holds = holds if name == "logical_or" else self._not(holds)
-                return apply(later(name), holds, y)
+                return apply(REGISTRY[name], holds, y)
         changed = _rows_changed(x, y)
         if changed is None:
-            return apply(later("select"), holds, x, y)
+            return apply(arithmetic.select, holds, x, y)
         rows, index, first, second = changed
         first = self.lists.row(rows, index) if first is None else first
         second = self.lists.row(rows, index) if second is None else second
-        return apply(with_row, rows, index, apply(later("select"), holds, first, second))
+        return apply(with_row, rows, index, apply(arithmetic.select, holds, first, second))
 
     def chosen(self, bodies: list[BranchBody]) -> tuple:
         """The results where one body runs."""
@@ -290,8 +291,8 @@ class BranchMaker:
                 axes = tuple(range(len(guard.dims)))
                 if axes:
                     params = {"axes": axes, "keepdims": False}
-                    guard = inner.apply(later("reduce_all"), [guard], params)
-                total = inner.apply(later("logical_and"), [total, guard], {})
+                    guard = inner.apply(reduce.reduce_all, [guard], params)
+                total = inner.apply(arithmetic.logical_and, [total, guard], {})
             inner.guards = []
             column.append(total)
         rows.append(column)
@@ -313,7 +314,7 @@ def _row_changed(inners: list, values: tuple) -> tuple | None:
             return None
         stack = own
         place = constant(np.int32(-1)) if place is None else place
-        places.append(inner.apply(later("cast"), [place], {"dtype": int64}))
+        places.append(inner.apply(arithmetic.cast, [place], {"dtype": int64}))
         rows.append(row_)
     kind = values[0].dtype
     blank = Value(values[0].dims[1:], kind, np.zeros((), kind.numpy_dtype))

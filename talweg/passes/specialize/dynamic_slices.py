@@ -18,12 +18,13 @@ from talweg.core.dim_walks import substitute
 from talweg.core.dims import Atom, Dim, of_atom
 from talweg.core.dtypes import int64
 from talweg.core.errors import NeedsStaticError, OpError
-from talweg.core.primitive import later
+from talweg.core.primitive import REGISTRY
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.lists import Lists
 from talweg.passes.specialize.program import SpecializationError, Value, constant
 from talweg.passes.specialize.stack_primitives import Construct, is_one, is_zero
 from talweg.passes.specialize.trees import ListRange
+from talweg.prims import arithmetic, layout, rounding
 
 
 def _sliced_at(s: Any, index: tuple, x: Any, *starts: Any, axes: tuple, dims: tuple) -> Any:
@@ -106,12 +107,12 @@ class SliceSizes:
             for atom in atoms:
                 product = self._times(product, self._element(atom))
             zero = total.content is not None and not total.content
-            total = product if zero else apply(later("add"), total, product)
+            total = product if zero else apply(arithmetic.add, total, product)
         return total
 
     def _times(self, x: Value, y: Value) -> Value:
         one = x.content is not None and int(x.content) == 1
-        return y if one else self.lists.apply(later("mul"), x, y)
+        return y if one else self.lists.apply(arithmetic.mul, x, y)
 
     def _element(self, atom: Atom) -> Value:
         if atom.arguments:
@@ -119,13 +120,13 @@ class SliceSizes:
             if name is None:
                 raise SpecializationError(Reason.SIZE_OF_VALUE)
             operands = [self.value(self.known(argument)) for argument in atom.arguments]
-            return self.lists.apply(later(name), *operands)
+            return self.lists.apply(REGISTRY[name], *operands)
         slot, _, place = self.maker.program.places[atom]
         value = self.maker.plain(slot)
         if value.dims:
-            flat = self.lists.apply(later("reshape"), value, shape=(value.size,))
+            flat = self.lists.apply(layout.reshape, value, shape=(value.size,))
             value = self.lists.row(flat, constant(np.int64(place)))
-        return self.lists.apply(later("cast"), value, dtype=int64)
+        return self.lists.apply(arithmetic.cast, value, dtype=int64)
 
     def part(self, key: Any, size: int) -> SlicePart:
         """What a key says of an axis of this size."""
@@ -163,11 +164,11 @@ class SliceSizes:
             index = self._shifted(index, size) if limits[1] < 0 else index
             return self.lists.require(index, size)
         apply, shifted = self.lists.apply, self._shifted(index, size)
-        negative = apply(later("less"), index, constant(np.int64(0)))
-        return self.lists.safe(apply(later("select"), negative, shifted, index), size)
+        negative = apply(arithmetic.less, index, constant(np.int64(0)))
+        return self.lists.safe(apply(arithmetic.select, negative, shifted, index), size)
 
     def _shifted(self, index: Value, size: int) -> Value:
-        return self.lists.apply(later("add"), index, constant(np.int64(size)))
+        return self.lists.apply(arithmetic.add, index, constant(np.int64(size)))
 
 
 def _fixed(parts: Sequence[SlicePart], dims: Sequence[int]) -> dict:
@@ -194,7 +195,7 @@ def _sliced(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
     """x[parts], axes of single elements left out."""
     bounds = _fixed(parts, x.dims)
     if not _is_whole(bounds, x.dims):
-        x = t.apply(later("strided_slice"), x, **bounds)
+        x = t.apply(layout.strided_slice, x, **bounds)
     moving = [axis for axis, part in enumerate(parts) if part.start is not None]
     starts = [parts[axis].start for axis in moving]
     shape = tuple([n for n, part in zip(_sizes(parts), parts) if not part.single])
@@ -205,7 +206,7 @@ def _sliced(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
         found = t.apply(slice_at, x, *starts, axes=tuple(moving), dims=sizes)
     else:
         found = x
-    return found if found.dims == shape else t.apply(later("reshape"), found, shape=shape)
+    return found if found.dims == shape else t.apply(layout.reshape, found, shape=shape)
 
 
 def _unsliced(t: Lists, g: Value, parts: list[SlicePart], dims: tuple) -> Value:
@@ -217,17 +218,17 @@ def _unsliced(t: Lists, g: Value, parts: list[SlicePart], dims: tuple) -> Value:
         [size if part.start is not None else n for part, n, size in zip(parts, sizes, dims)]
     )
     if moving == [0] and parts[0].single:
-        g = t.apply(later("reshape"), g, shape=middle[1:])
+        g = t.apply(layout.reshape, g, shape=middle[1:])
         first: Any = starts[0]
         found = t.put_row(t.zero(middle, g.dtype), middle[0], first, g)
     else:
-        g = t.apply(later("reshape"), g, shape=sizes)
+        g = t.apply(layout.reshape, g, shape=sizes)
         params = {"axes": tuple(moving), "dims": sizes, "shape": middle}
         found = t.apply(unslice_at, g, *starts, **params)  # type: ignore[arg-type]
     bounds = _fixed(parts, dims)
     if _is_whole(bounds, dims):
         return found
-    return t.apply(later("unslice"), found, **bounds, shape=dims)
+    return t.apply(layout.unslice, found, **bounds, shape=dims)
 
 
 def _parts(sizes: SliceSizes, key: tuple, dims: tuple) -> list[SlicePart]:
@@ -285,12 +286,12 @@ def _sequence(maker: Any, step: Any, params: Any = None) -> Any:
     if by == 0 or not start.dtype.is_integer:
         raise SpecializationError(Reason.SIZE_OF_VALUE)
     t = Lists(maker.straight, step.node)
-    span = t.apply(later("sub"), limit, start)
+    span = t.apply(arithmetic.sub, limit, start)
     if by != 1:
         more = constant(np.asarray(by - (1 if by > 0 else -1), start.dtype.numpy_dtype))
-        span = t.apply(later("floor_div"), t.apply(later("add"), span, more), delta)
+        span = t.apply(rounding.floor_div, t.apply(arithmetic.add, span, more), delta)
     none = constant(np.zeros((), start.dtype.numpy_dtype))
-    return ListRange(start, delta, t.apply(later("maximum"), span, none))
+    return ListRange(start, delta, t.apply(arithmetic.maximum, span, none))
 
 
 def _shape_of(maker: Any, step: Any, params: dict) -> Any:
@@ -298,8 +299,8 @@ def _shape_of(maker: Any, step: Any, params: dict) -> Any:
     if type(values) is not ListRange:
         return NotImplemented
     t = Lists(maker.straight, step.node)
-    count = t.apply(later("cast"), values.count, dtype=params["dtype"])
-    return t.apply(later("reshape"), count, shape=(1,))
+    count = t.apply(arithmetic.cast, values.count, dtype=params["dtype"])
+    return t.apply(layout.reshape, count, shape=(1,))
 
 
 def _number_of(maker: Any, step: Any, params: dict) -> Any:
@@ -308,10 +309,10 @@ def _number_of(maker: Any, step: Any, params: dict) -> Any:
     if type(values) is not ListRange:
         return NotImplemented
     t = Lists(maker.straight, step.node)
-    own = t.apply(later("cast"), index, dtype=values.start.dtype)
+    own = t.apply(arithmetic.cast, index, dtype=values.start.dtype)
     if not is_one(values.step):
-        own = t.apply(later("mul"), own, values.step)
-    return own if is_zero(values.start) else t.apply(later("add"), values.start, own)
+        own = t.apply(arithmetic.mul, own, values.step)
+    return own if is_zero(values.start) else t.apply(arithmetic.add, values.start, own)
 
 
 RANGES: dict[str, Callable[[Any, Any, dict], Any]] = {

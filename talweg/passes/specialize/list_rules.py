@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import int32, variant
-from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.lists import Lists, as_stack
 from talweg.passes.specialize.program import Expansion, SpecializationError, Value, constant
 from talweg.passes.specialize.stack_primitives import ENDLESS, head, is_endless
 from talweg.passes.specialize.trees import Sparse, Stack
+from talweg.prims import layout
 
 
 def _absent(t: Lists, inputs: list, like: int, params: dict) -> Any:
@@ -109,7 +109,7 @@ def _list_stack_like(t: Lists, inputs: list, params: dict) -> Value:
     found = t.array(Stack(values.size, values.rows), x.dims[1:], x.dtype)
     if values.size > size:
         ends = {"end": (size, *x.dims[1:]), "strides": (1,) * len(x.dims)}
-        return t.apply(later("strided_slice"), found, begin=(0,) * len(x.dims), **ends)
+        return t.apply(layout.strided_slice, found, begin=(0,) * len(x.dims), **ends)
     return found if values.size == size else t.resized(Stack(values.size, found), size).rows
 
 
@@ -121,7 +121,7 @@ def _list_from(t: Lists, inputs: list, params: dict) -> Stack:
 def _slice(t: Lists, x: Value, begin: int, end: int) -> Value:
     rest = x.dims[1:]
     bounds = {"begin": (begin, *[0] * len(rest)), "end": (end, *rest)}
-    return t.apply(later("strided_slice"), x, **bounds, strides=(1,) * len(x.dims))
+    return t.apply(layout.strided_slice, x, **bounds, strides=(1,) * len(x.dims))
 
 
 def _list_scatter(t: Lists, inputs: list, params: dict) -> Any:
@@ -169,11 +169,11 @@ def _list_concat(t: Lists, inputs: list, params: dict) -> Value:
         if len(rows.dims) < 2:
             raise SpecializationError(Reason.LIST_SCALARS)
         shape = (rows.dims[0] * rows.dims[1], *rows.dims[2:])
-        return t.apply(later("reshape"), rows, shape=shape)
+        return t.apply(layout.reshape, rows, shape=shape)
     parts = _parts_of(t, values, params["dims"], params["dtype"])
     if not parts or len({x.dims[1:] for x in parts}) > 1 or not all(x.dims for x in parts):
         raise SpecializationError(Reason.LIST_DIFFERS)
-    return t.apply(later("concat"), *parts, axis=0)
+    return t.apply(layout.concat, *parts, axis=0)
 
 
 def _list_split(t: Lists, inputs: list, params: dict) -> List:
@@ -191,7 +191,7 @@ def _list_concat_like(t: Lists, inputs: list, params: dict) -> Value:
     for number, size in enumerate(_known_places(lengths)):
         zero = t.zero((size, *x.dims[1:]), x.dtype)
         parts.append(t.get(values, constant(np.int32(number)), lambda zero=zero: zero))
-    return t.apply(later("concat"), *parts, axis=0)
+    return t.apply(layout.concat, *parts, axis=0)
 
 
 def _variant_zero(t: Lists, inputs: list, params: dict) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import int32, int64
-from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.program import (
@@ -39,6 +38,7 @@ from talweg.passes.specialize.trees import (
     leaves,
     mapped,
 )
+from talweg.prims import arithmetic, joining, layout
 
 
 def as_stack(t: Lists, values: Any) -> Stack:
@@ -92,7 +92,7 @@ class Lists:
             raise SpecializationError(Reason.LIST_ROWS_SAME)
         if all(x.content is not None for x in values):
             return constant(np.stack([np.broadcast_to(x.content, x.dims) for x in values]))
-        return self.apply(later("stack"), *values, axis=0)
+        return self.apply(joining.stack, *values, axis=0)
 
     def whole(self, rows: Any, size: int) -> Value:
         """The array of all rows."""
@@ -103,14 +103,14 @@ class Lists:
         if type(rows) is not UniformList:
             return rows
         value = rows.value
-        return self.apply(later("broadcast_to"), value, shape=(size, *value.dims))
+        return self.apply(layout.broadcast_to, value, shape=(size, *value.dims))
 
     def _one_of(self, place: Value, index: Value, new: Value, old: Value) -> Value:
-        same = self.apply(later("equal"), self._wide(place), self._wide(index))
-        return self.apply(later("select"), same, new, old)
+        same = self.apply(arithmetic.equal, self._wide(place), self._wide(index))
+        return self.apply(arithmetic.select, same, new, old)
 
     def _wide(self, index: Value) -> Value:
-        return self.apply(later("cast"), index, dtype=int64)
+        return self.apply(arithmetic.cast, index, dtype=int64)
 
     def row(self, rows: Any, index: Value) -> Any:
         """One row."""
@@ -125,7 +125,7 @@ class Lists:
         if type(rows) is ListSegment:
             place = self._wide(rows.start)
             if rows.step:
-                place = self.apply(later("add"), place, self._wide(index))
+                place = self.apply(arithmetic.add, place, self._wide(index))
             return self.row(rows.rows, place)
         if type(rows) is not Value:
             raise SpecializationError(Reason.LIST_ROWS_APART)
@@ -164,7 +164,7 @@ class Lists:
         for one, other in ((x, y), (y, x)):
             if is_zero(one):
                 return other
-        return self.apply(later("add"), x, y)
+        return self.apply(arithmetic.add, x, y)
 
     # -- indices
 
@@ -330,7 +330,7 @@ class Lists:
             if size >= ENDLESS:
                 return self.apply(widen, whole)
             rest = self.zero((more, *whole.dims[1:]), whole.dtype)
-            return self.apply(later("concat"), whole, rest, axis=0)
+            return self.apply(layout.concat, whole, rest, axis=0)
 
         rows = values.rows if not more else mapped(longer, values.rows, True)
         return Stack(size, rows, values.loose, values.growing, values.length)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import bool_, int32, int64
-from talweg.core.primitive import later
 from talweg.kernels.variants import History, List
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.lists import Lists
@@ -23,6 +22,7 @@ from talweg.passes.specialize.trees import (
     leaves,
     mapped,
 )
+from talweg.prims import arithmetic, reduce
 
 
 class Finish:
@@ -61,7 +61,7 @@ class Finish:
         if parent.assumed:
             assert flag is not None
             left = found[self.carried.index(flag)]
-            parent.outer.guards.append(self.outer_lists.apply(later("logical_not"), left))
+            parent.outer.guards.append(self.outer_lists.apply(arithmetic.logical_not, left))
         parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
         number: Any = trial.loop.trips if trips is None else found[trips]
         self.trips = number
@@ -108,9 +108,9 @@ class Finish:
         if type(trips) is int:
             passed = constant(np.asarray(trips).astype(dtype.numpy_dtype))
         else:
-            passed = apply(later("cast"), trips, dtype=dtype)
-        passed = passed if abs(step) == 1 else apply(later("mul"), passed, each)
-        return apply(later("add" if step > 0 else "sub"), start, passed)
+            passed = apply(arithmetic.cast, trips, dtype=dtype)
+        passed = passed if abs(step) == 1 else apply(arithmetic.mul, passed, each)
+        return apply(arithmetic.add if step > 0 else arithmetic.sub, start, passed)
 
     def _check_guards(self) -> None:
         """What the body requires, over all trips."""
@@ -132,8 +132,8 @@ class Finish:
             axes = tuple(range(len(guard.dims)))
             if axes:
                 params = {"axes": axes, "keepdims": False}
-                guard = inner.apply(later("reduce_all"), [guard], params)
-            total = inner.apply(later("logical_and"), [total, guard], {})
+                guard = inner.apply(reduce.reduce_all, [guard], params)
+            total = inner.apply(arithmetic.logical_and, [total, guard], {})
         self.guard = self.carry(before, total, constant(np.True_))
 
     def _flag(self) -> CarriedValue | None:
@@ -145,12 +145,12 @@ class Finish:
         going = trial.going
         if self.guard is not None:
             holds = self.carried[self.guard].after
-            going = self.inner.apply(later("logical_and"), [going, holds], {})
+            going = self.inner.apply(arithmetic.logical_and, [going, holds], {})
         return self.carried[self.carry(Value((), bool_), going, start)]
 
     def _count_trips(self) -> int:
         before = Value((), int32)
-        after = self.inner.apply(later("add"), [before, constant(np.int32(1))], {})
+        after = self.inner.apply(arithmetic.add, [before, constant(np.int32(1))], {})
         return self.carry(before, after, constant(np.int32(0)))
 
     # -- history
@@ -192,8 +192,8 @@ class Finish:
         assert is_endless(rows)
         if length not in self.ends:
             start = Value((), int64)
-            count = inner.apply(later("cast"), [length], {"dtype": int64})
-            after = inner.apply(later("add"), [start, count], {})
+            count = inner.apply(arithmetic.cast, [length], {"dtype": int64})
+            after = inner.apply(arithmetic.add, [start, count], {})
             end = self.carry(start, after, constant(np.int64(0)))
             self.ends[length] = start, self._kept(start), _ResultSlot(end)
         start, starts, count = self.ends[length]

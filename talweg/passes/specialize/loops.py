@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.primitive import later
+from talweg.core.primitive import REGISTRY
 from talweg.kernels.variants import History, List
 from talweg.passes.functionalize import program_of
 from talweg.passes.reasons import Reason
@@ -46,6 +46,7 @@ from talweg.passes.specialize.trees import (
     template,
 )
 from talweg.passes.specialize.trip_counts import MOST, TripCount, counted, followed
+from talweg.prims import arithmetic
 
 
 def loop(maker: Any, step: Any, params: dict) -> tuple:
@@ -230,7 +231,7 @@ class LoopMaker:
         if limits is not None and low in starts and not inner.changes(high):
             if limits[1] > MOST:
                 return self._endless(place[low], low, afters[low])
-            most = inner.apply(later("greater"), [_most(limits, high), low], {})
+            most = inner.apply(arithmetic.greater, [_most(limits, high), low], {})
             found = counted(most, afters, starts)
             if found is not None and _step(low, afters[low]) == 1:
                 found.exact = False
@@ -380,7 +381,7 @@ class Trial:
             return inner.round(int(start.content.reshape(-1)[0]), step, start.dtype)
         number = inner.round(0, abs(step), start.dtype)
         name = "add" if step > 0 else "sub"
-        return inner.apply(later(name), [inner.bring_in(start), number], {})
+        return inner.apply(REGISTRY[name], [inner.bring_in(start), number], {})
 
 
 def _most(limits: tuple, value: Value) -> Value:

@@ -18,10 +18,11 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.dtypes import DType, of_numpy, uint64
 from talweg.core.errors import OpError
-from talweg.core.primitive import Primitive, later
+from talweg.core.primitive import REGISTRY, Primitive
 from talweg.passes.faults import fault
 from talweg.passes.reasons import Reason, SpecializationError
 from talweg.passes.specialize.stack_primitives import is_endless
+from talweg.prims import layout
 from talweg.prims.sequences import counting
 
 ROWS = frozenset(
@@ -236,7 +237,7 @@ class StaticProgram:
         if params.get("keepdims") and "fold" in prim.lowering:  # equal to the one without
             some = self.apply(prim, inputs, {**params, "keepdims": False}, node)
             dims = prim.infer(Aval(inputs[0].dims, inputs[0].dtype), **params).dims
-            return self.apply(later("reshape"), [some], {"shape": dims}, node)
+            return self.apply(layout.reshape, [some], {"shape": dims}, node)
         key = (prim, *inputs, *params.items()) if prim.effect is None else None
         found = self.known.get(key)
         if found is not None:
@@ -314,7 +315,7 @@ class Expansion:
         self._straight, self._node = straight, node
 
     def __getattr__(self, name: str) -> Any:
-        return partial(self.apply, later(name))
+        return partial(self.apply, REGISTRY[name])
 
     def apply(self, prim: Primitive, *operands: Any, **params: Any) -> Any:
         """The result of a primitive."""

@@ -17,7 +17,7 @@ from talweg.core.dim_walks import evaluate
 from talweg.core.dims import Atom, Dim
 from talweg.core.dtypes import of_numpy, variant
 from talweg.core.errors import OpError
-from talweg.core.primitive import later
+from talweg.core.primitive import REGISTRY
 from talweg.graph.node import Node
 from talweg.kernels.random.philox import PHILOX, RESERVED, THREEFRY
 from talweg.kernels.variants import History, List
@@ -48,6 +48,8 @@ from talweg.passes.specialize.side_outputs import hand_over
 from talweg.passes.specialize.stack_primitives import advanced, is_endless
 from talweg.passes.specialize.stacks import are_carried_by_rows
 from talweg.passes.specialize.trees import ListRange, Sparse, Stack
+from talweg.prims import arithmetic
+from talweg.prims.random import streams
 
 ATTEMPTS = 12  # at finding what has to be left to the interpreter
 
@@ -318,11 +320,11 @@ class _Specializer:
             return _checked_assignment(inputs[-1], params)
         first, *rest = inputs
         if place is None and rule in ("add", "sub") and first.dims == rest[0].dims:
-            return self.straight.apply(later(rule), [first, *rest], {}, step.node)
+            return self.straight.apply(REGISTRY[rule], [first, *rest], {}, step.node)
         if rule == "skip" and rest[0].content is not None:
             blocks = int(rest[0].content) * RESERVED
             moved = {"blocks": blocks, "algorithm": PHILOX if first.dims == (3,) else THREEFRY}
-            return self.straight.apply(later("skip_state"), [first], moved, step.node)
+            return self.straight.apply(streams.skip_state, [first], moved, step.node)
         dims = None if first is None else first.dims
         if dims is None:
             raise SpecializationError(Reason.VARIABLE_SHAPE_UNKNOWN)
@@ -344,7 +346,7 @@ class _Specializer:
             state = apply(advanced, [state, taken], {}, step.node)
         self.values[step.out] = state
         blocks = constant(np.uint64(params["blocks"]))
-        self.values[after] = apply(later("add"), [taken, blocks], {}, step.node)
+        self.values[after] = apply(arithmetic.add, [taken, blocks], {}, step.node)
 
     def _body(self, step: Step, params: dict) -> None:
         """A call is put in place; branches and loops stay what they are."""

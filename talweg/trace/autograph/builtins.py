@@ -8,7 +8,8 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.graph import structure
 from talweg.trace.autograph.calls import as_called
 from talweg.trace.autograph.overloads import overload
@@ -18,7 +19,7 @@ from talweg.trace.autograph.values import is_symbolic
 
 def _operation(name: str, *args: Any) -> Any:
     """A public function of talweg, called."""
-    return OPERATIONS["exported"](name)(*args)
+    return hooks.exported(name)(*args)
 
 
 def _any_traced(values: tuple) -> bool:
@@ -86,7 +87,7 @@ def print_(*values: Any, **named: Any) -> None:
     leaves = [leaf for value in values for leaf in structure.flatten(value)]
     if not any(map(is_symbolic, leaves)) or named.get("file") is not None:
         return print(*values, **named)
-    return OPERATIONS["print_in_graph"](values, named.get("sep"), named.get("end"))
+    return hooks.print_in_graph(values, named.get("sep"), named.get("end"))
 
 
 @overload(builtins.enumerate)

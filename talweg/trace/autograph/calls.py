@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import sysconfig
 import weakref
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from talweg.core.lazy import LazyModule
 from talweg.core.provenance import is_inner
 from talweg.trace.autograph.cache import kept
 from talweg.trace.autograph.overloads import OVERLOADS
 from talweg.trace.autograph.status import LOGGER, log, status
+
+if TYPE_CHECKING:
+    from talweg.trace.autograph import transpiler
+else:
+    transpiler = LazyModule("talweg.trace.autograph.transpiler")  # needs malt
 
 _LIBRARY = sysconfig.get_path("stdlib") + os.sep
 _PACKAGES = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
@@ -52,12 +57,6 @@ _UNKNOWN = object()
 LEFT_ALONE, ORDINARY = False, True  # functions of a module that malt leaves alone; of any other
 
 
-@functools.cache
-def transpiler() -> Any:
-    """The module that needs malt, imported when the first function is converted."""
-    return importlib.import_module("talweg.trace.autograph.transpiler")
-
-
 def converted_code(function: FunctionType) -> Any:
     """The converted code of a function; None if it runs as it is."""
     found = codes.get(function.__code__, _UNKNOWN)
@@ -90,9 +89,9 @@ def _convert(function: FunctionType) -> Any:
 
 def _made(function: FunctionType) -> Any:
     """The converted code of a function, None if there is nothing to convert, or LEFT_ALONE."""
-    if transpiler().is_left_alone(function.__module__ or ""):
+    if transpiler.is_left_alone(function.__module__ or ""):
         return LEFT_ALONE
-    return transpiler().convert(function)
+    return transpiler.convert(function)
 
 
 def convert_root(function: Any) -> None:
@@ -122,14 +121,14 @@ def convert_root(function: Any) -> None:
 
 def _made_of_loops(function: FunctionType) -> Any:
     """The code with its loops converted, if its module is left alone; ORDINARY if it is not."""
-    if transpiler().is_left_alone(function.__module__ or ""):
-        return transpiler().convert_loops(function)
+    if transpiler.is_left_alone(function.__module__ or ""):
+        return transpiler.convert_loops(function)
     return ORDINARY
 
 
 def converted_by_request(function: FunctionType) -> Any:
     """The converted code of any function; NoSourceError or NotImplementedError if there is none."""
-    return converted_code(function) or transpiler().convert(function, always=True)
+    return converted_code(function) or transpiler.convert(function, always=True)
 
 
 def runs_as_it_is(function: FunctionType) -> bool:

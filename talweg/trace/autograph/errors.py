@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Any
 
 from talweg.core import settings
+from talweg.core.hooks import hooks
 from talweg.core.provenance import is_inner
-from talweg.core.value import OPERATIONS
 from talweg.trace.autograph.values import condition_of, is_symbolic
 
 
@@ -17,7 +17,7 @@ def assert_stmt(test: Any, message: Callable[[], Any]) -> None:
     test = condition_of(test)
     if is_symbolic(test):
         text = message()
-        OPERATIONS["assert_in_graph"](test, ["assertion failed"] if text is None else [text])
+        hooks.assert_in_graph(test, ["assertion failed"] if text is None else [text])
         return
     if not test:
         text = message()
@@ -30,7 +30,7 @@ def without_inner_frames(error: BaseException) -> None:
     What came after the user's last frame stays; so does everything under the debug setting, and
     after `tf.debugging.disable_traceback_filtering`.
     """
-    if settings.debug.get() or not OPERATIONS["filters_tracebacks"]():
+    if settings.debug.get() or not hooks.filters_tracebacks():
         return
     frames: list[TracebackType] = []
     step = error.__traceback__

@@ -10,7 +10,8 @@ import operator
 from typing import Any
 
 from talweg.core.errors import type_error
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.trace.autograph.values import Undefined, can_be_tensor
@@ -103,7 +104,7 @@ class Appended:
                     "elements of one dtype",
                 )
             shape = shape.most_specific_compatible_shape(tensor.shape)
-        array = OPERATIONS["exported"]("TensorArray")(
+        array = hooks.exported("TensorArray")(
             dtype, len(before), dynamic_size=True, clear_after_read=False, element_shape=shape
         )
         for place, element in enumerate(before):
@@ -130,7 +131,7 @@ class Appended:
             return self.stack()[index]
         if isinstance(index, int):
             return self.array.read(index if index >= 0 else self.array.size() + index)
-        where = OPERATIONS["exported"]("where")
+        where = hooks.exported("where")
         return self.array.read(where(index < 0, index + self.size(), index))
 
     def stack(self) -> Any:
@@ -165,7 +166,7 @@ def written(value: Any) -> Any:
 def set_item(target: Any, index: Any, value: Any) -> Any:
     """`target[index] = value`; what the name stands for afterwards."""
     if isinstance(target, Tensor):
-        return OPERATIONS["tensor_with_item"](target, index, value)
+        return hooks.tensor_with_item(target, index, value)
     if is_array(target):
         return target.write(index, value)
     target[index] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.core.value import OPERATIONS
+from talweg.core.hooks import hooks
 from talweg.prims import arithmetic
 from talweg.trace import control
 from talweg.trace.autograph.branches import joined, merging_one, trace
@@ -55,7 +55,7 @@ def _joined(value: Any, traced: list, statement: str) -> Any:
 
 
 def _as_bool(value: Any) -> Any:
-    return value if value.dtype.name == "bool" else OPERATIONS["cast"](value, "bool")
+    return value if value.dtype.name == "bool" else hooks.cast(value, "bool")
 
 
 def eq(left: Any, right: Any) -> Any:

@@ -15,11 +15,11 @@ from talweg.core.aval import Aval
 from talweg.core.dims import Dim
 from talweg.core.dtypes import DType, as_dtype, string, variant
 from talweg.core.errors import type_error, value_error
-from talweg.core.primitive import later
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.graph.operation import Operation
+from talweg.prims.lists import elements
 from talweg.trace.autograph.values import (
     PLAIN,
     HalfDefined,
@@ -158,7 +158,7 @@ def _as_result(name: str, values: list, branch: int, statement: str) -> Tensor:
 def zeros_like(value: Any, dtype: DType) -> Tensor:
     """A value that nobody looks at, in the place of one like `value`; unknown sizes are 0."""
     if dtype is variant:
-        return later("variant_zero")()
+        return elements.variant_zero()
     dims = known_dims(value)
     sizes = () if dims is None else tuple([0 if type(d) is Dim or d is None else d for d in dims])
     if dtype is string:

@@ -13,7 +13,8 @@ import numpy as np
 
 from talweg.core import dispatch, dtypes
 from talweg.core.errors import OperatorNotAllowedInGraphError, compose, type_error
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
 from talweg.prims.lists import elements
@@ -50,7 +51,7 @@ def steps_of(value: Any) -> IterationSteps | None:
     if hasattr(value, "mark_used") and hasattr(value, "read"):
         return IterationSteps(value.size(), value.read)
     if hasattr(value, "nrows") and hasattr(value, "_flat_components"):
-        return IterationSteps(OPERATIONS["cast"](value.nrows(), dtypes.int32), lambda i: value[i])
+        return IterationSteps(hooks.cast(value.nrows(), dtypes.int32), lambda i: value[i])
     return None
 
 
@@ -59,9 +60,9 @@ def _steps_of_tensor(x: Tensor) -> IterationSteps:
     if rank == 0:
         raise type_error("TW203", f"a loop cannot go over a scalar: {x!r}")
     known = None if rank is None else x.shape[0]
-    length = OPERATIONS["exported"]("shape")(x)[0] if known is None else known
+    length = hooks.exported("shape")(x)[0] if known is None else known
     if x.dtype in dtypes.INTEGER or x.dtype is dtypes.bool_ or rank is None:
-        return IterationSteps(length, lambda i: OPERATIONS["gather"](x, i))
+        return IterationSteps(length, lambda i: hooks.gather(x, i))
     # the derivative of reading from a list takes time that does not grow with its length
     parts: list = []
 
@@ -110,7 +111,7 @@ def together(values: tuple) -> tuple[Any, list[IterationSteps]] | None:
     length: Any = min(numbers) if numbers else None
     for other in lengths:
         if not isinstance(other, int):
-            length = other if length is None else OPERATIONS["exported"]("minimum")(length, other)
+            length = other if length is None else hooks.exported("minimum")(length, other)
     return length, found
 
 
@@ -139,5 +140,5 @@ def mapped(function: Callable[..., Any], values: tuple) -> Any:
 def as_count(value: Any) -> Any:
     """A number of iterations as an int32 scalar."""
     if isinstance(value, Tensor):
-        return OPERATIONS["cast"](value, dtypes.int32)
+        return hooks.cast(value, dtypes.int32)
     return convert_to_tensor(np.int32(value))

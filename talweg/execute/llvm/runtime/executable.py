@@ -16,14 +16,14 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from talweg.core import forks
 from talweg.core.errors import InternalError, ResourceExhaustedError, compose
+from talweg.core.lazy import LazyModule
 from talweg.execute import cache
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import dispatch, result_memory, routines, stack_memory
@@ -33,6 +33,11 @@ from talweg.lower import buffer_assignment
 from talweg.lower.ir import cost
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, LoopProgram, Repeat
 from talweg.lower.ir.visitors import all_statements
+
+if TYPE_CHECKING:
+    from talweg.execute.llvm.link import generate
+else:
+    generate = LazyModule("talweg.execute.llvm.link.generate")
 
 # What is worth it, in operations and bytes, of which a core does about 20 in a nanosecond.
 SMALL = 40_000.0  # a program that is done before somebody else could use the GIL
@@ -260,7 +265,7 @@ def compiled(
             return code.LoadedCode(found, symbols, kept=True)
     if not emit:
         raise MissingError(key)
-    made, found = import_module("talweg.execute.llvm.link.generate").compiled(program, symbols)
+    made, found = generate.compiled(program, symbols)
     if kept_under is not None:
         cache.put(kept_under, found)
     return made
