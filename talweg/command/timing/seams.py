@@ -34,7 +34,7 @@ def timed(clock: Clock) -> Iterator[None]:
             (dispatch.state, "evaluate", operations),
             (executor, "run", programs),
             (interpret, "run", interpretations),
-            (executor, "compiled", compilations),
+            (executor, "compile_program", compilations),
             (ConcreteFunction, "trace", traces),
             (GradientTape, "gradient", gradients),
         ):
