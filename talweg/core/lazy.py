@@ -21,6 +21,4 @@ class LazyModule(ModuleType):
     """
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(import_module(self.__name__), name)
-        setattr(self, name, value)
-        return value
+        return getattr(import_module(self.__name__), name)
