@@ -41,30 +41,36 @@ class Hooks:
         # -- conversion ------------------------------------------------------------------
 
         @staticmethod
-        def convert_to_tensor(value: object, dtype: object = None) -> Tensor:
+        def convert_to_tensor(value: object, dtype: object = None) -> Any:
             """`value` as a tensor.  `eager.convert`"""
+            ...
 
         @staticmethod
         def cast(x: object, dtype: object) -> Any:
             """`x` in another dtype.  `api.tensors`"""
+            ...
 
         @staticmethod
         def dense(slices: IndexedSlices) -> Tensor:
             """IndexedSlices as a tensor.  `api.array.gathering`"""
+            ...
 
         @staticmethod
         def shape_in_tensor(sizes: object) -> TensorShape:
             """The static shape of an integer vector's numbers.  `api.array.shapes`"""
+            ...
 
         @staticmethod
         def exported(name: str) -> Any:
             """A public function by its name.  `api.autograph`"""
+            ...
 
         # -- operators, which tensors call by name (`core.value.BINARY` and its like) ----
 
         @staticmethod
         def add(x: object, y: object) -> Any:
             """x + y.  `eager.operators`, as all of the following"""
+            ...
 
         @staticmethod
         def subtract(x: object, y: object) -> Any: ...
@@ -110,68 +116,83 @@ class Hooks:
         @staticmethod
         def getitem(x: Tensor, key: object) -> Any:
             """`x[key]`.  `api.array.slicing`"""
+            ...
 
         @staticmethod
         def variable_getitem(variable: object, key: object) -> Any:
             """`variable[key]`, which can be assigned.  `api.array.slicing`"""
+            ...
 
         @staticmethod
         def reshape(tensor: object, shape: object) -> Any:
             """`tensor` in another shape.  `api.array.shapes`"""
+            ...
 
         @staticmethod
         def broadcast_to(input: object, shape: object) -> Any:
             """`input` repeated to a shape.  `api.array.shapes`"""
+            ...
 
         @staticmethod
         def stack(values: list[Any]) -> Tensor:
             """Tensors along a new first axis.  `api.array.joining`"""
+            ...
 
         @staticmethod
         def gather(
             params: object, indices: object, *, axis: object = None, batch_dims: int = 0
         ) -> Any:
             """Slices of `params` that indices name.  `api.array.gathering`"""
+            ...
 
         @staticmethod
         def gather_nd(params: object, indices: object) -> Any:
             """Slices of `params` at coordinates.  `api.array.gathering`"""
+            ...
 
         @staticmethod
         def boolean_mask(tensor: object, mask: object) -> Any:
             """Elements of `tensor` where a mask is true.  `api.array.gathering`"""
+            ...
 
         @staticmethod
         def tensor_with_item(x: object, index: object, value: object) -> Any:
             """`x` as it were after `x[index] = value`.  `api.autograph`"""
+            ...
 
         # -- derivatives -----------------------------------------------------------------
 
         @staticmethod
         def add_slices(x: object, y: object) -> Any:
             """x + y where one is IndexedSlices.  `api.array.gathering`"""
+            ...
 
         @staticmethod
         def jacobian_rows(sweep: Callable, y: Tensor, at_once: bool) -> list:
             """The rows of a Jacobian.  `api.autodiff`"""
+            ...
 
         @staticmethod
         def batch_jacobian_rows(sweep: Callable, y: Tensor, x: Tensor, at_once: bool) -> Any:
             """The rows of a batch Jacobian.  `api.autodiff`"""
+            ...
 
         @staticmethod
         def with_registered_gradient(graph: object, results: object, overrides: dict) -> Any:
             """Results under the gradient registered for their type.  `api.registered_gradients`"""
+            ...
 
         @staticmethod
         def for_each_slice(
             prim: object, size: object, kinds: tuple, operands: list, params: dict
         ) -> Any:
             """A primitive of each slice of a batch, in a loop.  `trace.batch_rules`"""
+            ...
 
         @staticmethod
         def branch_batch(size: object, kinds: tuple, operands: Operands, bodies: tuple) -> Any:
             """The batch rule of `branch`.  `trace.batch_rules`, as the next two"""
+            ...
 
         @staticmethod
         def loop_batch(size: object, kinds: tuple, operands: Operands, **params: Any) -> Any: ...
@@ -185,6 +206,7 @@ class Hooks:
             g: tuple, z: tuple, index: object, operands: Operands, bodies: tuple
         ) -> Cotangents:
             """The derivatives of `branch`, `loop` and `again`.  `trace.control_rules`"""
+            ...
 
         @staticmethod
         def branch_jvp(
@@ -205,12 +227,14 @@ class Hooks:
         @staticmethod
         def call_vjp(g: tuple, z: tuple, operands: Operands, body: object) -> Cotangents:
             """The derivatives of `call`.  `trace.call_rules`"""
+            ...
 
         @staticmethod
         def call_jvp(t: object, z: tuple, operands: Operands, body: object) -> Tangents: ...
         @staticmethod
         def taped_call_vjp(g: tuple, z: tuple, operands: Operands, call: object) -> Cotangents:
             """The derivatives of a Python function's call.  `trace.host_calls`"""
+            ...
 
         @staticmethod
         def taped_call_jvp(t: tuple, z: tuple, operands: Operands, call: object) -> Tangents: ...
@@ -219,6 +243,7 @@ class Hooks:
             g: tuple, z: tuple, operands: Operands, call: object, sizes: tuple
         ) -> Cotangents:
             """The derivatives of an opaque call.  `trace.opaque_calls`"""
+            ...
 
         @staticmethod
         def whole_jvp(
@@ -229,54 +254,66 @@ class Hooks:
             prim: object, g: object, z: object, operands: Operands, params: dict
         ) -> Cotangents:
             """The reverse of a primitive as an opaque call.  `trace.opaque_calls`"""
+            ...
 
         # -- variables -------------------------------------------------------------------
 
         @staticmethod
         def variable_class(graph: object) -> type:
             """The class of variables made in a graph.  `eager.graph_variable`"""
+            ...
 
         @staticmethod
         def placed_variable(*args: Any, **kwargs: Any) -> Any:
             """A variable on a device.  `eager.placed`"""
+            ...
 
         @staticmethod
         def update_variable(*operands: Any, variable: object, rule: object, **params: Any) -> Any:
             """A write into a variable.  `eager.variable`"""
+            ...
 
         @staticmethod
         def lifted(value: object) -> Any:
             """A variable's initial value, out of the trace that made it.  `api.function`"""
+            ...
 
         # -- traces ----------------------------------------------------------------------
 
         @staticmethod
         def trace_paths(graph: object, function: Callable[[], list]) -> list:
             """The results of a function traced along every path.  `trace.paths`"""
+            ...
 
         @staticmethod
         def autograph_converted(python_function: Callable) -> Callable:
             """A Python function as AutoGraph converts it.  `api.function`"""
+            ...
 
         @staticmethod
         def autograph_unconverted(python_function: Callable) -> Callable:
             """A Python function that AutoGraph leaves alone.  `api.function`"""
+            ...
 
         @staticmethod
         def assert_in_graph(condition: object, data: list) -> None:
             """`assert` of a symbolic tensor.  `api.autograph`"""
+            ...
 
         @staticmethod
         def print_in_graph(values: tuple, sep: str | None, end: str | None) -> None:
             """`print` of symbolic tensors.  `api.autograph`"""
+            ...
 
         @staticmethod
         def filters_tracebacks() -> bool:
             """Whether tracebacks leave out talweg's own frames.  `api.autograph`"""
+            ...
 
         @staticmethod
         def ragged_appears() -> None:
             """Functions look for ragged tensors from now on.  `api.ragged.dispatched`"""
+            ...
 
         # -- primitives that graphs are made of.  `prims.state` --------------------------
 
@@ -292,38 +329,49 @@ class Hooks:
         @staticmethod
         def default_graph() -> Any:
             """The graph operations go to.  `compat_v1.graphs`"""
+            ...
 
         @staticmethod
         def get_default_session() -> Any:
             """The session entered last.  `compat_v1.session`"""
+            ...
 
         @staticmethod
         def evaluate_in_session(value: object, feed_dict: object, session: object) -> Any:
             """The value of a symbol.  `compat_v1.session`"""
+            ...
 
         @staticmethod
         def load_in_session(variable: object, value: object, session: object) -> None:
             """A variable's new value in a session.  `compat_v1.session`"""
+            ...
 
         @staticmethod
         def operation_attribute(node: object, name: str) -> Any:
             """An attribute of a node.  `compat_v1.attributes`"""
+            ...
 
         @staticmethod
         def device_spec(given: object) -> Any:
             """A device as a DeviceSpec.  `api.device`"""
+            ...
 
         @staticmethod
         def device_for(scopes: tuple, made: object) -> str:
             """The device of an operation inside device scopes.  `api.device`"""
+            ...
 
         @staticmethod
-        def graph_def(graph: object, from_version: int | None = None, **options: Any) -> Any:
+        def graph_def(
+            graph: object, from_version: int | None = None, add_shapes: bool = False, **options: Any
+        ) -> Any:
             """A graph as a GraphDef message.  `interop.graph_def.exporting`"""
+            ...
 
         @staticmethod
         def node_def(node: object, graph: object) -> Any:
             """A node as a NodeDef message.  `interop.graph_def.exporting`"""
+            ...
 
         # -- diagnosis -------------------------------------------------------------------
 
@@ -332,22 +380,27 @@ class Hooks:
             tape: object, target: object, sources: object, frame: FrameType | None
         ) -> Any:
             """The explanation of a gradient.  `api.explaining`"""
+            ...
 
         @staticmethod
         def absence_as_error(evidence: object) -> Exception:
             """A ValueError that explains an absent gradient.  `api.explaining`"""
+            ...
 
         @staticmethod
         def absence_in_a_line(evidence: object) -> str:
             """A line for the log about an absent gradient.  `api.explaining`"""
+            ...
 
         @staticmethod
         def graph_report(graph: object, session: object = None, loss: object = None) -> Any:
             """`tf.Graph.report`.  `api.reports`"""
+            ...
 
         @staticmethod
         def function_report(function: object) -> Any:
             """`tf.function(...).report`.  `api.reports`"""
+            ...
 
 
 hooks = Hooks()

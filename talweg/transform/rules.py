@@ -11,20 +11,25 @@ other, so that their product need not be within a dtype's range where that with 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dims import same, same_dims
 from talweg.core.dtypes import variant
 from talweg.core.errors import InternalError, NeedsStaticError
 from talweg.core.hooks import hooks
+from talweg.core.lazy import LazyModule
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.arithmetic import gate, neg, zeros_of
 from talweg.prims.complex import conj
 from talweg.prims.guarded import mul_no_nan
 from talweg.prims.layout import reshape
-from talweg.prims.lists import elements
 from talweg.prims.reduce import reduce_sum, sum_like
+
+if TYPE_CHECKING:
+    from talweg.prims.lists import elements
+else:
+    elements = LazyModule("talweg.prims.lists.elements")  # what few tensors need
 
 
 def vjp_of(prim: Any) -> Callable[..., list]:
