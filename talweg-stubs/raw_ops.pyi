@@ -133,6 +133,9 @@ FloorMod: Any
 FresnelCos: Any
 FresnelSin: Any
 FusedBatchNorm: Any
+FusedBatchNormGrad: Any
+FusedBatchNormGradV2: Any
+FusedBatchNormGradV3: Any
 FusedBatchNormV2: Any
 FusedBatchNormV3: Any
 Gather: Any

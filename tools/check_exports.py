@@ -1,4 +1,4 @@
-"""Ask TensorFlow to run what talweg writes: every primitive, every frozen graph, and more.
+"""Ask TensorFlow to run what talweg writes: every primitive, training programs, and more.
 
 Two steps, since they need two environments:
 
@@ -36,7 +36,9 @@ EXPECTED = (
 def write(folder: Path) -> None:
     """Write all GraphDefs with feeds and results."""
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+    import numpy as np
     from graph import exported, test_graph_def
+    from programs.v1 import meta_graphs as training
 
     import talweg
 
@@ -69,7 +71,12 @@ def write(folder: Path) -> None:
                 feed,
                 expected,
             )
+    meta_graphs: dict[str, bytes] = {}
+    for build in training.BUILDS:
+        message = training.written(talweg.compat.v1, np, build)
+        meta_graphs[build.__name__] = message.SerializeToString()
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "meta_graphs.pickle").write_bytes(pickle.dumps(meta_graphs))
     (folder / "exports.pickle").write_bytes(pickle.dumps(entries))
     print(len(entries), "graphs")
 
@@ -101,6 +108,27 @@ def check(folder: Path) -> int:
                 surprises += 1
                 print(name, type(error).__name__, " ".join(str(error).split())[:300])
     print(len(entries), "graphs,", surprises, "surprises")
+    return surprises + check_training(folder, tensorflow)
+
+
+def check_training(folder: Path, tensorflow: Any) -> int:
+    """Train what talweg exported on TensorFlow; how many do not give TensorFlow's own numbers."""
+    sys.path[:0] = [str(ROOT / "tests")]
+    import numpy
+    from graph import exported_training
+    from programs.v1 import meta_graphs as training
+
+    tf = tensorflow.compat.v1
+    surprises = 0
+    written = pickle.loads((folder / "meta_graphs.pickle").read_bytes())
+    for build in training.BUILDS:
+        message = training.parsed(tf, written[build.__name__])
+        fetched, _ = training.trained(tf, numpy, message)
+        difference = exported_training.difference(build, fetched, tf)
+        if difference:
+            surprises += 1
+            print(build.__name__, difference)
+    print(len(written), "training programs,", surprises, "surprises")
     return surprises
 
 

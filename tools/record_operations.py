@@ -18,8 +18,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "talweg" / "api" / "v1" / "graph_def" / "operations.txt"
-RAW = (ROOT / "talweg" / "api" / "api/raw/table.py", ROOT / "talweg" / "api" / "nn" / "raw.py")
+TARGET = ROOT / "talweg" / "interop" / "graph_def" / "operations.txt"
+API = ROOT / "talweg" / "api"
 MORE = """
 _Arg _Retval Abort ArgMax AsString Assign AssignAdd AssignAddVariableOp AssignSub
 AssignSubVariableOp AssignVariableOp BroadcastGradientArgs Case Const ControlTrigger
@@ -64,15 +64,27 @@ LookupTableRemoveV2 LookupTableSize LookupTableSizeV2 InitializeTable Initialize
 InitializeTableFromTextFile InitializeTableFromTextFileV2 ReadFile StringToHashBucketStrong
 RaggedTensorToTensor ResourceStridedSliceAssign StridedSliceAssign ResourceScatterNdMin
 ResourceScatterNdMax RngReadAndSkip
+ApplyAdagradDA ApplyAdagradV2 ApplyCenteredRMSProp ApplyFtrlV2 ApplyProximalAdagrad
+ApplyProximalGradientDescent ResourceApplyAdagradDA ResourceApplyProximalAdagrad
+SparseApplyAdadelta SparseApplyAdagrad SparseApplyAdagradDA SparseApplyAdagradV2
+SparseApplyCenteredRMSProp SparseApplyFtrl SparseApplyFtrlV2 SparseApplyMomentum
+SparseApplyProximalAdagrad SparseApplyProximalGradientDescent SparseApplyRMSProp
+ResourceSparseApplyAdadelta ResourceSparseApplyAdagrad ResourceSparseApplyAdagradDA
+ResourceSparseApplyAdagradV2 ResourceSparseApplyCenteredRMSProp ResourceSparseApplyFtrl
+ResourceSparseApplyFtrlV2 ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum
+ResourceSparseApplyProximalAdagrad ResourceSparseApplyProximalGradientDescent
+ResourceSparseApplyRMSProp DisableCopyOnRead OptionalFromValue OptionalNone OptionalHasValue
+OptionalGetValue
 """
 
 
 def wanted() -> set[str]:
     """The names to record."""
     found = set(MORE.split())
-    for path in RAW:
-        text = path.read_text("utf-8")
-        found |= set(re.findall(r"^(\w+)\(", text, re.M)) | set(re.findall(r"raw_ops\.(\w+)", text))
+    found |= set(re.findall(r"^(\w+)\(", (API / "raw" / "table.py").read_text("utf-8"), re.M))
+    for path in API.rglob("*.py"):
+        for decorator in re.findall(r"@export\((.*?)\)", path.read_text("utf-8"), re.S):
+            found |= set(re.findall(r'"raw_ops\.(\w+)"', decorator))
     return found
 
 

@@ -262,6 +262,7 @@ class GraphVariable(Variable):
     def _change(self, rule: str, *operands: Any, **params: Any) -> Any:
         if dispatch.context.base is None:
             self.graph.check_in_force((self.value(),))
+        self._handle.updated = True
         with self._base().as_default():
             return update_variable(*operands, variable=self._handle, rule=rule, **params)
 

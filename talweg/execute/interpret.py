@@ -24,7 +24,7 @@ from talweg.kernels.random import streams
 from talweg.kernels.random.philox import state_of_stream
 from talweg.kernels.variable_updates import IN_PLACE, UPDATES
 from talweg.kernels.variants import History
-from talweg.passes.functionalize import Program, Step, program_of
+from talweg.passes.functionalize import Program, Step, demanded, program_of
 
 _END = 1 << 63  # where int64 ends: what is computed of integers wraps, as in compiled programs
 
@@ -220,6 +220,7 @@ def _check_needs(program: Program, state: dict) -> None:
 def uninitialized(variables: list, read: bool) -> OpError:
     """The error of reading variables that have no value, or of changing them (NotFoundError)."""
     names = ", ".join(repr(variable.name.split(":")[0]) for variable in variables)
+    names = names or "a variable that a branch reads"
     text = compose(
         "TW505",
         f"Attempting to use uninitialized value: no value in this session for {names}",
@@ -319,12 +320,40 @@ class BodyRunner:
         return values[:count], values[count:]
 
 
+class LenientRunner(BodyRunner):
+    """What runs the body of a branch when a variable that the branch takes has no value.
+
+    FailedPreconditionError if the body uses it.
+    """
+
+    def __init__(self, step: Step, state: dict):
+        super().__init__(step, state)
+        self.operands = step.node.operands[1:]
+
+    def with_inner(self, body: Body, arrays: list, inner: tuple) -> tuple[list, list]:
+        """The outputs of `body`, and the values of the inner nodes."""
+        program = program_of(body, inner, self.everything)
+        used = demanded(program)
+        absent = [
+            operand.params.get("variable")
+            for operand, array, slot in zip(self.operands, arrays, program.inputs)
+            if array is MISSING and slot in used
+        ]
+        if absent:
+            raise uninitialized([variable for variable in absent if variable is not None], True)
+        values = _run(program, arrays, self.state)
+        count = len(body.outputs)
+        return values[:count], values[count:]
+
+
 def _run_body(step: Step, values: list, params: dict, outer: Any) -> None:
     state = OwnedValues(outer, {variable: values[before] for variable, before, _ in step.states})
     arrays = [values[slot] for slot in step.inputs]
     for slot in step.free:
         values[slot] = None
     runner = BodyRunner(step, state)
+    if step.prim.name == "branch" and any([array is MISSING for array in arrays]):
+        runner = LenientRunner(step, state)
     try:
         result = step.prim.numpy(runner, arrays, **params)
     except Exception as error:

@@ -13,11 +13,12 @@ from talweg.core.shapes import TensorShape
 class Handle:
     """Name, shape and dtype of a variable, compared by identity.  It does not keep the variable."""
 
-    __slots__ = ("__weakref__", "dtype", "name", "owner", "shape")
+    __slots__ = ("__weakref__", "dtype", "name", "owner", "shape", "updated")
 
     def __init__(self, owner: Any, name: str, shape: TensorShape, dtype: DType):
         self.owner = weakref.ref(owner)  # gives the variable; None if it is gone
         self.name, self.shape, self.dtype = name, shape, dtype
+        self.updated = False  # whether a graph writes it, other than to initialize it
 
     @property
     def variable(self) -> Any:

@@ -132,6 +132,7 @@ class _ProgramBuilder:
         self.fed = inputs
         self.fed_sizes: set[Atom] = set()
         self.factored: dict[Node, Factored] = {}
+        self.read: dict[Any, int] = {}  # variable -> slot of its value at the start
         self.same: dict[tuple, Any] = {}  # what was computed already, and where it is
         self.remembered: set[Node] = set()  # operations with bodies whose history is used
         for node in inputs:
@@ -192,6 +193,7 @@ class _ProgramBuilder:
         program = self.program
         program.notes = [str(match) for match in self.factored.values()]
         program.outputs = [self.slots[node] for node in outputs]
+        self._note_needs({self.slots[node] for node in effects if node in self.slots})
         program.writes = {v: s for v, s in self.now.items() if s != program.starts.get(v)}
         let_go(program)
         for step in program.steps:
@@ -299,8 +301,20 @@ class _ProgramBuilder:
             return
         slot = self.now[variable] if node.inputs else start
         if slot == start:
-            self.program.needs[variable] = True
+            self.read[variable] = start
         self.slots[node] = slot
+
+    def _note_needs(self, effects: set) -> None:
+        """A variable that is read must have a value, unless only branches take it.
+
+        A branch reads what its body uses, once it is known which body runs.
+        """
+        program = self.program
+        used = demanded(program) | effects
+        taken = {slot for step in program.steps for slot in step.inputs}
+        for variable, start in self.read.items():
+            if start in used or start not in taken:
+                program.needs[variable] = True
 
     def _write(self, node: Node) -> None:
         variable = node.params["variable"]
@@ -349,6 +363,17 @@ class _ProgramBuilder:
             self.now[variable] = after
         step.states = tuple(states)
         step.remembers = node in self.remembered
+
+
+def demanded(program: Program) -> set[int]:
+    """The slots whose values a program uses whatever the branches in it do."""
+    used = {*program.outputs, *[slot for slot, _, _ in program.places.values()]}
+    for step in program.steps:
+        if step.kind == "state":  # the variable itself is asked for by `_write`
+            used.update(step.inputs[1:])
+        else:
+            used.update(step.inputs[:1] if step.prim.name == "branch" else step.inputs)
+    return used
 
 
 def let_go(program: Program) -> None:

@@ -29,6 +29,7 @@ from talweg.prims.arithmetic import zeros_of
 from talweg.prims.control import is_fixed
 from talweg.prims.layout import broadcast_to
 from talweg.prims.lists.elements import variant_zero
+from talweg.trace.variable_reads import as_of_operation
 
 _bodies: Any = weakref.WeakValueDictionary()
 
@@ -176,6 +177,7 @@ def apply_branch(index: Any, graphs: list) -> list:
     captures = captures_of(graphs)
     bodies = tuple([graph.body(captures) for graph in graphs])
     note_writes(graphs)
+    captures = as_of_operation(captures, [index])
     return list(control.branch(index, *captures, bodies=bodies))
 
 
@@ -224,6 +226,7 @@ def apply_loop(
     bodies = [graph.body(captures) for graph in graphs]
     note_writes(graphs)
     known = tuple([(aval.dims, aval.dtype) for aval in avals])
+    captures = as_of_operation(captures, initial)
     return list(
         control.loop(
             *initial, *captures, cond=bodies[0], body=bodies[1], count=len(initial), avals=known

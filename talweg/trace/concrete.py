@@ -39,6 +39,7 @@ from talweg.trace.paths import Paths
 from talweg.trace.result_structure import of_spec, without_values
 from talweg.trace.signature import put_together
 from talweg.trace.unchanged import Contents
+from talweg.trace.variable_reads import as_of_operation
 
 RULES = batch_rules, call_rules  # they register batch rules and derivatives
 
@@ -303,6 +304,8 @@ class ConcreteFunction(DescribedFunction):
         if isinstance(base, FunctionGraph):
             base.pending_writes.update(dict.fromkeys(self.writes))
         # Equal bodies make equal nodes, whose history knows the nodes of one of them.
+        count = len(operands) - len(self._outside)
+        operands = operands[:count] + as_of_operation(operands[count:], operands[:count])
         results = list(call(*operands, body=canonical(self.body))[:-1])
         for node, result in zip(self.body.outputs, results):
             self._tell_sizes(node, result, operands)

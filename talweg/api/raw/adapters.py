@@ -4,6 +4,7 @@ Gradients are in `gradients.py`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from talweg.eager.operators import matching_tensors
 from talweg.eager.tensor import array_of, wrap
 from talweg.prims import arithmetic, layout, rounding, special
 from talweg.prims.nn import activations
+from talweg.prims.state import as_factor
 
 # -- arithmetic, comparison, bits
 
@@ -362,15 +364,13 @@ def batch_norm(
     In training the moments are those of x, and the running ones move by `factor`, whose variance is
     the unbiased one; else they are given.
     """
-    x = tensor(x)
-    channel = 1 if data_format.startswith("NC") else x.ndim - 1
-    axes = [axis for axis in range(x.ndim) if axis != channel]
-    spread = tuple(size if axis == channel else 1 for axis, size in enumerate(x.dims))
+    given_x = tensor(x)
+    x = loss.precise(given_x)
+    axes, spread = channel_axes(x, data_format)
     given = [tensor(value, hint=dtypes.float32) for value in (mean, variance)]
     if training:
-        count = int(np.prod([x.dims[axis] for axis in axes]))
         center, width = normalization.moments(x, axes)
-        running = [center, width * (count / max(count - 1, 1))]
+        running = [center, width * _unbiased(math.prod([x.dims[axis] for axis in axes]), x.dtype)]
         if factor != 1:
             running = [old * (1 - factor) + new * factor for old, new in zip(given, running)]
     else:
@@ -378,8 +378,23 @@ def batch_norm(
     parts = [layout.reshape(tensor(part), shape=spread) for part in (center, width, offset, scale)]
     center_, width_, offset_, scale_ = parts
     y = normalization.batch_normalization(x, center_, width_, offset_, scale_, epsilon)
-    rest = [center, width, tensor(0.0)][:reserves]
-    return (y, *running, *rest)
+    rest = [center, width, zeros([0])][:reserves]
+    return (arithmetic.cast(y, dtype=given_x.dtype), *running, *rest)
+
+
+def channel_axes(x: Any, data_format: str) -> tuple[list, tuple]:
+    """(the axes of x that are no channels, the shape in which numbers of channels lie along x)."""
+    channel = 1 if data_format.startswith("NC") else x.ndim - 1
+    axes = [axis for axis in range(x.ndim) if axis != channel]
+    return axes, tuple(size if axis == channel else 1 for axis, size in enumerate(x.dims))
+
+
+def _unbiased(count: Any, dtype: Any) -> Any:
+    """count / (count - 1), what the variance of a sample is multiplied with; 1 for one number."""
+    if type(count) is int:
+        return count / max(count - 1, 1)
+    count = as_factor(count, dtype)
+    return count / arithmetic.maximum(count - 1.0, 1.0)
 
 
 def softmax_cross_entropy(features: Any, labels: Any) -> tuple:

@@ -6,6 +6,7 @@ pullback of the function itself, so that they can be differentiated again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,12 +19,15 @@ from talweg.api.export import look_up
 from talweg.api.linalg import decompositions, products
 from talweg.api.math import comparison
 from talweg.api.nn import normalization
+from talweg.api.nn.loss import precise
+from talweg.api.raw import adapters
 from talweg.core.errors import invalid
 from talweg.eager.operators import matching_tensors
 from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import array_of
-from talweg.prims import arithmetic, transcendental
+from talweg.prims import arithmetic, layout, transcendental
 from talweg.prims import reduce as reductions
+from talweg.prims.state import as_factor
 
 
 def _pullback(function: Callable[[Any], Any], x: Any, g: Any) -> Any:
@@ -220,3 +224,37 @@ def cholesky_grad(l: Any, grad: Any) -> Any:
     l = tensor(l)
     a = products.matmul(l, l, adjoint_b=True)
     return _pullback(decompositions.cholesky, a, tensor(grad))
+
+
+def batch_norm_grad(
+    g: Any,
+    x: Any,
+    scale: Any,
+    mean: Any,
+    variance: Any,
+    epsilon: float,
+    data_format: str,
+    training: bool,
+) -> tuple:
+    """The pullback of batch normalisation to x, scale and offset; two zeros of no meaning.
+
+    In training the moments are those of x; else they are given.
+    """
+    given = tensor(x)
+    x, g = precise(given), precise(tensor(g))
+    axes, spread = adapters.channel_axes(x, data_format)
+    moments = normalization.moments(x, axes) if training else (tensor(mean), tensor(variance))
+    center, width, scale = [
+        layout.reshape(tensor(part), shape=spread) for part in (*moments, scale)
+    ]
+    factor = arithmetic.rsqrt(width + epsilon)
+    normal = (x - center) * factor
+    by_offset = reductions.reduce_sum(g, axes=tuple(axes), keepdims=False)
+    by_scale = reductions.reduce_sum(g * normal, axes=tuple(axes), keepdims=False)
+    if training:
+        count = as_factor(math.prod([x.dims[axis] for axis in axes]), x.dtype)
+        sums = [layout.reshape(part, shape=spread) / count for part in (by_offset, by_scale)]
+        g = g - sums[0] - normal * sums[1]
+    by_x = arithmetic.cast(g * scale * factor, dtype=given.dtype)
+    zero = look_up("zeros")((), x.dtype)
+    return by_x, by_scale, by_offset, zero, zero

@@ -417,6 +417,18 @@ FusedBatchNormV3(x, scale, offset, mean, variance, epsilon=0.0001, exponential_a
     data_format='NHWC', is_training=True) -> y, batch_mean, batch_variance, reserve_space_1,
     reserve_space_2, reserve_space_3 = own.batch_norm(x, scale, offset, mean, variance, epsilon,
     exponential_avg_factor, data_format, is_training, 3)
+FusedBatchNormGrad(y_backprop, x, scale, reserve_space_1, reserve_space_2, epsilon=0.0001,
+    data_format='NHWC', is_training=True) -> x_backprop, scale_backprop, offset_backprop,
+    reserve_space_3, reserve_space_4 = grad.batch_norm_grad(y_backprop, x, scale, reserve_space_1,
+    reserve_space_2, epsilon, data_format, is_training)
+FusedBatchNormGradV2(y_backprop, x, scale, reserve_space_1, reserve_space_2, epsilon=0.0001,
+    data_format='NHWC', is_training=True) -> x_backprop, scale_backprop, offset_backprop,
+    reserve_space_3, reserve_space_4 = grad.batch_norm_grad(y_backprop, x, scale, reserve_space_1,
+    reserve_space_2, epsilon, data_format, is_training)
+FusedBatchNormGradV3(y_backprop, x, scale, reserve_space_1, reserve_space_2, reserve_space_3,
+    epsilon=0.0001, data_format='NHWC', is_training=True) -> x_backprop, scale_backprop,
+    offset_backprop, reserve_space_4, reserve_space_5 = grad.batch_norm_grad(y_backprop, x, scale,
+    reserve_space_1, reserve_space_2, epsilon, data_format, is_training)
 LRN(input, depth_radius=5, bias=1, alpha=1, beta=0.5) = nn.local_response_normalization(input,
     depth_radius, bias, alpha, beta)
 LeakyRelu(features, alpha=0.2) = nn.leaky_relu(features, alpha)

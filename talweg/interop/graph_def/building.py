@@ -288,7 +288,8 @@ class GraphBuilder:
             for other in others:
                 if first.dtype is not other.dtype:
                     raise item.error(f"its branches give {first.dtype.name} and {other.dtype.name}")
-        return apply_branch(index, graphs)[:-1]
+        *results, history = apply_branch(index, graphs)
+        return results or [history]
 
     def _loop(self, frame: LoopFrame, planner: Planner, scope: ImportScope) -> None:
         leaving = {exit.name: planner.regions.merge_behind(exit) for exit in frame.exits}
@@ -442,10 +443,11 @@ class GraphBuilder:
         finally:
             self.active.pop()
 
-    def branches(self, item: NodeRecord, index: Any, names: list, arguments: list) -> list:
-        """The results of one of several functions, by a number."""
+    def branches(self, item: NodeRecord, index: Any, names: list, arguments: list) -> Any:
+        """The results of one of several functions, by a number; without any, the operation."""
         functions = [lambda name=name: self.apply(name, arguments, item) for name in names]
-        return self._branches(item, index, functions)
+        found = self._branches(item, index, functions)
+        return found if item.output_count() else found[0].op
 
 
 def _differs(value: Any, dtype: Any) -> bool:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.core.dtypes import int32
-from talweg.core.errors import UnimplementedError, compose
-from talweg.graph.symbol import Symbol
 from talweg.interop.graph_def.values import base, constant, rule
 from talweg.prims import arithmetic
 from talweg.trace import control
 
 
 @rule("If", "StatelessIf")
-def choice(builder: Any, item: Any, inputs: list) -> list:
+def choice(builder: Any, item: Any, inputs: list) -> Any:
     """One of two functions."""
     predicate, *arguments = inputs
     index = arithmetic.cast(
@@ -24,7 +22,7 @@ def choice(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("Case", "StatelessCase")
-def case(builder: Any, item: Any, inputs: list) -> list:
+def case(builder: Any, item: Any, inputs: list) -> Any:
     """One of several functions, by a number."""
     index, *arguments = inputs
     names = [function.name for function in item.attributes["branches"]]
@@ -54,7 +52,7 @@ def loop(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("PartitionedCall", "StatefulPartitionedCall")
-def call(builder: Any, item: Any, inputs: list) -> list:
+def call(builder: Any, item: Any, inputs: list) -> Any:
     """A function; one with effects is a branch without a choice, so that all of them happen."""
     name = item.attributes["f"]
     name = name if isinstance(name, str) else name.name
@@ -62,12 +60,4 @@ def call(builder: Any, item: Any, inputs: list) -> list:
     stateful = any(part.operation.stateful for part in function.items.values())
     if not stateful or hasattr(base(), "outer"):
         return builder.apply(name, list(inputs), item)
-    if not function.results:
-        raise UnimplementedError(
-            None,
-            None,
-            compose("TW506", f"{item.described} calls '{name}', which has effects and no results"),
-        )
-    if not all(type(x) is Symbol for x in inputs):
-        return builder.branches(item, constant(0, int32), [name], list(inputs))
     return builder.branches(item, constant(0, int32), [name], list(inputs))

@@ -1,4 +1,4 @@
-"""Rules of TensorArrays and TensorLists.
+"""Rules of TensorArrays, TensorLists and optionals.
 
 The elements of a TensorArray travel in its flow, which is a list here; the handle only says of what
 dtype and shape they are.
@@ -137,6 +137,14 @@ def added(builder: Any, item: Any, inputs: list) -> Any:
     return [total]
 
 
+@rule("ZerosLike")
+def zeros_of(builder: Any, item: Any, inputs: list) -> Any:
+    """Zeros; of a list, elements that are not there."""
+    if inputs[0].dtype is not dtypes.variant:
+        return builder.call(item, inputs)
+    return [elements.list_new(elements.list_size(inputs[0]))]
+
+
 # -- TensorLists
 
 
@@ -209,6 +217,12 @@ def length(builder: Any, item: Any, inputs: list) -> list:
     return [elements.list_size(inputs[0])]
 
 
+@rule("TensorListElementShape")
+def shape_of_elements(builder: Any, item: Any, inputs: list) -> list:
+    """What is known of the shape of all elements: nothing, here."""
+    return [constant(-1, item.attributes["shape_type"])]
+
+
 @rule("TensorListPushBack")
 def pushed(builder: Any, item: Any, inputs: list) -> list:
     """The list with an element more."""
@@ -263,3 +277,40 @@ def joined_list(builder: Any, item: Any, inputs: list) -> list:
 def split_list(builder: Any, item: Any, inputs: list) -> list:
     """The parts of a tensor as a list."""
     return [parts.list_split(inputs[0], inputs[2])]
+
+
+# -- optionals: lists of their components, empty where there is no value
+
+
+@rule("OptionalFromValue")
+def optional(builder: Any, item: Any, inputs: list) -> list:
+    """An optional with these components."""
+    found = elements.list_new(constant(len(inputs), dtypes.int32))
+    for number, x in enumerate(inputs):
+        found = elements.list_set(found, constant(number, dtypes.int32), x, limited=True)
+    return [found]
+
+
+@rule("OptionalNone")
+def no_value(builder: Any, item: Any, inputs: list) -> list:
+    """An optional without a value."""
+    return [elements.list_new(constant(0, dtypes.int32))]
+
+
+@rule("OptionalHasValue")
+def has_value(builder: Any, item: Any, inputs: list) -> list:
+    """Whether an optional has a value."""
+    return [elements.list_size(inputs[0]) > 0]
+
+
+@rule("OptionalGetValue")
+def components(builder: Any, item: Any, inputs: list) -> list:
+    """The components of an optional; InvalidArgumentError when there are none."""
+    return [
+        elements.list_get(
+            inputs[0], constant(number, dtypes.int32), dims=_fixed(shape), dtype=dtype
+        )
+        for number, (dtype, shape) in enumerate(
+            zip(item.attributes["output_types"], item.attributes["output_shapes"])
+        )
+    ]

@@ -1,4 +1,4 @@
-"""Rules of variables: both generations, and the updates of optimizers.
+"""Rules of variables of both generations.
 
 A variable of a GraphDef is a handle that sessions have values for.  `VarHandleOp` gives a resource,
 `VariableV2` a reference: who takes it as a tensor reads it, in the order of its own controls.
@@ -79,15 +79,16 @@ def shape(builder: Any, item: Any, inputs: list) -> list:
     return [look_up("shape")(inputs[0].read(), item.attributes["out_type"])]
 
 
-@rule("DestroyResourceOp")
+@rule("DestroyResourceOp", "DisableCopyOnRead")
 def destroyed(builder: Any, item: Any, inputs: list) -> Any:
-    """Nothing: values belong to sessions."""
+    """Nothing: values belong to sessions, and are copied when they are written."""
     return group().op
 
 
 def change(resource: Any, kind: str, *values: Any) -> Any:
     """The new value of a variable."""
     strict = {"strict": True} if kind == "assign" else {}
+    resource.handle.updated = True
     return update_variable(*values, variable=resource.handle, rule=kind, **strict)
 
 
@@ -178,146 +179,8 @@ def sliced(builder: Any, item: Any, inputs: list) -> Any:
 
     key = tuple([part(number) for number in range(len(begins))])
     dims = resource.handle.shape.as_tuple()
+    resource.handle.updated = True
     updated = update_variable(
         value, variable=resource.handle, rule="slice", place=frozen_key(plan(key, dims).key)
     )
     return updated if item.op.startswith("R") else [ResourceEdge(resource.handle, True, updated)]
-
-
-# -- optimizers: the new values of a variable and its slots
-
-
-def _descent(v: list, rate: Any, g: Any) -> list:
-    return [v[0] - rate * g]
-
-
-def _momentum(v: list, rate: Any, g: Any, momentum: Any, *, use_nesterov: bool) -> list:
-    grown = v[1] * momentum + g
-    step = g + momentum * grown if use_nesterov else grown
-    return [v[0] - rate * step, grown]
-
-
-def _keras_momentum(v: list, rate: Any, g: Any, momentum: Any, *, use_nesterov: bool) -> list:
-    grown = v[1] * momentum - rate * g
-    return [v[0] + (momentum * grown - rate * g if use_nesterov else grown), grown]
-
-
-def _adagrad(v: list, rate: Any, g: Any, *, update_slots: bool) -> list:
-    total = v[1] + g * g if update_slots else v[1]
-    return [v[0] - rate * g * look_up("math.rsqrt")(total), total]
-
-
-def _adagrad_2(v: list, rate: Any, epsilon: Any, g: Any, *, update_slots: bool) -> list:
-    total = v[1] + g * g if update_slots else v[1]
-    return [v[0] - rate * g / (look_up("math.sqrt")(total) + epsilon), total]
-
-
-def _adadelta(v: list, rate: Any, rho: Any, epsilon: Any, g: Any) -> list:
-    root = look_up("math.sqrt")
-    mean = rho * v[1] + (1 - rho) * g * g
-    step = root(v[2] + epsilon) / root(mean + epsilon) * g
-    return [v[0] - rate * step, mean, rho * v[2] + (1 - rho) * step * step]
-
-
-def _adam(
-    v: list,
-    power_1: Any,
-    power_2: Any,
-    rate: Any,
-    beta_1: Any,
-    beta_2: Any,
-    epsilon: Any,
-    g: Any,
-    *,
-    use_nesterov: bool,
-) -> list:
-    root = look_up("math.sqrt")
-    rate = rate * root(1 - power_2) / (1 - power_1)
-    first = v[1] + (g - v[1]) * (1 - beta_1)
-    second = v[2] + (g * g - v[2]) * (1 - beta_2)
-    step = g * (1 - beta_1) + beta_1 * first if use_nesterov else first
-    return [v[0] - rate * step / (root(second) + epsilon), first, second]
-
-
-def _adamax(
-    v: list, power_1: Any, rate: Any, beta_1: Any, beta_2: Any, epsilon: Any, g: Any
-) -> list:
-    first = v[1] + (g - v[1]) * (1 - beta_1)
-    top = look_up("math.maximum")(beta_2 * v[2], look_up("math.abs")(g))
-    return [v[0] - rate / (1 - power_1) * first / (top + epsilon), first, top]
-
-
-def _rms(v: list, rate: Any, rho: Any, momentum: Any, epsilon: Any, g: Any) -> list:
-    mean = v[1] + (g * g - v[1]) * (1 - rho)
-    step = momentum * v[2] + rate * g * look_up("math.rsqrt")(mean + epsilon)
-    return [v[0] - step, mean, step]
-
-
-def _centered_rms(v: list, rate: Any, rho: Any, momentum: Any, epsilon: Any, g: Any) -> list:
-    square = v[2] + (g * g - v[2]) * (1 - rho)
-    mean = v[1] + (g - v[1]) * (1 - rho)
-    width = square - mean * mean + epsilon
-    step = momentum * v[3] + rate * g * look_up("math.rsqrt")(width)
-    return [v[0] - step, mean, square, step]
-
-
-def _ftrl(
-    v: list,
-    g: Any,
-    rate: Any,
-    l1: Any,
-    l2: Any,
-    power: Any,
-    *,
-    shrinkage: Any = None,
-    multiply_linear_by_lr: bool,
-) -> list:
-    power_of, sign = look_up("math.pow"), look_up("math.sign")
-    grown = v[1] + g * g
-    pull = g if shrinkage is None else g + 2 * shrinkage * v[0]
-    scale = rate if multiply_linear_by_lr else 1
-    quotient = (power_of(grown, -power) - power_of(v[1], -power)) / rate
-    linear = v[2] + scale * pull - scale * quotient * v[0]
-    bound = scale * l1
-    width = scale * (power_of(grown, -power) / rate + 2 * l2)
-    far = look_up("math.abs")(linear) > bound
-    value = look_up("where")(far, (sign(linear) * bound - linear) / width, linear * 0)
-    return [value, grown, linear]
-
-
-def _ftrl_2(
-    v: list, g: Any, rate: Any, l1: Any, l2: Any, shrinkage: Any, power: Any, **more: Any
-) -> list:
-    return _ftrl(v, g, rate, l1, l2, power, shrinkage=shrinkage, **more)
-
-
-_UPDATES = {
-    "ApplyGradientDescent": (1, _descent),
-    "ApplyMomentum": (2, _momentum),
-    "ApplyKerasMomentum": (2, _keras_momentum),
-    "ApplyAdagrad": (2, _adagrad),
-    "ApplyAdagradV2": (2, _adagrad_2),
-    "ApplyAdadelta": (3, _adadelta),
-    "ApplyAdam": (3, _adam),
-    "ApplyAdaMax": (3, _adamax),
-    "ApplyRMSProp": (3, _rms),
-    "ApplyCenteredRMSProp": (4, _centered_rms),
-    "ApplyFtrl": (3, _ftrl),
-    "ApplyFtrlV2": (3, _ftrl_2),
-}
-_OPTIONS = ("use_nesterov", "update_slots", "multiply_linear_by_lr")
-
-
-@rule(*[f"{prefix}{name}" for name in _UPDATES for prefix in ("Resource", "")])
-def optimized(builder: Any, item: Any, inputs: list) -> Any:
-    """A step of an optimizer: the variable and its slots get their new values together."""
-    count, formula = _UPDATES[item.op.removeprefix("Resource")]
-    resources, operands = inputs[:count], inputs[count:]
-    options = {key: item.attributes[key] for key in _OPTIONS if key in item.attributes}
-    values = formula([resource.read() for resource in resources], *operands, **options)
-    updated = [change(resource, "assign", value) for resource, value in zip(resources, values)]
-    if item.op.startswith("Resource"):
-        return group(*updated).op if not hasattr(base(), "outer") else None
-    graph = base()
-    with graph.control_dependencies(updated[1:]):
-        return [ResourceEdge(resources[0].handle, True, look_up("identity")(updated[0]))]

@@ -68,6 +68,20 @@ def _initialized(writer: Any, node: Node, name: str, controls: list) -> list[Out
     return writer.node("VarIsInitializedOp", name, [handle], {}, controls)
 
 
+def _read_or_initial(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+    """The value of a variable that has one: a branch of the first generation, as in TensorFlow."""
+    handle = writer.handle(node.params["variable"])
+    label, given = writer.unique(f"{name}/IsInitialized"), {"dtype": node.params["variable"].dtype}
+    (has,) = writer.node("VarIsInitializedOp", label, [handle], {}, controls)
+    sides = []
+    for part, source in (("read", handle), ("initial", writer.value(node.operands[0]))):
+        label = writer.unique(f"{name}/Switch_{part}")
+        sides.append(writer.node("Switch", label, [source, has], {}, ()))
+    label = writer.unique(f"{name}/Read/ReadVariableOp")
+    (read,) = writer.node("ReadVariableOp", label, [sides[0][1]], given, ())
+    return writer.node("Merge", name, [[sides[1][0], read]], {}, ())
+
+
 def _update(writer: Any, node: Node, name: str, controls: list) -> list[Output] | None:
     variable, kind = node.params["variable"], node.params["rule"]
     handle = writer.handle(variable)
@@ -285,6 +299,7 @@ SPECIAL: dict[str, Any] = {
     "after": _after,
     "read_variable": _read,
     "is_initialized": _initialized,
+    "read_or_initial": _read_or_initial,
     "update_variable": _update,
     "branch": _branch,
     "loop": _loop,

@@ -104,7 +104,7 @@ segment_prod: UnsortedSegmentProd(x, ids, ints(count))
 segment_rows: kept_rows(x, ids)
 segment_sum: UnsortedSegmentSum(x, ids, ints(count))
 sequence: Range(start, limit, delta)
-shape_of: Shape(x, out_type=dtype)
+shape_of: Shape(x, out_type=dtype) if dtype.is_integer else Cast(Shape(x), DstT=dtype)
 sigmoid_cross_entropy: AddV2(Sub(Relu(logits), Mul(logits, labels)), Log1p(Exp(Neg(Abs(logits)))))
 singular_values: real_parts(Svd(x, compute_uv=False))[0]
 size_value: ints(size, dtype)
