@@ -378,7 +378,7 @@ def batch_norm(
     parts = [layout.reshape(tensor(part), shape=spread) for part in (center, width, offset, scale)]
     center_, width_, offset_, scale_ = parts
     y = normalization.batch_normalization(x, center_, width_, offset_, scale_, epsilon)
-    rest = [center, width, zeros([0])][:reserves]
+    rest = [center, width, tensor(0.0)][:reserves]
     return (arithmetic.cast(y, dtype=given_x.dtype), *running, *rest)
 
 
