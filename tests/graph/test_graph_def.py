@@ -19,7 +19,8 @@ from programs.support import given
 import talweg
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import NeedsStaticError
-from talweg.interop.graph_def import building, operations
+from talweg.api.raw import operations
+from talweg.interop.graph_def import building
 from talweg.interop.graph_def.messages import GraphDef, NodeDef
 from talweg.interop.graph_def.rules_more import compiled
 from talweg.interop.graph_def.tensor_protos import given_values

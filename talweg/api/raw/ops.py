@@ -1,4 +1,4 @@
-"""tf.raw_ops: TensorFlow's operations under their own names, made from `table.py`.
+"""tf.raw_ops: TensorFlow's operations under their own names, made from `table.txt`.
 
 They take keyword arguments only.  Operations on windows are written out in `api/nn/raw.py`.
 """
@@ -10,41 +10,59 @@ import inspect
 import re
 from collections import namedtuple
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from talweg.api.export import export_value, look_up
-from talweg.api.raw import adapters, gradients, sparse
-from talweg.api.raw.table import TABLE
+from talweg.api.raw import operations
+from talweg.api.raw.operands import attributes_of, converted, dtypes_of_results
+from talweg.api.raw.operations import REQUIRED
+from talweg.core import dispatch
 from talweg.core.dtypes import BY_NAME
-from talweg.core.errors import type_error
+from talweg.core.errors import NeedsStaticError, type_error, value_error
+from talweg.core.provenance import note_wrapper
+from talweg.trace.kept_operations import keep, keep_effect
 
-_LINE = re.compile(r"(\w+)\((.*?)\)(?: -> ([\w, ]+))? = ([\w.]+)\((.*)\)")
+HOMES = {
+    "own": "adapters",
+    "grad": "gradients",
+    "parts": "sparse",
+}
+EFFECTS: frozenset[str] = frozenset()  # homes of operations that act on the world
+TABLE = Path(__file__).with_name("table.txt")
+state, context = dispatch.state, dispatch.context
+_LINE = re.compile(r"(\w+) = ([\w.]+)(?:\((.*)\))?")
 
 
 class RawOp:
-    """One line of the table, taken apart."""
+    """One row of the table, taken apart."""
 
     def __init__(self, line: str):
         found = _LINE.fullmatch(line)
         if found is None:
-            raise AssertionError(f"raw_table: cannot read {line!r}")
-        self.name, arguments, results, self.target, call = found.groups()
-        self.line = line
-        self.required: list[str] = []
-        self.defaults: dict[str, Any] = {}
-        for argument in filter(None, arguments.split(", ")):
-            name, equals, default = argument.partition("=")
-            if equals:
-                self.defaults[name] = _literal(default)
-            else:
-                self.required.append(name)
-        self.arguments = [*self.required, *self.defaults, "name"]
-        self.results = results.split(", ") if results else None
-        self.positional: list[
-            tuple[bool, Any]
-        ] = []  # (whether it names an argument, which or what)
+            raise AssertionError(f"table.txt: cannot read {line!r}")
+        self.name, self.target, call = found.groups()
+        signature = operations.find(self.name)
+        if signature is None:
+            raise AssertionError(f"table.txt: {self.name} is no operation of TensorFlow")
+        self.operation = signature
+        parameters = self.operation.parameters()
+        self.arguments = list(parameters)
+        self.required = [name for name, value in parameters.items() if value is REQUIRED]
+        self.defaults = {
+            name: list(value) if isinstance(value, list) else value
+            for name, value in parameters.items()
+            if value is not REQUIRED and name != "name"
+        }
+        outputs = [part.name for part in self.operation.outputs]
+        self.results = outputs if len(outputs) > 1 else None
+        self.positional: list[tuple[bool, Any]] = []  # (whether it names an argument, which)
         self.keywords: dict[str, str] = {}
-        for part in filter(None, call.split(", ")):
+        if call is None:
+            self.keywords = {name: name for name in self.arguments if name != "name"}
+        for part in filter(None, (call or "").split(", ")):
             key, equals, value = part.partition("=")
             if equals:
                 self.keywords[key] = value
@@ -52,6 +70,11 @@ class RawOp:
                 self.positional.append((True, part))
             else:
                 self.positional.append((False, _literal(part)))
+
+    @property
+    def home(self) -> str:
+        """The module of `HOMES` that does it; '' for a public function."""
+        return HOMES.get(self.target.rpartition(".")[0], "")
 
     def signature(self) -> inspect.Signature:
         """What `inspect.signature` says."""
@@ -77,20 +100,50 @@ class RawOp:
             )
         return {**self.defaults, **kwargs}
 
+    def apply(self, values: dict) -> Any:
+        """The results for these arguments."""
+        found = _find(self.target)(
+            *[values[what] if named else what for named, what in self.positional],
+            **{key: values[what] for key, what in self.keywords.items()},
+        )
+        return found if self.results is None else self.result_type(*found)
+
+    def packed(self, found: list, values: dict) -> Any:
+        """A flat list of results as the operation gives them: lists where it has lists."""
+        attributes = attributes_of(self.operation, values) or {}
+        parts: list = []
+        for part in self.operation.outputs:
+            count = part.count(attributes)
+            parts.append(found[:count] if part.is_list else found[0])
+            found = found[count:]
+        return parts[0] if self.results is None else self.result_type(*parts)
+
+    @property
+    def result_type(self) -> Any:
+        """The namedtuple of several results."""
+        return _result_type(self.name, tuple(self.results or ()))
+
+
+@cache
+def _result_type(name: str, fields: tuple) -> Any:
+    return namedtuple(name, fields)
+
 
 def _literal(text: str) -> Any:
     return BY_NAME[text] if text in BY_NAME else ast.literal_eval(text)
 
 
+@cache
 def _find(target: str) -> Callable[..., Any]:
     home, _, name = target.rpartition(".")
-    module = {"own": adapters, "grad": gradients, "parts": sparse}.get(home)
-    return look_up(target) if module is None else getattr(module, name)
+    if home not in HOMES:
+        return look_up(target)
+    return getattr(import_module(f"talweg.api.raw.{HOMES[home]}"), name)
 
 
 def _document(row: RawOp) -> str:
     arguments = ", ".join(row.required) or "nothing"
-    public = not row.target.startswith(("own.", "grad.", "parts.", "raw_ops."))
+    public = not row.home and not row.target.startswith("raw_ops.")
     lines = [f"TensorFlow's operation {row.name}, with keyword arguments only.", ""]
     lines.append(
         f"It takes {arguments}"
@@ -104,29 +157,52 @@ def _document(row: RawOp) -> str:
 
 
 def _operation(row: RawOp) -> Callable[..., Any]:
-    result = namedtuple(row.name, row.results) if row.results else None  # type: ignore[misc]
-    function: Any = None
-
     def call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal function
         values = row.bind(args, kwargs)
-        if function is None:
-            function = _find(row.target)
-        found = function(
-            *[values[what] if named else what for named, what in row.positional],
-            **{key: values[what] for key, what in row.keywords.items()},
+        if row.home:
+            values = converted(row.operation, values)
+        return row.apply(values)
+
+    def call_anywhere(*args: Any, **kwargs: Any) -> Any:
+        return _in_graph(row, call, args, kwargs) if state.busy else call(*args, **kwargs)
+
+    for function in (call, call_anywhere):
+        function.__name__ = function.__qualname__ = row.name
+        function.__doc__ = _document(row)
+        function.__signature__ = row.signature()  # type: ignore[attr-defined]
+    call_anywhere.in_eager_mode = call  # type: ignore[attr-defined]
+    note_wrapper(call_anywhere.__code__)
+    return call_anywhere
+
+
+def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """The results in a graph; what needs values, or acts on the world, happens when it runs."""
+    if state.in_graph is None or context.base is None:
+        return (
+            call(*args, **kwargs) if state.in_graph is None else state.in_graph(call, args, kwargs)
         )
-        return found if result is None else result(*found)
+    effect = row.home in EFFECTS
+    if not effect:
+        try:
+            return state.in_graph(call, args, kwargs)
+        except NeedsStaticError:
+            pass
+    values = converted(row.operation, row.bind(args, kwargs))
+    dtypes = dtypes_of_results(row.operation, values)
+    if dtypes is None:
+        raise value_error(
+            "TW104", f"raw_ops.{row.name}: the dtypes of its results are not known in a graph"
+        )
+    if not dtypes:
+        return keep_effect(call, values, dtypes)
+    found = keep_effect(call, values, dtypes) if effect else keep(call, values, dtypes)
+    return row.packed(found, values)
 
-    call.__name__ = call.__qualname__ = row.name
-    call.__doc__ = _document(row)
-    call.__signature__ = row.signature()  # type: ignore[attr-defined]
-    return call
 
-
+@cache
 def rows() -> list[RawOp]:
-    """The lines of the table; an indented line continues the one above."""
-    lines = TABLE.replace("\n    ", " ").splitlines()
+    """The rows of the table; an indented line continues the one above."""
+    lines = TABLE.read_text("utf-8").replace("\n    ", " ").splitlines()
     return [RawOp(line) for line in lines if line and not line.startswith("#")]
 
 

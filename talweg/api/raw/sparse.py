@@ -141,4 +141,4 @@ def to_dense(indices: Any, shape: Any, values: Any, default: Any, validate: bool
     places = cast(shapes.reshape(indices, [-1, rank]), int64)
     count = places.dims[0]
     spread = values if values.ndim else fill([count], values)
-    return form.to_dense(SparseTensor(places, spread, shape), default, validate)
+    return form.to_dense(SparseTensor(places, spread, cast(shape, int64)), default, validate)

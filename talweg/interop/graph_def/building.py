@@ -39,15 +39,13 @@ from talweg.interop.graph_def.regions import (
 from talweg.interop.graph_def.scopes import ImportScope, Namer
 from talweg.interop.graph_def.values import RULES, ResourceEdge, base, tensor
 from talweg.prims import arithmetic
-from talweg.prims.opaque import whole
 from talweg.trace import control
 from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop
 from talweg.trace.function import Function as TracedFunction
-from talweg.trace.opaque_calls import Hole, OpaqueCall
+from talweg.trace.kept_operations import keep
 
 INLINED = 1_000_000  # nodes of functions that one import may build
 SHORT = 500  # nodes of a function that is built wherever it is used
-RENAMED = {"squeeze_dims": "axis"}  # attributes with another name in tf.raw_ops
 NESTED = 100  # functions inside one another
 
 
@@ -215,11 +213,11 @@ class GraphBuilder:
         for place, part in enumerate(item.operation.inputs):
             count = part.count(item.attributes)
             given = inputs[start : start + count]
-            name = part.name if part.name in names else names[place]  # some have another name here
+            name = part.keyword if part.keyword in names else names[place]
             arguments[name] = given if part.is_list else given[0]
             start += count
         for name, value in item.attributes.items():
-            name = RENAMED.get(name, name)
+            name = item.operation.renamed.get(name, name)
             if name in names:
                 arguments[name] = value
         try:
@@ -229,23 +227,8 @@ class GraphBuilder:
         try:
             return dispatch.state.in_graph(function, (), arguments)
         except NeedsStaticError:
-            return self._late(item, function, arguments)
-
-    def _late(self, item: NodeRecord, function: Any, arguments: dict) -> list:
-        """The operation carried out when the graph runs; only the dtypes are known before."""
-        operands: list = []
-
-        def leave_out(leaf: Any) -> Any:
-            if type(leaf) is not Symbol:
-                return leaf
-            operands.append(leaf)
-            return Hole(len(operands) - 1)
-
-        call = OpaqueCall(function, (), map_leaves(leave_out, arguments))
-        dtypes = [
-            dtype for part in item.operation.outputs for dtype in part.dtypes(item.attributes)
-        ]
-        return list(whole(*operands, call=call, avals=tuple([(None, dtype) for dtype in dtypes])))
+            dtypes = [t for part in item.operation.outputs for t in part.dtypes(item.attributes)]
+            return keep(function, arguments, dtypes)
 
     # -- branches and loops of the first generation
 

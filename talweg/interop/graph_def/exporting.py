@@ -13,13 +13,14 @@ from typing import Any
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import implement_hook
 from talweg.api.lookup import Table
+from talweg.api.raw import operations
 from talweg.core.dtypes import DType
 from talweg.core.errors import NeedsStaticError, UnimplementedError
 from talweg.core.provenance import describe as where
 from talweg.graph.handle import Handle
 from talweg.graph.names import default_name
 from talweg.graph.node import Node
-from talweg.interop.graph_def import attributes, operations
+from talweg.interop.graph_def import attributes
 from talweg.interop.graph_def.bodies import (
     LAZY,
     STREAMS,

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from talweg.api.raw import operations
 from talweg.core.dims import same_dims
 from talweg.core.dtypes import as_dtype, int64
 from talweg.graph.node import Node
-from talweg.interop.graph_def import operations
 from talweg.interop.graph_def.writing import (
     Literal,
     Output,

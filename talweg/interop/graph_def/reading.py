@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from talweg.api.raw import operations
 from talweg.core.errors import NotFoundError, compose, value_error
-from talweg.interop.graph_def import attributes, operations
+from talweg.interop.graph_def import attributes
 
 Reference = tuple[str, int]
 NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
-_ARGUMENT = operations.OpSignature("_Arg", (), (), {}, False)
+_ARGUMENT = operations.OpSignature("_Arg", (), (), {}, False, {})
 
 
 class NodeRecord:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from talweg.api.export import EXPORTS
+from talweg.api.raw import operations
 from talweg.api.raw.ops import RawOp, rows
 from talweg.compat_v1.summary_operations import SummaryCall
 from talweg.core.dtypes import DType, as_dtype
-from talweg.interop.graph_def import operations
 from talweg.interop.graph_def.summary_calls import summary_node
 from talweg.interop.graph_def.writing import Literal, Writer, WrittenNode
 from talweg.trace.opaque_calls import Hole
@@ -94,13 +94,13 @@ def _same(a: Any, b: Any) -> bool:
 def _made(writer: Writer, operation: Any, values: dict, operands: list) -> WrittenNode | None:
     """The operation with the tensors among `values` as inputs and the rest as attributes."""
     values = dict(values)
-    for renamed, own in (("axis", "squeeze_dims"),):
-        if own in operation.attributes and renamed in values:
+    for own, renamed in operation.renamed.items():
+        if renamed in values:
             values[own] = values.pop(renamed)
     rest = [name for name in values if name not in operation.attributes]
     inputs = []
     for place, part in enumerate(operation.inputs):
-        name = part.name if part.name in values else rest[place] if place < len(rest) else None
+        name = part.keyword if part.keyword in values else (rest[place : place + 1] or [None])[0]
         if name is None:
             return None
         value = values.pop(name)

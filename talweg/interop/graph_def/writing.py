@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from talweg.api.raw import operations
 from talweg.core.dims import Dim
 from talweg.core.dtypes import DType, as_dtype, int32, int64
 from talweg.core.errors import OpError, UnimplementedError, compose
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.graph.node import Node
-from talweg.interop.graph_def import attributes, operations
+from talweg.interop.graph_def import attributes
 from talweg.interop.graph_def.tensor_protos import array_to_proto
 
 LARGEST = 2**31 - 1

@@ -18,7 +18,8 @@ REQUIRED: Any = object()  # the default of an attribute that has none
 
 class Argument(NamedTuple):
     """An input or output.  One tensor of `dtype`, or of the dtype the attribute `kind` gives;
-    `number` names the attribute that counts them, `listed` the one that lists their dtypes."""
+    `number` names the attribute that counts them, `listed` the one that lists their dtypes.
+    `keyword` is its name in `tf.raw_ops`."""
 
     name: str
     dtype: DType | None
@@ -26,6 +27,7 @@ class Argument(NamedTuple):
     number: str
     listed: str
     reference: bool
+    keyword: str
 
     def dtypes(self, attributes: dict) -> list:
         """The dtypes of its tensors, given the node's attributes."""
@@ -47,23 +49,43 @@ class Argument(NamedTuple):
 
 
 class OpSignature(NamedTuple):
-    """A type of operation; `attributes` are (type, default) by name."""
+    """A type of operation; `attributes` are (type, default) by name, `renamed` those that have
+    another name in `tf.raw_ops`."""
 
     name: str
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     attributes: dict[str, tuple[str, Any]]
     stateful: bool
+    renamed: dict[str, str]
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the function of `tf.raw_ops`, and their defaults (`REQUIRED`).
+
+        Attributes that follow from the inputs are none.
+        """
+        inferred = {n for part in self.inputs for n in (part.kind, part.number, part.listed)}
+        given = {
+            self.renamed.get(name, name): default
+            for name, (_, default) in self.attributes.items()
+            if name not in inferred
+        }
+        found: dict[str, Any] = {part.keyword: REQUIRED for part in self.inputs}
+        found.update({name: value for name, value in given.items() if value is REQUIRED})
+        return {**found, **given, "name": None}
 
 
 def _argument(text: str) -> Argument:
-    name, _, kind = text.partition(":")
+    declared, _, kind = text.partition(":")
+    name, other, keyword = declared.partition(">")
+    keyword = keyword if other else name
     reference = kind.startswith("&")
     kind = kind.lstrip("&")
     if kind.startswith("@"):
-        return Argument(name, None, "", "", kind[1:], reference)
+        return Argument(name, None, "", "", kind[1:], reference, keyword)
     number, star, kind = kind.rpartition("*")
-    return Argument(name, BY_NAME.get(kind), kind, number if star else "", "", reference)
+    dtype = BY_NAME.get(kind)
+    return Argument(name, dtype, kind, number if star else "", "", reference, keyword)
 
 
 def _attribute(text: str) -> tuple[str, tuple[str, Any]]:
@@ -79,13 +101,22 @@ def _attribute(text: str) -> tuple[str, tuple[str, Any]]:
 
 def _operation(line: str) -> OpSignature:
     name, inputs, outputs, attributes = line.split(" | ")
+    found = dict(map(_attribute, attributes.split()))
+    renamed = dict([name.split(">") for name in found if ">" in name])
     return OpSignature(
         name.rstrip("!"),
         tuple(map(_argument, inputs.split())),
         tuple(map(_argument, outputs.split())),
-        dict(map(_attribute, attributes.split())),
+        {name.partition(">")[0]: value for name, value in found.items()},
         name.endswith("!"),
+        renamed,
     )
+
+
+@cache
+def names() -> list[str]:
+    """All types of operations that there are."""
+    return list(_lines())
 
 
 @cache

@@ -1,0 +1,167 @@
+"""Arguments of operations as the dtypes in their signatures say, and handles of resources.
+
+A handle is a tensor that holds a Python object: a table, a queue, a dataset.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.raw.operations import REQUIRED, Argument, OpSignature
+from talweg.core.dtypes import DType, as_dtype, int32, resource, variant
+from talweg.core.errors import invalid
+from talweg.core.shapes import as_shape
+from talweg.core.value import Tensor
+from talweg.eager.structured import as_tensor, content
+from talweg.eager.tensor import EagerTensor, array_of, wrap
+from talweg.graph.handle import Handle
+
+OBJECTS = (resource, variant)
+
+
+def converted(operation: OpSignature, values: dict) -> dict:
+    """The arguments, inputs as tensors of the dtypes that the signature says.
+
+    Inputs that share an attribute have the dtype of the first of them that is a tensor.
+    """
+    found = dict(values)
+    kinds = {
+        name: as_dtype(values[name])
+        for name, (kind, _) in operation.attributes.items()
+        if kind == "type" and values.get(name) is not None
+    }
+    for part in operation.inputs:
+        if part.kind in operation.attributes and part.kind not in kinds:
+            dtype = _own_dtype(values[part.keyword], part.is_list)
+            if dtype is not None:
+                kinds[part.kind] = dtype
+    for part in operation.inputs:
+        if part.dtype not in OBJECTS and not part.reference:
+            found[part.keyword] = _as_tensors(part, values[part.keyword], kinds, operation)
+    for name, (kind, _) in operation.attributes.items():
+        name = operation.renamed.get(name, name)
+        if found.get(name) is not None and kind in _KINDS:
+            found[name] = _KINDS[kind](found[name])
+    return found
+
+
+def _as_types(values: Any) -> list:
+    return [as_dtype(value) for value in values]
+
+
+_KINDS: dict[str, Any] = {"type": as_dtype, "list(type)": _as_types, "shape": as_shape}
+
+
+def _own_dtype(value: Any, is_list: bool) -> DType | None:
+    """The dtype of what is a tensor, array or variable already."""
+    for part in value if is_list and isinstance(value, (list, tuple)) else (value,):
+        dtype = getattr(part, "dtype", None)
+        if dtype is not None:
+            return as_dtype(dtype)
+    return None
+
+
+def _as_tensors(part: Argument, value: Any, kinds: dict, operation: OpSignature) -> Any:
+    dtype = part.dtype or kinds.get(part.kind)
+    hint = None
+    if dtype is None and part.kind in operation.attributes:
+        default = operation.attributes[part.kind][1]
+        hint = None if default is REQUIRED else default
+    if part.listed:
+        return [tensor(x) if not isinstance(x, Tensor) else x for x in value]
+    if not part.is_list:
+        found = _converted(value, dtype, hint)
+        kinds.setdefault(part.kind, found.dtype)
+        return found
+    found = []
+    for x in value:
+        found.append(_converted(x, dtype, hint))
+        dtype = dtype or found[-1].dtype
+    return found
+
+
+def _converted(value: Any, dtype: DType | None, hint: DType | None) -> Any:
+    if isinstance(value, Tensor) and dtype is not None and value.dtype is not dtype:
+        raise invalid("TW102", f"expected a tensor of {dtype.name}, got {value.dtype.name}")
+    return value if isinstance(value, Tensor) else tensor(value, dtype, hint)
+
+
+def attributes_of(operation: OpSignature, values: dict) -> dict | None:
+    """All attributes, those that follow from the inputs too; None if one does not."""
+    found = {
+        name: values.get(operation.renamed.get(name, name), default)
+        for name, (_, default) in operation.attributes.items()
+    }
+    for part in operation.inputs:
+        value = values[part.keyword]
+        if part.number:
+            found[part.number] = len(value)
+        if part.listed:
+            found[part.listed] = [x.dtype for x in value]
+        elif part.kind in found:
+            first = value[0] if part.is_list and len(value) else value
+            if not part.is_list or len(value):
+                found[part.kind] = getattr(first, "dtype", found[part.kind])
+    for name, (kind, _) in operation.attributes.items():
+        if kind in _KINDS and found[name] is not REQUIRED and found[name] is not None:
+            found[name] = _KINDS[kind](found[name])
+    return None if any(value is REQUIRED for value in found.values()) else found
+
+
+def dtypes_of_results(operation: OpSignature, values: dict) -> list | None:
+    """The dtypes of the results, one for each tensor; None if the arguments do not say."""
+    attributes = attributes_of(operation, values)
+    if attributes is None:
+        return None
+    return [dtype for part in operation.outputs for dtype in part.dtypes(attributes)]
+
+
+# -- handles
+
+
+def handle_of(thing: Any) -> EagerTensor:
+    """A tensor that holds a Python object."""
+    return as_tensor(thing)
+
+
+def thing_of(handle: Any, kind: Any, operation: str) -> Any:
+    """What a handle holds; InvalidArgumentError unless it is of this class."""
+    if isinstance(handle, EagerTensor):
+        found = content(handle)
+        found = found[()] if isinstance(found, np.ndarray) and found.dtype == object else found
+    else:
+        found = getattr(handle, "variable", handle) if isinstance(handle, Handle) else handle
+    found = getattr(found, "resource_handle", found)
+    if not isinstance(found, kind):
+        raise invalid("TW102", f"{operation}: a handle of {found!r}", "one of another resource")
+    return found
+
+
+def numbers_of(x: Any) -> np.ndarray:
+    """The array of a tensor with a value; NeedsStaticError in a graph."""
+    return np.asarray(array_of(x))
+
+
+def scalar_of(x: Any) -> Any:
+    """The Python value of a tensor with one element."""
+    return numbers_of(x).reshape(-1)[0]
+
+
+def of_array(array: Any, dtype: DType | None = None) -> EagerTensor:
+    """An array as a tensor."""
+    if dtype is not None and dtype.name != "string":
+        array = np.asarray(array, dtype.numpy_dtype)
+    return wrap(np.asarray(array))
+
+
+def integers_of(x: Any) -> list[int]:
+    """The numbers of a small tensor, flat."""
+    return [int(n) for n in numbers_of(x).reshape(-1)]
+
+
+def sized(*numbers: int) -> EagerTensor:
+    """Integers as an int32 vector."""
+    return of_array(np.array(numbers), int32)
