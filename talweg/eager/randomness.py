@@ -20,6 +20,9 @@ from __future__ import annotations
 
 import enum
 import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -88,6 +91,7 @@ class _Global:
 
 
 _global = _Global()
+_first = threading.local()  # what stands for the global seed in a thread
 
 
 def set_seed(seed: Any) -> None:
@@ -113,12 +117,24 @@ def global_seed() -> Any:
     return _global.seed
 
 
+@contextmanager
+def first_seed(seed: int) -> Iterator[None]:
+    """Inside, eager calls of this thread have this seed in place of the global one."""
+    before = getattr(_first, "seed", None)
+    _first.seed = seed
+    try:
+        yield
+    finally:
+        _first.seed = before
+
+
 def get_seed(own: Any) -> tuple[int, int]:
     """The two seeds of a call, whose own seed is given or None; (0, 0) if nothing was seeded."""
     if own is not None:
         own = _integer_seed(own)
     graph = dispatch.context.base
-    seed = _global.seed if graph is None else seed_of_graph(graph)
+    seed = seed_of_graph(graph) if graph is not None else getattr(_first, "seed", None)
+    seed = _global.seed if seed is None and graph is None else seed
     if seed is not None:
         if own is None:
             own = _next_number(graph)

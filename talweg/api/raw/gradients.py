@@ -30,7 +30,7 @@ from talweg.prims import reduce as reductions
 from talweg.prims.state import as_factor
 
 
-def _pullback(function: Callable[[Any], Any], x: Any, g: Any) -> Any:
+def pullback(function: Callable[[Any], Any], x: Any, g: Any) -> Any:
     """gᵀ ∂function/∂x at x; zeros where function does not depend on x."""
     with GradientTape() as tape:
         tape.watch(x)
@@ -131,7 +131,7 @@ def bias_add_grad(out_backprop: Any, data_format: str) -> Any:
 def lrn_grad(g: Any, x: Any, radius: int, bias: float, alpha: float, beta: float) -> Any:
     """The pullback of `tf.nn.local_response_normalization`."""
     normalize = normalization.local_response_normalization
-    return _pullback(lambda x: normalize(x, radius, bias, alpha, beta), tensor(x), tensor(g))
+    return pullback(lambda x: normalize(x, radius, bias, alpha, beta), tensor(x), tensor(g))
 
 
 def _dilated(x: Any, w: Any, strides: Any, rates: Any, padding: str) -> Any:
@@ -142,12 +142,12 @@ def _dilated(x: Any, w: Any, strides: Any, rates: Any, padding: str) -> Any:
 
 def dilation_input_grad(x: Any, w: Any, g: Any, strides: Any, rates: Any, padding: str) -> Any:
     """The pullback of `tf.raw_ops.Dilation2D` to its input."""
-    return _pullback(lambda x: _dilated(x, w, strides, rates, padding), tensor(x), tensor(g))
+    return pullback(lambda x: _dilated(x, w, strides, rates, padding), tensor(x), tensor(g))
 
 
 def dilation_filter_grad(x: Any, w: Any, g: Any, strides: Any, rates: Any, padding: str) -> Any:
     """The pullback of `tf.raw_ops.Dilation2D` to its filter."""
-    return _pullback(lambda w: _dilated(x, w, strides, rates, padding), tensor(w), tensor(g))
+    return pullback(lambda w: _dilated(x, w, strides, rates, padding), tensor(w), tensor(g))
 
 
 def mirror_pad_grad(input: Any, paddings: Any, mode: str) -> Any:
@@ -216,14 +216,14 @@ def strided_slice_grad(
     def cut(x: Any) -> Any:
         return slicing.strided_slice(x, begin, end, strides, *masks)
 
-    return _pullback(cut, zeros(shape, g.dtype), g)
+    return pullback(cut, zeros(shape, g.dtype), g)
 
 
 def cholesky_grad(l: Any, grad: Any) -> Any:
     """The gradient of the Cholesky factor by the matrix, from the factor."""
     l = tensor(l)
     a = products.matmul(l, l, adjoint_b=True)
-    return _pullback(decompositions.cholesky, a, tensor(grad))
+    return pullback(decompositions.cholesky, a, tensor(grad))
 
 
 def batch_norm_grad(

@@ -12,11 +12,12 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.raw.operations import REQUIRED, Argument, OpSignature
 from talweg.core.dtypes import DType, as_dtype, int32, resource, variant
-from talweg.core.errors import invalid
+from talweg.core.errors import FailedPreconditionError, compose, invalid
 from talweg.core.shapes import as_shape
 from talweg.core.value import Tensor
-from talweg.eager.structured import as_tensor, content
+from talweg.eager.structured import Variant, as_tensor, content
 from talweg.eager.tensor import EagerTensor, array_of, wrap
+from talweg.eager.variable import Variable
 from talweg.graph.handle import Handle
 
 OBJECTS = (resource, variant)
@@ -129,14 +130,39 @@ def handle_of(thing: Any) -> EagerTensor:
 
 def thing_of(handle: Any, kind: Any, operation: str) -> Any:
     """What a handle holds; InvalidArgumentError unless it is of this class."""
-    if isinstance(handle, EagerTensor):
-        found = content(handle)
-        found = found[()] if isinstance(found, np.ndarray) and found.dtype == object else found
-    else:
-        found = getattr(handle, "variable", handle) if isinstance(handle, Handle) else handle
-    found = getattr(found, "resource_handle", found)
+    found = held(handle)
     if not isinstance(found, kind):
         raise invalid("TW102", f"{operation}: a handle of {found!r}", "one of another resource")
+    return found
+
+
+def held(handle: Any) -> Any:
+    """What a handle holds; a variable of its handle; anything else as it is."""
+    found = content(handle) if isinstance(handle, EagerTensor) else handle
+    if isinstance(found, np.ndarray) and found.dtype == object:
+        found = found[()]
+    found = found.value if type(found) is Variant else found
+    return found.variable if isinstance(found, Handle) else found
+
+
+class VariableCell:
+    """A variable that does not exist before something is assigned to it."""
+
+    def __init__(self, dtype: DType, shape: Any, name: str):
+        self.dtype, self.shape, self.name = dtype, shape, name
+        self.variable: Any = None
+
+
+def variable_of(resource: Any) -> Any:
+    """The variable of a handle, or itself; FailedPreconditionError before it has a value."""
+    found = held(resource)
+    if isinstance(found, VariableCell):
+        if found.variable is None:
+            text = f"the resource variable '{found.name}' is not initialized"
+            raise FailedPreconditionError(None, None, compose("TW401", text))
+        return found.variable
+    if not isinstance(found, Variable):
+        raise invalid("TW102", f"{found!r} is no variable", "a variable or its handle")
     return found
 
 

@@ -29,6 +29,10 @@ HOMES = {
     "own": "adapters",
     "grad": "gradients",
     "parts": "sparse",
+    "images": "images",
+    "chance": "chance",
+    "variables": "variables",
+    "optimizers": "optimizers",
 }
 EFFECTS: frozenset[str] = frozenset()  # homes of operations that act on the world
 TABLE = Path(__file__).with_name("table.txt")
@@ -64,7 +68,9 @@ class RawOp:
             self.keywords = {name: name for name in self.arguments if name != "name"}
         for part in filter(None, (call or "").split(", ")):
             key, equals, value = part.partition("=")
-            if equals:
+            if part == "**":
+                self.keywords.update({name: name for name in self.arguments if name != "name"})
+            elif equals:
                 self.keywords[key] = value
             elif part in self.arguments:
                 self.positional.append((True, part))
