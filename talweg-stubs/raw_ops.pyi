@@ -122,11 +122,17 @@ DataFormatDimMap: Any
 DataFormatVecPermute: Any
 Dawsn: Any
 DecodeAndCropJpeg: Any
+DecodeBase64: Any
 DecodeBmp: Any
+DecodeCSV: Any
+DecodeCompressed: Any
 DecodeGif: Any
 DecodeImage: Any
 DecodeJpeg: Any
+DecodePaddedRaw: Any
 DecodePng: Any
+DecodeRaw: Any
+DecodeWav: Any
 DecodeWebP: Any
 DeepCopy: Any
 DenseBincount: Any
@@ -154,9 +160,11 @@ Einsum: Any
 Elu: Any
 EluGrad: Any
 Empty: Any
+EncodeBase64: Any
 EncodeJpeg: Any
 EncodeJpegVariableQuality: Any
 EncodePng: Any
+EncodeWav: Any
 EnsureShape: Any
 Equal: Any
 Erf: Any
@@ -255,6 +263,7 @@ LogicalOr: Any
 LowerBound: Any
 Lu: Any
 MatMul: Any
+MatchingFiles: Any
 MatrixBandPart: Any
 MatrixDeterminant: Any
 MatrixDiag: Any
@@ -315,6 +324,7 @@ PadV2: Any
 ParallelConcat: Any
 ParallelDynamicStitch: Any
 ParameterizedTruncatedNormal: Any
+ParseTensor: Any
 Polygamma: Any
 PopulationCount: Any
 Pow: Any
@@ -338,6 +348,7 @@ RandomUniform: Any
 RandomUniformInt: Any
 Range: Any
 Rank: Any
+ReadFile: Any
 ReadVariableOp: Any
 Real: Any
 RealDiv: Any
@@ -443,6 +454,7 @@ SelectV2: Any
 SelfAdjointEigV2: Any
 Selu: Any
 SeluGrad: Any
+SerializeTensor: Any
 Shape: Any
 ShapeN: Any
 Sigmoid: Any
@@ -577,6 +589,7 @@ Variable: Any
 VariableShape: Any
 VariableV2: Any
 Where: Any
+WriteFile: Any
 Xdivy: Any
 from talweg.api.array.writing import dynamic_update_slice as XlaDynamicUpdateSlice
 Xlog1py: Any
