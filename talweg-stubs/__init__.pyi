@@ -29,8 +29,8 @@ from talweg.core.spec import TensorSpec as TensorSpec
 from talweg.core.spec import TypeSpec as TypeSpec
 from talweg.eager.unconnected import UnconnectedGradients as UnconnectedGradients
 from talweg.eager.variable import Variable as Variable
-from talweg.eager.variable import VariableAggregation as VariableAggregation
-from talweg.eager.variable import VariableSynchronization as VariableSynchronization
+from talweg.eager.variable_copies import VariableAggregation as VariableAggregation
+from talweg.eager.variable_copies import VariableSynchronization as VariableSynchronization
 from talweg.api.math.arithmetic import absolute as abs
 from talweg.api.math.trigonometry import acos as acos
 from talweg.api.math.trigonometry import acosh as acosh

@@ -23,6 +23,8 @@ if OWN_KERAS not in sys.meta_path:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":  # what `help` lists, and `from talweg import *` gives
+        return [each for each in names_in("") if not each.startswith("__")]
     if name.startswith("__") and name != "__internal__":
         raise AttributeError(name)
     value = import_module("talweg.doctor") if name == "doctor" else look_up(name)

@@ -1,5 +1,5 @@
 """Write docs/compatibility.md: which of TensorFlow's public names talweg has; and
-talweg/command/absent.txt: which it does not have, those of compat.v1 among them.
+talweg/api/absent.txt: which it does not have, those of compat.v1 among them.
 
 Reads the recorded lists of TensorFlow 2.21's names (tests/recorded/names.txt, names_v1.txt) and
 talweg's own export table; ``--check`` only compares.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "compatibility.md"
-ABSENT = ROOT / "talweg" / "command" / "absent.txt"
+ABSENT = ROOT / "talweg" / "api" / "absent.txt"
 sys.path.insert(0, str(ROOT))
 
 HEAD = """# What of TensorFlow's API works

@@ -382,7 +382,8 @@ def _report_absent(
     if mode is UnconnectedGradients.ERROR:
         raise hooks.absence_as_error(gather(places[0]))
     wanted = {id(xs[place]): place for place in places}
-    remember([xs[place] for place in places], lambda source: gather(wanted[id(source)]))
+    missing = [xs[place] for place in places]
+    remember(missing, lambda source: gather(wanted[id(source)]), _report_absent.__code__)
 
 
 def _gatherer(

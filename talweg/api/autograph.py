@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-from talweg.api.debugging.assertions import assert_, is_traceback_filtering_enabled
+from talweg.api.debugging.assertions import assert_
 from talweg.api.export import export, export_value, implement_hook, look_up
 from talweg.api.printing import print_
 from talweg.core import dtypes
@@ -168,12 +168,6 @@ def _with_slice(x: Any, index: Any, value: Any) -> Any:
     place = look_up("where")(index < 0, index + sizes[0], index)
     row = look_up("broadcast_to")(value, sizes[1:])
     return look_up("tensor_scatter_nd_update")(x, place[None, None], row[None])
-
-
-@implement_hook("filters_tracebacks")
-def filters_tracebacks() -> bool:
-    """Whether talweg's own frames are left out of tracebacks."""
-    return is_traceback_filtering_enabled()
 
 
 @implement_hook("exported")

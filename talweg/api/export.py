@@ -20,6 +20,7 @@ from talweg.api.asked import WAITING
 from talweg.core import dispatch
 from talweg.core.hooks import hooks
 from talweg.core.provenance import note_wrapper
+from talweg.core.tracebacks import boundary, bounded, pass_out
 
 EXPORTS: dict[str, Any] = {}
 EXPORTING = ("talweg.api", "talweg.compat_v1", "talweg.interop")  # packages of public names
@@ -32,17 +33,23 @@ state, context = dispatch.state, dispatch.context
 def graph_aware(function: Any) -> Any:
     """`function`; in a graph, its results get the name asked for, and a call that needs sizes or
     values the graph does not know is kept whole (`trace/opaque_calls.py`)."""
+    if isinstance(function, type):
+        return bounded(function)
     if not inspect.isfunction(function) or hasattr(function, "in_eager_mode"):
         return function
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if state.busy:
-            if context.device is not None and context.base is None:
-                return _on_device(function, args, kwargs)
-            if state.in_graph is not None:
-                return state.in_graph(function, args, kwargs)
-        return function(*args, **kwargs)
+        try:
+            if state.busy:
+                if context.device is not None and context.base is None:
+                    return _on_device(function, args, kwargs)
+                if state.in_graph is not None:
+                    return state.in_graph(function, args, kwargs)
+            return function(*args, **kwargs)
+        except Exception as error:
+            pass_out(error)
+            raise
 
     call.in_eager_mode = function  # type: ignore[attr-defined]
     note_wrapper(call.__code__)
@@ -51,8 +58,9 @@ def graph_aware(function: Any) -> Any:
 
 def runs_graphs(function: T) -> T:
     """Mark a function that runs a graph, adds nothing to one, and raises errors of running."""
-    function.in_eager_mode = function  # type: ignore[attr-defined]
-    return function
+    called: Any = boundary(function)
+    called.in_eager_mode = function
+    return called
 
 
 def _on_device(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
@@ -107,7 +115,12 @@ def export_lazily(load: Callable[[], Any], *names: str) -> None:
 def exported(name: str) -> Any:
     """The object of a name in `EXPORTS`."""
     value = EXPORTS[name]
-    return value.load() if isinstance(value, Lazily) else value
+    if not isinstance(value, Lazily):
+        return value
+    try:
+        return value.load()
+    except ImportError as error:  # `hasattr` and `dir` understand AttributeError alone
+        raise AttributeError(str(error)) from None
 
 
 def implement_hook(*names: str) -> Callable[[T], T]:
@@ -179,16 +192,16 @@ def look_up(name: str) -> Any:
         other = shared_with_v1(name)
         if other is not None and (other in EXPORTS or other in TABLE):
             return look_up(other)
-    raise AttributeError(
-        f"tf.{name} is not there: talweg has no such name yet, or TensorFlow 2.21 has none. "
-        "docs/compatibility.md lists what there is.  [TW402]"
-    )
+    known = importlib.import_module("talweg.api.known_names")
+    raise AttributeError(f"tf.{name} is not there: {known.describe(name)}  [TW402]")
 
 
 class Namespace(ModuleType):
     """A lazy module such as `tf.math`."""
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":  # `help` lists these
+            return names_in(self.__dict__["_prefix"])
         if name.startswith("__") and name != "__internal__":
             raise AttributeError(name)
         value = look_up(f"{self.__dict__['_prefix']}.{name}")

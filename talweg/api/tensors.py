@@ -123,7 +123,9 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     x = tensor(x)
     if (x.dtype is dtypes.string) != (dtype is dtypes.string):
         text = f"Cast {x.dtype.name} to {dtype.name} is not supported"
-        raise UnimplementedError(None, None, compose("TW102", text))
+        to_text = dtype is dtypes.string
+        cure = "tf.strings.as_string(x)" if to_text else f"tf.strings.to_number(x, tf.{dtype.name})"
+        raise UnimplementedError(None, None, compose("TW102", text, hint=cure))
     return x if x.dtype is dtype else arithmetic.cast(x, dtype=dtype)
 
 

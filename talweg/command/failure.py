@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from talweg.api.export import V1
-from talweg.command.names import describe, resolve
+from talweg.api.known_names import describe, resolve
 from talweg.command.program import UserProgram
 from talweg.command.uses import NameUse, read
 from talweg.core.errors import InternalError
@@ -133,6 +133,8 @@ def about_missing(error: BaseException, program: UserProgram, first: bool = Fals
         return []
     place = own_line(error.__traceback__)
     lines = ["", f"talweg: {describe(name)}"]
+    if lines[1].removeprefix("talweg: ") in str(error):
+        lines = ["", f"talweg: tf.{name}"]
     if place is not None:
         lines.append(f"  asked for at {place[0]}:{place[1]}")
     plain = name.removeprefix(V1)

@@ -17,8 +17,8 @@ from typing import Any
 
 import talweg
 from talweg.api.export import look_up
+from talweg.api.known_names import resolve
 from talweg.api.tensorflow_alias import FINDER, as_tensorflow
-from talweg.command.names import resolve
 from talweg.core.dispatch import Context
 from talweg.core.provenance import is_inner
 

@@ -306,11 +306,6 @@ class Hooks:
             ...
 
         @staticmethod
-        def filters_tracebacks() -> bool:
-            """Whether tracebacks leave out talweg's own frames.  `api.autograph`"""
-            ...
-
-        @staticmethod
         def ragged_appears() -> None:
             """Functions look for ragged tensors from now on.  `api.ragged.dispatched`"""
             ...

@@ -145,11 +145,31 @@ def span_of(origin: Origin) -> tuple[int, int, int, int] | None:
     return None
 
 
+LONGEST = 80  # characters of a program's line that a message repeats
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """A line of the program, cut where it is too long to be read beside other words."""
+    return text if len(text) <= longest else text[: longest - 4].rstrip() + " ..."
+
+
+def place_text(file: str, line: int) -> str:
+    """``train.py:12``, or ``Cell In[4], line 2`` as notebooks name what they run."""
+    if "ipython-input-" in file or "ipykernel_" in file:
+        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+        name = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)(file)
+        if name is not None:
+            return f"{' '.join(name)}, line {line}"
+    return f"{file}:{line}"
+
+
 def describe(origin: Origin | None) -> str:
     """``file.py:12, in train: loss = ...`` (without the text where that is not at hand)."""
     if origin is None:
         return "(no user code on the stack)"
     code, line = origin[0], line_of(origin)
-    source = linecache.getline(code.co_filename, line).strip()
-    place = f"{code.co_filename}:{line}, in {code.co_name}"
+    source = cut(linecache.getline(code.co_filename, line).strip())
+    place = place_text(code.co_filename, line)
+    if code.co_name != "<module>" or not place.startswith("Cell "):
+        place += f", in {code.co_name}"
     return f"{place}: {source}" if source else place

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType
 from talweg.core.errors import value_error
+from talweg.core.habits import add_habits, refuse_items, without_habits
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, known
+from talweg.core.tracebacks import pass_out
 
 if TYPE_CHECKING:
 
@@ -110,6 +112,9 @@ class Tensor(Operators):
     def __hash__(self) -> int:
         raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
 
+    def __dir__(self) -> list[str]:
+        return without_habits(list(super().__dir__()), type(self))
+
     def ref(self) -> Reference:
         """A hashable stand-in for this very object."""
         return Reference(self)
@@ -163,15 +168,36 @@ COMPARISON = {
 
 
 def _unary(operation: str) -> Callable[[Any], Any]:
-    return lambda self: getattr(hooks, operation)(self)
+    def operate(self: Any) -> Any:
+        try:
+            return getattr(hooks, operation)(self)
+        except Exception as error:
+            pass_out(error)
+            raise
+
+    return operate
 
 
 def _forward(operation: str) -> Callable[[Any, Any], Any]:
-    return lambda self, other: getattr(hooks, operation)(self, other)
+    def operate(self: Any, other: Any) -> Any:
+        try:
+            return getattr(hooks, operation)(self, other)
+        except Exception as error:
+            pass_out(error)
+            raise
+
+    return operate
 
 
 def _reflected(operation: str) -> Callable[[Any, Any], Any]:
-    return lambda self, other: getattr(hooks, operation)(other, self)
+    def operate(self: Any, other: Any) -> Any:
+        try:
+            return getattr(hooks, operation)(other, self)
+        except Exception as error:
+            pass_out(error)
+            raise
+
+    return operate
 
 
 def add_operators(cls: type) -> None:
@@ -186,6 +212,7 @@ def add_operators(cls: type) -> None:
 
 
 add_operators(Tensor)
+add_habits(Tensor, refuse_items)
 
 
 class IndexedSlices:

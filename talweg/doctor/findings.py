@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from talweg.core.provenance import Origin, line_of
+from talweg.core.provenance import Origin, cut, line_of, place_text
 
 WIDTH = 100  # of a report as text; lines of programs are longer if they are
 BLANK = " " * 9
@@ -42,10 +42,15 @@ class Place:
         """The text of the line; "" where that is not at hand."""
         return linecache.getline(self.file, self.line).strip()
 
+    @property
+    def position(self) -> str:
+        """``train.py:12``, or ``Cell In[4], line 2``."""
+        return place_text(self.file, self.line)
+
     def __str__(self) -> str:
         inside = "" if self.function == "<module>" else f", in {self.function}"
-        source = self.source
-        return f"{self.file}:{self.line}{inside}" + (f": {source}" if source else "")
+        source = cut(self.source)
+        return f"{self.position}{inside}" + (f": {source}" if source else "")
 
     def as_dict(self) -> dict:
         """What it says, for JSON."""

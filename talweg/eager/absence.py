@@ -17,7 +17,7 @@ from typing import Any
 
 from talweg.core.hooks import hooks
 from talweg.core.locking import new_lock
-from talweg.core.provenance import KERAS
+from talweg.core.provenance import KERAS, is_inner, user_frame
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.variable import variable_of
 from talweg.transform.absent import Evidence, Lighter, Notes, Scene, Source
@@ -26,6 +26,8 @@ LOGGER = logging.getLogger("talweg")
 REMEMBERED = 100_000  # records that are kept in all; the last tape's always are
 _groups: deque[tuple[int, list[int]]] = deque()  # (records, variables' ids) of each tape
 _grouping = new_lock()
+WARNED = 1000  # lines that are remembered
+_warned: set[Any] = set()  # lines (code, offset) that were told of an absent gradient
 _pending: dict[int, tuple[Any, Any]] = {}  # variable's id -> (weak reference, evidence or None)
 
 
@@ -79,8 +81,22 @@ def _value(leaf: Any) -> Any:
     return leaf.flat_values if hasattr(leaf, "_with_gradient") else leaf
 
 
-def remember(sources: list, gather: Callable[[Any], Evidence]) -> None:
+def tell_missing(tape: Any, targets: list, missing: list, every: bool, caller: FrameType) -> None:
+    """Keep or tell why a tape's gradients are None; `every`: all that were asked for are."""
+    frame = caller if not is_inner(caller.f_code.co_filename) else user_frame(3)
+
+    def gather(source: Any) -> Evidence:
+        return evidence_of(tape, targets, source, frame)
+
+    remember(missing, gather, caller.f_code)
+    if frame is not None:
+        warn(missing, gather, (frame.f_code, frame.f_lasti), every)
+
+
+def remember(sources: list, gather: Callable[[Any], Evidence], caller: CodeType) -> None:
     """Keep what is known of the variables among `sources`, for which there is no gradient.
+
+    caller: the code that asked for the gradients.
 
     Each variable is looked at once in its life: a training loop pays for it in its first step only.
     """
@@ -94,7 +110,7 @@ def remember(sources: list, gather: Callable[[Any], Evidence]) -> None:
         _keep(source, lighter(evidence))
         keys.append(id(source))
     if keys:
-        if _goes_to_keras(sys._getframe(2).f_code):
+        if _goes_to_keras(caller):
             announce([source for source in sources if id(source) in keys])
         with _grouping:
             _groups.append((count, keys))
@@ -122,6 +138,29 @@ def is_known(variable: Any) -> bool:
 def _keep(variable: Any, evidence: Evidence | None) -> None:
     key = id(variable)
     _pending[key] = weakref.ref(variable, lambda _: _pending.pop(key, None)), evidence
+
+
+def warn(sources: list, gather: Callable[[Any], Evidence], place: Any, every: bool) -> None:
+    """Say once for a line that it got None for a source whose dtype has no gradients, or for
+    `every` source that it asked for: what comes next, arithmetic most likely, cannot know why."""
+    bad = [source for source in sources if not is_differentiable(source)]
+    if place in _warned or not (bad or every):
+        return
+    if len(_warned) >= WARNED:
+        _warned.clear()
+    _warned.add(place)
+    first = sources[:1] if every and is_differentiable(sources[0]) else []
+    for source in first + bad:
+        if hasattr(source, "handle_read") and is_known(source):
+            announce([source])
+        else:
+            LOGGER.warning(hooks.absence_in_a_line(gather(source)))
+
+
+def is_differentiable(source: Any) -> bool:
+    """Whether a source's dtype has gradients."""
+    dtype = getattr(source, "dtype", None)
+    return dtype is None or getattr(dtype, "is_differentiable", True)
 
 
 def announce(variables: Iterable[Any]) -> None:

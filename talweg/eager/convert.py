@@ -158,6 +158,14 @@ def to_array(value: Any, dtype: DType | None = None) -> Any:
 
 
 def _unsupported(value: Any) -> Exception:
+    if value is None:
+        return value_error(
+            "TW101",
+            f"Attempt to convert a value (None) with an unsupported type ({type(value)}) to a "
+            "Tensor.",
+            "a number, a string, an array, a tensor, or nested lists of these",
+            "tape.explain(target, source) if it is a gradient: it says why there is none",
+        )
     return value_error(
         "TW101",
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "

@@ -6,6 +6,7 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.errors import value_error
+from talweg.core.tracebacks import boundary
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tape import UnconnectedGradients
@@ -30,6 +31,7 @@ class ForwardAccumulator(dispatch.Recorder):
 
     rank = 1  # after all tapes
 
+    @boundary
     def __init__(self, primals: Any, tangents: Any):
         self._tangents: dict[int, Any] = {}
         self._variables: dict[int, Any] = {}
@@ -108,6 +110,7 @@ class ForwardAccumulator(dispatch.Recorder):
             self._tangents[id(tensor)] = tangent
             self._kept.append(tensor)
 
+    @boundary
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
         """The tangents of `primals` (a nest); None or zeros where there is none."""
         mode = UnconnectedGradients.of(unconnected_gradients)

@@ -12,6 +12,7 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.hooks import hooks
 from talweg.core.provenance import is_inner
+from talweg.core.tracebacks import pass_out
 from talweg.eager import operators
 from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
@@ -46,8 +47,8 @@ def partner(graph: Any, own: Node, other: Any) -> Node | None:
     return None
 
 
-def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
-    """The operator and its reflection for `prim`; the hook is the general way."""
+def _builder(prim: Any) -> Any:
+    """The function that looks up or makes the node of `prim` for two nodes."""
     accepted = frozenset([dtype.name for dtype in prim.accepts])
 
     def result(table: Any, x: Any, y: Any) -> Any:
@@ -90,23 +91,38 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
         symbol = handle() if handle is not None else None
         return Symbol(node, graph) if symbol is None else symbol
 
+    return build
+
+
+def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
+    """The operator and its reflection for `prim`; the hook is the general way."""
+    build = _builder(prim)
+
     def operate(self: Symbol, other: Any) -> Any:
-        own, graph = self.node, self.graph
-        node = partner(graph, own, other)
-        if node is not None:
-            found = build(graph, own, node)
-            if found is not None:
-                return found
-        return getattr(hooks, operation)(self, other)
+        try:
+            own, graph = self.node, self.graph
+            node = partner(graph, own, other)
+            if node is not None:
+                found = build(graph, own, node)
+                if found is not None:
+                    return found
+            return getattr(hooks, operation)(self, other)
+        except Exception as error:
+            pass_out(error)
+            raise
 
     def reflected(self: Symbol, other: Any) -> Any:
-        own, graph = self.node, self.graph
-        node = partner(graph, own, other)
-        if node is not None:
-            found = build(graph, node, own)
-            if found is not None:
-                return found
-        return getattr(hooks, operation)(other, self)
+        try:
+            own, graph = self.node, self.graph
+            node = partner(graph, own, other)
+            if node is not None:
+                found = build(graph, node, own)
+                if found is not None:
+                    return found
+            return getattr(hooks, operation)(other, self)
+        except Exception as error:
+            pass_out(error)
+            raise
 
     return operate, reflected
 

@@ -122,6 +122,13 @@ def add(x: Any, y: Any) -> Any:
     """x + y; strings are joined."""
     x, y = _hinted(x, y)
     if isinstance(x, Tensor) and x.dtype is string:
+        if isinstance(y, Tensor) and y.dtype is not string:
+            raise invalid(
+                "TW102",
+                f"add: y has dtype {y.dtype.name} but x has dtype string",
+                "operands of one dtype",
+                "tf.strings.as_string(y)",
+            )
         return bitwise.join_strings(x, y)
     return arithmetic.add(x, y)
 

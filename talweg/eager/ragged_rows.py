@@ -10,7 +10,7 @@ import numpy as np
 
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import invalid, type_error, value_error
-from talweg.core.hooks import hooks
+from talweg.core.tracebacks import boundary
 from talweg.core.value import BINARY, COMPARISON, UNARY
 from talweg.eager import partition
 from talweg.eager.convert import convert_to_tensor
@@ -241,6 +241,7 @@ def outer_rows(x: RaggedTensor) -> np.ndarray:
 
 
 def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
+    @boundary
     def operate(self: RaggedTensor, *others: Any) -> Any:
         operands = [self, *(paired(self, other)[1] for other in others)]
         return map_flat(getattr(hooks, name), *(operands[::-1] if reflected else operands))

@@ -22,8 +22,9 @@ from talweg.core.provenance import (
     user_frame,
     user_origin,
 )
+from talweg.core.tracebacks import boundary
 from talweg.core.value import IndexedSlices, Tensor
-from talweg.eager.absence import evidence_of, remember
+from talweg.eager.absence import evidence_of, tell_missing
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.seeds import SCOPE, ones_of
 from talweg.eager.tensor import NO_PARAMS, EagerTensor
@@ -168,6 +169,7 @@ class GradientTape(dispatch.Recorder):
         self._notes.began = self._began
         return self._notes
 
+    @boundary
     def watch(self, tensor: Any) -> None:
         """Track `tensor` (a tensor, a variable, or a nest of these); else ValueError."""
         for leaf in _leaves(tensor):
@@ -212,6 +214,7 @@ class GradientTape(dispatch.Recorder):
 
     # -- gradients
 
+    @boundary
     def gradient(
         self,
         target: Any,
@@ -259,8 +262,7 @@ class GradientTape(dispatch.Recorder):
             ]
             if mode is UnconnectedGradients.NONE:
                 missing = [source for source, g in zip(flat_sources, results) if g is None]
-                frame = user_frame(2)
-                remember(missing, lambda source: evidence_of(self, targets, source, frame))
+                tell_missing(self, targets, missing, len(missing) == len(results), getframe(2))
         self._end_use(absent)
         if single:
             return results[0]
@@ -373,6 +375,7 @@ class GradientTape(dispatch.Recorder):
         evidence = evidence_of(self, targets, source, user_frame(2))
         raise hooks.absence_as_error(evidence)
 
+    @boundary
     def explain(self, target: Any, sources: Any) -> Any:
         """Why `target` has a gradient by each source, or has none: where the path breaks, at which
         line, and what to write instead.
@@ -391,6 +394,7 @@ class GradientTape(dispatch.Recorder):
         """
         return hooks.explain_absence(self, target, sources, user_frame(2))
 
+    @boundary
     def jacobian(
         self,
         target: Any,
@@ -426,6 +430,7 @@ class GradientTape(dispatch.Recorder):
             return None
         return zeros_of_shape((*targets[0].dims, *absent.dims), absent.dtype)
 
+    @boundary
     def batch_jacobian(
         self,
         target: Any,

@@ -18,6 +18,7 @@ from talweg.core.dtypes import DType, of_numpy, stored
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.primitive import REGISTRY
+from talweg.core.tracebacks import pass_out
 from talweg.core.value import Tensor
 from talweg.eager.evaluate import evaluate
 from talweg.eager.format import format_tensor, represent_tensor
@@ -235,54 +236,64 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
         x = self._array
         kind = type(other)
         dtype = x.dtype
-        if kind is EagerTensor:
-            y = other._array
-            plain = y.dtype is dtype and (dtype is _COMMON or dtype in dtypes)
-        elif kind is state.variable and context.base is None:
-            other = other.value()
-            y = other._array
-            plain = y.dtype is dtype and dtype in dtypes
-        else:
-            y = other
-            plain = dtype in FLOATS if kind is float else kind is int and dtype in dtypes
-        if plain and (not state.busy or context.base is None):
-            try:
-                result = _new(EagerTensor)
-                result._array = run(kernel, x, y)
-            except Exception:  # noqa: BLE001 -- the general path reports it
-                return getattr(hooks, operation)(self, other)
-            if state.busy:
-                if context.device is not None:
-                    dispatch.put_on_device(result)
-                if state.observer is not None:
-                    state.observer.applied(prim, (self, other), result, NO_PARAMS)
-                for recorder in context.recorders:
-                    recorder.record(prim, (self, other), result, NO_PARAMS)
-            return result
-        return getattr(hooks, operation)(self, other)
+        try:
+            if kind is EagerTensor:
+                y = other._array
+                plain = y.dtype is dtype and (dtype is _COMMON or dtype in dtypes)
+            elif kind is state.variable and context.base is None:
+                other = other.value()
+                y = other._array
+                plain = y.dtype is dtype and dtype in dtypes
+            else:
+                y = other
+                plain = dtype in FLOATS if kind is float else kind is int and dtype in dtypes
+            if plain and (not state.busy or context.base is None):
+                try:
+                    result = _new(EagerTensor)
+                    result._array = run(kernel, x, y)
+                except Exception:  # noqa: BLE001 -- the general path below reports it
+                    pass
+                else:
+                    if state.busy:
+                        _show(prim, (self, other), result)
+                    return result
+            return getattr(hooks, operation)(self, other)
+        except Exception as error:
+            pass_out(error)
+            raise
 
     def reflected(self: EagerTensor, other: Any) -> Any:
         x = self._array
         kind = type(other)
         dtype = x.dtype
         plain = dtype in FLOATS if kind is float else kind is int and dtype in dtypes
-        if plain and (not state.busy or context.base is None):
-            try:
-                result = _new(EagerTensor)
-                result._array = run(kernel, other, x)
-            except Exception:  # noqa: BLE001 -- the general path reports it
-                return getattr(hooks, operation)(other, self)
-            if state.busy:
-                if context.device is not None:
-                    dispatch.put_on_device(result)
-                if state.observer is not None:
-                    state.observer.applied(prim, (other, self), result, NO_PARAMS)
-                for recorder in context.recorders:
-                    recorder.record(prim, (other, self), result, NO_PARAMS)
-            return result
-        return getattr(hooks, operation)(other, self)
+        try:
+            if plain and (not state.busy or context.base is None):
+                try:
+                    result = _new(EagerTensor)
+                    result._array = run(kernel, other, x)
+                except Exception:  # noqa: BLE001 -- the general path below reports it
+                    pass
+                else:
+                    if state.busy:
+                        _show(prim, (other, self), result)
+                    return result
+            return getattr(hooks, operation)(other, self)
+        except Exception as error:
+            pass_out(error)
+            raise
 
     return operate, reflected
+
+
+def _show(prim: Any, operands: tuple, result: EagerTensor) -> None:
+    """Do for an application what `dispatch.bind` does after the kernel."""
+    if context.device is not None:
+        dispatch.put_on_device(result)
+    if state.observer is not None:
+        state.observer.applied(prim, operands, result, NO_PARAMS)
+    for recorder in context.recorders:
+        recorder.record(prim, operands, result, NO_PARAMS)
 
 
 def _install_fast_operators() -> None:

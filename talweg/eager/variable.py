@@ -6,7 +6,6 @@ the same value twice gives the same tensor, which is how tapes know the variable
 
 from __future__ import annotations
 
-import enum
 import functools
 import itertools
 import threading
@@ -20,6 +19,7 @@ from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
+from talweg.core.tracebacks import pass_out
 from talweg.core.tracking import CATCHING_UP, Trackable, catch_up
 from talweg.core.value import Reference, Tensor
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
@@ -27,30 +27,13 @@ from talweg.eager.format import represent_variable
 from talweg.eager.scatter import ScatterUpdates
 from talweg.eager.taken import ReplaceableValue
 from talweg.eager.tensor import DEVICE, EagerTensor, wrap
+from talweg.eager.variable_copies import VariableAggregation, VariableSynchronization
 from talweg.eager.variable_operators import add_variable_operators
 from talweg.graph.handle import Handle
 from talweg.prims.state import update_variable
 
 _NUMBERS = itertools.count()
 _handles = threading.Lock()  # no variable has two
-
-
-class VariableSynchronization(enum.Enum):
-    """When copies of a variable are combined; accepted, there is one copy here."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
-
-
-class VariableAggregation(enum.Enum):
-    """How copies of a variable are combined; accepted, there is one copy here."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
 
 
 class Variable(ReplaceableValue, ScatterUpdates, Trackable):
@@ -340,20 +323,24 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
         read_value: bool = True,
     ) -> Any:
         """Set the value; ValueError if its shape does not fit.  Returns the variable."""
-        if dispatch.context.base is not None:
-            return self._trace_update("assign", value, read_value)
-        tensor = self._accept(value, "assign to")
-        if dispatch.state.busy:
-            self._note_write(tensor)
-        made = wrap(tensor._array)
-        if self._held is None:
-            self._tensor = made
-        else:
-            with locking.holding(self):
+        try:
+            if dispatch.context.base is not None:
+                return self._trace_update("assign", value, read_value)
+            tensor = self._accept(value, "assign to")
+            if dispatch.state.busy:
+                self._note_write(tensor)
+            made = wrap(tensor._array)
+            if self._held is None:
                 self._tensor = made
-        if dispatch.state.observer is not None:
-            dispatch.state.observer.variable_written(self, False)
-        return self if read_value else None
+            else:
+                with locking.holding(self):
+                    self._tensor = made
+            if dispatch.state.observer is not None:
+                dispatch.state.observer.variable_written(self, False)
+            return self if read_value else None
+        except Exception as error:
+            pass_out(error)
+            raise
 
     def _note_write(self, tensor: Any) -> None:
         """Tell recorders of a change, which no gradient follows."""
@@ -415,10 +402,14 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
         read_value: bool = True,
     ) -> Any:
         """Add `delta`.  Returns the variable."""
-        if dispatch.context.base is not None:
-            return self._trace_update("add", delta, read_value)
-        self._update(delta, np.add, "add")
-        return self if read_value else None
+        try:
+            if dispatch.context.base is not None:
+                return self._trace_update("add", delta, read_value)
+            self._update(delta, np.add, "add")
+            return self if read_value else None
+        except Exception as error:
+            pass_out(error)
+            raise
 
     def assign_sub(
         self,
@@ -428,10 +419,14 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
         read_value: bool = True,
     ) -> Any:
         """Subtract `delta`.  Returns the variable."""
-        if dispatch.context.base is not None:
-            return self._trace_update("sub", delta, read_value)
-        self._update(delta, np.subtract, "subtract")
-        return self if read_value else None
+        try:
+            if dispatch.context.base is not None:
+                return self._trace_update("sub", delta, read_value)
+            self._update(delta, np.subtract, "subtract")
+            return self if read_value else None
+        except Exception as error:
+            pass_out(error)
+            raise
 
     # -- identity, copies, printing
 

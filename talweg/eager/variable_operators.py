@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from talweg.core.habits import add_habits, refuse_variable_items, without_habits
+from talweg.core.tracebacks import pass_out
 from talweg.core.value import add_operators
 
 
@@ -27,11 +29,27 @@ def add_variable_operators(cls: Any) -> None:
         setattr(cls, f"__i{stem}__", _no_augmented)
     for name, method in own.items():
         setattr(cls, name, method)
+    add_habits(cls, refuse_variable_items)
+    cls.__dir__ = lambda self: without_habits(list(object.__dir__(self)), type(self))
 
 
 def _forward(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda self, other: apply(self.value(), other)
+    def operate(self: Any, other: Any) -> Any:
+        try:
+            return apply(self.value(), other)
+        except Exception as error:
+            pass_out(error)
+            raise
+
+    return operate
 
 
 def _reflected(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda self, other: apply(other, self.value())
+    def operate(self: Any, other: Any) -> Any:
+        try:
+            return apply(other, self.value())
+        except Exception as error:
+            pass_out(error)
+            raise
+
+    return operate

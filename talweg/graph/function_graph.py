@@ -69,6 +69,7 @@ class FunctionGraph(Graph):
             "TW401",
             "tf.function only supports singleton tf.Variables created on the first call. Make sure "
             f"the tf.Variable is only created once or created outside tf.function: {name!r}",
+            hint="make it outside (in __init__ of a class), or once: if self.v is None: ...",
         )
 
     def add_input(self, aval: Aval) -> Symbol:

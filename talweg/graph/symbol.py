@@ -162,7 +162,8 @@ class Symbol(Tensor):
     def numpy(self) -> Any:
         """AttributeError: there is no value."""
         text = f"numpy() is only available when eager execution is enabled: {self!r}"
-        raise without_value(AttributeError(compose("TW104", text)))
+        cure = "tf.print(x) to see it, tf.py_function to compute with its value in Python"
+        raise without_value(AttributeError(compose("TW104", text, hint=cure)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         text = compose(

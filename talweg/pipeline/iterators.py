@@ -20,6 +20,7 @@ from talweg.core.errors import (
     value_error,
 )
 from talweg.core.spec import TypeSpec
+from talweg.core.tracebacks import pass_out
 from talweg.core.tracking import Trackable
 from talweg.eager.structured import Variant
 from talweg.eager.tensor import EagerTensor, wrap
@@ -206,6 +207,9 @@ class Iterator(Trackable):
             return self._layout.value(self._cursor.next())
         except End:
             raise StopIteration from None
+        except Exception as error:
+            pass_out(error)
+            raise
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element; OutOfRangeError at the end."""
@@ -288,6 +292,9 @@ class NumpyIterator:
             return self._layout.numpy(self._cursor.next())
         except End:
             raise StopIteration from None
+        except Exception as error:
+            pass_out(error)
+            raise
 
     next = __next__
 

@@ -60,7 +60,16 @@ class matmul:
     def infer(x, y):
         if x.dtype is not y.dtype or x.dtype not in FACTORS:
             check_dtype("matmul", "a", x.dtype, FACTORS)
-            check_dtype("matmul", "b", y.dtype, {x.dtype})
+            if y.dtype is not x.dtype:
+                raise invalid(
+                    "TW102",
+                    f"matmul: b has dtype {y.dtype.name} but a has dtype {x.dtype.name}",
+                    "operands of one dtype",
+                    f"tf.cast(b, tf.{x.dtype.name}); NumPy's arrays are float64 unless made with "
+                    "dtype=np.float32"
+                    if "float64" in (x.dtype.name, y.dtype.name)
+                    else f"tf.cast(b, tf.{x.dtype.name})",
+                )
         if x.dims is None or y.dims is None:
             return Aval(None, x.dtype)
         if x.ndim < 2 or y.ndim < 2:

@@ -17,6 +17,7 @@ from talweg.core.dtypes import variant
 from talweg.core.errors import NeedsStaticError, OpError, invalid, type_error
 from talweg.core.locking import hold, let_go, let_go_one
 from talweg.core.spec import TensorSpec
+from talweg.core.tracebacks import pass_out
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.structured import STATE, Exchanged, as_tensor, content
@@ -171,13 +172,17 @@ class ConcreteFunction(DescribedFunction):
     # -- calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self.formals:
-            return self.call_flat(self._tensors_of(args, kwargs))
-        args, variables = exchange.without_variables(self, args)
-        tensors = self._tensors_of(args, kwargs)
-        if not variables or self.serves(variables):
-            return self.call_flat(tensors, variables)
-        return self.again(variables).call_flat(tensors)  # a trace of their own
+        try:
+            if not self.formals:
+                return self.call_flat(self._tensors_of(args, kwargs))
+            args, variables = exchange.without_variables(self, args)
+            tensors = self._tensors_of(args, kwargs)
+            if not variables or self.serves(variables):
+                return self.call_flat(tensors, variables)
+            return self.again(variables).call_flat(tensors)  # a trace of their own
+        except Exception as error:
+            pass_out(error)
+            raise
 
     def serves(self, variables: list) -> bool:
         """Whether this trace may be called with these variables as arguments."""

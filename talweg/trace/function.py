@@ -22,6 +22,7 @@ from talweg.core.errors import NeedsStaticError, type_error
 from talweg.core.hooks import hooks
 from talweg.core.locking import Turn
 from talweg.core.spec import TensorSpec
+from talweg.core.tracebacks import boundary, pass_out
 from talweg.eager.tensor import EagerTensor
 from talweg.graph import structure
 from talweg.trace.compiler_ir import compiler_ir
@@ -200,33 +201,39 @@ class Function:
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and self.input_signature is None:
-            try:
-                if len(args) == 1:
-                    array = args[0]._array
-                    found = self._fast.get(((array.dtype, array.shape),))
-                else:
-                    found = self._fast.get(tuple([(x._array.dtype, x._array.shape) for x in args]))
-            except (AttributeError, NeedsStaticError):  # not all of them eager tensors
-                found = None
-            if found is not None and not options.detours:
-                return found.call_flat(list(args))
-            if found is None and len(args) == 1 and hasattr(type(args[0]), "trace_key"):
-                found = self._fast.get((type(args[0]), args[0].trace_key))
-                if found is not None and not options.detours and dispatch.context.base is None:
-                    return found.call_flat(args[0]._flat_components())
-        if options.detours:
-            if options.run_eagerly:
-                return self._python_function(*args, **kwargs)
-            if dispatch.context.replica is not None and self._replicas is not None:
-                return self.of_replica()(*args, **kwargs)
-        concrete, taken = self._find(args, kwargs)
-        if not kwargs:
-            if all([type(x) is EagerTensor for x in args]):  # or nothing at all
-                self._remember(concrete, [(x._array.dtype, x._array.shape) for x in args])
-            elif len(args) == 1 and hasattr(type(args[0]), "trace_key"):
-                self._remember(concrete, [type(args[0]), args[0].trace_key])
-        return concrete.call_flat(taken.tensors, taken.variables)
+        try:
+            if not kwargs and self.input_signature is None:
+                try:
+                    if len(args) == 1:
+                        array = args[0]._array
+                        found = self._fast.get(((array.dtype, array.shape),))
+                    else:
+                        found = self._fast.get(
+                            tuple([(x._array.dtype, x._array.shape) for x in args])
+                        )
+                except (AttributeError, NeedsStaticError):  # not all of them eager tensors
+                    found = None
+                if found is not None and not options.detours:
+                    return found.call_flat(list(args))
+                if found is None and len(args) == 1 and hasattr(type(args[0]), "trace_key"):
+                    found = self._fast.get((type(args[0]), args[0].trace_key))
+                    if found is not None and not options.detours and dispatch.context.base is None:
+                        return found.call_flat(args[0]._flat_components())
+            if options.detours:
+                if options.run_eagerly:
+                    return self._python_function(*args, **kwargs)
+                if dispatch.context.replica is not None and self._replicas is not None:
+                    return self.of_replica()(*args, **kwargs)
+            concrete, taken = self._find(args, kwargs)
+            if not kwargs:
+                if all([type(x) is EagerTensor for x in args]):  # or nothing at all
+                    self._remember(concrete, [(x._array.dtype, x._array.shape) for x in args])
+                elif len(args) == 1 and hasattr(type(args[0]), "trace_key"):
+                    self._remember(concrete, [type(args[0]), args[0].trace_key])
+            return concrete.call_flat(taken.tensors, taken.variables)
+        except Exception as error:
+            pass_out(error)
+            raise
 
     def _remember(self, concrete: ConcreteFunction, key: list) -> None:
         """The short way to the trace for arguments like these."""
@@ -235,6 +242,7 @@ class Function:
                 self._fast.clear()
             self._fast[tuple(key)] = concrete
 
+    @boundary
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for arguments, which may be specs (`tf.TensorSpec`) in place of tensors."""
         if self.input_signature is not None and not args and not kwargs:

@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from talweg.core.tracebacks import pass_out
+
 
 class BoundFunction:
     """A traced method of an object, which it keeps alive; the traces are kept with the object."""
@@ -21,7 +23,11 @@ class BoundFunction:
         return self.__wrapped__._signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__wrapped__(*args, **kwargs)
+        try:
+            return self.__wrapped__(*args, **kwargs)
+        except Exception as error:
+            pass_out(error)
+            raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)

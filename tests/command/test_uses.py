@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from talweg.command.names import describe, resolve
+from talweg.api.known_names import describe, resolve
 from talweg.command.uses import Reader, read
 
 
@@ -112,7 +112,8 @@ def test_modules_beside_the_program_are_read(tmp_path):
 
 def test_what_is_said_of_names():
     assert "there" in describe("nn.relu")
-    assert "not in talweg yet" in describe("mlir.experimental.convert_function")
+    assert "not use" in describe("mlir.experimental.convert_function")
+    assert "not in talweg yet" in describe("feature_column.bucketized_column")
     assert "near: tf.nn.relu" in describe("nn.rellu")
     assert "--v1" in describe("placeholder")
     assert "went with TensorFlow 2" in describe("contrib.slim")

@@ -36,7 +36,7 @@ TensorInfo: Any
 TensorProto: Any
 VERSION: str
 from talweg.compat_v1.variables import VariableV1 as Variable
-from talweg.eager.variable import VariableAggregation as VariableAggregation
+from talweg.eager.variable_copies import VariableAggregation as VariableAggregation
 from talweg.compat_v1.variable_store import VariableScope as VariableScope
 from talweg.compat_v1.graphs import add_check_numerics_ops as add_check_numerics_ops
 from talweg.compat_v1.graphs import add_to_collection as add_to_collection

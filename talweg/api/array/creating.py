@@ -73,7 +73,10 @@ def _made_shape(shape: Any, function: str) -> tuple[Size, ...]:
     if listed and any(type(n) in (Symbol, Dim) for n in shape):
         return sizes(shape, function, "shape")
     if not is_tensor_like(shape) and not isinstance(shape, TensorShape):
-        shape = convert_to_tensor(shape, int32)
+        try:
+            shape = convert_to_tensor(shape, int32)
+        except TypeError:
+            raise type_error("TW205", f"{function}: shape is {shape!r}", "integers") from None
     return sizes(shape, function, "shape")
 
 

@@ -48,6 +48,13 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
         values = [values]
     if not values:
         raise invalid("TW207", "concat: values is an empty list", "at least one tensor")
+    if isinstance(axis, (list, tuple)) and isinstance(values[0], int):
+        raise invalid(
+            "TW203",
+            "concat: axis must be a scalar, got a list",
+            "the tensors first: TensorFlow before 1.0 had the axis first",
+            f"tf.concat(values, {values[0]})",
+        )
     place = integer_scalar(axis, "concat", "axis")
     if len(values) == 1:
         return values[0] if isinstance(values[0], IndexedSlices) else _copy(tensor(values[0]))

@@ -17,6 +17,7 @@ from talweg.api.export import export
 from talweg.api.math import comparison
 from talweg.core import dispatch, dtypes
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.tracebacks import Filtering
 from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.eager.tensor import EagerTensor, array_of
@@ -368,7 +369,6 @@ class _DebugSwitches:
     """What the functions below were told last."""
 
     log_device_placement = False
-    traceback_filtering = True
 
 
 @export("debugging.set_log_device_placement")
@@ -394,23 +394,23 @@ def get_log_device_placement() -> bool:
 
 @export("debugging.enable_traceback_filtering")
 def enable_traceback_filtering() -> None:
-    """Leave talweg's frames between the user's own out of tracebacks of traced functions.
+    """Leave talweg's frames out of tracebacks: they show the user's own lines.  So it is at first.
 
     >>> import talweg as tf
     >>> tf.debugging.enable_traceback_filtering()
     """
-    _DebugSwitches.traceback_filtering = True
+    Filtering.enabled = True
 
 
 @export("debugging.disable_traceback_filtering")
 def disable_traceback_filtering() -> None:
-    """Leave tracebacks of traced functions as Python makes them.
+    """Leave tracebacks as Python makes them, with all of talweg's frames.
 
     >>> import talweg as tf
     >>> tf.debugging.disable_traceback_filtering()
     >>> tf.debugging.enable_traceback_filtering()
     """
-    _DebugSwitches.traceback_filtering = False
+    Filtering.enabled = False
 
 
 @export("debugging.is_traceback_filtering_enabled")
@@ -421,4 +421,4 @@ def is_traceback_filtering_enabled() -> bool:
     >>> tf.debugging.is_traceback_filtering_enabled()
     True
     """
-    return _DebugSwitches.traceback_filtering
+    return Filtering.enabled

@@ -202,7 +202,7 @@ class Explanation:
             f"<b>{html.escape(self._title())}</b>",
         ]
         for place in self.lines[:4]:
-            text = html.escape(f"{place.file}:{place.line}, in {place.function}")
+            text = html.escape(f"{place.position}, in {place.function}")
             parts.append(
                 f'<div style="color:#666">{text}</div>'
                 '<pre style="margin:0 0 6px 12px">'
@@ -305,7 +305,7 @@ def _box(step: PathStep, file: str) -> PictureBox:
 
 def _place_text(place: Place) -> str:
     inside = "" if place.function == "<module>" else f", in {place.function}"
-    return f"{place.file}:{place.line}{inside}"
+    return f"{place.position}{inside}"
 
 
 def _columns_on(place: Place, breaking: PathStep | None) -> tuple[int, int] | None:

@@ -47,7 +47,7 @@ class Passage:
 
     def __str__(self) -> str:
         name = f"derivative of {self.operation}" if self.rule else self.operation
-        place = "" if self.place is None else f"   {self.place.file}:{self.place.line}"
+        place = "" if self.place is None else f"   {self.place.position}"
         return f"{name}: {_number(self.value)}{place}"
 
     def repeats(self, other: Passage) -> bool:

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from talweg.core.tracebacks import pass_out
 from talweg.trace.autograph.calls import as_called, convert_root, converted_call
-from talweg.trace.autograph.errors import without_inner_frames
 from talweg.trace.autograph.operators import RECURSIVE
 from talweg.trace.autograph.status import converting, status
 
@@ -23,8 +23,8 @@ def converted(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             convert_root(function)
             return converted_call(function, args, kwargs)
-        except BaseException as error:
-            without_inner_frames(error)
+        except Exception as error:
+            pass_out(error)
             raise
         finally:
             status.converting = before

@@ -23,6 +23,60 @@ GONE = {
 }
 
 
+MEANT = {  # functions as NumPy, PyTorch and JAX call them
+    "amax": "reduce_max",
+    "amin": "reduce_min",
+    "arange": "range",
+    "array": "constant",
+    "asarray": "convert_to_tensor",
+    "astype": "cast",
+    "bmm": "matmul",
+    "cat": "concat",
+    "clamp": "clip_by_value",
+    "clip": "clip_by_value",
+    "concatenate": "concat",
+    "cosine_similarity": "keras.losses.cosine_similarity",
+    "dot": "tensordot",
+    "empty": "zeros",
+    "from_numpy": "constant",
+    "full": "fill",
+    "grad": "GradientTape",
+    "hstack": "concat",
+    "inv": "linalg.inv",
+    "jit": "function",
+    "log": "math.log",
+    "max": "reduce_max",
+    "mean": "reduce_mean",
+    "min": "reduce_min",
+    "mm": "matmul",
+    "no_grad": "GradientTape.stop_recording",
+    "permute": "transpose",
+    "prod": "reduce_prod",
+    "rand": "random.uniform",
+    "randint": "random.uniform",
+    "randn": "random.normal",
+    "relu": "nn.relu",
+    "scan": "scan",
+    "softmax": "nn.softmax",
+    "std": "math.reduce_std",
+    "sum": "reduce_sum",
+    "take": "gather",
+    "tensor": "constant",
+    "topk": "math.top_k",
+    "unsqueeze": "expand_dims",
+    "var": "math.reduce_variance",
+    "view": "reshape",
+    "vmap": "vectorized_map",
+    "vstack": "concat",
+}
+NEVER = {
+    "tpu": "tf.tpu drives TPUs: talweg computes on the CPU",
+    "xla": "tf.xla is for XLA, which talweg does not use; tf.function(jit_compile=True) compiles",
+    "mlir": "tf.mlir is for TensorFlow's own compiler, which talweg does not use",
+    "text": "tf.text is a package of its own (tensorflow_text), made for TensorFlow itself",
+}
+
+
 class KnownNames(NamedTuple):
     """What is known of a name."""
 
@@ -129,10 +183,15 @@ def describe(name: str, first: bool = False) -> str:
         return f"{shown} is there"
     if head in GONE:
         return GONE[head]
+    if head in NEVER and not found.name.startswith(V1):
+        return NEVER[head]
     if found.in_tensorflow:
         return f"{shown} is in TensorFlow 2.21, but not in talweg yet"
     if found.generation == 1:
         return f"{shown} is a name of TensorFlow 1: talweg run --v1, or tf.compat.v1.{found.name}"
+    meant = MEANT.get(found.name.rpartition(".")[2])
+    if meant is not None and meant != found.name:
+        return f"{shown} is no name of TensorFlow 2.21: tf.{meant} is meant"
     near = alike(found.name)
     return f"{shown} is no name of TensorFlow 2.21" + (f"; near: {near}" if near else "")
 

@@ -1,0 +1,152 @@
+"""What tensors are asked for by habit, from NumPy, PyTorch and JAX, and what to write here.
+
+Each name is a descriptor on the class that raises AttributeError with the cure: to whoever asks
+with `hasattr` it is not there, and attributes that are there cost nothing more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core.errors import compose, type_error
+
+TAPE = "with tf.GradientTape() as tape: ...compute the loss; then tape.gradient(loss, variables)"
+MEANT = {  # attribute -> what to write; x is the tensor
+    "T": "tf.transpose(x)",
+    "mT": "tf.linalg.matrix_transpose(x)",
+    "H": "tf.linalg.adjoint(x)",
+    "all": "tf.reduce_all(x)",
+    "amax": "tf.reduce_max(x, axis)",
+    "amin": "tf.reduce_min(x, axis)",
+    "any": "tf.reduce_any(x)",
+    "argmax": "tf.argmax(x, axis)",
+    "argmin": "tf.argmin(x, axis)",
+    "argsort": "tf.argsort(x)",
+    "astype": "tf.cast(x, tf.float32)",
+    "at": "tf.tensor_scatter_nd_update(x, indices, updates), which gives a new tensor",
+    "backward": TAPE,
+    "bmm": "x @ y",
+    "bool": "tf.cast(x, tf.bool)",
+    "chunk": "tf.split(x, count, axis)",
+    "clamp": "tf.clip_by_value(x, low, high)",
+    "clip": "tf.clip_by_value(x, low, high)",
+    "clone": "tf.identity(x)",
+    "contiguous": "x: tensors are contiguous where it matters",
+    "copy": "tf.identity(x); tensors never change, so none is needed",
+    "cuda": "x: talweg computes on the CPU",
+    "cumsum": "tf.cumsum(x, axis)",
+    "data": "x.numpy()",
+    "detach": "tf.stop_gradient(x)",
+    "dim": "x.ndim",
+    "dot": "tf.tensordot(x, y, 1), or x @ y for matrices",
+    "double": "tf.cast(x, tf.float64)",
+    "exp": "tf.exp(x)",
+    "expand": "tf.broadcast_to(x, shape)",
+    "fill": "tf.fill(x.shape, value)",
+    "flatten": "tf.reshape(x, [-1])",
+    "float": "tf.cast(x, tf.float32)",
+    "gather": "tf.gather(x, indices, axis=axis, batch_dims=axis)",
+    "grad": TAPE,
+    "half": "tf.cast(x, tf.float16)",
+    "index_select": "tf.gather(x, indices, axis=axis)",
+    "int": "tf.cast(x, tf.int32)",
+    "is_cuda": "False: talweg computes on the CPU",
+    "item": "x.numpy(), or float(x), for a tensor of one element",
+    "log": "tf.math.log(x)",
+    "long": "tf.cast(x, tf.int64)",
+    "masked_fill": "tf.where(mask, value, x)",
+    "matmul": "x @ y",
+    "max": "tf.reduce_max(x, axis)",
+    "mean": "tf.reduce_mean(x, axis)",
+    "min": "tf.reduce_min(x, axis)",
+    "mm": "x @ y",
+    "nonzero": "tf.where(x)",
+    "norm": "tf.norm(x)",
+    "numel": "tf.size(x), or x.shape.num_elements()",
+    "permute": "tf.transpose(x, axes)",
+    "pow": "x ** y",
+    "prod": "tf.reduce_prod(x, axis)",
+    "ravel": "tf.reshape(x, [-1])",
+    "relu": "tf.nn.relu(x)",
+    "repeat": "tf.tile(x, counts) as PyTorch's, tf.repeat(x, count) as NumPy's",
+    "requires_grad": "tf.Variable(x), or tape.watch(x)",
+    "requires_grad_": "tf.Variable(x), or tape.watch(x)",
+    "reshape": "tf.reshape(x, shape)",
+    "round": "tf.round(x)",
+    "sigmoid": "tf.sigmoid(x)",
+    "size": "tf.size(x) as NumPy's, x.shape as PyTorch's",
+    "softmax": "tf.nn.softmax(x, axis)",
+    "sort": "tf.sort(x, axis)",
+    "split": "tf.split(x, count, axis)",
+    "sqrt": "tf.sqrt(x)",
+    "squeeze": "tf.squeeze(x, axis)",
+    "std": "tf.math.reduce_std(x, axis)",
+    "sum": "tf.reduce_sum(x, axis)",
+    "swapaxes": "tf.transpose(x, axes)",
+    "t": "tf.transpose(x)",
+    "tanh": "tf.tanh(x)",
+    "to": "tf.cast(x, dtype); for a device: with tf.device(...)",
+    "tolist": "x.numpy().tolist()",
+    "topk": "tf.math.top_k(x, k)",
+    "transpose": "tf.transpose(x, axes)",
+    "type": "tf.cast(x, dtype), or x.dtype",
+    "unsqueeze": "tf.expand_dims(x, axis)",
+    "var": "tf.math.reduce_variance(x, axis)",
+    "view": "tf.reshape(x, shape)",
+    "zero_": "v.assign(tf.zeros_like(v)) for a variable v",
+}
+IN_PLACE = ("add_", "sub_", "mul_", "div_", "copy_", "fill_", "clamp_")
+
+
+class Habit:
+    """An attribute that is not there, with what to write instead."""
+
+    def __init__(self, name: str, cure: str):
+        self.name, self.cure = name, cure
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        text = f"{owner.__name__!r} object has no attribute {self.name!r}"
+        text = compose("TW104", text, hint=self.cure)
+        error = AttributeError(text)
+        error.name = self.name
+        raise error
+
+
+def refuse_items(self: Any, key: Any, value: Any = None) -> None:
+    """TypeError: tensors never change."""
+    raise type_error(
+        "TW104",
+        f"{type(self).__name__!r} object does not support item assignment: tensors never change",
+        hint="x = tf.tensor_scatter_nd_update(x, [[index]], [value]), tf.where(mask, value, x), or "
+        "a tf.Variable v and v[index].assign(value)",
+    )
+
+
+def refuse_variable_items(self: Any, key: Any, value: Any = None) -> None:
+    """TypeError: elements of variables are assigned by a method."""
+    raise type_error(
+        "TW104",
+        f"{type(self).__name__!r} object does not support item assignment",
+        hint="v[index].assign(value)",
+    )
+
+
+def add_habits(cls: Any, items: Any) -> None:
+    """Give `cls` the names it has not, and what `x[0] = 1` says."""
+    cures = MEANT | dict.fromkeys(IN_PLACE, "v.assign(...) of a tf.Variable v")
+    cures |= {"add_": "v.assign_add(...) of a tf.Variable v", "sub_": "v.assign_sub(...) of one"}
+    for name, cure in cures.items():
+        if not hasattr(cls, name):
+            setattr(cls, name, Habit(name, cure))
+    cls.__setitem__ = cls.__delitem__ = items
+
+
+def without_habits(names: list[str], cls: type) -> list[str]:
+    """What `dir` lists of an object's names."""
+    return [name for name in names if not is_habit(cls, name)]
+
+
+def is_habit(cls: type, name: str) -> bool:
+    """Whether a name of a class is one of these."""
+    found = next((part.__dict__[name] for part in cls.__mro__ if name in part.__dict__), None)
+    return isinstance(found, Habit)
