@@ -1177,7 +1177,6 @@ TABLE: dict[str, str] = {
     "hook:evaluate_in_session": "talweg.compat_v1.session",
     "hook:explain_absence": "talweg.api.explaining",
     "hook:exported": "talweg.api.autograph",
-    "hook:filters_tracebacks": "talweg.api.autograph",
     "hook:function_report": "talweg.api.reports",
     "hook:gather": "talweg.api.array.gathering",
     "hook:gather_nd": "talweg.api.array.gathering",

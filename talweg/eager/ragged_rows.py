@@ -10,6 +10,7 @@ import numpy as np
 
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.tracebacks import boundary
 from talweg.core.value import BINARY, COMPARISON, UNARY
 from talweg.eager import partition
