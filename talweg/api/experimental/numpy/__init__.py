@@ -1,0 +1,1 @@
+"""tf.experimental.numpy: NumPy's functions, with NumPy's names and promotion, over tensors."""

@@ -1,0 +1,155 @@
+"""`experimental_enable_numpy_behavior`: NumPy's promotion, methods and indexing for tensors.
+
+Operators look up what they do in `OPERATIONS`, so enabling puts other functions there and nothing
+is paid before.  Operands of one dtype still go the short way (`eager/tensor.py`): for them both
+promotions agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.experimental.numpy import arranging, elementwise, reductions
+from talweg.api.experimental.numpy.advanced_indexing import index
+from talweg.api.experimental.numpy.lattice import lattice_operators
+from talweg.api.experimental.numpy.promotion import (
+    ALL,
+    LEGACY,
+    OFF,
+    SAFE,
+    preferences,
+    promoted,
+    to_dtype,
+)
+from talweg.api.export import export, look_up
+from talweg.api.tensors import cast
+from talweg.core.errors import value_error
+from talweg.core.value import OPERATIONS, Tensor
+from talweg.eager.tensor import EagerTensor
+
+_before: dict[tuple[Any, str], Any] = {}  # (class or "operation", name): what it had
+
+
+def _arithmetic(operation: str) -> Callable[[Any, Any], Any]:
+    plain = OPERATIONS[operation]
+    return lambda x, y: plain(*promoted(x, y))
+
+
+def _divided(x: Any, y: Any) -> Any:
+    return look_up("experimental.numpy.true_divide")(x, y)
+
+
+def _compared(operation: str, otherwise: bool) -> Callable[[Any, Any], Any]:
+    plain = OPERATIONS[operation]
+    return lambda x, y: otherwise if y is None else plain(*promoted(x, y))
+
+
+def _multiplied(x: Any, y: Any) -> Any:
+    return look_up("experimental.numpy.matmul")(x, y)
+
+
+def _legacy_operators() -> dict[str, Callable[..., Any]]:
+    names = ("add", "subtract", "multiply", "floordiv", "mod", "pow")
+    names += ("less", "less_equal", "greater", "greater_equal")
+    names += ("bitwise_and", "bitwise_or", "bitwise_xor")
+    found: dict[str, Callable[..., Any]] = {name: _arithmetic(name) for name in names}
+    found["truediv"], found["matmul"] = _divided, _multiplied
+    found["equal_operator"] = _compared("equal_operator", False)
+    found["not_equal_operator"] = _compared("not_equal_operator", True)
+    return found
+
+
+def _reshaped(self: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
+    sizes = shape[0] if len(shape) == 1 else shape
+    return arranging.reshape(self, sizes, **kwargs)
+
+
+def _astype(self: Tensor, dtype: Any) -> Tensor:
+    return cast(self, to_dtype(dtype) if dtype is int else dtype)
+
+
+def _tolist(self: Any) -> Any:
+    return self.numpy().tolist()
+
+
+def _clip(self: Tensor, a_min: Any = None, a_max: Any = None) -> Tensor:
+    return elementwise.clip(self, a_min, a_max)
+
+
+METHODS: dict[str, Any] = {
+    "astype": _astype,
+    "ravel": arranging.ravel,
+    "transpose": arranging.transpose,
+    "flatten": arranging.flatten,
+    "reshape": _reshaped,
+    "clip": _clip,
+    "max": reductions.amax,
+    "min": reductions.amin,
+    "mean": reductions.mean,
+    "tolist": _tolist,
+    "__round__": elementwise.around,
+    "T": property(lambda self: arranging.transpose(self)),
+    "size": property(lambda self: reductions.size(self)),
+    "data": property(lambda self: self),
+}
+
+
+@export("experimental.numpy.experimental_enable_numpy_behavior")
+def experimental_enable_numpy_behavior(
+    prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
+) -> None:
+    """Let tensors behave as NumPy's arrays, from now on and everywhere.
+
+    Operators promote, tensors have `T`, `reshape`, `astype`, `ravel`, `clip`, `max` and others, and
+    may be indexed by arrays and masks.
+
+    dtype_conversion_mode: "legacy" promotes as NumPy does; "all" in a lattice where Python numbers
+    are weak; "safe" in the same, with TypeError where bits could be lost; "off" does not promote.
+    prefer_float32: Python floats count as float32 ("legacy" only).  ValueError for other modes, or
+    for both.
+
+    >>> import talweg as tf
+    >>> tf.experimental.numpy.experimental_enable_numpy_behavior(dtype_conversion_mode="none")
+    Traceback (most recent call last):
+    ValueError: dtype_conversion_mode is 'none'...
+    """
+    if dtype_conversion_mode not in (LEGACY, ALL, SAFE, OFF):
+        raise value_error(
+            "TW207",
+            f"dtype_conversion_mode is {dtype_conversion_mode!r}",
+            "'legacy', 'all', 'safe' or 'off'",
+        )
+    if prefer_float32 and dtype_conversion_mode in (ALL, SAFE):
+        raise value_error(
+            "TW207", f"prefer_float32 in the mode {dtype_conversion_mode!r}", "the mode 'legacy'"
+        )
+    restore_tensorflow_behavior()
+    preferences.mode, preferences.prefer_float32 = dtype_conversion_mode, prefer_float32
+    operators: dict[str, Callable[..., Any]] = {}
+    if dtype_conversion_mode == LEGACY:
+        operators = _legacy_operators()
+    elif dtype_conversion_mode != OFF:
+        operators = lattice_operators()
+    operators["getitem"] = index
+    for name, function in operators.items():
+        _before["operation", name] = OPERATIONS[name]
+        OPERATIONS[name] = function
+    for name, method in METHODS.items():
+        for kind in (Tensor, EagerTensor):
+            if kind is Tensor or name in kind.__dict__:
+                _before[kind, name] = kind.__dict__.get(name)
+                setattr(kind, name, method)
+
+
+def restore_tensorflow_behavior() -> None:
+    """Undo `experimental_enable_numpy_behavior`, which TensorFlow cannot; for tests."""
+    for (owner, name), value in _before.items():
+        if owner == "operation":
+            OPERATIONS[name] = value
+        elif value is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, value)
+    _before.clear()
+    preferences.mode, preferences.prefer_float32 = None, False
