@@ -16,10 +16,11 @@ from talweg.api.experimental.numpy.promotion import as_array
 from talweg.api.export import look_up
 from talweg.api.tensors import cast
 from talweg.core.errors import value_error
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 
-_plain = OPERATIONS["getitem"]
+_plain = hooks.getitem
 
 
 def index(x: Any, key: Any) -> Any:

@@ -1,7 +1,7 @@
 """`experimental_enable_numpy_behavior`: NumPy's promotion, methods and indexing for tensors.
 
-Operators look up what they do in `OPERATIONS`, so enabling puts other functions there and nothing
-is paid before.  Operands of one dtype still go the short way (`eager/tensor.py`): for them both
+Operators are hooks (`core/hooks.py`), so enabling puts other functions there and nothing is paid
+before.  Operands of one dtype still go the short way (`eager/tensor.py`): for them both
 promotions agree.
 """
 
@@ -25,14 +25,15 @@ from talweg.api.experimental.numpy.promotion import (
 from talweg.api.export import export, look_up
 from talweg.api.tensors import cast
 from talweg.core.errors import value_error
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.eager.tensor import EagerTensor
 
-_before: dict[tuple[Any, str], Any] = {}  # (class or "operation", name): what it had
+_before: dict[tuple[Any, str], Any] = {}  # (who, attribute): what it was
 
 
 def _arithmetic(operation: str) -> Callable[[Any, Any], Any]:
-    plain = OPERATIONS[operation]
+    plain = getattr(hooks, operation)
     return lambda x, y: plain(*promoted(x, y))
 
 
@@ -41,7 +42,7 @@ def _divided(x: Any, y: Any) -> Any:
 
 
 def _compared(operation: str, otherwise: bool) -> Callable[[Any, Any], Any]:
-    plain = OPERATIONS[operation]
+    plain = getattr(hooks, operation)
     return lambda x, y: otherwise if y is None else plain(*promoted(x, y))
 
 
@@ -133,8 +134,8 @@ def experimental_enable_numpy_behavior(
         operators = lattice_operators()
     operators["getitem"] = index
     for name, function in operators.items():
-        _before["operation", name] = OPERATIONS[name]
-        OPERATIONS[name] = function
+        _before[hooks, name] = getattr(hooks, name)
+        setattr(hooks, name, function)
     for name, method in METHODS.items():
         for kind in (Tensor, EagerTensor):
             if kind is Tensor or name in kind.__dict__:
@@ -145,9 +146,7 @@ def experimental_enable_numpy_behavior(
 def restore_tensorflow_behavior() -> None:
     """Undo `experimental_enable_numpy_behavior`, which TensorFlow cannot; for tests."""
     for (owner, name), value in _before.items():
-        if owner == "operation":
-            OPERATIONS[name] = value
-        elif value is None:
+        if value is None:
             delattr(owner, name)
         else:
             setattr(owner, name, value)

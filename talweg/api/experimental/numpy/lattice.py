@@ -26,7 +26,8 @@ from talweg.core.dtypes import (
     of_numpy,
 )
 from talweg.core.errors import type_error
-from talweg.core.value import OPERATIONS, Tensor
+from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 
 BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of integers they hold
@@ -140,7 +141,7 @@ def weakened(result: Any, weak: bool) -> Any:
 
 
 def _operator(name: str) -> Callable[[Any, Any], Any]:
-    plain = OPERATIONS[name]
+    plain = getattr(hooks, name)
 
     def operate(x: Any, y: Any) -> Any:
         x, y, weak = met(x, y)
