@@ -41,7 +41,7 @@ from talweg.api.math.reductions import argmax as argmax
 from talweg.api.math.reductions import argmin as argmin
 from talweg.api.array.sorting import argsort as argsort
 as_dtype: Any
-from talweg.api.strings.mapping import as_string as as_string
+from talweg.api.strings.numbers import as_string as as_string
 from talweg.api.tensorflow_alias import as_tensorflow as as_tensorflow
 from talweg.api.math.trigonometry import asin as asin
 from talweg.api.math.trigonometry import asinh as asinh

@@ -4,17 +4,29 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.strings.mapping import as_string as as_string
-from talweg.api.strings.splitting import format_ as format
-from talweg.api.strings.splitting import join as join
+from talweg.api.strings.numbers import as_string as as_string
+from talweg.api.strings.splitting import bytes_split as bytes_split
+from talweg.api.strings.joining import format_ as format
+from talweg.api.strings.joining import join as join
 from talweg.api.strings.mapping import length as length
 from talweg.api.strings.mapping import lower as lower
-from talweg.api.strings.splitting import ngrams as ngrams
-from talweg.api.strings.mapping import regex_replace as regex_replace
+from talweg.api.strings.joining import ngrams as ngrams
+from talweg.api.strings.joining import reduce_join as reduce_join
+from talweg.api.strings.patterns import regex_full_match as regex_full_match
+from talweg.api.strings.patterns import regex_replace as regex_replace
 from talweg.api.strings.splitting import split as split
 from talweg.api.strings.mapping import strip as strip
 from talweg.api.strings.mapping import substr as substr
-from talweg.api.strings.mapping import to_hash_bucket_fast as to_hash_bucket_fast
-from talweg.api.strings.mapping import to_hash_bucket_strong as to_hash_bucket_strong
-from talweg.api.strings.splitting import unicode_split as unicode_split
+from talweg.api.strings.numbers import to_hash_bucket as to_hash_bucket
+from talweg.api.strings.numbers import to_hash_bucket_fast as to_hash_bucket_fast
+from talweg.api.strings.numbers import to_hash_bucket_strong as to_hash_bucket_strong
+from talweg.api.strings.numbers import to_number as to_number
+from talweg.api.strings.unicode import unicode_decode as unicode_decode
+from talweg.api.strings.unicode import unicode_decode_with_offsets as unicode_decode_with_offsets
+from talweg.api.strings.unicode import unicode_encode as unicode_encode
+from talweg.api.strings.unicode import unicode_script as unicode_script
+from talweg.api.strings.unicode import unicode_split as unicode_split
+from talweg.api.strings.unicode import unicode_split_with_offsets as unicode_split_with_offsets
+from talweg.api.strings.unicode import unicode_transcode as unicode_transcode
+from talweg.api.strings.joining import unsorted_segment_join as unsorted_segment_join
 from talweg.api.strings.mapping import upper as upper

@@ -7,7 +7,7 @@ from talweg.core.dtypes import DType
 from talweg.core.dtypes import DType as DType
 QUANTIZED_DTYPES: Any
 as_dtype: Any
-from talweg.api.strings.mapping import as_string as as_string
+from talweg.api.strings.numbers import as_string as as_string
 bfloat16: DType
 bool: DType
 from talweg.api.tensors import cast as cast

@@ -32,7 +32,7 @@ from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.graph.symbol import Symbol, constant_of
-from talweg.prims.strings import Rule
+from talweg.prims.strings.mapping import Rule
 
 
 @export("lookup.TextFileIndex")

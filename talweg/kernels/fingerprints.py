@@ -1,6 +1,6 @@
-"""Hashes of bytes: FarmHash's Fingerprint64 and SipHash-2-4 (Aumasson and Bernstein 2012).
+"""Hashes of bytes: FarmHash's Fingerprint64, SipHash-2-4 (Aumasson and Bernstein 2012), Murmur.
 
-Both give the numbers that TensorFlow gives, so that words fall into the same buckets.
+All give the numbers that TensorFlow gives, so that words fall into the same buckets.
 """
 
 from __future__ import annotations
@@ -149,3 +149,19 @@ def keyed(s: bytes, key: Sequence[int]) -> int:
     v[2] ^= 0xFF
     _sip_rounds(v, 4)
     return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+_MURMUR = 0xC6A4A7935BD1E995
+
+
+def hashed(s: bytes, seed: int = 0xDECAFCAFFE) -> int:
+    """MurmurHash64A of `s` (Appleby 2008)."""
+    whole = len(s) // 8 * 8
+    found = seed ^ (len(s) * _MURMUR & MASK)
+    for place in range(0, whole, 8):
+        word = _word(s, place) * _MURMUR & MASK
+        found = (found ^ (word ^ (word >> 47)) * _MURMUR & MASK) * _MURMUR & MASK
+    if whole < len(s):
+        found = (found ^ int.from_bytes(s[whole:], "little")) * _MURMUR & MASK
+    found = (found ^ (found >> 47)) * _MURMUR & MASK
+    return found ^ (found >> 47)

@@ -24,6 +24,7 @@ LAZY = {
     "matplotlib",
     "tensorboard",
     "google",
+    "re2",
     "keras",
     "llvmlite",
     "malt",

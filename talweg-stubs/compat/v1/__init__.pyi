@@ -166,12 +166,14 @@ from talweg.api.random.stateful import uniform as random_uniform
 from talweg.compat_v1.initializers import RandomUniform as random_uniform_initializer
 reduce_all: Any
 reduce_any: Any
+from talweg.api.strings.joining import reduce_join_v1 as reduce_join
 reduce_logsumexp: Any
 reduce_max: Any
 reduce_mean: Any
 reduce_min: Any
 reduce_prod: Any
 reduce_sum: Any
+from talweg.api.strings.patterns import regex_replace as regex_replace
 from talweg.compat_v1.variables import report_uninitialized_variables as report_uninitialized_variables
 from talweg.compat_v1.graphs import reset_default_graph as reset_default_graph
 from talweg.compat_v1.modes import resource_variables_enabled as resource_variables_enabled
@@ -204,6 +206,11 @@ sparse_segment_sum: Any
 sparse_split: Any
 from talweg.compat_v1.compositions import sparse_to_dense as sparse_to_dense
 squeeze: Any
+from talweg.api.strings.joining import join as string_join
+from talweg.api.strings.splitting import string_split_v1 as string_split
+from talweg.api.strings.numbers import to_hash_bucket_v1 as string_to_hash_bucket
+from talweg.api.strings.numbers import to_number_v1 as string_to_number
+from talweg.api.strings.mapping import substr_v1 as substr
 from talweg.compat_v1.variables import tables_initializer as tables_initializer
 to_bfloat16: Any
 to_complex128: Any

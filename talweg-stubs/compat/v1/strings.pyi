@@ -4,4 +4,10 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.strings.mapping import length_v1 as length
+from talweg.api.strings.joining import reduce_join_v1 as reduce_join
+from talweg.api.strings.splitting import split_v1 as split
+from talweg.api.strings.mapping import substr_v1 as substr
+from talweg.api.strings.numbers import to_hash_bucket_v1 as to_hash_bucket
+from talweg.api.strings.numbers import to_number_v1 as to_number
+from talweg.api.strings.joining import unsorted_segment_join as unsorted_segment_join

@@ -62,7 +62,6 @@ UNARY = (
     "bitwise.invert",
     "strings.to_number",
     "one_hot",
-    "strings.unicode_encode",
     "saturate_cast",
     "strings.substr",
 )

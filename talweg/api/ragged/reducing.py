@@ -78,18 +78,22 @@ def _along(original: Callable[..., Any], kind: str, x: RaggedTensor, axis: int) 
         found = _along(original, "reduce_mean", square(x), axis) - square(mean)
         found = look_up("maximum")(found, look_up("zeros_like")(found))
         return found if kind.endswith("variance") else look_up("sqrt")(found)
+    return along_rows(x, axis, look_up(f"math.unsorted_segment_{SEGMENTS[kind]}"))
+
+
+def along_rows(x: RaggedTensor, axis: int, segment: Callable[..., Any]) -> Any:
+    """Reduced along axis 0 or 1 by `segment(values, ids, count)`."""
     splits = array_of(x.row_splits)
     lengths = np.diff(splits)
     if axis == 0:
         ids, count = partition.ranges(np.zeros_like(lengths), lengths), lengths.max(initial=0)
     else:
         ids, count = partition.row_of_each(splits), len(lengths)
-    return _segments(SEGMENTS[kind], x.values, ids, int(count))
+    return _segments(segment, x.values, ids, int(count))
 
 
-def _segments(kind: str, values: Any, ids: np.ndarray, count: int) -> Any:
+def _segments(segment: Callable[..., Any], values: Any, ids: np.ndarray, count: int) -> Any:
     """Rows of one id reduced to one, element by element; rows may be ragged themselves."""
-    segment = look_up(f"math.unsorted_segment_{kind}")
     if not isinstance(values, RaggedTensor):
         return segment(values, wrap(ids), count)
     splits = array_of(values.row_splits)
@@ -98,5 +102,5 @@ def _segments(kind: str, values: Any, ids: np.ndarray, count: int) -> Any:
     np.maximum.at(longest, ids, lengths)
     starts = partition.splits_of_lengths(longest)
     places = partition.ranges(starts[:-1][ids], lengths)
-    inner = _segments(kind, values.values, places, int(starts[-1]))
+    inner = _segments(segment, values.values, places, int(starts[-1]))
     return RaggedTensor._of(inner, wrap(starts))

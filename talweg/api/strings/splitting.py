@@ -1,199 +1,141 @@
-"""Strings cut into words or characters, words joined to n-grams, values put into text."""
+"""Strings cut into words and bytes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from talweg.api.arguments import tensor
+from talweg.api.array.shapes import expand_dims, reshape
 from talweg.api.export import export
-from talweg.api.host import numpy_function
-from talweg.api.printing import array_text, element
+from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
 from talweg.core.dtypes import string
-from talweg.core.errors import invalid, value_error
-from talweg.eager.ragged import RaggedTensor
-from talweg.eager.tensor import array_of, wrap
+from talweg.core.errors import type_error, value_error
+from talweg.core.value import Tensor
+from talweg.eager.composite import SparseTensor
+from talweg.prims.strings.splitting import string_split, string_split_at
 
 
-def _texts(pieces: list) -> Any:
-    found = np.empty(len(pieces), object)
-    found[:] = pieces
-    return wrap(found)
+def convert(x: Any, dtype: Any = None) -> Any:
+    """A tensor or ragged tensor."""
+    return x if isinstance(x, (Tensor, RaggedTensor)) else tensor(x, dtype)
 
 
-def _shared_out(x: Any, cut: Any) -> Any:
-    """Each string replaced by a row of its pieces; a scalar gives a vector."""
+def as_vector(x: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The elements as a vector, and what puts the row of each element in its place.
+
+    A scalar's row becomes the whole result.
+    """
     if isinstance(x, RaggedTensor):
-        return x.with_values(_shared_out(x.values, cut))
-    x = tensor(x)
-    if x.dtype is not string:
-        raise invalid("TW102", f"input has dtype {x.dtype.name}", "string")
-    array = np.asarray(array_of(x))
-    rows = [cut(text) for text in array.reshape(-1).tolist()]
-    flat = _texts([piece for row in rows for piece in row])
-    if array.ndim == 0:
-        return flat
-    found = RaggedTensor.from_row_lengths(flat, np.array([len(row) for row in rows], np.int64))
-    for size in reversed(array.shape[1:]):
-        found = RaggedTensor.from_uniform_row_length(found, size)
-    return found
+        inner, place = as_vector(x.values)
+        return inner, lambda rows: x.with_values(place(rows))
+    if x.ndim == 0:
+        return reshape(x, [1]), lambda rows: rows.values
+    if x.ndim == 1:
+        return x, lambda rows: rows
+    return as_vector(RaggedTensor.from_tensor(x, ragged_rank=x.ndim - 1))
+
+
+def _rows(sparse: Any) -> RaggedTensor:
+    """The rows of a sparse matrix of words."""
+    indices, values, shape = sparse
+    return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=shape[0], validate=False)
+
+
+def _limit(maxsplit: Any) -> int:
+    try:
+        return int(maxsplit)
+    except (TypeError, ValueError):
+        raise type_error("TW104", f"split: maxsplit {maxsplit!r}", "an int") from None
+
+
+def _separator(sep: Any) -> Any:
+    return tensor("" if sep is None else sep, string)
 
 
 @export("strings.split")
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
     """The words of each string, a RaggedTensor with one more axis; of a scalar, a vector.
 
-    Words end at `sep`, or at any blanks if it is None or "".
+    Words end at `sep`, a scalar string, or at any blanks if it is None or ""; after `maxsplit`
+    cuts the rest is one word.
 
     >>> import talweg as tf
     >>> tf.strings.split(["a b", "c"]).to_list()
     [[b'a', b'b'], [b'c']]
     """
-    mark = None if not sep else sep.encode() if isinstance(sep, str) else bytes(sep)
-    return _shared_out(input, lambda text: text.split(mark, maxsplit))
+    vector, place = as_vector(convert(input, string))
+    return place(_rows(string_split(vector, _separator(sep), maxsplit=_limit(maxsplit))))
 
 
-@export("strings.unicode_split")
-def unicode_split(
-    input: Any,
-    input_encoding: str,
-    errors: str = "replace",
-    replacement_char: int = 65533,
+def _of_type(result_type: str, rows: Any) -> Any:
+    if result_type not in ("SparseTensor", "RaggedTensor"):
+        raise value_error("TW207", f"result_type {result_type!r}", "RaggedTensor or SparseTensor")
+    return SparseTensor(*rows) if result_type == "SparseTensor" else _rows(rows)
+
+
+@export("compat.v1.strings.split")
+def split_v1(
+    input: Any = None,
+    sep: Any = None,
+    maxsplit: int = -1,
+    result_type: str = "SparseTensor",
+    source: Any = None,
     name: str | None = None,
 ) -> Any:
-    """The characters of each string, a RaggedTensor with one more axis; of a scalar, a vector.
+    """As `tf.strings.split`, of a scalar as of a vector; the result is a SparseTensor by default.
 
-    >>> import talweg as tf
-    >>> tf.strings.unicode_split("ab", "UTF-8").numpy()
-    array([b'a', b'b'], dtype=object)
+    result_type: "SparseTensor" or "RaggedTensor"; ValueError for others.  `source` is another name
+    of input.
     """
+    if input is not None and source is not None:
+        raise value_error("TW104", "both 'input' and 'source' are given", "one of them")
+    x = convert(source if input is None else input, string)
+    x = x if isinstance(x, RaggedTensor) or x.ndim else expand_dims(x, 0)
+    vector, place = as_vector(x)
+    found = string_split(vector, _separator(sep), maxsplit=_limit(maxsplit))
+    if result_type == "SparseTensor" and not isinstance(x, RaggedTensor) and x.ndim == 1:
+        return SparseTensor(*found)
+    rows = place(_of_type("RaggedTensor" if result_type == "SparseTensor" else result_type, found))
+    return rows.to_sparse() if result_type == "SparseTensor" else rows
 
-    def characters(text: bytes) -> list:
-        decoded = text.decode(input_encoding, errors=errors)
-        return [c.encode(input_encoding) for c in decoded.replace("�", chr(replacement_char))]
 
-    return _shared_out(input, characters)
-
-
-@export("strings.ngrams")
-def ngrams(
-    data: Any,
-    ngram_width: Any,
-    separator: str = " ",
-    pad_values: Any = None,
-    padding_width: int | None = None,
-    preserve_short_sequences: bool = False,
+@export("compat.v1.string_split")
+def string_split_v1(
+    source: Any,
+    sep: Any = None,
+    skip_empty: bool = True,
+    delimiter: Any = None,
+    result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
-    """Runs of `ngram_width` neighbours in the last axis, joined; of all widths of a list.
+    """What stands between any of the bytes of `sep` (a blank), of each string of a vector.
 
-    pad_values: a string, or one for the left and one for the right, with which rows begin and end.
-    With `preserve_short_sequences` a row that is too short gives itself.
+    sep: if it is "", each byte is a part; skip_empty: whether empty parts are left out; delimiter:
+    another name of sep; result_type: "SparseTensor" or "RaggedTensor", ValueError for others.
+    InvalidArgumentError if source is no vector.
+    """
+    if sep is not None and delimiter is not None:
+        raise value_error("TW104", "both 'delimiter' and 'sep' are given", "one of them")
+    mark = delimiter if sep is None else sep
+    mark = tensor(" " if mark is None else mark, string)
+    found = string_split_at(tensor(source, string), mark, skip_empty=bool(skip_empty))
+    return _of_type(result_type, found)
+
+
+@export("strings.bytes_split")
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """The bytes of each string, a RaggedTensor with one more axis; of a scalar, a vector.
 
     >>> import talweg as tf
-    >>> tf.strings.ngrams(["a", "b", "c"], 2).numpy()
-    array([b'a b', b'b c'], dtype=object)
+    >>> tf.strings.bytes_split(["ab", "c"]).to_list()
+    [[b'a', b'b'], [b'c']]
     """
-    widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
-    if not widths or min(widths) < 1:
-        raise value_error("TW207", f"ngram_width is {ngram_width}", "at least 1")
-    between = separator.encode()
-    pads = (pad_values, pad_values) if isinstance(pad_values, (str, bytes)) else pad_values
-    around = max(widths) - 1 if padding_width is None else padding_width
-
-    def runs(row: list) -> list:
-        found: list = []
-        for width in widths:
-            filled = row
-            if pads is not None:
-                count = min(around, width - 1)
-                left, right = (p.encode() if isinstance(p, str) else p for p in pads)
-                filled = [left] * count + row + [right] * count
-            found += [between.join(filled[k : k + width]) for k in range(len(filled) - width + 1)]
-        return [between.join(row)] if not found and preserve_short_sequences and row else found
-
-    return _by_rows(data, runs)
-
-
-def _by_rows(data: Any, change: Any) -> Any:
-    if not isinstance(data, RaggedTensor):
-        x = tensor(data)
-        if x.ndim == 1:
-            return _texts(change(np.asarray(array_of(x)).tolist()))
-        array = np.asarray(array_of(x))
-        rows = [change(row) for row in array.reshape(-1, array.shape[-1]).tolist()]
-        found = _from_rows(rows)
-        lengths = {len(row) for row in rows}
-        if array.ndim == 2 and len(lengths) == 1:
-            return found.to_tensor()
-        for size in reversed(array.shape[1:-1]):
-            found = RaggedTensor.from_uniform_row_length(found, size)
-        return found
-    if data.ragged_rank > 1:
-        return data.with_values(_by_rows(data.values, change))
-    return _from_rows([change(row) for row in data.to_list()])
-
-
-def _from_rows(rows: list) -> RaggedTensor:
-    flat = _texts([piece for row in rows for piece in row])
-    return RaggedTensor.from_row_lengths(flat, np.array([len(row) for row in rows], np.int64))
-
-
-@export("strings.join")
-def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
-    """Strings joined element by element; scalars go with any shape.
-
-    >>> import talweg as tf
-    >>> tf.strings.join([["a", "b"], "c"], separator="-").numpy()
-    array([b'a-c', b'b-c'], dtype=object)
-    """
-    mark = separator.encode()
-    parts = [tensor(x, string) for x in inputs]
-    if not parts:
-        return wrap(np.array(b"", object))
-    arrays = [np.asarray(array_of(part), object) for part in parts]
-    if len({array.shape for array in arrays if array.ndim}) > 1:
-        shapes = [array.shape for array in arrays]
-        raise invalid("TW204", f"strings.join: shapes {shapes}", "equal shapes, or scalars")
-    arrays = np.broadcast_arrays(*arrays)
-    rows = zip(*[array.reshape(-1).tolist() for array in arrays])
-    found = np.empty(arrays[0].size, object)
-    found[:] = [mark.join(row) for row in rows]
-    return wrap(found.reshape(arrays[0].shape))
-
-
-@export("strings.format")
-def format_(
-    template: str,
-    inputs: Any,
-    placeholder: str = "{}",
-    summarize: int = 3,
-    name: str | None = None,
-) -> Any:
-    """`template` with the values in place of its placeholders.
-
-    Of long axes the first and last `summarize` elements are shown; -1 shows all.
-
-    >>> import talweg as tf
-    >>> tf.strings.format("x = {}", tf.constant([1, 2])).numpy()
-    b'x = [1 2]'
-    """
-    values = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-    parts = template.split(placeholder)
-    if len(parts) != len(values) + 1:
-        raise value_error(
-            "TW204", f"{len(parts) - 1} placeholders in {template!r} and {len(values)} inputs"
-        )
-
-    def filled(*arrays: Any) -> Any:
-        shown = [_shown(array, summarize) for array in arrays]
-        pieces = [text for pair in zip(parts, [*shown, ""]) for text in pair]
-        return np.array("".join(pieces).encode(), object)
-
-    return numpy_function(filled, [tensor(value) for value in values], string)
-
-
-def _shown(array: Any, count: int) -> str:
-    array = np.asarray(array)
-    return element(array[()], quoted=True) if array.ndim == 0 else array_text(array, count)
+    x = convert(input)
+    if x.dtype is not string:
+        raise value_error("TW102", f"bytes_split: input has dtype {x.dtype.name}", "string")
+    vector, place = as_vector(x)
+    empty = tensor(np.array(b"", object), string)
+    return place(_rows(string_split_at(vector, empty, skip_empty=False)))

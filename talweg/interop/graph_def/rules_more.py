@@ -23,7 +23,7 @@ from talweg.interop.graph_def.rules_basic import kept_whole
 from talweg.interop.graph_def.values import constant, rule
 from talweg.prims import arithmetic, rounding
 from talweg.prims.control import fixed
-from talweg.prims.strings import substring
+from talweg.prims.strings.mapping import substring
 
 # -- strings: functions of arrays, carried out when the graph runs
 

@@ -11,7 +11,7 @@ from talweg.api.lookup import StaticHashTable, Table
 from talweg.core.dtypes import DType
 from talweg.core.shapes import as_shape
 from talweg.interop.graph_def.writing import Literal, WrittenNode
-from talweg.prims.strings import Rule
+from talweg.prims.strings.mapping import Rule
 from talweg.trace.host_calls import NumpyCall
 
 # What a method of a mutable table does, as an operation on (table, *operands).

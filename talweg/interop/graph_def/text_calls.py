@@ -1,4 +1,4 @@
-"""Calls kept whole of functions of texts and ragged tensors, as operations of TensorFlow.
+"""Primitives of strings, and calls kept whole of functions of texts and ragged tensors, written.
 
 A ragged tensor is its flat values and the splits of its rows, outermost first.
 """
@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.strings.splitting import join, split
+from talweg.api.strings.joining import join
+from talweg.api.strings.splitting import split
 from talweg.core.dtypes import as_dtype
 from talweg.eager.ragged import RaggedTensor
 from talweg.interop.graph_def.writing import Literal, WrittenNode
+from talweg.interop.graph_def.writing_rules import written
 from talweg.trace.opaque_calls import Hole, Parts
 
 
@@ -27,6 +29,53 @@ def form_of_call(call: Any, operands: list, avals: Any) -> Any:
             given.apply_defaults()
             return form(dict(given.arguments), operands, avals)
     return None
+
+
+def _policy(policy: Any, controls: bool) -> dict:
+    """What TensorFlow's operations are told of errors in characters."""
+    given = {"errors": policy.errors, "replacement_char": policy.replacement}
+    return {**given, "replace_control_characters": policy.controls} if controls else given
+
+
+@written("unicode_decode")
+def _decoding(writer: Any, node: Any, operands: list, params: dict) -> Any:
+    given = {"input_encoding": params["encoding"], **_policy(params["policy"], True)}
+    return WrittenNode("UnicodeDecodeWithOffsets", tuple(operands), given)
+
+
+@written("unicode_encode")
+def _encoding(writer: Any, node: Any, operands: list, params: dict) -> Any:
+    given = {"output_encoding": params["encoding"], **_policy(params["policy"], False)}
+    return WrittenNode("UnicodeEncode", tuple(operands), given)
+
+
+@written("string_ngrams")
+def _ngrams(writer: Any, node: Any, operands: list, params: dict) -> Any:
+    left, right = params["pads"]
+    given = {
+        "separator": params["separator"],
+        "ngram_widths": list(params["widths"]),
+        "left_pad": left,
+        "right_pad": right,
+        "pad_width": params["padding"],
+        "preserve_short_sequences": params["preserve_short"],
+    }
+    return WrittenNode("StringNGrams", tuple(operands), given)
+
+
+@written("string_format")
+def _format(writer: Any, node: Any, operands: list, params: dict) -> Any:
+    if any(count > 1 for count in params["groups"]):
+        return None
+    given = {name: params[name] for name in ("template", "placeholder", "summarize")}
+    return WrittenNode("StringFormat", (operands,), given)
+
+
+@written("unsorted_segment_join")
+def _segments(writer: Any, node: Any, operands: list, params: dict) -> Any:
+    count = writer.integers(params["num_segments"])
+    given = {"separator": params["separator"]}
+    return WrittenNode("UnsortedSegmentJoin", (*operands, count), given)
 
 
 def _integers(*numbers: int) -> Literal:

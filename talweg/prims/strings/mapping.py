@@ -22,7 +22,7 @@ class Rule:
 
     Rules of one function and equal arguments are equal, so that equal nodes are one.  `form` says
     what TensorFlow calls it: the type of operation, the inputs behind the elements, attributes;
-    `table` is the table that the rule looks into.
+    `table` is the table that the rule looks into; `whole` does all elements of an array at once.
     """
 
     apply: Callable[..., Any]
@@ -30,10 +30,13 @@ class Rule:
     arguments: tuple = ()
     form: tuple | None = dataclasses.field(default=None, compare=False)
     table: Any = dataclasses.field(default=None, compare=False)
+    whole: Callable[..., Any] | None = dataclasses.field(default=None, compare=False)
 
     def __call__(self, array: Any) -> np.ndarray:
         """The rule on each element of an array."""
         array = np.asarray(array)
+        if self.whole is not None:
+            return self.whole(array, *self.arguments)
         flat = [self.apply(element, *self.arguments) for element in array.reshape(-1).tolist()]
         if self.dtype is not string:
             return np.array(flat, self.dtype.numpy_dtype).reshape(array.shape)

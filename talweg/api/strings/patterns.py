@@ -1,0 +1,80 @@
+"""Regular expressions: replacement and complete matches, in time linear in the text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.export import export
+from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
+from talweg.api.strings.mapping import mapped, rule_of, texts
+from talweg.core.dtypes import bool_, string
+from talweg.kernels.strings import regex
+from talweg.prims.strings import patterns
+
+
+def _encoded(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _replaced(s: bytes, pattern: bytes, rewrite: regex.Rewrite, everywhere: bool) -> bytes:
+    return regex.compiled(pattern).replaced(s, rewrite, everywhere)
+
+
+@export("strings.regex_replace", "compat.v1.regex_replace")
+def regex_replace(
+    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+) -> Any:
+    r"""Every match of `pattern` (or the first) replaced; ``\1`` in `rewrite` is a group.
+
+    pattern and rewrite: scalar strings, in RE2's syntax.  The time is linear in the text for any
+    pattern.  InvalidArgumentError for what is no pattern.
+
+    >>> import talweg as tf
+    >>> tf.strings.regex_replace("a1b2", "[0-9]", "_").numpy()
+    b'a_b_'
+    """
+    x = texts(input, "regex_replace")
+    if not isinstance(pattern, (str, bytes)) or not isinstance(rewrite, (str, bytes)):
+        operands = tensor(pattern, string), tensor(rewrite, string)
+        if isinstance(x, RaggedTensor):
+            found = patterns.regex_replace(
+                x.flat_values, *operands, replace_global=bool(replace_global)
+            )
+            return x.with_flat_values(found)
+        return patterns.regex_replace(x, *operands, replace_global=bool(replace_global))
+    regex.compiled(_encoded(pattern))
+    rule = rule_of(
+        _replaced,
+        (_encoded(pattern), regex.Rewrite(_encoded(rewrite)), bool(replace_global)),
+        "StaticRegexReplace",
+        pattern=pattern,
+        rewrite=rewrite,
+        replace_global=replace_global,
+    )
+    return mapped(x, rule)
+
+
+def _matches(s: bytes, pattern: bytes) -> bool:
+    return regex.compiled(pattern).matches(s)
+
+
+@export("strings.regex_full_match")
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
+    """Whether all of each string is a match of `pattern`, a scalar string; bool.
+
+    The time is linear in the text for any pattern.  InvalidArgumentError for what is no pattern.
+
+    >>> import talweg as tf
+    >>> tf.strings.regex_full_match(["ab1", "abc"], "[a-z]+").numpy()
+    array([False,  True])
+    """
+    x = texts(input, "regex_full_match")
+    if not isinstance(pattern, (str, bytes)):
+        operand = tensor(pattern, string)
+        if isinstance(x, RaggedTensor):
+            return x.with_flat_values(patterns.regex_full_match(x.flat_values, operand))
+        return patterns.regex_full_match(x, operand)
+    regex.compiled(_encoded(pattern))
+    rule = rule_of(_matches, (_encoded(pattern),), "StaticRegexFullMatch", bool_, pattern=pattern)
+    return mapped(x, rule)

@@ -1,0 +1,1 @@
+"""NumPy kernels of strings: encodings, regular expressions, numbers as text, machine code."""
