@@ -200,7 +200,8 @@ class RaggedTensor(RaggedFactories):
         given = new_values.shape[0] if new_values.shape.rank else None
         symbolic = type(self._row_splits) is Symbol and constant_of(self._row_splits.node) is None
         count = given if symbolic else int(self._splits[-1])
-        if given != count and (given is not None or not symbolic):
+        scalar = new_values.shape.rank == 0 and not symbolic
+        if scalar or given is not None and given != count:
             raise value_error(
                 "TW204", f"with_values: Shapes ({count},) and {new_values.shape} are incompatible"
             )

@@ -12,7 +12,9 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager import partition
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import array_of, wrap
-from talweg.prims import indexing, layout
+from talweg.graph.contents import elements
+from talweg.graph.symbol import Symbol, constant_of
+from talweg.prims import arithmetic, indexing, layout, scan, segment
 
 
 class RaggedFactories:
@@ -36,6 +38,8 @@ class RaggedFactories:
         are not, ValueError if empty or of another dtype.
         """
         values = _values(values)
+        if not validate and _unknown(row_splits):
+            return cls._of(values, row_splits)
         splits = _integers(row_splits, "row_splits")
         if splits.size == 0:
             raise value_error("TW207", "row_splits tensor may not be empty.")
@@ -95,6 +99,8 @@ class RaggedFactories:
         there are not as many values as row ids, or nrows is too small.
         """
         values = _values(values)
+        if not validate and nrows is not None and _unknown(value_rowids):
+            return cls._of(values, _splits_in_graph(value_rowids, nrows))
         rows = _integers(value_rowids, "value_rowids")
         if len(rows) != _count(values):
             raise value_error(
@@ -274,6 +280,20 @@ def _integers(value: Any, argument: str, rank: int = 1) -> np.ndarray:
             "TW203", f"{argument} has shape {found.shape}, which must have rank {rank}"
         )
     return np.asarray(array_of(found))
+
+
+def _unknown(value: Any) -> bool:
+    """Whether a vector is one of a graph, with values that are known when it runs."""
+    return type(value) is Symbol and value.ndim == 1 and constant_of(value.node) is None
+
+
+def _splits_in_graph(rows: Any, nrows: Any) -> Any:
+    """Where rows begin and end, for the rows that values are in, none of them known yet."""
+    count = elements(nrows.node)[()] if type(nrows) is Symbol else int(nrows)
+    ones = arithmetic.zeros_of(rows) + 1
+    lengths = segment.segment_sum(ones, rows, count=count)
+    ends = scan.cumsum(lengths, axis=0, exclusive=False, reverse=False)
+    return layout.concat(convert_to_tensor(np.zeros(1, rows.dtype.numpy_dtype)), ends, axis=0)
 
 
 def _listed(nested: Any) -> list:

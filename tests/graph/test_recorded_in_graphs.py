@@ -26,14 +26,15 @@ EVERY_CASE = bool(os.environ.get("TALWEG_ALL_CASES_IN_GRAPHS"))
 STEP = {fed.CONSTANT: 5, fed.FLOATS: 2, fed.ALL: 3, fed.RANK: 5}  # one case in so many
 
 _TAKE_AXES = """argmax argmin concat cumprod cumsum cumulative_logsumexp expand_dims gather getitem
-reduce_all reduce_any reduce_euclidean_norm reduce_logsumexp reduce_max reduce_mean reduce_min
-reduce_prod reduce_std reduce_sum reduce_variance split stack stateless_uniform"""
+reduce_all reduce_any reduce_euclidean_norm reduce_join reduce_logsumexp reduce_max reduce_mean
+reduce_min reduce_prod reduce_std reduce_sum reduce_variance split stack stateless_uniform"""
 WHOLE = {
     **dict.fromkeys(_TAKE_AXES.split(), "an axis or a number of parts that is a tensor"),
     "lstsq": "which normal equations are regular depends on which side of the matrix is longer",
     "banded_triangular_solve": "diagonals outside the matrix are left out",
     "inverse_mdct": "the window is a function of a length",
     "decode_csv": "whether a tensor as the default of a column is empty",
+    "to_tensor": "ragged tensors are filled up by splits as arrays",
     "from_row_lengths": "ragged tensors are made of splits as arrays",
 }
 

@@ -10,6 +10,7 @@ from talweg.api.arguments import tensor
 from talweg.api.array.sequences import range_ as range_
 from talweg.api.array.shapes import reshape, shape, size
 from talweg.api.export import export
+from talweg.api.math.reductions import reduce_prod
 from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
 from talweg.api.strings.mapping import mapped, rule_of, texts
 from talweg.api.strings.splitting import as_vector, convert
@@ -147,10 +148,11 @@ def _encoded(x: Any, rows: Any) -> Any:
         return rows(x)
     if x.ndim == 0:
         raise value_error("TW203", "unicode_encode: input has rank 0", "at least a vector")
-    sizes = shape(x)
-    flat = reshape(x, [-1, sizes[-1]]) if x.ndim != 2 else x
-    found = rows(RaggedTensor.from_tensor(flat))
-    return found if x.ndim == 2 else reshape(found, sizes[:-1])
+    sizes = shape(x, int64)
+    count = reduce_prod(sizes[:-1])
+    ends = range_(count + 1) * sizes[-1]
+    found = rows(RaggedTensor.from_row_splits(reshape(x, [-1]), ends, validate=False))
+    return reshape(found, sizes[:-1])
 
 
 def _transcoded(s: bytes, source: str, target: str, policy: kernels.Policy) -> bytes:
