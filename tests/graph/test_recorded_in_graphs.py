@@ -35,6 +35,7 @@ WHOLE = {
     "inverse_mdct": "the window is a function of a length",
     "decode_csv": "whether a tensor as the default of a column is empty",
     "to_tensor": "ragged tensors are filled up by splits as arrays",
+    "to_sparse": "the places of a ragged tensor's values are computed as arrays",
     "from_row_lengths": "ragged tensors are made of splits as arrays",
 }
 

@@ -43,6 +43,8 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
     if isinstance(inputs, (str, bytes)):
         raise type_error("TW104", f"strings.join: inputs {inputs!r}", "a list")
     mark = _text(separator, "strings.join", "separator")
+    if isinstance(inputs, Tensor):
+        return prims.reduce_join(inputs, axes=(0,), keepdims=False, separator=mark)
     parts = [convert(x, string) for x in inputs]
     if any(isinstance(part, RaggedTensor) for part in parts):
         return ragged_rows.map_flat(functools.partial(prims.string_join, separator=mark), *parts)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import integer, tensor
 from talweg.api.array.shapes import expand_dims, reshape
 from talweg.api.export import export
 from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
 from talweg.core.dtypes import string
-from talweg.core.errors import type_error, value_error
+from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.prims.strings.splitting import string_split, string_split_at
@@ -44,11 +44,8 @@ def _rows(sparse: Any) -> RaggedTensor:
     return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=shape[0], validate=False)
 
 
-def _limit(maxsplit: Any) -> int:
-    try:
-        return int(maxsplit)
-    except (TypeError, ValueError):
-        raise type_error("TW104", f"split: maxsplit {maxsplit!r}", "an int") from None
+def _limit(maxsplit: Any) -> Any:
+    return integer(maxsplit, "split", "maxsplit")
 
 
 def _separator(sep: Any) -> Any:
