@@ -6,15 +6,22 @@ from types import FrameType
 from typing import Any
 
 from talweg.api.autodiff import evidence_in_graph
+from talweg.api.composite_ops import as_it_is
+from talweg.api.debugging.numerics import values_in_session
 from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
+from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.doctor.absent.explain import explained
 from talweg.doctor.absent.explanation import Explanations
 from talweg.doctor.absent.flow import Walker
+from talweg.doctor.gradient_values import with_values
+from talweg.doctor.nonfinite.explain import ledger_of
+from talweg.doctor.nonfinite.gradients import is_array
+from talweg.doctor.nonfinite.ledger import content
 from talweg.eager.absence import evidence_of
 from talweg.eager.custom import CustomRule
-from talweg.eager.tape import ones_of
+from talweg.eager.tape import GradientTape, ones_of
 from talweg.eager.variable import variable_of
 from talweg.graph import structure
 from talweg.transform.absent import Evidence
@@ -31,8 +38,23 @@ def explain_absence(tape: Any, target: Any, sources: Any, frame: FrameType | Non
         explained(evidence_of(tape, targets, source, frame), walker)
         for source in structure.flatten(sources)
     ]
+    found = _with_values(tape, targets, structure.flatten(sources), found)
     single = len(found) == 1 and not isinstance(sources, (list, tuple, dict))
     return found[0] if single else Explanations(found)
+
+
+def _with_values(tape: Any, targets: Any, sources: list, found: list) -> list:
+    """The explanations with what flows, where there is one target with a value."""
+    if type(targets) is list or tape._records is None or dispatch.context.base is not None:
+        return found
+    target = content(tape._target(targets)) if isinstance(targets, Tensor) else None
+    if not is_array(target) or not any(one.connected for one in found):
+        return found
+    arrays = []
+    for source, one in zip(sources, found):
+        parts = tape._parts(variable_of(source)) if one.connected else []
+        arrays.append(content(parts[0]) if parts else None)
+    return with_values(found, lambda: ledger_of(tape._records), target, arrays)
 
 
 def _try_custom_rules(tape: Any, targets: list, sources: list) -> None:
@@ -59,19 +81,54 @@ def absence_in_a_line(evidence: Evidence) -> str:
 
 
 @export("explain_gradients")
-def explain_gradients(ys: Any, xs: Any, stop_gradients: Any = None) -> Any:
-    """Why the tensors `ys` of a graph have a gradient by each of `xs`, or have none.
+@as_it_is
+def explain_gradients(
+    ys: Any,
+    xs: Any,
+    stop_gradients: Any = None,
+    *,
+    session: Any = None,
+    feed_dict: Any = None,
+) -> Any:
+    """What the gradient of `ys` by each of `xs` is like, or why there is none.
 
-    Takes what `tf.gradients` takes, and gives what `GradientTape.explain` gives: an `Explanation`
-    for one x, `Explanations` for a list.  RuntimeError in eager mode, where tapes explain.
+    ys: tensors of a graph, as `tf.gradients` takes them; or a function of no arguments that returns
+    the target, which is run.  xs: tensors or variables.  In a graph, `session` (the default one if
+    only `feed_dict` is given) runs it for the values, so that zeros, NaN, vanishing and exploding
+    gradients are explained, too; without, it is said whether there is a path.  Gives what
+    `GradientTape.explain` gives: an `Explanation` for one x, `Explanations` for a nest.
 
-    >>> import talweg.compat.v1 as tf
-    >>> import talweg
-    >>> with tf.Graph().as_default():
-    ...     x = tf.placeholder(tf.float32, [])
-    ...     talweg.explain_gradients(tf.round(x) * 2.0, x).code
+    RuntimeError for eager tensors, which tapes explain.
+
+    >>> import talweg as tf
+    >>> w = tf.Variable([-1.0, -2.0])
+    >>> found = tf.explain_gradients(lambda: tf.reduce_sum(tf.nn.relu(w)), w)
+    >>> found.kind, found.code
+    ('zero', 'TW350')
+
+    >>> import talweg.compat.v1 as tf1
+    >>> with tf1.Graph().as_default():
+    ...     x = tf1.placeholder(tf1.float32, [])
+    ...     tf.explain_gradients(tf1.round(x) * 2.0, x).code
     'TW324'
     """
-    sources = xs if isinstance(xs, (list, tuple)) else [xs]
+    if callable(ys) and not isinstance(ys, Tensor):
+        return _of_function(ys, xs)
+    sources = structure.flatten(xs)
     found = [explained(evidence) for evidence in evidence_in_graph(ys, sources, stop_gradients)]
-    return Explanations(found) if sources is xs else found[0]
+    if feed_dict is not None:
+        session = session or hooks.get_default_session()
+    targets = structure.flatten(ys)
+    if session is not None and len(targets) == 1 and stop_gradients is None:
+        flat = [variable_of(source) for source in sources]
+        ledger, arrays, values = values_in_session(targets, flat, session, feed_dict)
+        found = with_values(found, lambda: ledger, arrays[0], values)
+    return found[0] if len(found) == 1 and sources[0] is xs else Explanations(found)
+
+
+def _of_function(function: Any, xs: Any) -> Any:
+    """The explanations for what a function returns, which is run under a tape."""
+    with GradientTape(persistent=True) as tape:
+        tape.watch([leaf for leaf in structure.flatten(xs) if isinstance(leaf, Tensor)])
+        target = function()
+    return tape.explain(target, xs)

@@ -159,6 +159,8 @@ class Report:
             parts.append(f"more: talweg explain {self.findings[0].code}")
         return "\n\n".join(parts)
 
+    __repr__ = __str__
+
     def as_dict(self) -> dict:
         """What it says, for JSON."""
         return {

@@ -11,7 +11,7 @@ from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.doctor.nonfinite.checks import checks
 from talweg.doctor.nonfinite.explain import explain_arrays, explain_function, explain_tape, named
-from talweg.doctor.nonfinite.ledger import keeping
+from talweg.doctor.nonfinite.ledger import Ledger, keeping
 from talweg.doctor.nonfinite.report import NumericsExplanation
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
@@ -104,18 +104,28 @@ def _in_session(target: Any, sources: Any, session: Any, feed_dict: Any) -> Nume
         )
     targets = structure.flatten(target)
     flat, names = named(sources)
+    ledger, arrays, found = values_in_session(targets, flat, session, feed_dict)
+    kept = [
+        (array, _name_of(leaf, name))
+        for array, leaf, name in zip(found, flat, names)
+        if array is not None
+    ]
+    return explain_arrays(ledger, arrays, [array for array, _ in kept], [name for _, name in kept])
+
+
+def values_in_session(
+    targets: list, sources: list, session: Any, feed_dict: Any
+) -> tuple[Ledger, list, list]:
+    """Tensors of a graph run in a session: the ledger, the arrays of the targets and of the
+    sources (None where a source was not used)."""
     with keeping() as ledger:
         session.run(targets, feed_dict)
     arrays = [ledger.array_of(symbol.node) for symbol in targets]
-    found, kept = [], []
-    for leaf, name in zip(flat, names):
-        for node in _nodes_of(targets, leaf):
-            array = ledger.array_of(node)
-            if array is not None:
-                found.append(array)
-                kept.append(_name_of(leaf, name))
-                break
-    return explain_arrays(ledger, arrays, found, kept)
+    found = []
+    for leaf in sources:
+        own = [ledger.array_of(node) for node in _nodes_of(targets, leaf)]
+        found.append(next((array for array in own if array is not None), None))
+    return ledger, arrays, found
 
 
 def _name_of(leaf: Any, name: str) -> str:

@@ -17,6 +17,12 @@ from talweg.core.provenance import Origin, line_of, span_of
 from talweg.doctor.findings import Place
 from talweg.doctor.picture import PictureBox, drawn
 
+KINDS = {  # of gradients that are there
+    "not finite": "a gradient that is not finite",
+    "zero": "a gradient of zeros",
+    "vanishing": "a vanishing gradient",
+    "exploding": "an exploding gradient",
+}
 SHOWN = 9  # operations of a path that are shown one by one
 
 
@@ -36,6 +42,15 @@ class PathStep:
     columns: tuple[int, int] | None = None
     role: str = "connected"
     beside: tuple[str, ...] = ()
+    norm: float | None = None  # of the gradient that arrives at the result, where it is known
+    zeros: float = 0.0  # the share of its elements that is 0
+
+    @property
+    def flow(self) -> str:
+        """The gradient at the result, in words."""
+        if self.norm is None:
+            return ""
+        return f"gradient {self.norm:.2e}" + (f", {self.zeros:.0%} zeros" if self.zeros else "")
 
     @classmethod
     def of(
@@ -74,7 +89,8 @@ class Explanation:
     `talweg explain CODE` tells more about ("" if connected); verdict: the cause in a sentence.
     path: the operations from the source as far as the gradient would come; breaking: the one where
     it ends; beyond: those from there to the target.  lines: the user's lines in question, the most
-    important first.  remedy: what to write instead.  notes: what else was seen.
+    important first.  remedy: what to write instead.  notes: what else was seen.  norm: of the
+    gradient, where values are known; numerics: what `explain_numerics` says of it, if that is bad.
     """
 
     kind: str
@@ -88,10 +104,17 @@ class Explanation:
     lines: tuple[Place, ...] = ()
     remedy: str = ""
     notes: tuple[str, ...] = ()
+    norm: float | None = None
+    numerics: Any = None
 
     @property
     def connected(self) -> bool:
-        """Whether there is a gradient."""
+        """Whether there is a gradient, be it zero or not finite."""
+        return not self.code or self.numerics is not None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether there is a gradient and nothing is wrong with it, as far as was looked."""
         return not self.code
 
     @property
@@ -101,6 +124,8 @@ class Explanation:
 
     def __str__(self) -> str:
         return self._told(self._title())
+
+    __repr__ = __str__
 
     def in_an_error(self) -> str:
         """All of it as the message of an error."""
@@ -124,7 +149,7 @@ class Explanation:
         return "\n".join(parts)
 
     def _title(self) -> str:
-        there = "a gradient" if self.connected else "no gradient"
+        there = KINDS.get(self.kind, "a gradient") if self.connected else "no gradient"
         return f"{self.target} has {there} by {self.source}: {self.headline}"
 
     def in_a_line(self) -> str:
@@ -137,18 +162,22 @@ class Explanation:
     def _drawn_path(self) -> list[str]:
         """The path, a line for each operation, from the source down to the target."""
         file = self._file
-        rows = [("", self.source, "", "")]
+        rows: list[tuple[str, ...]] = [("", self.source, self._own_flow(), "", "")]
         rows += [("|", *_columns(step, file)) for step in _shortened(self.path)]
         if self.breaking is not None:
             rows.append(("X", *_columns(self.breaking, file)))
         rows += [(":", *_columns(step, file)) for step in _shortened(self.beyond)]
-        rows.append(("", self.target, "", ""))
-        widths = [max(len(row[column]) for row in rows) for column in (1, 2)]
+        rows.append(("", self.target, "", "", ""))
+        widths = [max(len(row[column]) for row in rows) for column in (1, 2, 3)]
         lines = []
-        for mark, name, value, place in rows:
-            text = f"    {mark or ' '} {name:<{widths[0]}}  {value:<{widths[1]}}  {place}"
+        for mark, name, flow, value, place in rows:
+            size = f"  {flow:<{widths[1]}}" if widths[1] else ""
+            text = f"    {mark or ' '} {name:<{widths[0]}}{size}  {value:<{widths[2]}}  {place}"
             lines.append((text + ("   <-- here" if mark == "X" else "")).rstrip())
         return lines
+
+    def _own_flow(self) -> str:
+        return "" if self.norm is None else f"gradient {self.norm:.2e}"
 
     @property
     def _file(self) -> str:
@@ -166,6 +195,7 @@ class Explanation:
         steps = [*self.path, *([self.breaking] if self.breaking else []), *self.beyond]
         return own | {
             "connected": self.connected,
+            "norm": self.norm,
             "lines": [place.as_dict() for place in self.lines],
             "path": [_step_dict(step) for step in steps],
             "notes": list(self.notes),
@@ -175,7 +205,7 @@ class Explanation:
 
     def svg(self, title: bool = True) -> str:
         """The way from source to target as a picture: what is connected, and the break in red."""
-        boxes = [PictureBox(self.source, "", "source")]
+        boxes = [PictureBox(self.source, self._own_flow(), "source")]
         file = self._file
         boxes += [_box(step, file) for step in _shortened(self.path)]
         if self.breaking is not None:
@@ -196,7 +226,7 @@ class Explanation:
             file.write(self.svg())
 
     def _repr_html_(self) -> str:
-        color = "#1a7f37" if self.connected else "#b42318"
+        color = "#1a7f37" if self.healthy else "#b42318"
         parts = [
             f'<div style="font-family:sans-serif;border-left:4px solid {color};padding:2px 12px">',
             f"<b>{html.escape(self._title())}</b>",
@@ -230,22 +260,43 @@ class Explanations(tuple):
     def __iter__(self) -> Iterator[Explanation]:
         return super().__iter__()
 
+    @property
+    def troubled(self) -> list[Explanation]:
+        """Those without a gradient, or with one that is zero, NaN, too small or too large."""
+        return [each for each in self if not each.healthy]
+
     def _head(self) -> str:
         fine = [each.source for each in self if each.connected]
         head = f"{len(fine)} of {len(self)} sources have a gradient"
-        return f"{head}: {_listed(fine)}" if fine else head
+        head = f"{head}: {_listed(fine)}" if fine else head
+        kinds = [each.kind for each in self if each.connected and not each.healthy]
+        bad = [f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
+        return f"{head}; {', '.join(bad)}" if bad else head
+
+    def norms(self) -> list[str]:
+        """A line for each source with a known norm, if one is not as it should be."""
+        if all([each.healthy for each in self]):
+            return []
+        known = [each for each in self if each.norm is not None]
+        width = max([len(each.source) for each in known], default=0)
+        return [
+            f"    {each.source:<{width}}  {each.norm:.2e}"
+            + ("" if each.healthy else f"  {each.kind}")
+            for each in known
+        ]
 
     def grouped(self) -> list[list[Explanation]]:
-        """Those of sources without a gradient, the ones with one cause at one place together."""
+        """Those with a trouble, the ones with one cause at one place together."""
         groups: dict[Any, list[Explanation]] = {}
-        for each in self.absent:
+        for each in self.troubled:
             place = each.breaking.place if each.breaking else each.lines[:1]
-            key = each.code, place, each.verdict.replace(each.source, "")
+            said = each.kind if each.connected else each.verdict.replace(each.source, "")
+            key = each.code, place, said
             groups.setdefault(key, []).append(each)
         return list(groups.values())
 
     def __str__(self) -> str:
-        parts = [self._head()]
+        parts = ["\n".join([self._head(), *self.norms()])]
         for first, *others in self.grouped():
             parts.append(str(first))
             if others:
@@ -255,7 +306,8 @@ class Explanations(tuple):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        parts = [f"<div>{html.escape(self._head())}</div>"]
+        norms = html.escape("\n".join(self.norms()))
+        parts = [f"<div>{html.escape(self._head())}</div>", f"<pre>{norms}</pre>"]
         for first, *others in self.grouped():
             same = f"the same for {_listed([each.source for each in others])}" if others else ""
             parts += [first._repr_html_(), f"<div>{html.escape(same)}</div>"]
@@ -267,8 +319,8 @@ def _listed(names: list[str], limit: int = 12) -> str:
     return ", ".join(names[:limit]) + more
 
 
-def _columns(step: PathStep, file: str) -> tuple[str, str, str]:
-    return step.name, step.value, _where(step, file)
+def _columns(step: PathStep, file: str) -> tuple[str, str, str, str]:
+    return step.name, step.flow, step.value, _where(step, file)
 
 
 def _where(step: PathStep, file: str) -> str:
@@ -283,9 +335,8 @@ def _where(step: PathStep, file: str) -> str:
 
 def _step_dict(step: PathStep) -> dict:
     place = {} if step.place is None else step.place.as_dict()
-    return {"operation": step.name, "value": step.value, "role": step.role, "code": step.code} | {
-        "place": place
-    }
+    own = {"operation": step.name, "value": step.value, "role": step.role, "code": step.code}
+    return own | {"place": place} | ({} if step.norm is None else {"norm": step.norm})
 
 
 def _shortened(steps: tuple[PathStep, ...]) -> list[PathStep]:
@@ -300,7 +351,8 @@ def _shortened(steps: tuple[PathStep, ...]) -> list[PathStep]:
 
 
 def _box(step: PathStep, file: str) -> PictureBox:
-    return PictureBox(step.name, _where(step, file), step.role, step.value, step.beside)
+    result = ", ".join(filter(None, (step.value, step.flow)))
+    return PictureBox(step.name, _where(step, file), step.role, result, step.beside)
 
 
 def _place_text(place: Place) -> str:

@@ -257,6 +257,12 @@ def zero_cause(sweep: CotangentSweep, entry: LedgerEntry, record: tuple, positio
             f"{prim.name} takes out elements that have no gradient, or none at all",
             "check the indices: no element that the target depends on is among those taken",
         )
+    if "softmax" in prim.name and np.shape(entry.operands[position])[-1:] == (1,):
+        return Cause(
+            "TW355",
+            f"{prim.name} over one class gives 1 (its logarithm 0), whatever its operand is",
+            "two classes or more, or tf.sigmoid with a binary cross entropy for one output",
+        )
     if not prim.kinks:
         return Cause("TW355", f"{prim.name}: {CANCELLED}", OF_ANOTHER)
     return _flat(entry, prim.operands[min(position, len(prim.operands) - 1)])
@@ -301,6 +307,13 @@ def _flat(entry: LedgerEntry, name: str) -> Cause:
 def _saturated(entry: LedgerEntry, partial: Any, position: int) -> Cause:
     span = ""
     array = entry.operands[position]
+    if _is_zero(array):
+        return Cause(
+            "TW352",
+            f"the derivative of {entry.prim.name} is 0 where its operand is 0, as it is everywhere "
+            "here",
+            "nothing, if the target is at its minimum; else look at what made the operand 0",
+        )
     if is_float(array):
         span = f" (its operand lies between {np.min(array):.4g} and {np.max(array):.4g})"
     return Cause(

@@ -1,0 +1,200 @@
+"""What flows along a path that is connected: the norms of a gradient, and why they are as they are.
+
+`doctor/absent` says whether there is a path; where there is one, and values are at hand, a ledger
+(`doctor/nonfinite`) has what was computed, and one sweep gives the cotangent of every value.  Both
+are put together here in one `Explanation`: zero, not finite, vanishing, exploding, or healthy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.doctor.absent.explanation import Explanation, PathStep
+from talweg.doctor.nonfinite.explain import of_trail
+from talweg.doctor.nonfinite.gradients import (
+    VANISHED,
+    CotangentSweep,
+    source_norm,
+    why_small,
+)
+from talweg.doctor.nonfinite.ledger import Ledger, content, has_bad
+from talweg.doctor.nonfinite.report import NumericsExplanation, SourceNorm
+from talweg.eager.seeds import ones_of
+
+KINDS = {"nan": "not finite", "inf": "not finite"}
+TITLES = {
+    "not finite": "a gradient that is not finite",
+    "zero": "a gradient of zeros",
+    "vanishing": "a vanishing gradient",
+    "exploding": "an exploding gradient",
+}
+NOT_TAKEN = "what ran does not use it: another branch was taken, or a loop made no trip"
+TAKE_IT = "look at the condition, for these values; other values may go the other way"
+MANY_USES = 3  # uses of a source that are compared with each other
+BLOCKED = 0.5  # share of the elements that one operation lets nothing through for: worth a note
+
+
+def with_values(
+    found: list[Explanation], ledger: Callable[[], Ledger], target: Any, arrays: list
+) -> list[Explanation]:
+    """Explanations, those that are connected with what flows.
+
+    target: the array of the one target; arrays: for each explanation the array of its source, or
+    None where it has none.
+    """
+    places = [i for i, one in enumerate(found) if one.connected and arrays[i] is not None]
+    if not places:
+        return found
+    own = ledger()
+    sweep = CotangentSweep(own)
+    if has_bad(target):
+        told = of_trail(own, target, "the target")
+        return [_judged(one, told, None) if i in places else one for i, one in enumerate(found)]
+    if any(entry.prim.name == "with_rule" for entry in own.entries):
+        return found  # a custom gradient inside a trace, where nothing can be followed
+    with dispatch.eagerly():
+        seed = ones_of(sweep.tensor(target))
+    gradients = sweep.pull(target, seed, [arrays[i] for i in places])
+    if any(map(has_bad, gradients)):
+        gradients = sweep.pull(target, seed, [arrays[i] for i in places], noted=True)
+    answer = list(found)
+    largest = sweep.largest()
+    for i, gradient in zip(places, gradients):
+        row = source_norm(found[i].source, gradient, largest)
+        answer[i] = _with_numbers(found[i], sweep, target, arrays[i], gradient, row)
+    return answer
+
+
+def _with_numbers(
+    one: Explanation, sweep: CotangentSweep, target: Any, source: Any, gradient: Any, row: Any
+) -> Explanation:
+    """One explanation with its norm, its path with norms, and the verdict on these."""
+    subject = f"the gradient of {one.source}"
+    if gradient is None:  # a path in the program, none in what ran of it
+        told = NumericsExplanation("zero", subject, "TW352", cause=NOT_TAKEN, cure=TAKE_IT)
+        return replace(_judged(one, told, None), lines=one.lines, norm=0.0)
+    if has_bad(gradient):
+        told = of_trail(sweep.ledger, gradient, subject)
+    elif row.verdict == "fine":
+        told = NumericsExplanation("finite", subject)
+    else:
+        told = why_small(sweep, source, one.source, row.verdict)
+    path, notes = path_of(sweep, target, source)
+    judged = _judged(one, told, row)
+    return replace(judged, path=path or one.path, notes=(*judged.notes, *notes))
+
+
+def _judged(one: Explanation, told: NumericsExplanation, row: SourceNorm | None) -> Explanation:
+    """An explanation with the verdict of what was found about its numbers."""
+    if told.verdict == "finite":
+        return replace(one, verdict=f"the path is connected; {_size(row)}", norm=row and row.norm)
+    kind = KINDS.get(told.verdict, told.verdict)
+    lines = [place for place in (told.place, told.other) if place is not None]
+    notes = list(one.notes)
+    if told.element:
+        value = "" if told.result is None else f", gave {np.asarray(told.result)[()]:.6g}"
+        notes.append(f"made by {told.blamed}{value}")
+    notes += [f"operand {operand}" for operand in told.operands]
+    return replace(
+        one,
+        kind=kind,
+        code=told.code,
+        verdict=told.cause or TITLES[kind],
+        lines=tuple(lines),
+        remedy=told.cure,
+        notes=tuple(notes),
+        norm=None if row is None else row.norm,
+        numerics=told,
+    )
+
+
+def _size(row: SourceNorm | None) -> str:
+    """The norm of a gradient in words, and the share of its elements that is 0."""
+    if row is None or row.norm is None:
+        return "its norm is not known"
+    some = f", and {row.zeros:.0%} of its elements are 0" if row.zeros else ""
+    return f"its norm is {row.norm:.3g}{some}"
+
+
+# -- the path
+
+
+def path_of(
+    sweep: CotangentSweep, target: Any, source: Any
+) -> tuple[tuple[PathStep, ...], list[str]]:
+    """The operations from a source to the target, by the first use that leads there, each with
+    the norm of the gradient that arrives at its result; and what is to be noted of them."""
+    leading = _leading(sweep, target)
+    here = id(sweep.tensor(source))
+    steps: list[PathStep] = []
+    uses: list[float] = []
+    for entry, record in zip(sweep.entries, sweep.records):
+        parts = record[2] if type(record[2]) is tuple else (record[2],)
+        ahead = [part for part in parts if id(part) in leading and part.dtype.is_differentiable]
+        if not ahead:
+            continue
+        operands = {id(x) for x in record[1]}
+        if id(sweep.tensor(source)) in operands:
+            uses.append(max(map(sweep.norm, ahead)))
+        if here not in operands:
+            continue
+        here = id(ahead[0])
+        step = PathStep.of(entry.prim.name, _kind(ahead[0]), entry.origin)
+        zeros = _zeros(sweep.cotangents.get(here))
+        steps.append(replace(step, norm=sweep.norm(ahead[0]), zeros=zeros))
+    zeros = _zeros(sweep.cotangents.get(id(sweep.tensor(source))))
+    return tuple(steps), _of_uses(uses) + _of_blocks(steps, zeros)
+
+
+def _leading(sweep: CotangentSweep, target: Any) -> set[int]:
+    """The ids of the values that the target was computed from, and of the target."""
+    found = {id(sweep.tensor(target))}
+    for _, operands, results, *_ in reversed(sweep.records):
+        parts = results if type(results) is tuple else (results,)
+        if not found.isdisjoint([id(part) for part in parts if part.dtype.is_differentiable]):
+            found.update(map(id, operands))
+    return found
+
+
+def _kind(tensor: Any) -> str:
+    sizes = ", ".join(map(str, tensor.dims))
+    return f"{tensor.dtype.name}[{sizes}]"
+
+
+def _zeros(cotangent: Any) -> float:
+    size = np.size(cotangent) if cotangent is not None else 0
+    return 1 - np.count_nonzero(content(cotangent)) / size if size else 1.0
+
+
+def _of_uses(uses: list[float]) -> list[str]:
+    """A source that is used again and again: whether its early uses still count."""
+    good = [norm for norm in uses if np.isfinite(norm)]
+    if len(good) < MANY_USES or max(good) <= 0:
+        return []
+    first, last = good[0], good[-1]
+    if first < VANISHED * max(good):
+        return [
+            f"through time it vanishes: what flows back to the first of its {len(good)} uses has "
+            f"the norm {first:.1e}, to the last {last:.1e}"
+        ]
+    if last > 0 and first > last / VANISHED:
+        return [
+            f"through time it explodes: what flows back to the first of its {len(good)} uses has "
+            f"the norm {first:.1e}, to the last {last:.1e}"
+        ]
+    return []
+
+
+def _of_blocks(steps: list[PathStep], zeros: float) -> list[str]:
+    """The operation that lets nothing through for most elements, though not for all."""
+    shares = [zeros, *[step.zeros for step in steps]]
+    drops = [(shares[i] - shares[i + 1], i) for i in range(len(steps))]
+    drop, place = max(drops, default=(0.0, 0))
+    if drop < BLOCKED or zeros >= 1 or place == len(steps):
+        return []
+    return [f"{steps[place].name} lets nothing through for {drop:.0%} of the elements"]
