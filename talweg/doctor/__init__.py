@@ -8,6 +8,7 @@ What it offers under its own name is looked up when it is first used:
 - `Finding`, `Place`, `Report`: what the doctor has to say, as values;
 - `NumericsExplanation`, `GradientCheck`, `WatchReport`: what `tf.explain_numerics`,
   `tf.check_gradients` and `tf.watch_gradients(...).report()` answer;
+- `watch_fit()`: a callback for Keras' `fit` that stops a training and says why;
 - `page(code)`, `codes_with_pages()`: the page of a code as Markdown.
 """
 
@@ -24,6 +25,7 @@ _HOMES = {
     "NumericsExplanation": "nonfinite.report",
     "GradientCheck": "gradient_check.check",
     "WatchReport": "watch",
+    "watch_fit": "fit",
     "page": "pages",
     "codes_with_pages": "pages",
 }
