@@ -4,6 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+Abort: Any
 Abs: Any
 AccumulateNV2: Any
 Acos: Any
@@ -56,9 +57,29 @@ from talweg.api.nn.raw import AvgPool3D as AvgPool3D
 from talweg.api.nn.raw import AvgPoolGrad as AvgPool3DGrad
 from talweg.api.nn.raw import AvgPoolGrad as AvgPoolGrad
 BandedTriangularSolve: Any
+BatchCholesky: Any
+BatchCholeskyGrad: Any
+BatchFFT: Any
+BatchFFT2D: Any
+BatchFFT3D: Any
+BatchIFFT: Any
+BatchIFFT2D: Any
+BatchIFFT3D: Any
 BatchMatMul: Any
 BatchMatMulV2: Any
 BatchMatMulV3: Any
+BatchMatrixBandPart: Any
+BatchMatrixDeterminant: Any
+BatchMatrixDiag: Any
+BatchMatrixDiagPart: Any
+BatchMatrixInverse: Any
+BatchMatrixSetDiag: Any
+BatchMatrixSolve: Any
+BatchMatrixSolveLs: Any
+BatchMatrixTriangularSolve: Any
+BatchNormWithGlobalNormalization: Any
+BatchSelfAdjointEigV2: Any
+BatchSvd: Any
 BatchToSpace: Any
 BatchToSpaceND: Any
 BesselI0: Any
@@ -86,10 +107,12 @@ BroadcastArgs: Any
 BroadcastGradientArgs: Any
 BroadcastTo: Any
 Bucketize: Any
+Case: Any
 Cast: Any
 Ceil: Any
 CheckNumerics: Any
 CheckNumericsV2: Any
+CheckPinned: Any
 Cholesky: Any
 CholeskyGrad: Any
 ClipByValue: Any
@@ -101,12 +124,16 @@ ConcatOffset: Any
 ConcatV2: Any
 Conj: Any
 ConjugateTranspose: Any
+Const: Any
+ControlTrigger: Any
 from talweg.api.nn.raw import Conv2D as Conv2D
 from talweg.api.nn.raw import Conv2DBackpropFilter as Conv2DBackpropFilter
 from talweg.api.nn.raw import Conv2DBackpropInput as Conv2DBackpropInput
 from talweg.api.nn.raw import Conv3D as Conv3D
 from talweg.api.nn.raw import Conv3DBackpropFilterV2 as Conv3DBackpropFilterV2
 from talweg.api.nn.raw import Conv3DBackpropInputV2 as Conv3DBackpropInputV2
+Copy: Any
+CopyHost: Any
 Cos: Any
 Cosh: Any
 CountUpTo: Any
@@ -121,6 +148,13 @@ CumulativeLogsumexp: Any
 DataFormatDimMap: Any
 DataFormatVecPermute: Any
 Dawsn: Any
+DebugGradientIdentity: Any
+DebugGradientRefIdentity: Any
+DebugIdentity: Any
+DebugIdentityV2: Any
+DebugIdentityV3: Any
+DebugNanCount: Any
+DebugNumericSummary: Any
 DecodeAndCropJpeg: Any
 DecodeBase64: Any
 DecodeBmp: Any
@@ -135,6 +169,7 @@ DecodeRaw: Any
 DecodeWav: Any
 DecodeWebP: Any
 DeepCopy: Any
+DeleteSessionTensor: Any
 DenseBincount: Any
 DepthToSpace: Any
 from talweg.api.nn.raw import DepthwiseConv2dNative as DepthwiseConv2dNative
@@ -142,6 +177,7 @@ from talweg.api.nn.raw import DepthwiseConv2dNativeBackpropFilter as DepthwiseCo
 from talweg.api.nn.raw import DepthwiseConv2dNativeBackpropInput as DepthwiseConv2dNativeBackpropInput
 DestroyResourceOp: Any
 DestroyTemporaryVariable: Any
+DeviceIndex: Any
 Diag: Any
 DiagPart: Any
 Digamma: Any
@@ -155,6 +191,7 @@ DrawBoundingBoxes: Any
 DrawBoundingBoxesV2: Any
 DynamicPartition: Any
 DynamicStitch: Any
+EagerPyFunc: Any
 Eig: Any
 Einsum: Any
 Elu: Any
@@ -166,11 +203,13 @@ EncodeJpegVariableQuality: Any
 EncodePng: Any
 EncodeWav: Any
 EnsureShape: Any
+Enter: Any
 Equal: Any
 Erf: Any
 Erfc: Any
 Erfinv: Any
 EuclideanNorm: Any
+Exit: Any
 Exp: Any
 ExpandDims: Any
 Expint: Any
@@ -184,11 +223,14 @@ FFT: Any
 FFT2D: Any
 FFT3D: Any
 FFTND: Any
+Fact: Any
+FakeParam: Any
 Fill: Any
 FixedUnigramCandidateSampler: Any
 Floor: Any
 FloorDiv: Any
 FloorMod: Any
+For: Any
 FractionalAvgPool: Any
 FractionalAvgPoolGrad: Any
 FractionalMaxPool: Any
@@ -206,6 +248,9 @@ FusedResizeAndPadConv2D: Any
 Gather: Any
 GatherNd: Any
 GatherV2: Any
+GetSessionHandle: Any
+GetSessionHandleV2: Any
+GetSessionTensor: Any
 Greater: Any
 GreaterEqual: Any
 GuaranteeConst: Any
@@ -221,12 +266,14 @@ IRFFT3D: Any
 IRFFTND: Any
 Identity: Any
 IdentityN: Any
+If: Any
 Igamma: Any
 IgammaGradA: Any
 Igammac: Any
 Imag: Any
 ImageProjectiveTransformV2: Any
 from talweg.api.image.projecting import projective_transform as ImageProjectiveTransformV3
+ImmutableConst: Any
 InTopK: Any
 InTopKV2: Any
 InplaceAdd: Any
@@ -240,6 +287,7 @@ IsFinite: Any
 IsInf: Any
 IsNan: Any
 IsVariableInitialized: Any
+IsotonicRegression: Any
 L2Loss: Any
 LRN: Any
 LRNGrad: Any
@@ -260,6 +308,7 @@ LogUniformCandidateSampler: Any
 LogicalAnd: Any
 LogicalNot: Any
 LogicalOr: Any
+LoopCond: Any
 LowerBound: Any
 Lu: Any
 MatMul: Any
@@ -272,6 +321,7 @@ MatrixDiagPartV2: Any
 MatrixDiagPartV3: Any
 MatrixDiagV2: Any
 MatrixDiagV3: Any
+MatrixExponential: Any
 MatrixInverse: Any
 MatrixLogarithm: Any
 MatrixSetDiag: Any
@@ -296,6 +346,7 @@ from talweg.api.nn.raw import MaxPoolV2 as MaxPoolV2
 from talweg.api.nn.raw import MaxPoolWithArgmax as MaxPoolWithArgmax
 Maximum: Any
 Mean: Any
+Merge: Any
 Min: Any
 Minimum: Any
 MirrorPad: Any
@@ -307,6 +358,8 @@ Multinomial: Any
 Ndtri: Any
 Neg: Any
 NextAfter: Any
+NextIteration: Any
+NoOp: Any
 NonDeterministicInts: Any
 NonMaxSuppression: Any
 NonMaxSuppressionV2: Any
@@ -325,11 +378,19 @@ ParallelConcat: Any
 ParallelDynamicStitch: Any
 ParameterizedTruncatedNormal: Any
 ParseTensor: Any
+PartitionedCall: Any
+Placeholder: Any
+PlaceholderV2: Any
+PlaceholderWithDefault: Any
 Polygamma: Any
 PopulationCount: Any
 Pow: Any
 PreventGradient: Any
+Print: Any
+PrintV2: Any
 Prod: Any
+PyFunc: Any
+PyFuncStateless: Any
 Qr: Any
 RFFT: Any
 RFFT2D: Any
@@ -354,10 +415,18 @@ Real: Any
 RealDiv: Any
 Reciprocal: Any
 ReciprocalGrad: Any
+RefEnter: Any
+RefExit: Any
+RefIdentity: Any
+RefMerge: Any
+RefNextIteration: Any
+RefSelect: Any
+RefSwitch: Any
 Relu: Any
 Relu6: Any
 Relu6Grad: Any
 ReluGrad: Any
+RemoteCall: Any
 Reshape: Any
 ResizeArea: Any
 ResizeBicubic: Any
@@ -465,6 +534,7 @@ Sinh: Any
 Size: Any
 Slice: Any
 Snapshot: Any
+SobolSample: Any
 Softmax: Any
 SoftmaxCrossEntropyWithLogits: Any
 Softplus: Any
@@ -517,12 +587,15 @@ SqrtGrad: Any
 Square: Any
 SquaredDifference: Any
 Squeeze: Any
+StatefulPartitionedCall: Any
 StatefulRandomBinomial: Any
 StatefulStandardNormalV2: Any
 StatefulTruncatedNormal: Any
 StatefulUniform: Any
 StatefulUniformFullInt: Any
 StatefulUniformInt: Any
+StatelessCase: Any
+StatelessIf: Any
 StatelessMultinomial: Any
 StatelessParameterizedTruncatedNormal: Any
 StatelessRandomBinomial: Any
@@ -544,6 +617,7 @@ StatelessSampleDistortedBoundingBox: Any
 StatelessShuffle: Any
 StatelessTruncatedNormal: Any
 StatelessTruncatedNormalV2: Any
+StatelessWhile: Any
 StopGradient: Any
 StridedSlice: Any
 StridedSliceAssign: Any
@@ -551,6 +625,9 @@ StridedSliceGrad: Any
 Sub: Any
 Sum: Any
 Svd: Any
+Switch: Any
+SymbolicGradient: Any
+SyncDevice: Any
 Tan: Any
 Tanh: Any
 TanhGrad: Any
@@ -563,7 +640,10 @@ TensorScatterUpdate: Any
 TensorStridedSliceUpdate: Any
 ThreadUnsafeUnigramCandidateSampler: Any
 Tile: Any
+TileGrad: Any
+Timestamp: Any
 ToBool: Any
+TopK: Any
 TopKV2: Any
 Transpose: Any
 TridiagonalMatMul: Any
@@ -589,6 +669,7 @@ Variable: Any
 VariableShape: Any
 VariableV2: Any
 Where: Any
+While: Any
 WriteFile: Any
 Xdivy: Any
 from talweg.api.array.writing import dynamic_update_slice as XlaDynamicUpdateSlice

@@ -33,6 +33,7 @@ HOMES = {
     "chance": "chance",
     "variables": "variables",
     "optimizers": "optimizers",
+    "flow": "flow",
 }
 EFFECTS: frozenset[str] = frozenset()  # homes of operations that act on the world
 TABLE = Path(__file__).with_name("table.txt")
