@@ -34,6 +34,7 @@ HOMES = {
     "variables": "variables",
     "optimizers": "optimizers",
     "flow": "flow",
+    "lists": "lists",
 }
 EFFECTS: frozenset[str] = frozenset()  # homes of operations that act on the world
 TABLE = Path(__file__).with_name("table.txt")
