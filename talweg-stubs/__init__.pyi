@@ -278,6 +278,7 @@ from talweg import nest as nest
 from talweg import nn as nn
 from talweg import profiler as profiler
 from talweg import quantization as quantization
+from talweg import queue as queue
 from talweg import ragged as ragged
 from talweg import random as random
 from talweg import raw_ops as raw_ops

@@ -264,6 +264,7 @@ from talweg.compat.v1 import nest as nest
 from talweg.compat.v1 import nn as nn
 from talweg.compat.v1 import python_io as python_io
 from talweg.compat.v1 import quantization as quantization
+from talweg.compat.v1 import queue as queue
 from talweg.compat.v1 import ragged as ragged
 from talweg.compat.v1 import random as random
 from talweg.compat.v1 import raw_ops as raw_ops

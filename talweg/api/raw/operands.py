@@ -11,6 +11,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.raw.operations import REQUIRED, Argument, OpSignature
+from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, int32, resource, variant
 from talweg.core.errors import FailedPreconditionError, compose, invalid
 from talweg.core.shapes import as_shape
@@ -143,6 +144,24 @@ def held(handle: Any) -> Any:
         found = found[()]
     found = found.value if type(found) is Variant else found
     return found.variable if isinstance(found, Handle) else found
+
+
+_shared: dict[tuple, Any] = {}
+
+
+def shared(kind: str, container: str, name: str, make: Any) -> Any:
+    """The handle of this kind and name, made if it is not there; without a name, a new one.
+
+    A graph has handles of its own.
+    """
+    if not name:
+        return make()
+    graph = dispatch.context.base
+    known = _shared if graph is None else graph.extras.setdefault("shared_handles", {})
+    key = (kind, container, name)
+    if key not in known:
+        known[key] = make()
+    return known[key]
 
 
 class VariableCell:

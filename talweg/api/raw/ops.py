@@ -17,10 +17,10 @@ from typing import Any
 
 from talweg.api.export import export_value, look_up
 from talweg.api.raw import operations
-from talweg.api.raw.operands import attributes_of, converted, dtypes_of_results
+from talweg.api.raw.operands import OBJECTS, attributes_of, converted, dtypes_of_results
 from talweg.api.raw.operations import REQUIRED
 from talweg.core import dispatch
-from talweg.core.dtypes import BY_NAME
+from talweg.core.dtypes import BY_NAME, resource
 from talweg.core.errors import NeedsStaticError, type_error, value_error
 from talweg.core.provenance import note_wrapper
 from talweg.trace.kept_operations import keep, keep_effect
@@ -35,8 +35,9 @@ HOMES = {
     "optimizers": "optimizers",
     "flow": "flow",
     "lists": "lists",
+    "queues": "queues",
 }
-EFFECTS: frozenset[str] = frozenset()  # homes of operations that act on the world
+EFFECTS = frozenset(("queues",))  # homes of operations that act on the world
 TABLE = Path(__file__).with_name("table.txt")
 state, context = dispatch.state, dispatch.context
 _LINE = re.compile(r"(\w+) = ([\w.]+)(?:\((.*)\))?")
@@ -83,6 +84,16 @@ class RawOp:
     def home(self) -> str:
         """The module of `HOMES` that does it; '' for a public function."""
         return HOMES.get(self.target.rpartition(".")[0], "")
+
+    @property
+    def makes_handle(self) -> bool:
+        """Whether it makes a resource, which exists before a graph runs."""
+        outputs = self.operation.outputs
+        if len(outputs) != 1 or any(
+            x.dtype in OBJECTS or x.reference for x in self.operation.inputs
+        ):
+            return False
+        return outputs[0].dtype is resource or outputs[0].reference
 
     def signature(self) -> inspect.Signature:
         """What `inspect.signature` says."""
@@ -190,6 +201,8 @@ def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -
             call(*args, **kwargs) if state.in_graph is None else state.in_graph(call, args, kwargs)
         )
     effect = row.home in EFFECTS
+    if effect and row.makes_handle:
+        return call(*args, **kwargs)
     if not effect:
         try:
             return state.in_graph(call, args, kwargs)

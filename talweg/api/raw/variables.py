@@ -10,14 +10,13 @@ from typing import Any
 from talweg.api.array.creating import zeros
 from talweg.api.array.gathering import gather, gather_nd
 from talweg.api.export import look_up
-from talweg.api.raw.operands import VariableCell, handle_of, held, of_array, variable_of
+from talweg.api.raw.operands import VariableCell, handle_of, held, of_array, shared, variable_of
 from talweg.api.tensors import cast
 from talweg.core import dispatch
 from talweg.core.dtypes import bool_
 from talweg.core.errors import FailedPreconditionError, OutOfRangeError, compose, invalid
 from talweg.eager.variable import Variable
 
-_shared: dict[tuple, Any] = {}  # handles by container and name
 _temporary: dict[str, Any] = {}
 
 
@@ -42,13 +41,9 @@ def handle(
                 start, collections=[], name=shared_name or None, trainable=False, shape=shape
             )
         return known[shared_name].handle
-    key = (container, shared_name)
-    if shared_name and key in _shared:
-        return _shared[key]
-    found = handle_of(VariableCell(dtype, shape, shared_name or debug_name or "variable"))
-    if shared_name:
-        _shared[key] = found
-    return found
+    name = shared_name or debug_name or "variable"
+    make = lambda: handle_of(VariableCell(dtype, shape, name))  # noqa: E731
+    return shared("variable", container, shared_name, make)
 
 
 def reference(shape: Any, dtype: Any, container: str = "", shared_name: str = "") -> Any:

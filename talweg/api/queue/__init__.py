@@ -1,0 +1,1 @@
+"""tf.queue: queues of tensors between threads."""
