@@ -29,7 +29,8 @@ def _shapes(shapes: Any, count: int) -> list | None:
 
 def queue_of(make: Any, dtypes: list, shapes: Any, container: str, shared_name: str) -> Any:
     """The handle of a queue; queues of one name are one queue."""
-    create = lambda: handle_of(QueueResource(make, dtypes, _shapes(shapes, len(dtypes))))  # noqa: E731
+    own = _shapes(shapes, len(dtypes))
+    create = lambda: handle_of(QueueResource(make, dtypes, own))  # noqa: E731
     return shared("queue", container, shared_name, create)
 
 
