@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from sys import getrefcount
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,17 +13,18 @@ from talweg.compat_v1.feeds import feeds, unfed
 from talweg.compat_v1.fetches import fetched, result_of
 from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.messages import ConfigProto
+from talweg.compat_v1.session_state import SessionState, SessionVariables
 from talweg.compat_v1.statistics import DEVICE, Watch, report
 from talweg.core import dispatch
 from talweg.core.dropping import drop_oldest
 from talweg.core.errors import OpError, compose, type_error, value_error
-from talweg.core.locking import new_lock
+from talweg.core.locking import holding, new_lock
 from talweg.core.provenance import describe
 from talweg.eager.convert import to_array
 from talweg.eager.graph_variable import GraphVariable
-from talweg.execute import donation, executor, interpret
+from talweg.eager.long_runs import Update
+from talweg.execute import executor
 from talweg.graph.graph import Graph
-from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
 from talweg.passes.functionalize import Program, UnfedError, functionalize
 
@@ -105,11 +105,10 @@ class Session:
             raise type_error("TW503", f"config must be a tf.ConfigProto, but got {type(config)}")
         self._graph: Any = graph
         self._config = config
-        self._state: dict[Any, Any] = {}  # handle of a variable -> array
+        self._state = SessionVariables()
         self._iterators: dict[Any, Any] = {}  # iterators of the graph -> where they are
         self._plans: dict[Any, Program] = {}
         self._closed = False
-        self._lock = new_lock()
         self._planning = new_lock()
         self._contexts: list = []
         if dispatch.state.observer is not None:
@@ -255,14 +254,7 @@ class Session:
         with self._planning:
             if len(self._plans) >= PLANS:
                 drop_oldest(self._plans)
-                self._forget_streams()
             return self._plans.setdefault(key, program)
-
-    def _forget_streams(self) -> None:
-        """Let go of the random streams of operations that are gone."""
-        gone = [key for key in list(self._state) if type(key) is Node and key.holders <= 0]
-        for key in gone:
-            self._state.pop(key, None)
 
     def _execute(self, program: Program, arrays: list, watch: Any = None) -> list:
         context = dispatch.context
@@ -271,8 +263,11 @@ class Session:
         try:
             if not program.starts:
                 return executor.run(program, list(arrays), {}, watch)
-            with self._lock:
-                return self._execute_with_state(program, arrays, watch)
+            state = SessionState(self._state, arrays)
+            if not program.changes:
+                return executor.run(program, list(arrays), state, watch)
+            with Update(program, program.changes, state) as held:
+                return executor.run(program, list(arrays), held, watch)
         except OpError as error:
             node = getattr(error, "talweg_node", None)
             if node is not None and node.table is self._graph.table:
@@ -280,18 +275,6 @@ class Session:
             raise
         finally:
             context.base, context.recorders, context.running = base, recorders, running
-
-    def _execute_with_state(self, program: Program, arrays: list, watch: Any) -> list:
-        """Run what reads or writes variables; what was written stays, also after a failure."""
-        own, missing = self._state, interpret.MISSING
-        state = SessionState((v, own.get(v, missing)) for v in program.starts)
-        try:
-            return executor.run(program, list(arrays), state, watch)
-        finally:
-            for variable in program.writes:
-                value = state[variable]
-                if value is not own.get(variable, missing):
-                    own[variable] = own_copy(value, arrays)
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
@@ -318,7 +301,7 @@ class Session:
             raise value_error(
                 "TW204", f"cannot load a value of shape {array.shape} into {variable!r}"
             )
-        with self._lock:
+        with holding(self._state.owner(variable.handle)):
             self._state[variable.handle] = np.array(array)[()]
 
 
@@ -360,27 +343,6 @@ class InteractiveSession(Session):
         if self in _default.stack:
             _default.stack.remove(self)
         super().close()
-
-
-class SessionState(dict):
-    """The values of variables during a run; the session refers to them, too."""
-
-    def exclusive(self, variable: Any, known: int) -> Any:
-        """A variable's array, to be written in place; a copy if anybody else refers to it.
-
-        `known` references are the caller's.
-        """
-        array = self[variable]
-        alone = getrefcount(array) <= donation.UNSHARED + 1 + known
-        return donation.to_write(array, alone)
-
-
-def own_copy(value: Any, fed: list) -> Any:
-    """A variable's new value, in memory that nobody else has."""
-    if type(value) is not np.ndarray:
-        return value
-    shared = not value.flags.owndata or any([value is array for array in fed])
-    return np.array(value) if shared else value
 
 
 @implement_hook("evaluate_in_session")

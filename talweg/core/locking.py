@@ -10,8 +10,10 @@ That a variable is free and that one takes it, or replaces its value, is tested 
 statement, `if v._held is None: v._held = me`.  No thread comes in between: CPython lets others run
 at calls and jumps backwards only.  Locks would make eager updates slower by a tenth.
 
-A run that calls Python may wait there for another thread, which may want the same variable.  A
-thread that has waited long for one that is in Python goes on without holding it.
+A run that calls Python may wait there for another thread, which may want the same variable.  Such
+a run (`eager/long_runs.py: LongRun`) has an entry in `_in_python` meanwhile.  Who reads a variable
+that it writes in place is given a copy at once.  Who has waited for `PATIENCE` to change one takes
+it over; the run adds its own change to that one's when it comes back, and never holds again.
 
 **Turns.**  A `Turn` is held while a function is traced, in which anything may happen.  It is not
 waited for where that would never end, because threads wait for each other in a circle.
@@ -29,13 +31,13 @@ from typing import Any
 
 from talweg.core import forks
 
-PATIENCE = 5.0  # seconds in Python after which a run is not waited for
+PATIENCE = 5.0  # seconds in Python after which what a run holds is taken over
 LOOKING = 0.05  # seconds after which whoever waits looks again
 
 _locks: Any = weakref.WeakSet()  # to be free in a forked child
 _changed = threading.Condition()  # told when a variable is free that somebody waits for
 _waiters = [0]  # how many threads wait for variables
-_in_python: dict[int, float] = {}  # thread that holds variables and is in Python -> since when
+_in_python: dict[int, tuple] = {}  # thread -> its runs that are in Python, outer before inner
 _turns = threading.Condition()  # held for moments, by whoever takes, waits for or gives back a turn
 _waiting: dict[int, Turn] = {}  # thread -> the turn that it waits for
 
@@ -48,13 +50,13 @@ def new_lock() -> Any:
 
 
 class _ThreadRuns(threading.local):
-    calling = 0  # how many runs of this thread may call Python
+    inner: Any = None  # the innermost of this thread that may call Python
 
 
 runs = _ThreadRuns()
 
 
-def hold(variables: list, calls_python: bool = False) -> list:
+def hold(variables: list) -> list:
     """Hold variables, all threads in one order; gives those that were not held by this thread."""
     me, taken = get_ident(), []
     if len(variables) > 1:
@@ -63,21 +65,21 @@ def hold(variables: list, calls_python: bool = False) -> list:
         for variable in variables:
             if variable._held is None:
                 variable._held = me
-            elif variable._held == me or not _wait_for(variable, me):
+            elif variable._held == me:  # Python that is called from a run
+                if variable._taken is not None:
+                    wait_to_read(variable)
                 continue
+            else:
+                _wait_for(variable, me)
             taken.append(variable)
     except BaseException:
         let_go(taken)
         raise
-    if calls_python:
-        runs.calling += 1
     return taken
 
 
-def let_go(variables: list, calls_python: bool = False) -> None:
+def let_go(variables: list) -> None:
     """Let variables be free; a value that was taken away, and not replaced, is there again."""
-    if calls_python:
-        runs.calling -= 1
     for variable in variables:
         let_go_one(variable)
 
@@ -92,40 +94,76 @@ def let_go_one(variable: Any) -> None:
             _changed.notify_all()
 
 
-def _wait_for(variable: Any, me: int) -> bool:
-    """Wait until a variable is free and hold it; False if who has it is in Python for long."""
+def _wait_for(variable: Any, me: int) -> None:
+    """Wait until a variable is free and hold it, or take it over from who is in Python for long."""
     with _changed:
         _waiters[0] += 1
         try:
             while True:
-                owner = variable._held
-                if owner is not None and owner not in sys._current_frames():
-                    variable._held = owner = None  # a thread of the process that forked this one
+                _free_if_gone(variable)
                 if variable._held is None:
                     variable._held = me
-                    return True
-                since = _in_python.get(owner)  # type: ignore[arg-type]
-                if since is not None and time.monotonic() - since > PATIENCE:
-                    return False
+                    return
+                run = _run_in_python(variable)
+                if run is not None and time.monotonic() - run.since > PATIENCE:
+                    run.lose(variable)
+                    variable._held = me
+                    return
                 _changed.wait(LOOKING)
         finally:
             _waiters[0] -= 1
 
 
+def wait_to_read(variable: Any) -> Any:
+    """The value of a variable that was taken away: the next one, or what it is by now."""
+    with _changed:
+        _waiters[0] += 1
+        try:
+            while (tensor := variable._tensor) is None:
+                run = _run_in_python(variable)
+                if run is not None and run.lend(variable):
+                    continue
+                if variable._held == get_ident():
+                    variable.lend()
+                    continue
+                _free_if_gone(variable)
+                if variable._held is not None:
+                    _changed.wait(LOOKING)
+            return tensor
+        finally:
+            _waiters[0] -= 1
+
+
+def _free_if_gone(variable: Any) -> None:
+    """Free a variable that a thread of the process holds that forked this one."""
+    owner = variable._held
+    if owner is not None and owner not in sys._current_frames():
+        if variable._taken is not None:
+            variable.put_back()
+        variable._held = None
+
+
+def _run_in_python(variable: Any) -> Any:
+    """The run that holds a variable, if it is in Python."""
+    for run in _in_python.get(variable._held, ()):
+        if run.holds(variable):
+            return run
+    return None
+
+
 class Holding:
     """Variables that are held in a block."""
 
-    __slots__ = ("_calls_python", "_taken", "_variables")
+    __slots__ = ("_taken", "_variables")
 
-    def __init__(self, variables: Iterable[Any], calls_python: bool = False):
+    def __init__(self, variables: Iterable[Any]):
         self._variables = [v._own() if hasattr(v, "_own") else v for v in variables]
-        self._calls_python = calls_python
 
     def __enter__(self) -> None:
-        self._taken = hold(self._variables, self._calls_python)
+        self._taken = hold(self._variables)
 
     def __exit__(self, *error: Any) -> None:
-        let_go(self._taken, self._calls_python)
+        let_go(self._taken)
 
 
 def holding(*variables: Any) -> Holding:
@@ -135,17 +173,25 @@ def holding(*variables: Any) -> Holding:
 
 def call_python(call: Callable[..., Any], operands: tuple) -> Any:
     """call(*operands), of which those know who wait for what the run holds that this is part of."""
-    if not runs.calling:
+    run = runs.inner
+    if run is None:
         return call(*operands)
     me = get_ident()
-    before, _in_python[me] = _in_python.get(me), time.monotonic()
+    before = _in_python.get(me, ())
+    if run in before:
+        return call(*operands)
+    run.since = time.monotonic()
+    _in_python[me] = (*before, run)
     try:
         return call(*operands)
     finally:
-        if before is None:
-            del _in_python[me]
-        else:
+        if before:
             _in_python[me] = before
+        else:
+            del _in_python[me]
+        if _waiters[0]:
+            with _changed:  # so that nobody is copying what the run writes from now on
+                pass
 
 
 class Turn:

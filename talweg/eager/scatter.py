@@ -64,6 +64,7 @@ class ScatterUpdates(Operators):
             alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED
             own = alone and is_writable(array)
             self._replace(UPDATES[rule](array, *operands, own=own))
+            self._taken = None
 
     def _check_rows(self, indices: np.ndarray) -> None:
         rows = self.present().dims[0]

@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterable
 from sys import getrefcount
@@ -14,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core import dispatch
+from talweg.core import dispatch, locking
 from talweg.core.dtypes import VARIANT
 from talweg.eager.tensor import EagerTensor
 from talweg.execute.call import check
 from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING, BodyRunner
 from talweg.graph.node import BODY, Node
+from talweg.kernels.random import streams as random_streams
 from talweg.prims.host import HOST
 
 
@@ -51,15 +53,6 @@ def as_tensor(value: Any) -> EagerTensor:
     return EagerTensor(value if plain else Variant(value))
 
 
-class StreamOwner:
-    """What stands for a random stream among variables whose locks are held together."""
-
-    __slots__ = ("__weakref__", "_held", "_taken")
-
-    def __init__(self) -> None:
-        self._held = self._taken = None
-
-
 class Variables:
     """The values of eager variables, as a program's state; writes happen at once.
 
@@ -68,7 +61,7 @@ class Variables:
 
     def __init__(self) -> None:
         self.streams: Any = weakref.WeakKeyDictionary()  # operation -> its stream
-        self._owners: Any = weakref.WeakKeyDictionary()  # operation -> who has the lock of that
+        self._reserving = threading.Lock()
 
     def get(self, handle: Any, default: Any = MISSING) -> Any:
         """The array a variable holds, or the stream of an operation."""
@@ -77,8 +70,8 @@ class Variables:
         variable = self.owner(handle)
         tensor = variable._tensor
         if tensor is None:
-            tensor = variable._taken if variable._held == get_ident() else None
-            tensor = variable.present() if tensor is None else tensor
+            own = variable._held == get_ident() and locking.runs.inner is None
+            tensor = variable._taken if own else variable.present()
         return tensor._array
 
     __getitem__ = get
@@ -102,17 +95,29 @@ class Variables:
         variable.put_back()
         return to_write(array, False)
 
-    def owners(self, changed: Iterable[Any]) -> list:
-        """The owners of the locks of what a program changes: variables, and random streams."""
-        return [self.owner(key) for key in changed]
+    def reserve(self, operation: Node, seeds: tuple, blocks: int) -> Any:
+        """The random stream of an operation, which goes on after so many blocks."""
+        with self._reserving:
+            stream = self.streams.get(operation)
+            if stream is None:
+                stream = random_streams.start(seeds)
+            self.streams[operation] = stream.skip(blocks)
+        return stream
 
-    def owner(self, changed: Any) -> Any:
-        """Who is held while something is changed: a variable, or what stands for a stream."""
-        if type(changed) is not Node:
-            found = changed.owner()
-            return changed.variable if found is None else found
-        found = self._owners.get(changed)
-        return self._owners.setdefault(changed, StreamOwner()) if found is None else found
+    def settle(self, operation: Node, start: Any, reserved: int, used: int) -> None:
+        """Give back blocks that were reserved and not used, if nobody has drawn since then."""
+        with self._reserving:
+            if self.streams.get(operation) == start.skip(reserved):
+                self.streams[operation] = start.skip(used)
+
+    def owners(self, changed: Iterable[Any]) -> list:
+        """Who is held while a program changes these variables."""
+        return [self.owner(handle) for handle in changed]
+
+    def owner(self, handle: Any) -> Any:
+        """Who is held while a variable is changed."""
+        found = handle.owner()
+        return handle.variable if found is None else found
 
     def variable(self, handle: Any) -> Any:
         """The variable of a handle."""
@@ -121,7 +126,7 @@ class Variables:
     def put_back(self, handles: Iterable[Any]) -> None:
         """Let variables have their values again that were taken away and not written."""
         for handle in handles:
-            handle.variable.put_back()
+            self.owner(handle).put_back()
 
     def __setitem__(self, handle: Any, array: Any) -> None:
         if type(handle) is Node:
@@ -155,9 +160,21 @@ class Exchanged:
         """A variable's array, to be written in place; see `Variables`."""
         return STATE.exclusive(self._own.get(handle, handle), known)
 
+    def reserve(self, operation: Node, seeds: tuple, blocks: int) -> Any:
+        """The random stream of an operation, which goes on after so many blocks."""
+        return STATE.reserve(operation, seeds, blocks)
+
+    def settle(self, operation: Node, start: Any, reserved: int, used: int) -> None:
+        """Give back blocks that were reserved and not used, if nobody has drawn since then."""
+        STATE.settle(operation, start, reserved, used)
+
+    def owner(self, handle: Any) -> Any:
+        """Who is held while a variable is changed."""
+        return STATE.owner(self._own.get(handle, handle))
+
     def owners(self, changed: Iterable[Any]) -> list:
-        """The owners of the locks of what a program changes."""
-        return STATE.owners([self._own.get(key, key) for key in changed])
+        """Who is held while a program changes these variables."""
+        return [self.owner(handle) for handle in changed]
 
     def put_back(self, handles: Iterable[Any]) -> None:
         """Let variables have their values again that were taken away and not written."""

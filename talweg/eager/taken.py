@@ -42,12 +42,13 @@ class ReplaceableValue:
         Python that is called from such a run, or that it waits for, gets what is there by now.
         """
         tensor = self._tensor
-        if tensor is None:
-            with locking.holding(self):
-                tensor, taken = self._tensor, self._taken
-                if tensor is None:
-                    tensor = wrap(np.array(taken._array))
-        return tensor
+        return locking.wait_to_read(self) if tensor is None else tensor
+
+    def lend(self) -> Any:
+        """Let what a run that is in Python has written so far be the value."""
+        if self._tensor is None:
+            self._tensor, self._taken = wrap(np.array(self._taken._array)), None
+        return self._tensor
 
     def count_up_to(self, limit: int) -> Any:
         """Add 1 unless that passes `limit` (OutOfRangeError); returns the value before."""

@@ -17,11 +17,10 @@ from talweg.core.dtypes import of_numpy
 from talweg.core.lazy import LazyModule
 from talweg.execute import heap, interpret, manifest
 from talweg.execute.donation import exclusive
+from talweg.execute.drawing import Drawing, reserved
 from talweg.execute.llvm.runtime.executable import MissingError
 from talweg.execute.stage_dump import Stages
 from talweg.graph.node import Node
-from talweg.kernels.random import streams as random_streams
-from talweg.kernels.random.philox import state_of_stream
 from talweg.kernels.variable_updates import UpdateRule
 from talweg.kernels.variants import kind_of
 from talweg.passes.faults import part, side_part
@@ -182,26 +181,30 @@ class Compiled:
             if arguments[place] is not state.get(variable):
                 return None
         inputs = self._inputs(arguments)
-        if self._streams:
-            drawn, streams = reserved(self._streams, state)
-            inputs += drawn
+        drawing = Drawing(self._streams, self._drawn, state) if self._streams else None
+        if drawing is not None:
+            inputs += drawing.begin()
         inputs += [state[variable] for variable in self._read]
         arrays = [exclusive(state, variable, shared) for variable, shared in self._writes]
-        outputs = self.executable(inputs, arrays)
+        try:
+            outputs = self.executable(inputs, arrays)
+        except BaseException:
+            if drawing is not None:
+                drawing.undo()
+            raise
         failed = self._guard and not outputs.pop()
         blocks = [outputs.pop() for _ in self._drawn]
         if failed:
             self._put_back(state)
+            if drawing is not None:
+                drawing.undo()
             return interpret.run(program, arguments, state)
         if self._exports is not None:
             outputs = self._exports.joined(outputs)
         for variable, array in zip(self._written, arrays):
             state[variable] = array
-        if self._streams:
-            for operation, count in zip(self._drawn, blocks[::-1]):
-                streams[operation] = streams[operation].skip(int(count))
-            for operation, stream in streams.items():
-                state[operation] = stream
+        if drawing is not None:
+            drawing.end(blocks[::-1])
         if self.hosted is not None and self.hosted.writes:
             del inputs
             self._write_aside(state, copies)
@@ -276,15 +279,3 @@ def known_of(argument: Any) -> Any:
     """What is known of an argument when a program is compiled for it."""
     found = kind_of(argument)
     return found if type(found) is ResidualSpec else Aval(found, of_numpy(argument.dtype))
-
-
-def reserved(streams: list, state: Any) -> tuple[list, dict]:
-    """The states that random operations begin with, and their streams after that."""
-    arrays, after = [], {}
-    for operation, seeds, blocks in streams:
-        stream = after.get(operation) or state.get(operation, interpret.MISSING)
-        if stream is interpret.MISSING:
-            stream = random_streams.start(seeds)
-        arrays.append(state_of_stream(stream))
-        after[operation] = stream.skip(blocks)
-    return arrays, after

@@ -39,11 +39,12 @@ class OwnedValues(dict):
     A variable that nothing has changed so far is the outer one's, too, and it decides.
     """
 
-    __slots__ = ("outer",)
+    __slots__ = ("outer", "reserve")
 
     def __init__(self, outer: Any, values: dict):
         super().__init__(values)
         self.outer = outer
+        self.reserve = getattr(outer, "reserve", None)  # random streams are the outer one's alone
 
     def exclusive(self, variable: Any, known: int) -> np.ndarray:
         """A variable's array, to be written in place; a copy if anybody else refers to it.

@@ -19,6 +19,7 @@ from talweg.core.errors import FailedPreconditionError, NotFoundError, OpError, 
 from talweg.core.provenance import describe
 from talweg.execute.call import check, sort_out
 from talweg.execute.donation import UNSHARED, OwnedValues, exclusive, to_write
+from talweg.graph.node import Node
 from talweg.graph.subgraph import Body
 from talweg.kernels.random import streams
 from talweg.kernels.random.philox import state_of_stream
@@ -103,7 +104,8 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
         _keep_writes(program, values, state)
         raise
     for variable, slot in program.writes.items():
-        state[variable] = values[slot]
+        if type(variable) is not Node or getattr(state, "reserve", None) is None:
+            state[variable] = values[slot]
     return [values[slot] for slot in program.outputs]
 
 
@@ -148,7 +150,7 @@ def _run_step(
         _run_body(step, values, params, state)
         return
     if kind == "stream":
-        _reserve(step, values, params)
+        _reserve(step, values, params, state)
         return
     is_state = kind == "state"
     arrays = _present(step, values) if is_state else [values[slot] for slot in step.inputs]
@@ -202,9 +204,17 @@ def _present(step: Step, values: list) -> list:
     return [None if present is MISSING else present, *[values[slot] for slot in rest]]
 
 
-def _reserve(step: Step, values: list, params: dict) -> None:
-    """The next blocks of an operation's own random stream, which begins at its seeds."""
-    ((_, before, after),) = step.states
+def _reserve(step: Step, values: list, params: dict, state: Any) -> None:
+    """The next blocks of an operation's own random stream, which begins at its seeds.
+
+    Threads share streams, so a state that knows of them hands out the blocks.
+    """
+    ((operation, before, after),) = step.states
+    reserve = getattr(state, "reserve", None)
+    if reserve is not None:
+        stream = reserve(operation, params["seeds"], params["blocks"])
+        values[step.out], values[after] = state_of_stream(stream), None
+        return
     present = values[before]
     stream = streams.start(params["seeds"]) if present is MISSING else present
     values[step.out] = state_of_stream(stream)

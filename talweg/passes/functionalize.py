@@ -62,7 +62,9 @@ class Program:
 
     __slots__ = (
         "calls_python",
+        "changes",
         "constants",
+        "gives_way",
         "inputs",
         "name",
         "needs",
@@ -90,6 +92,8 @@ class Program:
         self.tier: Any = None  # how it is run; `execute/executor.py` knows
         self.notes: list[str] = []  # what runs otherwise than it was written
         self.calls_python = False  # whether it may call functions of the user, or wait for threads
+        self.gives_way = False  # whether others waited in vain for what it held while in Python
+        self.changes: tuple = ()  # the variables among what it writes
 
 
 class UnfedError(Exception):
@@ -195,6 +199,7 @@ class _ProgramBuilder:
         program.outputs = [self.slots[node] for node in outputs]
         self._note_needs({self.slots[node] for node in effects if node in self.slots})
         program.writes = {v: s for v, s in self.now.items() if s != program.starts.get(v)}
+        program.changes = tuple([key for key in program.writes if type(key) is not Node])
         let_go(program)
         for step in program.steps:
             step.kernel, step.inputs = _direct(step)

@@ -13,9 +13,9 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
-from talweg.core.locking import Holding
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.long_runs import Update
 from talweg.eager.structured import Variant
 from talweg.execute import executor, interpret
 from talweg.graph.handle import Handle
@@ -107,9 +107,8 @@ class DataFunction:
     def arrays_with(self, run: IterationRun) -> Callable[[list], list]:
         """The function on arrays, for one iterator."""
         execute = _executing(program_of(self.body), run.state)
-        changed = list(program_of(self.body).writes)
-        if changed:
-            return self._changing(run, execute, changed)
+        if program_of(self.body).changes:
+            return self._changing(run, execute)
         captured = self.concrete._outside
         if any([type(value) is Handle for value in captured]):
             return lambda arrays: execute(arrays + [_content(run, value) for value in captured])
@@ -118,16 +117,13 @@ class DataFunction:
             return execute
         return lambda arrays: execute(arrays + fixed)
 
-    def _changing(
-        self, run: IterationRun, execute: Callable, changed: list
-    ) -> Callable[[list], list]:
-        """The function on arrays, which changes variables or draws random numbers."""
-        captured, state = self.concrete._outside, run.state
-        calls_python = program_of(self.body).calls_python
+    def _changing(self, run: IterationRun, execute: Callable) -> Callable[[list], list]:
+        """The function on arrays, which changes variables."""
+        captured, program = self.concrete._outside, program_of(self.body)
 
         def call(arrays: list) -> list:
-            with Holding(state.owners(changed), calls_python):
-                return execute(arrays + [_content(run, value) for value in captured])
+            with Update(program, program.changes, run.state) as state:
+                return execute(arrays + [_content(run, value) for value in captured], state)
 
         return call
 
@@ -150,7 +146,7 @@ class DataFunction:
         return call
 
 
-def _executing(program: Any, state: Any) -> Callable[[list], list]:
+def _executing(program: Any, state: Any) -> Callable[..., list]:
     """What runs a program: the interpreter while that takes little time for an element.
 
     For small elements it is faster than machine code, which has to be entered.
@@ -158,7 +154,7 @@ def _executing(program: Any, state: Any) -> Callable[[list], list]:
     calls, seconds = 0, 0.0
     execute: Any = interpret.run
 
-    def run(arrays: list) -> list:
+    def run(arrays: list, state: Any = state) -> list:
         nonlocal calls, seconds, execute
         if calls >= TRIALS:
             return execute(program, arrays, state)

@@ -15,11 +15,12 @@ from talweg.core.dim_walks import substitute
 from talweg.core.dims import is_symbolic
 from talweg.core.dtypes import variant
 from talweg.core.errors import NeedsStaticError, OpError, invalid, type_error
-from talweg.core.locking import hold, let_go, let_go_one
+from talweg.core.locking import let_go_one
 from talweg.core.spec import TensorSpec
 from talweg.core.tracebacks import pass_out
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
+from talweg.eager.long_runs import Update
 from talweg.eager.structured import STATE, Exchanged, as_tensor, content
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.execute import executor
@@ -74,9 +75,7 @@ class ConcreteFunction(DescribedFunction):
         self.shared = False  # whether other variables may stand in their places
         self.again: Any = None  # gives a trace for other variables, where this one does not serve
         self._program: Any = None
-        self._calls_python = False
         self._holds = True  # whether a call must hold what it changes: unknown before the first
-        self._changes: tuple | None = None  # what a call changes: variables and random streams
         self._argument_names: list[str] = []
         self.structured_input_signature: tuple = ((), {})
         self.parameters: list[tuple] = []  # names, kinds, what they were traced for
@@ -344,12 +343,11 @@ class ConcreteFunction(DescribedFunction):
 
     def _call_holding(self, tensors: list, variables: Any) -> Any:
         """The result; while the call runs, no other thread writes what it writes."""
-        changes = self._changes
-        if changes is None:
-            program = program_of(self.body)
-            self._calls_python = program.calls_python
-            changes = self._changes = tuple(program.writes)
-            self._holds = bool(changes or self.formals)
+        program = self._program
+        if program is None:
+            program = self._only_program()
+            self._holds = bool(program.changes or self.formals)
+        changes = program.changes
         state: Any = STATE
         if variables and self.formals:
             own = zip(self.formals, [variable.handle for variable in variables])
@@ -359,19 +357,16 @@ class ConcreteFunction(DescribedFunction):
             return self.call_flat(tensors, (), state)
         if dispatch.context.recorders:
             self._kept(dispatch.context.recorders)  # a reverse is traced while nothing is held
-        if len(changes) == 1 and state is STATE and not self._calls_python:
-            variable, me = STATE.owner(changes[0]), get_ident()
+        if len(changes) == 1 and state is STATE and not program.calls_python:
+            variable = STATE.owner(changes[0])
             if variable._held is None:  # the usual case, in less time
-                variable._held = me
+                variable._held = get_ident()
                 try:
                     return self.call_flat(tensors, (), STATE)
                 finally:
                     let_go_one(variable)
-        held = hold(state.owners(changes), self._calls_python)
-        try:
-            return self.call_flat(tensors, (), state)
-        finally:
-            let_go(held, self._calls_python)
+        with Update(program, changes, state) as held:
+            return self.call_flat(tensors, (), held)
 
 
 def _is_symbolic(operands: list) -> bool:

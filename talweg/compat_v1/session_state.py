@@ -1,0 +1,74 @@
+"""The values of a session's variables, which threads that run it share (`core/locking.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from talweg.eager.structured import Variables
+from talweg.eager.taken import ReplaceableValue
+from talweg.eager.tensor import wrap
+from talweg.execute.interpret import MISSING
+
+
+class SessionValue(ReplaceableValue):
+    """What a session has for a variable; MISSING before it is initialized."""
+
+    def __init__(self) -> None:
+        self._tensor = wrap(MISSING)
+
+    def _replace(self, array: Any) -> None:
+        self._tensor = wrap(array)
+
+
+class SessionVariables(Variables):
+    """The variables of a session, by their handles, and the random streams of its operations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: dict[Any, SessionValue] = {}
+
+    def owner(self, handle: Any) -> Any:
+        """Who is held while a variable is changed."""
+        found = self._values.get(handle)
+        return self._values.setdefault(handle, SessionValue()) if found is None else found
+
+    def __iter__(self) -> Iterator[Any]:
+        """The variables that have a value."""
+        values = self._values
+        return iter([key for key in list(values) if values[key].present()._array is not MISSING])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, handle: Any) -> bool:
+        return handle in self._values and self[handle] is not MISSING
+
+    def clear(self) -> None:
+        """Let go of all values."""
+        self._values.clear()
+        self.streams.clear()
+
+
+class SessionState:
+    """The state of one run of a session: what it was fed with belongs to others."""
+
+    def __init__(self, variables: SessionVariables, fed: list):
+        self._variables, self._fed = variables, fed
+        self.get, self.exclusive = variables.get, variables.exclusive
+        self.owner, self.owners, self.put_back = (
+            variables.owner,
+            variables.owners,
+            variables.put_back,
+        )
+        self.reserve, self.settle = variables.reserve, variables.settle
+
+    def __getitem__(self, handle: Any) -> Any:
+        return self._variables.get(handle)
+
+    def __setitem__(self, handle: Any, array: Any) -> None:
+        if type(array) is np.ndarray and any([array is given for given in self._fed]):
+            array = np.array(array)
+        self._variables[handle] = array

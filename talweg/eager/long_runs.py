@@ -1,0 +1,183 @@
+"""Runs of programs that change variables: one update of all of them, as far as Python lets it.
+
+A run holds what it writes (`core/locking.py`), so nobody else changes that between its reading and
+its writing.  A program that calls Python may wait there for another thread, which may need the same
+variable.  So its run remembers from which value of a variable it started (`LongRun`).  If another
+one is there when it is done, because somebody waited in vain, or because the Python that it called
+changed the variable, its change is made anew to that one: sums are added, what was assigned is
+assigned.  That is what TensorFlow's single updates do, each of which stands for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from sys import getrefcount
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from talweg.core.locking import hold, let_go, runs
+from talweg.execute.donation import UNSHARED, is_writable, to_write
+from talweg.execute.interpret import MISSING
+from talweg.graph.node import Node
+from talweg.passes.functionalize import Program, bodies_of, program_of
+
+SUMS = frozenset(("add", "sub", "count_up_to", "skip", "scatter_add", "scatter_sub"))
+SUMS |= {"scatter_nd_add", "scatter_nd_sub"}  # rules that commute
+
+
+class Update:
+    """A block in which a program runs as one update of what it changes; gives the state to use."""
+
+    __slots__ = ("_before", "_changes", "_held", "_program", "_run", "_state")
+
+    def __init__(self, program: Program, changes: Iterable[Any], state: Any):
+        self._program, self._changes, self._state = program, changes, state
+
+    def __enter__(self) -> Any:
+        program, state = self._program, self._state
+        owners = state.owners(self._changes)
+        self._run = None
+        if not program.calls_python:
+            self._held = hold(owners)
+            return state
+        self._held = [] if program.gives_way else hold(owners)
+        self._run = run = LongRun(program, state, owners, self._held)
+        self._before, runs.inner = runs.inner, run
+        return run
+
+    def __exit__(self, *error: Any) -> None:
+        run, held = self._run, self._held
+        if run is not None:
+            runs.inner = self._before
+            me = get_ident()
+            held = [variable for variable in held if variable._held == me]  # not those it lost
+        let_go(held)
+
+
+class LongRun:
+    """The state of a run that may wait in Python."""
+
+    __slots__ = ("_bases", "_held", "_program", "_state", "_taken", "reserve", "settle", "since")
+
+    def __init__(self, program: Program, state: Any, owners: list, held: list):
+        self._program, self._state = program, state
+        self._held = {id(owner) for owner in held}
+        self._bases = {id(owner): owner.present() for owner in owners}
+        self._taken: dict[int, Any] = {}  # what it writes in place
+        self.since = 0.0  # when it went into Python
+        self.reserve, self.settle = state.reserve, state.settle
+
+    # -- what others may do meanwhile
+
+    def holds(self, variable: Any) -> bool:
+        """Whether nobody else may change a variable."""
+        return id(variable) in self._held
+
+    def lend(self, variable: Any) -> bool:
+        """Let others read what it has written so far into a variable; whether it has it."""
+        taken = variable._taken
+        if taken is None or taken is not self._taken.get(id(variable)):
+            return False
+        self._bases[id(variable)] = variable.lend()
+        return True
+
+    def lose(self, variable: Any) -> None:
+        """Let another run change a variable, and never again make others wait."""
+        self.lend(variable)
+        self._held.discard(id(variable))
+        self._program.gives_way = True
+
+    # -- state
+
+    def get(self, handle: Any, default: Any = MISSING) -> Any:
+        """The array that a variable has for this run."""
+        if type(handle) is Node:
+            return self._state.get(handle, default)
+        key = id(self._state.owner(handle))
+        tensor = self._taken.get(key, self._bases.get(key))
+        return self._state.get(handle, default) if tensor is None else tensor._array
+
+    __getitem__ = get
+
+    def exclusive(self, handle: Any, known: int) -> Any:
+        """A variable's array, to be written in place; a copy if anybody else refers to it."""
+        variable = self._state.owner(handle)
+        key = id(variable)
+        tensor = self._taken.get(key)
+        if tensor is not None:  # once more
+            array = tensor._array
+            return to_write(array, getrefcount(array) <= UNSHARED + known)
+        tensor = self._bases.get(key)
+        if tensor is None or key not in self._held or variable._tensor is not tensor:
+            return to_write(self.get(handle), False)
+        array = tensor._array
+        del self._bases[key]
+        variable._taken, variable._tensor = tensor, None
+        alone = getrefcount(tensor) <= UNSHARED and getrefcount(array) <= UNSHARED + known
+        if alone and is_writable(array):
+            self._taken[key] = tensor
+            return array
+        variable.put_back()
+        self._bases[key] = tensor
+        return to_write(array, False)
+
+    def put_back(self, handles: Iterable[Any]) -> None:
+        """Let variables have their values again that were taken away and not written."""
+        for handle in handles:
+            variable = self._state.owner(handle)
+            tensor = self._taken.pop(id(variable), None)
+            if tensor is not None and variable._taken is tensor:
+                variable.put_back()
+                self._bases[id(variable)] = tensor
+
+    def __setitem__(self, handle: Any, array: Any) -> None:
+        if type(handle) is Node:
+            self._state[handle] = array
+            return
+        variable = self._state.owner(handle)
+        key = id(variable)
+        taken = self._taken.pop(key, None)
+        if taken is not None and variable._taken is taken:
+            self._state[handle] = array
+        else:
+            held = [] if key in self._held else hold([variable])
+            try:
+                base, present = self._bases[key], variable.present()
+                if present is not base:
+                    rules = rules_of(self._program, handle)
+                    array = changed_anew(rules, base._array, array, present._array)
+                self._state[handle] = array
+            finally:
+                let_go(held)
+        self._bases[key] = variable._tensor
+
+    def variable(self, handle: Any) -> Any:
+        """The variable of a handle."""
+        return self._state.variable(handle)
+
+
+def rules_of(program: Program, variable: Any) -> set[str]:
+    """The rules by which a program changes a variable."""
+    found: set[str] = set()
+    for step in program.steps:
+        if step.kind == "state" and step.params.get("variable") is variable and step.states:
+            found.add(step.params["rule"])
+        elif step.kind == "body":
+            for body in bodies_of(step.node):
+                found |= rules_of(program_of(body), variable)
+    return found
+
+
+def changed_anew(rules: set[str], base: Any, after: Any, present: Any) -> Any:
+    """What a change from `base` to `after` makes of the present value."""
+    arrays = base, after, present
+    if any([array is MISSING for array in arrays]) or len({np.shape(x) for x in arrays}) > 1:
+        return after
+    if rules <= SUMS:
+        return np.asarray(present + (after - base), np.asarray(after).dtype)[()]
+    same = np.equal(base, after) if np.asarray(after).dtype != object else base == after
+    if rules <= {"assign"}:
+        return present if np.all(same) else after
+    return np.where(same, present, after)[()]

@@ -1,0 +1,72 @@
+"""Random streams of compiled programs: threads that run one draw from different parts of a stream.
+
+How many blocks a loop takes is known when it is over.  Until then it has `AHEAD` of them, and those
+that are left are given back if nobody has drawn meanwhile; so one thread draws what it always does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.execute.donation import OwnedValues
+from talweg.execute.interpret import MISSING
+from talweg.kernels.random import streams as random_streams
+from talweg.kernels.random.philox import state_of_stream
+
+AHEAD = 1 << 48  # blocks that no run uses up
+
+
+class Drawing:
+    """What one run of a program takes of the streams of its random operations."""
+
+    __slots__ = ("_after", "_drawn", "_reserved", "_shared", "_state", "_streams")
+
+    def __init__(self, streams: list, drawn: list, state: Any):
+        self._streams, self._drawn, self._state = streams, drawn, state
+        self._shared = streams_of(state)
+        self._after: dict[Any, Any] = {}
+        self._reserved: list[tuple] = []
+
+    def begin(self) -> list:
+        """The states that the random operations begin with."""
+        if self._shared is None:
+            arrays, self._after = reserved(self._streams, self._state)
+            return arrays
+        for operation, seeds, blocks in self._streams:
+            count = AHEAD if operation in self._drawn else blocks
+            start = self._shared.reserve(operation, seeds, count)
+            self._reserved.append((operation, start, count))
+        return [state_of_stream(start) for _, start, _ in self._reserved]
+
+    def end(self, blocks: list) -> None:
+        """Go on after what was used: of those that were drawn in loops, so many blocks."""
+        used = dict(zip(self._drawn, map(int, blocks)))
+        for operation, start, count in self._reserved:
+            if operation in used:
+                self._shared.settle(operation, start, count, used[operation])
+        for operation, stream in self._after.items():
+            self._state[operation] = stream.skip(used.get(operation, 0))
+
+    def undo(self) -> None:
+        """Let the streams be where they were, since the interpreter draws again."""
+        for reserved_blocks in self._reserved[::-1]:
+            self._shared.settle(*reserved_blocks, 0)
+
+
+def streams_of(state: Any) -> Any:
+    """Whose random streams the bodies in a program draw from; None if they are passed as values."""
+    while type(state) is OwnedValues:
+        state = state.outer
+    return None if getattr(state, "reserve", None) is None else state
+
+
+def reserved(streams: list, state: Any) -> tuple[list, dict]:
+    """The states that random operations begin with, and their streams after that."""
+    arrays, after = [], {}
+    for operation, seeds, blocks in streams:
+        stream = after.get(operation) or state.get(operation, MISSING)
+        if stream is MISSING:
+            stream = random_streams.start(seeds)
+        arrays.append(state_of_stream(stream))
+        after[operation] = stream.skip(blocks)
+    return arrays, after
