@@ -197,9 +197,8 @@ def main() -> None:
     tf.random.set_seed(options.seed)
     data = load(options.seed)
     network = Network()
-    console.print(
-        f"talweg {tf.__version__}: {len(data[0])} digits to learn, {len(data[2])} held out"
-    )
+    version = getattr(tf, "__talweg_version__", tf.__version__)
+    console.print(f"talweg {version}: {len(data[0])} digits to learn, {len(data[2])} held out")
     start = time.perf_counter()
     history = train(network, data, options.epochs, options.batch, options.seed, console)
     seconds = time.perf_counter() - start

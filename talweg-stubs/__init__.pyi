@@ -294,3 +294,4 @@ from talweg import train as train
 from talweg import types as types
 from talweg import version as version
 __version__: str
+__talweg_version__: str

@@ -12,9 +12,13 @@ from typing import Any
 from talweg.api.export import look_up, names_in, namespace
 from talweg.api.table import NAMESPACES
 from talweg.api.tensorflow_alias import OWN_KERAS
-from talweg.core.version import VERSION
+from talweg.core.settings import check_environment
+from talweg.core.version import RELEASE, VERSION
 
-__version__ = VERSION
+__version__ = VERSION  # of TensorFlow's API
+__talweg_version__ = RELEASE  # talweg's own
+
+check_environment()
 
 for _name in sorted(NAMESPACES):
     namespace(_name)
@@ -38,4 +42,4 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def __dir__() -> list[str]:
-    return [*names_in(""), "__version__"]
+    return [*names_in(""), "__talweg_version__", "__version__"]

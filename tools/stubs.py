@@ -74,7 +74,7 @@ def texts() -> dict[Path, str]:
         here = f"talweg.{space}" if space else "talweg"
         lines += [f"from {here} import {child} as {child}" for child in children]
         if not space:
-            lines.append("__version__: str")
+            lines += ["__version__: str", "__talweg_version__: str"]
         head = HEAD + "from typing import Any\n\nfrom talweg.core.dtypes import DType\n\n"
         found[file_of(space, spaces)] = head + "\n".join(lines) + "\n"
     found[PACKAGE / "py.typed"] = "partial\n"

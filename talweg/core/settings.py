@@ -1,15 +1,19 @@
 """Every flag of talweg, declared once: name, type, default, help.
 
-A setting is read from the environment (``TALWEG_<NAME>``) when first asked for, and can be changed
-for the process (``settings.check.set(True)``), or for a block (``with settings.check(True): ...``),
-that is for all threads while the block runs: blocks of several threads must not overlap.
+A setting is read from the environment (``TALWEG_<NAME>``) when first asked for: a wrong value is a
+ValueError then, after `import talweg` has warned of it, as of names that no setting has.  It can be
+changed for the process (``settings.check.set(True)``), or for a block
+(``with settings.check(True): ...``), that is for all threads while the block runs: blocks of
+several threads must not overlap.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 SETTINGS: dict[str, Setting] = {}
@@ -36,8 +40,10 @@ class Setting:
         try:
             return self.kind(text)
         except ValueError:
+            near = nearest(text, getattr(self.kind, "choices", ()))
+            meant = f" (did you mean {near!r}?)" if near else ""
             raise ValueError(
-                f"{self.variable}={text!r} is not a {self.kind.__name__}: {self.help}"
+                f"{self.variable}={text!r} is not {kind_text(self.kind)}{meant}: {self.help}"
             ) from None
 
     def set(self, value: Any) -> None:
@@ -63,38 +69,85 @@ def boolean(text: str) -> bool:
     raise ValueError(text)
 
 
-CPUS = ("native", "x86-64", "x86-64-v2", "x86-64-v3")
-
-
-def processor(text: str) -> str:
-    """One of `CPUS`."""
-    lowered = text.strip().lower() or CPUS[0]
-    if lowered not in CPUS:
+def count(text: str) -> int:
+    """A whole number of at least 0."""
+    found = int(text)
+    if found < 0:
         raise ValueError(text)
-    return lowered
+    return found
 
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """A reader of one of some words."""
+
+    def read(text: str) -> str:
+        lowered = text.strip().lower() or choices[0]
+        if lowered not in choices:
+            raise ValueError(text)
+        return lowered
+
+    read.choices = choices  # type: ignore[attr-defined]
+    return read
+
+
+def kind_text(kind: Any) -> str:
+    """What a setting takes, in words."""
+    choices = getattr(kind, "choices", ())
+    if choices:
+        return f"one of {', '.join(choices)}"
+    return {int: "a whole number", count: "a number of at least 0", boolean: "0 or 1"}.get(
+        kind, f"a {kind.__name__}"
+    )
+
+
+def nearest(text: str, names: Any) -> str:
+    """The name most like a text; "" if none is."""
+    found = import_module("difflib").get_close_matches(text.strip().lower(), list(names), 1)
+    return found[0] if found else ""
+
+
+def check_environment() -> None:
+    """Warn of variables TALWEG_... with a wrong value, and of those that are no settings."""
+    present = [name for name in os.environ if name.startswith("TALWEG_")]
+    if not present:
+        return
+    known = {setting.variable: setting for setting in SETTINGS.values()}
+    for name in present:
+        if name in known:
+            try:
+                known[name].parse(os.environ[name])
+            except ValueError as error:
+                warnings.warn(str(error), stacklevel=2)
+        elif not name.startswith(OTHERS):
+            near = nearest(name, [other.lower() for other in known]).upper()
+            meant = f": did you mean {near}?" if near else "; `talweg settings` lists them"
+            warnings.warn(f"{name} is no setting of talweg{meant}", stacklevel=2)
+
+
+OTHERS = ("TALWEG_PROGRAM", "TALWEG_BENCH_", "TALWEG_ALL_CASES", "TALWEG_RECORDED_")  # of tools
+CPUS = ("native", "x86-64", "x86-64-v2", "x86-64-v3")
 
 debug = Setting(
     "debug",
-    int,
+    count,
     0,
     "how much to print: 1 compiled or not, 2 timings, 3 fusion, 4 loops, 5 LLVM, 6 assembly",
 )
 check = Setting(
     "check", boolean, False, "re-derive every result's shape and dtype after each kernel"
 )
-threads = Setting("threads", int, 0, "how many threads a compiled program uses; 0: all cores")
+threads = Setting("threads", count, 0, "how many threads a compiled program uses; 0: all cores")
 cache = Setting("cache", str, "", "folder of compiled code; off: none; default: talweg in ~/.cache")
-cache_megabytes = Setting("cache_megabytes", int, 256, "how much compiled code to keep on disk")
+cache_megabytes = Setting("cache_megabytes", count, 256, "how much compiled code to keep on disk")
 executor = Setting(
     "executor",
-    str,
+    one_of("auto", "interpret", "llvm"),
     "auto",
     "what runs graphs: interpret, auto (compiled when it pays), llvm (compiled at once)",
 )
 cpu = Setting(
     "cpu",
-    processor,
+    one_of(*CPUS),
     "native",
     f"whose instructions compiled code may use: {', '.join(CPUS)}; not above this machine's",
 )

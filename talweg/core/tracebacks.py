@@ -16,7 +16,7 @@ import inspect
 import os
 import re
 import sys
-from difflib import get_close_matches
+from importlib import import_module
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -143,7 +143,7 @@ def name_argument(error: TypeError, frame: FrameType) -> None:
         return
     parameters = list(inspect.signature(function).parameters)
     meant = [name for name in SYNONYMS.get(found[1], ()) if name in parameters]
-    meant = meant or get_close_matches(found[1], parameters, 1)
+    meant = meant or import_module("difflib").get_close_matches(found[1], parameters, 1)
     text = str(error).split(". Did you mean")[0]
     cure = f"{meant[0]}=" if meant else f"one of {', '.join(parameters)}"
     error.args = (f"{text}\n  try: {cure}  [TW104]",)
