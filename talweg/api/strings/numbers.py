@@ -133,7 +133,7 @@ def _plain_bucket(s: bytes, count: int) -> int:
 
 
 def _keyed_bucket(s: bytes, count: int, key: tuple) -> int:
-    return fingerprints.keyed(s, key) % count
+    return fingerprints.keyed(s, *key) % count
 
 
 def _hashed(

@@ -1,0 +1,1 @@
+"""Kernels in machine code: small functions compiled when much is to be done by them."""

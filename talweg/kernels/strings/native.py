@@ -1,0 +1,128 @@
+"""Kernels of strings on arrays: machine code (`native_text.py`) where there are many strings.
+
+The code reads and makes `bytes` objects through Python's C functions, while the interpreter's lock
+is held.  What it leaves to Python, element by element, goes through the function given with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from talweg.kernels.native import engine, translate
+from talweg.kernels.strings import native_text
+
+MANY = 1000  # strings that are worth compiling for
+SOME = 16  # that are worth a call of what is compiled
+LEFT = 8  # elements in a row that the code may leave before Python does the rest
+_ready: set[str] = set()
+
+
+def _works() -> bool:
+    """Whether objects are laid out as the code takes them to be."""
+    if sys.implementation.name != "cpython" or np.dtype(object).itemsize != 8:
+        return False
+    sample = b"talweg and some"
+    at = id(sample)
+    size = ctypes.c_int64.from_address(at + translate.SIZE_AT).value
+    kind = ctypes.c_int64.from_address(at + translate.TYPE_AT).value
+    data = ctypes.string_at(at + translate.DATA_AT, len(sample))
+    return size == len(sample) and kind == id(bytes) and data == sample
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+@cache
+def _compiled(driver: str, name: str) -> Callable[..., int] | None:
+    """The function that goes through an array with a kernel; None where there is no code."""
+    if not _works():
+        return None
+    outside = {
+        "new_bytes": (_address(ctypes.pythonapi.PyBytes_FromStringAndSize), 2),
+        "increase": (_address(ctypes.pythonapi.Py_IncRef), 1),
+        "decrease": (_address(ctypes.pythonapi.Py_DecRef), 1),
+    }
+    module = translate.Module(outside, {"each": getattr(native_text, name)})
+    module.add(getattr(native_text, driver))
+    found = engine.addresses(module.text(), (driver,))
+    if found is None:
+        return None
+    return ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)(found[driver])
+
+
+def _worthwhile(name: str, count: int) -> bool:
+    if count >= MANY:
+        _ready.add(name)
+        return True
+    return name in _ready and count >= SOME
+
+
+def run(
+    name: str,
+    x: Any,
+    dtype: Any,
+    slow: Callable[[Any], Any],
+    *arguments: int,
+    driver: str = "talweg_each",
+    out: np.ndarray | None = None,
+) -> np.ndarray | None:
+    """The kernel `name` of each element of an array; None where Python is to do it.
+
+    slow: what is done to an element that the code leaves.
+    """
+    count = x.size
+    if not _worthwhile(name, count):
+        return None
+    call = _compiled(driver, name)
+    if call is None:
+        return None
+    flat = np.ascontiguousarray(x).reshape(-1)
+    found = np.empty(count, dtype) if out is None else out
+    a, b, c = (*arguments, 0, 0, 0)[:3]
+    place = left = 0
+    while True:
+        reached = call(
+            flat.ctypes.data, found.ctypes.data, place, count, found.itemsize, a, b, c
+        )
+        if reached == count:
+            return found.reshape(x.shape)
+        left = left + 1 if reached < place + SOME else 0
+        last = count if left > LEFT else reached + 1
+        for k in range(reached, last):
+            found[k] = slow(flat[k])
+        place = last
+        if place == count:
+            return found.reshape(x.shape)
+
+
+class Numbering:
+    """The numbers of keys in a list, looked up in an open table (Knuth, volume 3, 6.4)."""
+
+    def __init__(self, keys: np.ndarray):
+        self.keys = np.ascontiguousarray(keys, object)
+        size = 8
+        while size < 2 * len(keys):
+            size *= 2
+        self.slots = np.full(size, -1, np.int64)
+        self.mask = size - 1
+        numbers = np.arange(len(keys), dtype=np.int64)
+        self.works = self._run("entered", self.keys, numbers) is not None
+
+    def _run(self, name: str, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray | None:
+        slots, keys = self.slots.ctypes.data, self.keys.ctypes.data
+        return run(name, x, np.int64, _unknown, slots, self.mask, keys, out=out)
+
+    def of(self, x: np.ndarray) -> np.ndarray | None:
+        """The number of each string, -1 for what is no key."""
+        return self._run("looked_up", x) if self.works else None
+
+
+def _unknown(element: Any) -> int:
+    return -1
