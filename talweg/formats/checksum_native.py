@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from talweg.kernels.native import engine
+
 _TEXT = """
 declare {wide} @{by_eight}({wide}, i64)
 declare i32 @{by_one}(i32, {byte})
@@ -76,7 +78,6 @@ _KINDS = {
         },
     ),
 }
-_engines: list = []  # what keeps the code
 
 
 @cache
@@ -85,25 +86,16 @@ def native_checksum() -> Callable[[Any, int], int] | None:
 
     The register is as it is inside: the caller complements it before and after.
     """
-    try:
-        import llvmlite.binding as llvm
-
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        features = llvm.get_host_cpu_features()
-        triple = llvm.get_default_triple()
-        kind = _KINDS.get("aarch64" if triple.startswith("arm64") else triple.split("-")[0])
-        if kind is None or not features.get(kind[0], False):
-            return None
-        module = llvm.parse_assembly(_TEXT.format(**kind[1]), llvm.create_context())
-        machine = llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=2
-        )
-        engine = llvm.create_mcjit_compiler(module, machine)
-        engine.finalize_object()
-    except (ImportError, RuntimeError, AttributeError, OSError):
+    known = engine.processor()
+    if known is None:
         return None
-    _engines.append(engine)
+    triple, features = known
+    kind = _KINDS.get("aarch64" if triple.startswith("arm64") else triple.split("-")[0])
+    if kind is None or not features.get(kind[0], False):
+        return None
+    found = engine.addresses(_TEXT.format(**kind[1]), ("checksum",))
+    if found is None:
+        return None
     kinds = [ctypes.c_uint32, ctypes.c_char_p, ctypes.c_int64, ctypes.c_uint32]
-    entry = ctypes.CFUNCTYPE(*kinds)(engine.get_function_address("checksum"))
+    entry = ctypes.CFUNCTYPE(*kinds)(found["checksum"])
     return lambda data, register: entry(bytes(data), len(data), register)

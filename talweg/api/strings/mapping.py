@@ -14,6 +14,7 @@ from talweg.core.dtypes import DType, int32, int64, string
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
+from talweg.kernels.strings.native import Kernel
 from talweg.prims.strings.mapping import Rule, characters, check_unit, part, substring, text_map
 
 
@@ -27,10 +28,15 @@ def mapped(x: Any, rule: Rule) -> Any:
 
 
 def rule_of(
-    apply: Callable[..., Any], arguments: tuple, op: str, dtype: DType = string, **attributes: Any
+    apply: Callable[..., Any],
+    arguments: tuple,
+    op: str,
+    dtype: DType = string,
+    kernel: Kernel | None = None,
+    **attributes: Any,
 ) -> Rule:
     """A rule that TensorFlow has as an operation of this type."""
-    return Rule(apply, dtype, arguments, (op, (), attributes))
+    return Rule(apply, dtype, arguments, (op, (), attributes), kernel=kernel)
 
 
 def texts(x: Any, function: str) -> Any:
@@ -49,6 +55,9 @@ def _upper(s: bytes, encoding: str) -> bytes:
     return s.decode(errors="replace").upper().encode() if encoding else s.upper()
 
 
+_STRIP = rule_of(bytes.strip, (), "StringStrip", kernel=Kernel("stripped"))
+
+
 def _check_encoding(encoding: str) -> None:
     if encoding not in ("", "utf-8"):
         raise invalid("TW207", f"encoding {encoding!r}", "'' or 'utf-8'")
@@ -63,7 +72,8 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     array([b'ab'], dtype=object)
     """
     _check_encoding(encoding)
-    rule = rule_of(_lower, (encoding,), "StringLower", encoding=encoding)
+    kernel = None if encoding else Kernel("case_turned", (ord("A"), ord("Z")))
+    rule = rule_of(_lower, (encoding,), "StringLower", kernel=kernel, encoding=encoding)
     return mapped(texts(input, "lower"), rule)
 
 
@@ -76,7 +86,8 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     b'AB'
     """
     _check_encoding(encoding)
-    rule = rule_of(_upper, (encoding,), "StringUpper", encoding=encoding)
+    kernel = None if encoding else Kernel("case_turned", (ord("a"), ord("z")))
+    rule = rule_of(_upper, (encoding,), "StringUpper", kernel=kernel, encoding=encoding)
     return mapped(texts(input, "upper"), rule)
 
 
@@ -88,7 +99,7 @@ def strip(input: Any, name: str | None = None) -> Any:
     >>> tf.strings.strip(" a ").numpy()
     b'a'
     """
-    return mapped(texts(input, "strip"), rule_of(bytes.strip, (), "StringStrip"))
+    return mapped(texts(input, "strip"), _STRIP)
 
 
 @export("compat.v1.strings.length")
@@ -106,8 +117,11 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     3
     """
     check_unit("length", unit)
-    measure = len if unit == "BYTE" else _characters
-    return mapped(texts(input, "length"), rule_of(measure, (), "StringLength", int32, unit=unit))
+    in_bytes = unit == "BYTE"
+    measure = len if in_bytes else _characters
+    kernel = Kernel("bytes_counted" if in_bytes else "characters_counted")
+    rule = rule_of(measure, (), "StringLength", int32, kernel, unit=unit)
+    return mapped(texts(input, "length"), rule)
 
 
 def _characters(s: bytes) -> int:
@@ -134,7 +148,8 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     check_unit("substr", unit)
     if isinstance(pos, int) and isinstance(len, int):
         form = ("Substr", (np.int32(pos), np.int32(len)), {"unit": unit})
-        rule = Rule(part, string, (int(pos), int(len), unit), form)
+        kernel = Kernel(f"{'bytes' if unit == 'BYTE' else 'characters'}_taken", (pos, len))
+        rule = Rule(part, string, (int(pos), int(len), unit), form, kernel=kernel)
         return mapped(texts(input, "substr"), rule)
     start, size = tensor(pos), tensor(len)
     for number in (start, size):

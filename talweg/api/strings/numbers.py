@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
 from talweg.api.strings.mapping import mapped, rule_of, texts
-from talweg.core.dtypes import DType, as_dtype, float32, float64, int32, int64, uint32, uint64
+from talweg.core.dtypes import (
+    DType,
+    as_dtype,
+    bool_,
+    float32,
+    float64,
+    int32,
+    int64,
+    string,
+    uint32,
+    uint64,
+)
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import fingerprints
+from talweg.kernels.strings.native import Kernel
 from talweg.kernels.strings.numbers import format_of, reader
 
+DIGITS = 9  # behind the point that the kernel writes
 _READABLE = (float32, float64, int32, int64, uint32, uint64)
 
 
@@ -63,6 +78,7 @@ def as_string(
         Writer(x.dtype, precision, scientific, shortest, width, fill),
         (),
         "AsString",
+        kernel=_writing(x.dtype, precision, scientific or shortest or width >= 0 or fill != ""),
         precision=precision,
         scientific=scientific,
         shortest=shortest,
@@ -70,6 +86,23 @@ def as_string(
         fill=fill,
     )
     return mapped(x, rule)
+
+
+def _writing(dtype: DType, precision: int, formed: bool) -> Kernel | None:
+    """The kernel that writes numbers of a dtype in the plain form."""
+    if formed or precision > DIGITS or dtype in (bool_, string, uint64):
+        return None
+    if dtype.is_floating:
+        return Kernel("float_written", (6 if precision < 0 else precision,), np.float64)
+    return Kernel("integer_written", (), np.int64) if dtype.is_integer else None
+
+
+def _reading(dtype: DType) -> Kernel:
+    """The kernel that reads plain numbers of a dtype."""
+    size = dtype.size
+    if dtype.is_floating:
+        return Kernel("float_read", (size,))
+    return Kernel("integer_read", (int(dtype.min), min(int(dtype.max), 2**63 - 1), size))
 
 
 class Reader:
@@ -103,7 +136,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> A
     if dtype not in _READABLE:
         known = ", ".join([kind.name for kind in _READABLE])
         raise invalid("TW102", f"to_number: out_type {dtype.name}", known)
-    rule = rule_of(Reader(dtype), (), "StringToNumber", dtype, out_type=dtype)
+    rule = rule_of(Reader(dtype), (), "StringToNumber", dtype, _reading(dtype), out_type=dtype)
     return mapped(texts(input, "to_number"), rule)
 
 
@@ -136,6 +169,13 @@ def _keyed_bucket(s: bytes, count: int, key: tuple) -> int:
     return fingerprints.keyed(s, *key) % count
 
 
+_KERNELS = {
+    "StringToHashBucket": "plain_bucket",
+    "StringToHashBucketFast": "fast_bucket",
+    "StringToHashBucketStrong": "strong_bucket",
+}
+
+
 def _hashed(
     x: Any, function: str, op: str, bucket: Callable[..., int], count: int, key: tuple = ()
 ) -> Any:
@@ -144,7 +184,9 @@ def _hashed(
     if count < 1:
         raise invalid("TW207", f"{function}: num_buckets is {count}", "at least 1")
     given = {"num_buckets": count, **({"key": list(key)} if key else {})}
-    rule = rule_of(bucket, (count, key) if key else (count,), op, int64, **given)
+    signed = [part - (1 << 64) if part >> 63 == 1 else part for part in key]
+    kernel = Kernel(_KERNELS[op], (count, *signed))
+    rule = rule_of(bucket, (count, key) if key else (count,), op, int64, kernel, **given)
     return mapped(texts(x, function), rule)
 
 

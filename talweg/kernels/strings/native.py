@@ -10,17 +10,17 @@ import ctypes
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from talweg.kernels.native import engine, translate
 from talweg.kernels.strings import native_text
 
-MANY = 1000  # strings that are worth compiling for
+MANY = 20_000  # elements, in one call or several, that are worth compiling for
 SOME = 16  # that are worth a call of what is compiled
 LEFT = 8  # elements in a row that the code may leave before Python does the rest
-_ready: set[str] = set()
+_seen: dict[str, int] = {}  # how many elements each kernel was asked for
 
 
 def _works() -> bool:
@@ -50,7 +50,10 @@ def _compiled(driver: str, name: str) -> Callable[..., int] | None:
         "decrease": (_address(ctypes.pythonapi.Py_DecRef), 1),
     }
     module = translate.Module(outside, {"each": getattr(native_text, name)})
-    module.add(getattr(native_text, driver))
+    try:
+        module.add(getattr(native_text, driver))
+    except OSError:  # there is no source text
+        return None
     found = engine.addresses(module.text(), (driver,))
     if found is None:
         return None
@@ -58,10 +61,8 @@ def _compiled(driver: str, name: str) -> Callable[..., int] | None:
 
 
 def _worthwhile(name: str, count: int) -> bool:
-    if count >= MANY:
-        _ready.add(name)
-        return True
-    return name in _ready and count >= SOME
+    seen = _seen[name] = min(_seen.get(name, 0) + count, MANY)
+    return seen == MANY and count >= SOME
 
 
 def run(
@@ -72,13 +73,14 @@ def run(
     *arguments: int,
     driver: str = "talweg_each",
     out: np.ndarray | None = None,
+    at_once: bool = False,
 ) -> np.ndarray | None:
     """The kernel `name` of each element of an array; None where Python is to do it.
 
-    slow: what is done to an element that the code leaves.
+    slow: what is done to an element that the code leaves; at_once: whatever has been seen before.
     """
     count = x.size
-    if not _worthwhile(name, count):
+    if not at_once and not _worthwhile(name, count):
         return None
     call = _compiled(driver, name)
     if call is None:
@@ -88,9 +90,7 @@ def run(
     a, b, c = (*arguments, 0, 0, 0)[:3]
     place = left = 0
     while True:
-        reached = call(
-            flat.ctypes.data, found.ctypes.data, place, count, found.itemsize, a, b, c
-        )
+        reached = call(flat.ctypes.data, found.ctypes.data, place, count, found.itemsize, a, b, c)
         if reached == count:
             return found.reshape(x.shape)
         left = left + 1 if reached < place + SOME else 0
@@ -100,6 +100,20 @@ def run(
         place = last
         if place == count:
             return found.reshape(x.shape)
+
+
+class Kernel(NamedTuple):
+    """A kernel with its arguments; `operand` is the dtype of the numbers that it goes through."""
+
+    name: str
+    arguments: tuple[int, ...] = ()
+    operand: Any = None
+
+    def of(self, x: np.ndarray, dtype: Any, slow: Callable[[Any], Any]) -> np.ndarray | None:
+        """The kernel of an array; None where Python is to do it."""
+        given = x if self.operand is None else np.asarray(x, self.operand)
+        driver = "talweg_each" if self.operand is None else "talweg_write"
+        return run(self.name, given, dtype, slow, *self.arguments, driver=driver)
 
 
 class Numbering:

@@ -7,12 +7,28 @@ A string is the address of a `bytes` object.  A function that makes a result for
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 
 from talweg.kernels.fingerprints import byte, fingerprint, hashed, keyed, length
 from talweg.kernels.native.translate import DATA_AT, TYPE_AT
+from talweg.kernels.native.words import (
+    decrease,
+    divided_floats,
+    each,
+    float32_bits,
+    float_bits,
+    increase,
+    load64,
+    multiplied_floats,
+    new_bytes,
+    scratch,
+    shifted_product,
+    shifted_rest,
+    store8,
+    store32,
+    store64,
+)
 
 BYTES = id(bytes)
 MORTAL = int(sys.version_info < (3, 12))  # None, which new arrays hold, is counted
@@ -24,23 +40,6 @@ HALF = 1 << 63
 EXACT = 1 << 53  # whole numbers below are float64
 LARGEST = 1 << 59
 BUFFER = 64
-
-# What the translator or Python's own functions provide; the names are bound there.
-load64: Any
-store32: Any
-store64: Any
-store8: Any
-each: Any
-new_bytes: Any
-increase: Any
-decrease: Any
-scratch: Any
-float_bits: Any
-multiplied_floats: Any
-divided_floats: Any
-float32_bits: Any
-shifted_product: Any
-shifted_rest: Any
 
 
 def talweg_each(strings: int, out: int, start: int, stop: int, width: int, a: int, b: int, c: int):
@@ -173,20 +172,10 @@ def stripped(s: int, out: int, a: int, b: int, c: int) -> int:
     """Without blanks at both ends."""
     first = 0
     last = length(s)
-    more = 1
-    while more != 0:
-        more = 0
-        if first < last:
-            if blank(byte(s, first)) != 0:
-                first = first + 1
-                more = 1
-    more = 1
-    while more != 0:
-        more = 0
-        if first < last:
-            if blank(byte(s, last - 1)) != 0:
-                last = last - 1
-                more = 1
+    while first < last and blank(byte(s, first)) != 0:
+        first = first + 1
+    while first < last and blank(byte(s, last - 1)) != 0:
+        last = last - 1
     return part_of(s, out, first, last)
 
 
@@ -401,4 +390,90 @@ def looked_up(s: int, out: int, slots: int, mask: int, keys: int) -> int:
 def entered(s: int, out: int, slots: int, mask: int, keys: int) -> int:
     """Enter a key into a table under the number that is written at `out`."""
     store64(slot_of(s, slots, mask, keys), load64(out))
+    return 1
+
+
+def starts_with(s: int, place: int, sep: int) -> int:
+    """Whether a string goes on with another at a place where there is room for it."""
+    k = 0
+    while k < length(sep) and byte(s, place + k) == byte(sep, k):
+        k = k + 1
+    return k == length(sep)
+
+
+def put_part(s: int, at: int, first: int, last: int) -> int:
+    """Part of a string put at an address, if it is one; the address behind."""
+    if at != 0:
+        keep(at, new_bytes(s + DATA_AT + first, last - first))
+        return at + 8
+    return 0
+
+
+def cut_at_blanks(s: int, at: int) -> int:
+    """The words between blanks, put at an address, if it is one; how many."""
+    size = length(s)
+    count = 0
+    k = 0
+    while k < size:
+        while k < size and blank(byte(s, k)) != 0:
+            k = k + 1
+        if k < size:
+            first = k
+            while k < size and blank(byte(s, k)) == 0:
+                k = k + 1
+            at = put_part(s, at, first, k)
+            count = count + 1
+    return count
+
+
+def cut_at(s: int, at: int, sep: int) -> int:
+    """The words between a separator, put at an address, if it is one; how many."""
+    size = length(s)
+    count = 1
+    first = 0
+    k = 0
+    while k + length(sep) <= size:
+        if starts_with(s, k, sep) != 0:
+            at = put_part(s, at, first, k)
+            k = k + length(sep)
+            first = k
+            count = count + 1
+        else:
+            k = k + 1
+    put_part(s, at, first, size)
+    return count
+
+
+def words_counted(s: int, out: int, sep: int, b: int, c: int) -> int:
+    """How many words a string has; `sep` is 0 for blanks."""
+    if sep == 0:
+        store64(out, cut_at_blanks(s, 0))
+    else:
+        store64(out, cut_at(s, 0, sep))
+    return 1
+
+
+def words_cut(s: int, out: int, values: int, sep: int, c: int) -> int:
+    """The words of a string, put into an array from the place on that is written at `out`."""
+    at = values + 8 * load64(out)
+    if sep == 0:
+        cut_at_blanks(s, at)
+    else:
+        cut_at(s, at, sep)
+    return 1
+
+
+def bytes_cut(s: int, out: int, values: int, b: int, c: int) -> int:
+    """The bytes of a string, put into an array from the place on that is written at `out`."""
+    at = values + 8 * load64(out)
+    k = 0
+    while k < length(s):
+        at = put_part(s, at, k, k + 1)
+        k = k + 1
+    return 1
+
+
+def sizes_of(s: int, out: int, a: int, b: int, c: int) -> int:
+    """The number of bytes, in 64 bits."""
+    store64(out, length(s))
     return 1

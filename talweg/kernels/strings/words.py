@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.kernels.strings import native
 from talweg.kernels.strings.arrays import items, of_list
 
 _LETTERS = [bytes([code]) for code in range(256)]
@@ -44,12 +45,54 @@ def parts(x: Any, delimiter: bytes, skip_empty: bool) -> list[list[bytes]]:
     return [[part for part in row if part] for row in found] if skip_empty else found
 
 
-def as_sparse(rows: list[list[bytes]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows as the indices, values and dense shape of a sparse matrix."""
+def of_rows(rows: list[list[bytes]]) -> tuple[np.ndarray, np.ndarray]:
+    """The words of rows, one after the other, and how many each row has."""
     counts = np.array(list(map(len, rows)), np.int64)
-    values = of_list([word for row in rows for word in row])
+    return of_list([word for row in rows for word in row]), counts
+
+
+def words_of(x: Any, separator: bytes, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    """As `words`, one after the other, and how many each string has."""
+    found = None
+    if limit < 0:
+        at = id(separator) if separator else 0
+        found = _cut(x, "words_counted", (at,), "words_cut", (at,))
+    return of_rows(words(x, separator, limit)) if found is None else found
+
+
+def parts_of(x: Any, delimiter: bytes, skip_empty: bool) -> tuple[np.ndarray, np.ndarray]:
+    """As `parts`, one after the other, and how many each string has."""
+    found = None if delimiter else _cut(x, "sizes_of", (), "bytes_cut", ())
+    return of_rows(parts(x, delimiter, skip_empty)) if found is None else found
+
+
+def _cut(x: Any, counting: str, how: tuple, cutting: str, where: tuple) -> tuple | None:
+    """Strings cut in machine code; None where Python is to do it."""
+    try:
+        counts = native.run(counting, x, np.int64, _refuse, *how)
+        if counts is None:
+            return None
+        ends = np.cumsum(counts)
+        values = np.empty(int(ends[-1]), object)
+        starts = ends - counts
+        found = native.run(
+            cutting, x, np.int64, _refuse, values.ctypes.data, *where, out=starts, at_once=True
+        )
+    except TypeError:
+        return None
+    return None if found is None else (values, counts)
+
+
+def _refuse(element: Any) -> Any:
+    raise TypeError(f"{element!r} is not bytes")
+
+
+def as_sparse(words: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Words and how many each row has as the indices, values and dense shape of a matrix."""
+    values, counts = words
+    rows = np.repeat(np.arange(len(counts)), counts)
     ends = np.cumsum(counts)
     indices = np.empty((len(values), 2), np.int64)
-    indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
-    indices[:, 1] = np.arange(len(values)) - np.repeat(ends - counts, counts)
-    return indices, values, np.array([len(rows), counts.max(initial=0)], np.int64)
+    indices[:, 0] = rows
+    np.subtract(np.arange(len(values)), (ends - counts)[rows], out=indices[:, 1])
+    return indices, values, np.array([len(counts), counts.max(initial=0)], np.int64)

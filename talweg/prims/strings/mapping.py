@@ -14,6 +14,7 @@ from talweg.core.dtypes import DType, int32, string
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Sample
 from talweg.core.shapes import broadcast_dims
+from talweg.kernels.strings.native import SOME, Kernel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Rule:
 
     Rules of one function and equal arguments are equal, so that equal nodes are one.  `form` says
     what TensorFlow calls it: the type of operation, the inputs behind the elements, attributes;
-    `table` is the table that the rule looks into; `whole` does all elements of an array at once.
+    `table` is the table that the rule looks into; `whole` does all elements of an array at once,
+    `kernel` many of them in machine code.
     """
 
     apply: Callable[..., Any]
@@ -31,18 +33,26 @@ class Rule:
     form: tuple | None = dataclasses.field(default=None, compare=False)
     table: Any = dataclasses.field(default=None, compare=False)
     whole: Callable[..., Any] | None = dataclasses.field(default=None, compare=False)
+    kernel: Kernel | None = dataclasses.field(default=None, compare=False)
 
     def __call__(self, array: Any) -> np.ndarray:
         """The rule on each element of an array."""
         array = np.asarray(array)
         if self.whole is not None:
             return self.whole(array, *self.arguments)
+        if self.kernel is not None and array.size >= SOME:
+            found = self.kernel.of(array, self.dtype.numpy_dtype, self._of_element)
+            if found is not None:
+                return found
         flat = [self.apply(element, *self.arguments) for element in array.reshape(-1).tolist()]
         if self.dtype is not string:
             return np.array(flat, self.dtype.numpy_dtype).reshape(array.shape)
         found = np.empty(len(flat), object)
         found[:] = flat
         return found.reshape(array.shape)
+
+    def _of_element(self, element: Any) -> Any:
+        return self.apply(element, *self.arguments)
 
 
 UNITS = ("BYTE", "UTF8_CHAR")

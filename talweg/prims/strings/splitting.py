@@ -15,7 +15,7 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels.strings import unicode
 from talweg.kernels.strings.arrays import items
-from talweg.kernels.strings.words import as_sparse, parts, words
+from talweg.kernels.strings.words import as_sparse, parts_of, words_of
 from talweg.prims.strings.joining import texts
 
 TEXT = NoGradient("strings have no derivative")
@@ -54,7 +54,7 @@ class string_split:
         return _sparse("strings.split", x, sep)
 
     def numpy(x, sep, *, maxsplit):
-        return as_sparse(words(x, _mark(sep), maxsplit))
+        return as_sparse(words_of(x, _mark(sep), maxsplit))
 
     samples = (Sample(texts(b"a b", b"c"), np.array(b" ", object), maxsplit=-1, skip=("batch",)),)
     rejects = (Reject([], [], maxsplit=-1, code="TW102"),)
@@ -75,7 +75,7 @@ class string_split_at:
         return _sparse("string_split", x, delimiter)
 
     def numpy(x, delimiter, *, skip_empty):
-        return as_sparse(parts(x, _mark(delimiter), skip_empty))
+        return as_sparse(parts_of(x, _mark(delimiter), skip_empty))
 
     samples = (
         Sample(texts(b"a,b", b"c"), np.array(b",;", object), skip_empty=True, skip=("batch",)),

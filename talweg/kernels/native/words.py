@@ -1,0 +1,94 @@
+"""Words that the language of `translate.py` has beside those of Python, which lacks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _none(*given: Any) -> Any:
+    raise NotImplementedError("this is a word of machine code")
+
+
+def load8(place: int) -> int:
+    """A byte at an address."""
+    return _none()
+
+
+def load32(place: int) -> int:
+    """Four bytes at an address."""
+    return _none()
+
+
+def load64(place: int) -> int:
+    """Eight bytes at an address."""
+    return _none()
+
+
+def store8(place: int, value: int) -> int:
+    """Write a byte to an address."""
+    return _none()
+
+
+def store32(place: int, value: int) -> int:
+    """Write four bytes to an address."""
+    return _none()
+
+
+def store64(place: int, value: int) -> int:
+    """Write eight bytes to an address."""
+    return _none()
+
+
+def each(element: int, out: int, a: int, b: int, c: int) -> int:
+    """What a driver does to each element."""
+    return _none()
+
+
+def new_bytes(data: int, size: int) -> int:
+    """A new `bytes` object of the bytes at an address; of what they happen to be, at 0."""
+    return _none()
+
+
+def increase(item: int) -> int:
+    """Count a reference to an object."""
+    return _none()
+
+
+def decrease(item: int) -> int:
+    """Uncount a reference to an object."""
+    return _none()
+
+
+def scratch(size: int) -> int:
+    """The address of memory that is there until the function returns."""
+    return _none()
+
+
+def float_bits(number: int) -> int:
+    """The bits of the float64 that is a whole number."""
+    return _none()
+
+
+def multiplied_floats(x: int, y: int) -> int:
+    """The bits of the product of two float64."""
+    return _none()
+
+
+def divided_floats(x: int, y: int) -> int:
+    """The bits of the quotient of two float64."""
+    return _none()
+
+
+def float32_bits(x: int) -> int:
+    """The bits of the float32 next to a float64."""
+    return _none()
+
+
+def shifted_product(x: int, y: int, places: int) -> int:
+    """The product of two numbers in 128 bits, shifted right."""
+    return _none()
+
+
+def shifted_rest(x: int, y: int, places: int) -> int:
+    """The bits that `shifted_product` drops, in 64 bits."""
+    return _none()
