@@ -29,6 +29,7 @@ def namespace(tf):
         **_structures(),
         **_calls(tf),
         **_gradients(tf),
+        **_operators(),
     }
 
 
@@ -95,6 +96,53 @@ def _calls(tf):
         return function()
 
     return {"text": text, "quiet": quiet, "raised": raised, "compiled": compiled}
+
+
+def _operators():
+    """What a linear operator says of itself, and what it does."""
+    names = ("to_dense", "diag_part", "trace", "determinant", "log_abs_determinant", "cond")
+    names += ("eigvals",)
+    hints = ("is_non_singular", "is_self_adjoint", "is_positive_definite", "is_square")
+
+    def attempt(function):
+        try:
+            return function()
+        except Exception as error:  # the class is what the case asks about
+            return type(error).__name__
+
+    def facts(operator, x=None):
+        """Hints, shapes, numbers; products and solutions with [..., n, r] if one is given."""
+        found = {name: attempt(lambda name=name: getattr(operator, name)()) for name in names}
+        found["hints"] = [getattr(operator, name) for name in hints]
+        found["shapes"] = [operator.shape, operator.batch_shape, operator.shape_tensor()]
+        found["dtype"] = operator.dtype
+        if x is not None:
+            found["matmul"] = attempt(lambda: operator.matmul(x))
+            found["matvec"] = attempt(lambda: operator.matvec(x[..., 0]))
+            found["adjoint matmul"] = attempt(lambda: operator.matmul(x, adjoint=True))
+            found["solve"] = attempt(lambda: operator.solve(x))
+            found["solvevec"] = attempt(lambda: operator.solvevec(x[..., 0], adjoint=True))
+            found["adjoint solve"] = attempt(lambda: operator.solve(x, adjoint=True))
+            found["add_to_tensor"] = attempt(lambda: operator.add_to_tensor(operator.to_dense()))
+        return found
+
+    def algebra(operator):
+        """The classes and matrices of the adjoint, the inverse and the Cholesky factor."""
+        found = []
+        for name in ("adjoint", "inverse", "cholesky"):
+            made = attempt(lambda name=name: getattr(operator, name)())
+            found.append(made if isinstance(made, str) else kind(made))
+        return found
+
+    def kind(operator):
+        """The class, hints and matrix of an operator."""
+        return [
+            type(operator).__name__,
+            [getattr(operator, name) for name in hints],
+            operator.to_dense(),
+        ]
+
+    return {"facts": facts, "algebra": algebra, "kind": kind}
 
 
 def _gradients(tf):
