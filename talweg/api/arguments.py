@@ -173,6 +173,8 @@ def axes_argument(value: Any, rank: int, function: str, argument: str = "axis") 
     return tuple(sorted(axes))
 
 
-def axis_argument(value: Any, rank: int, function: str, argument: str = "axis") -> int:
+def axis_argument(
+    value: Any, rank: int, function: str, argument: str = "axis", by_value: bool = False
+) -> int:
     """One non-negative axis."""
-    return normalize_axis(function, integer(value, function, argument), rank, argument)
+    return normalize_axis(function, integer(value, function, argument), rank, argument, by_value)

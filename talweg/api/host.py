@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,13 +48,16 @@ def py_function(
     """func(*inp) on tensors, its results as tensors of the dtypes `Tout`.
 
     Tapes see what happens inside, so it has a gradient.  Tout: a dtype, or a list of as many as
-    there are results ([] for none).  InvalidArgumentError if their number or dtypes differ; errors
-    in `func` come as operation errors, the original as their cause.
+    there are results ([] for none).  Without `func` it is a decorator, `@tf.py_function(Tout=...)`.
+    InvalidArgumentError if their number or dtypes differ; errors in `func` come as operation
+    errors, the original as their cause.
 
     >>> import talweg as tf
     >>> tf.py_function(lambda x: x * 2, [tf.constant([1.0])], tf.float32).numpy()
     array([2.], dtype=float32)
     """
+    if func is None:
+        return _decorator(lambda func, inp: py_function(func, inp, Tout))
     operands = [tensor(x) for x in (inp or [])]
     several = isinstance(Tout, (list, tuple))
     dtypes = [as_dtype(t) for t in (Tout if several else [Tout])]
@@ -64,6 +69,19 @@ def py_function(
         return python_call(call, operands, dtypes, several)
     converted = call(*operands)
     return converted if several else converted[0]
+
+
+def _decorator(apply: Callable[[Any, list], Any]) -> Callable[[Any], Any]:
+    """Without a function: what makes of one a function of tensors."""
+
+    def decorate(func: Any) -> Any:
+        @functools.wraps(func)
+        def call(*inp: Any) -> Any:
+            return apply(func, list(inp))
+
+        return call
+
+    return decorate
 
 
 def _called(func: Any, operands: tuple, dtypes: list, several: bool) -> list:
@@ -102,12 +120,15 @@ def numpy_function(
 ) -> Any:
     """func(*inp) on NumPy arrays; its results as tensors.  There is no gradient.
 
-    A list or tuple of results gives a list of tensors, no result None.
+    A list or tuple of results gives a list of tensors, no result None.  Without `func` it is a
+    decorator: `@tf.numpy_function(Tout=tf.float32)`.
 
     >>> import talweg as tf
     >>> tf.numpy_function(lambda x: x * 2, [tf.constant([1.0])], tf.float32).numpy()
     array([2.], dtype=float32)
     """
+    if func is None:
+        return _decorator(lambda func, inp: numpy_function(func, inp, Tout, stateful))
     if dispatch.context.base is not None:
         return in_graph(func, inp, Tout, "PyFunc" if stateful else "PyFuncStateless")
     results = func(*(np.array(x) for x in (inp or [])))

@@ -193,6 +193,16 @@ def invalid(code: str, happened: str, expected: str = "", hint: str = "") -> OpE
     return InvalidArgumentError(None, None, compose(code, happened, expected, hint))
 
 
+def invalid_value(code: str, happened: str, expected: str = "", hint: str = "") -> OpError:
+    """An InvalidArgumentError of what TensorFlow looks at when it runs, never when it builds.
+
+    A graph that is built with such a value raises it as it is, not as a ValueError.
+    """
+    error = invalid(code, happened, expected, hint)
+    error.talweg_by_value = True  # type: ignore[attr-defined]
+    return error
+
+
 def value_error(code: str, happened: str, expected: str = "", hint: str = "") -> ValueError:
     """A ValueError with a composed message; the caller raises it."""
     return ValueError(compose(code, happened, expected, hint))

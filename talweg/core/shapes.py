@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from talweg.core.dims import Dim, broadcast, is_symbolic
-from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.errors import invalid, invalid_value, type_error, value_error
 
 Dims = tuple  # a tuple of ints, None where a dimension is not known
 
@@ -321,10 +321,15 @@ def known_first(*shapes: tuple) -> tuple:
     )
 
 
-def normalize_axis(name: str, axis: int, rank: int, argument: str = "axis") -> int:
-    """`axis` counted from the front; InvalidArgumentError unless -rank <= axis < rank."""
+def normalize_axis(
+    name: str, axis: int, rank: int, argument: str = "axis", by_value: bool = False
+) -> int:
+    """`axis` counted from the front; InvalidArgumentError unless -rank <= axis < rank.
+
+    by_value: TensorFlow looks at the axis when it runs (`errors.invalid_value`).
+    """
     if not -rank <= axis < rank:
-        raise invalid(
+        raise (invalid_value if by_value else invalid)(
             "TW202",
             f"{name}: {argument}={axis} is out of range for a tensor of rank {rank}",
             f"{argument} in [{-rank}, {rank})" if rank else "no axis: the tensor is a scalar",

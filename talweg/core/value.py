@@ -123,7 +123,7 @@ class Tensor(Operators):
 class Reference:
     """A hashable, identity-compared reference to a tensor or variable; `deref` gives it back."""
 
-    __slots__ = ("_wrapped",)
+    __slots__ = ("__weakref__", "_wrapped")
 
     def __init__(self, wrapped: Any):
         self._wrapped = wrapped
@@ -142,6 +142,7 @@ class Reference:
         return f"<Reference wrapping {self._wrapped!r}>"
 
 
+_CONVERTED = ("builtins", "numpy")  # what lies here is converted, or wrong
 UNARY = {"__neg__": "negative", "__abs__": "abs", "__invert__": "invert"}
 BINARY = {
     "add": "add",
@@ -189,6 +190,31 @@ def _forward(operation: str) -> Callable[[Any, Any], Any]:
     return operate
 
 
+def with_reflection(operation: str, stem: str) -> Callable[[Any, Any], Any]:
+    """The operator of a hook; of an operand that cannot be converted, its own reflection."""
+    reflection = f"__r{stem}__"
+
+    def apply(self: Any, other: Any) -> Any:
+        try:
+            return getattr(hooks, operation)(self, other)
+        except Exception as error:
+            found = _reflection(error, reflection, self, other)
+            if found is not NotImplemented:
+                return found
+            pass_out(error)
+            raise
+
+    return apply
+
+
+def _reflection(error: Exception, method: str, x: Any, other: Any) -> Any:
+    """What `other` does beside `x` where the operator of `x` failed; NotImplemented if nothing."""
+    own = getattr(type(other), method, None)
+    if own is None or isinstance(other, Tensor) or type(other).__module__ in _CONVERTED:
+        return NotImplemented
+    return own(other, x) if isinstance(error, (TypeError, ValueError)) else NotImplemented
+
+
 def _reflected(operation: str) -> Callable[[Any, Any], Any]:
     def operate(self: Any, other: Any) -> Any:
         try:
@@ -205,7 +231,7 @@ def add_operators(cls: type) -> None:
     for method, operation in UNARY.items():
         setattr(cls, method, _unary(operation))
     for stem, operation in BINARY.items():
-        setattr(cls, f"__{stem}__", _forward(operation))
+        setattr(cls, f"__{stem}__", with_reflection(operation, stem))
         setattr(cls, f"__r{stem}__", _reflected(operation))
     for method, operation in COMPARISON.items():
         setattr(cls, method, _forward(operation))

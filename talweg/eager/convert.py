@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -149,12 +150,41 @@ def to_array(value: Any, dtype: DType | None = None) -> Any:
                 "TW205", f"Cannot convert a partially known TensorShape {value} to a Tensor."
             )
         return _from_list(value.as_list(), dtype or int32)
-    if hasattr(value, "__array__"):
+    if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         return _from_numpy(np.asarray(value), dtype)
     if isinstance(value, (bool, int, float, complex, str, bytes)):
         base: Any = next(k for k in (bool, int, float, complex, str, bytes) if isinstance(value, k))
         return to_array(base(value), dtype)
+    if _is_sequence(value):
+        return _from_list(_listed(value), dtype)
     raise _unsupported(value)
+
+
+class _NestedSequenceError(Exception):
+    """A list holds a sequence that is no list."""
+
+
+def _is_sequence(value: Any) -> bool:
+    """Whether `value` can be read like a list, by places from 0 on."""
+    kind = type(value)
+    return (
+        hasattr(kind, "__getitem__")
+        and hasattr(kind, "__len__")
+        and not isinstance(value, (str, bytes, Mapping, Set))
+    )
+
+
+def _listed(value: Any) -> list:
+    """A sequence, and those in it, as lists."""
+    if isinstance(value, memoryview):
+        return value.tolist()
+    items = [value[place] for place in range(len(value))]
+    return [
+        _listed(item)
+        if _is_sequence(item) and not isinstance(item, (np.ndarray, np.generic))
+        else item
+        for item in items
+    ]
 
 
 def _unsupported(value: Any) -> Exception:
@@ -166,7 +196,7 @@ def _unsupported(value: Any) -> Exception:
             "a number, a string, an array, a tensor, or nested lists of these",
             "tape.explain(target, source) if it is a gradient: it says why there is none",
         )
-    return value_error(
+    return _wrong_kind()(
         "TW101",
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
         "Tensor.",
@@ -219,7 +249,10 @@ def _scalar_array(value: Any, dtype: DType) -> Any:
         value, kind = int(value), int
     if kind is int and (dtype.is_integer or dtype.is_quantized):
         return _wrapped_int(np.asarray(value), dtype)
-    return quiet(dtype.numpy_dtype.type, value)
+    try:
+        return quiet(dtype.numpy_dtype.type, value)
+    except OverflowError:  # an integer that no float can hold
+        raise _out_of_range() from None
 
 
 def _fits(kind: type, dtype: DType) -> bool:
@@ -297,17 +330,24 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
                 raise _unsupported(item)
             if item.size:
                 kinds.add(_KINDS.get(item.dtype.kind, float))
-        elif hasattr(item, "__array__"):
+        elif hasattr(item, "__array__") or hasattr(item, "__array_interface__"):
             kinds.add(_KINDS.get(np.asarray(item).dtype.kind, float))
         elif isinstance(item, (bool, int, float, complex, str, bytes)):
             kinds.add(next(base for base in _LEAVES if isinstance(item, base)))
+        elif _is_sequence(item):
+            raise _NestedSequenceError
         else:
             raise _unsupported(item)
 
 
 def _from_list(value: Any, dtype: DType | None) -> Any:
     kinds: set = set()
-    _leaf_kinds(value, kinds)
+    try:
+        _leaf_kinds(value, kinds)
+    except _NestedSequenceError:
+        value = _listed(value)
+        kinds = set()
+        _leaf_kinds(value, kinds)
     texts = kinds & {str, bytes, object}
     try:
         array = np.array(value, dtype=object if texts else None)
@@ -341,8 +381,13 @@ def _first_leaf(value: Any) -> Any:
     return value
 
 
+def _wrong_kind() -> Callable[..., Exception]:
+    """What refuses values of kinds without a dtype: another error in graphs, as in TensorFlow."""
+    return value_error if dispatch.context.base is None else type_error
+
+
 def _mixed() -> Exception:
-    return value_error("TW101", "Can't convert Python sequence with mixed types to Tensor.")
+    return _wrong_kind()("TW101", "Can't convert Python sequence with mixed types to Tensor.")
 
 
 def _out_of_range() -> Exception:
@@ -364,7 +409,10 @@ def _cast_list(array: np.ndarray, widest: type, dtype: DType | None) -> Any:
         raise _cannot(array.tolist(), dtype)
     if widest is int and dtype.is_integer:
         return _wrapped_int(array, dtype)
-    return quiet(array.astype, dtype.numpy_dtype)
+    try:
+        return quiet(array.astype, dtype.numpy_dtype)
+    except OverflowError:
+        raise _out_of_range() from None
 
 
 hooks.convert_to_tensor = convert_to_tensor

@@ -99,9 +99,22 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
     @functools.wraps(function)
     def decorated(*args: Any, **kwargs: Any) -> Any:
+        if args and _is_method(decorated, args[0]):
+            bound = function.__get__(args[0], type(args[0]))  # type: ignore[attr-defined]
+            return _apply(bound, args[1:], kwargs)
         return _apply(function, args, kwargs)
 
     return decorated
+
+
+def _is_method(decorated: Any, first: Any) -> bool:
+    """Whether a decorated function is a method of its first argument, which it then was given."""
+    name = getattr(decorated, "__name__", None)
+    if isinstance(first, Tensor) or not name or "." not in decorated.__qualname__:
+        return False
+    owner = first if isinstance(first, type) else type(first)
+    found = inspect.getattr_static(owner, name, None)
+    return getattr(found, "__func__", found) is decorated
 
 
 def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:

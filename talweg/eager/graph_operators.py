@@ -13,6 +13,7 @@ from talweg.core import dispatch
 from talweg.core.hooks import hooks
 from talweg.core.provenance import is_inner
 from talweg.core.tracebacks import pass_out
+from talweg.core.value import with_reflection
 from talweg.eager import operators
 from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
@@ -94,8 +95,9 @@ def _builder(prim: Any) -> Any:
     return build
 
 
-def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
+def _fast(stem: str, operation: str, prim: Any) -> tuple[Any, Any]:
     """The operator and its reflection for `prim`; the hook is the general way."""
+    general = with_reflection(operation, stem)
     build = _builder(prim)
 
     def operate(self: Symbol, other: Any) -> Any:
@@ -106,7 +108,7 @@ def _fast(operation: str, prim: Any) -> tuple[Any, Any]:
                 found = build(graph, own, node)
                 if found is not None:
                     return found
-            return getattr(hooks, operation)(self, other)
+            return general(self, other)
         except Exception as error:
             pass_out(error)
             raise
@@ -137,7 +139,7 @@ def install() -> None:
         ("pow", "pow", "pow_"),
     ]
     for stem, operation, name in table:
-        forward, reflected = _fast(operation, getattr(arithmetic, name))
+        forward, reflected = _fast(stem, operation, getattr(arithmetic, name))
         setattr(Symbol, f"__{stem}__", forward)
         setattr(Symbol, f"__r{stem}__", reflected)
 

@@ -19,7 +19,7 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.primitive import REGISTRY
 from talweg.core.tracebacks import pass_out
-from talweg.core.value import Tensor
+from talweg.core.value import BINARY, Tensor, with_reflection
 from talweg.eager.evaluate import evaluate
 from talweg.eager.format import format_tensor, represent_tensor
 from talweg.execute.call import run
@@ -225,12 +225,18 @@ NO_PARAMS: dict = {}  # this very one: the operators below, called by whoever wr
 _COMMON = np.dtype("f4")  # spares the most frequent dtype a look-up
 
 
-def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozenset):
+def _hooked(operation: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: getattr(hooks, operation)(self, other)
+
+
+def _fast(stem: str, operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozenset):
     """The operator and its reflection: straight to `kernel` for plain operands of one dtype.
 
     Recorders are shown the application as `dispatch.bind` would.  What is not plain, or fails, goes
-    to `getattr(hooks, operation)`, which converts and reports.
+    to the hook, which converts and reports.
     """
+
+    general = with_reflection(operation, stem) if stem in BINARY else _hooked(operation)
 
     def operate(self: EagerTensor, other: Any) -> Any:
         x = self._array
@@ -257,7 +263,7 @@ def _fast(operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozens
                     if state.busy:
                         _show(prim, (self, other), result)
                     return result
-            return getattr(hooks, operation)(self, other)
+            return general(self, other)
         except Exception as error:
             pass_out(error)
             raise
@@ -306,7 +312,7 @@ def _install_fast_operators() -> None:
         ("matmul", "matmul", "matmul", plain_product, FLOATS - {np.dtype("f2")}),
     ]
     for stem, operation, name, kernel, dtypes in table:
-        forward, reflected = _fast(operation, REGISTRY[name], kernel, dtypes)
+        forward, reflected = _fast(stem, operation, REGISTRY[name], kernel, dtypes)
         setattr(EagerTensor, f"__{stem}__", forward)
         setattr(EagerTensor, f"__r{stem}__", reflected)
     for method, name, kernel in (
@@ -315,7 +321,7 @@ def _install_fast_operators() -> None:
         ("le", "less_equal", operator.le),
         ("ge", "greater_equal", operator.ge),
     ):
-        forward, _ = _fast(name, REGISTRY[name], kernel, NUMBERS - FLOATS | REALS)
+        forward, _ = _fast(method, name, REGISTRY[name], kernel, NUMBERS - FLOATS | REALS)
         setattr(EagerTensor, f"__{method}__", forward)
 
 

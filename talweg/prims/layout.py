@@ -10,7 +10,7 @@ from talweg.core.aval import Aval
 from talweg.core.declare import primitive
 from talweg.core.dims import Size, below, differ, largest, same
 from talweg.core.dtypes import float32, int32
-from talweg.core.errors import NeedsStaticError, invalid
+from talweg.core.errors import NeedsStaticError, invalid, invalid_value
 from talweg.core.primitive import Reject, Sample, later
 from talweg.core.shapes import known_first, normalize_axis
 
@@ -131,7 +131,7 @@ class transpose:
 
     def infer(x, *, perm):
         if sorted(perm) != list(range(x.ndim)):
-            raise invalid(
+            raise (invalid_value if len(perm) == x.ndim else invalid)(
                 "TW202",
                 f"transpose: perm={tuple(perm)} is not a permutation of the axes of a tensor of "
                 f"shape {x.dims}",

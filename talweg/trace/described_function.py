@@ -68,12 +68,19 @@ class DescribedFunction:
         return tuple([v for v in self.variables if v.trainable])
 
     @property
-    def structured_results(self) -> Any:
-        """The results in the graph, in their structure."""
+    def structured_outputs(self) -> Any:
+        """The results in the graph, in their structure.
+
+        >>> import talweg as tf
+        >>> double = tf.function(lambda x: {"y": 2 * x})
+        >>> concrete = double.get_concrete_function(tf.TensorSpec([None], tf.float32))
+        >>> concrete.structured_outputs["y"].shape
+        TensorShape([None])
+        """
         return self._pack(self.outputs)
 
     @property
-    def structured_outputs(self) -> Any:
+    def output_specs(self) -> Any:
         """Specs of the results, in their structure."""
         symbols = iter([self.graph.symbol(node) for node in self.body.outputs])
         flat = [None if absent else output_spec(next(symbols)) for absent in self._absent]
@@ -100,7 +107,7 @@ class DescribedFunction:
         parameters = [
             Parameter(name, kind, annotation=value) for name, kind, value in self.parameters
         ]
-        found = FunctionType(parameters, return_annotation=self.structured_outputs)
+        found = FunctionType(parameters, return_annotation=self.output_specs)
         found.flat_inputs = list(self.flat_inputs)
         found.flat_outputs = [output_spec(symbol) for symbol in self.outputs]
         found.captures = OrderedDict((id(v), captured_spec(v)) for v in self._captured())
@@ -126,12 +133,12 @@ class DescribedFunction:
     @property
     def output_shapes(self) -> Any:
         """The static shapes of the results, in their structure."""
-        return structure.map_leaves(shape_or_none, self.structured_outputs)
+        return structure.map_leaves(shape_or_none, self.output_specs)
 
     @property
     def output_dtypes(self) -> Any:
         """The dtypes of the results, in their structure."""
-        return structure.map_leaves(dtype_or_none, self.structured_outputs)
+        return structure.map_leaves(dtype_or_none, self.output_specs)
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """Arguments, results and captures, a line each."""
@@ -139,7 +146,7 @@ class DescribedFunction:
         for name, _, value in self.parameters:
             lines.append(f"    {name}: {_text(value) if hasattr(value, 'dtype') else repr(value)}")
         lines.append("  Returns:")
-        lines += [f"    {_text(spec)}" for spec in structure.flatten(self.structured_outputs)]
+        lines += [f"    {_text(spec)}" for spec in structure.flatten(self.output_specs)]
         if self._captured():
             lines.append("  Captures:")
             for value in self._captured():

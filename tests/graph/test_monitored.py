@@ -66,7 +66,9 @@ def test_training_goes_on_from_its_checkpoint(tmp_path):
             ) as session:
                 while not session.should_stop():
                     session.run(step)
-                found.append(float(session.run_step_fn(lambda c: c.session.run(v))))
+                found.append(
+                    float(session.run_step_fn(lambda step_context: step_context.session.run(v)))
+                )
     assert found == [3.0, 5.0]
     assert train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-5")
 

@@ -19,6 +19,7 @@ from talweg.compat_v1.train.averages import ExponentialMovingAverage as Exponent
 from talweg.compat_v1.train.hooks import FeedFnHook as FeedFnHook
 from talweg.compat_v1.train.hooks import FinalOpsHook as FinalOpsHook
 from talweg.compat_v1.train.ftrl import FtrlOptimizer as FtrlOptimizer
+from talweg.compat_v1.train.hooks import GlobalStepWaiterHook as GlobalStepWaiterHook
 from talweg.compat_v1.train.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
 from talweg.compat_v1.train.hooks import LoggingTensorHook as LoggingTensorHook
 from talweg.compat_v1.train.coordinator import LooperThread as LooperThread
@@ -36,6 +37,7 @@ from talweg.compat_v1.train.saver import Saver as Saver
 SaverDef: Any
 from talweg.compat_v1.train.monitored import Scaffold as Scaffold
 from talweg.compat_v1.train.hooks import SecondOrStepTimer as SecondOrStepTimer
+from talweg.compat_v1.train.monitored import SessionCreator as SessionCreator
 from talweg.compat_v1.train.hooks import SessionRunArgs as SessionRunArgs
 from talweg.compat_v1.train.hooks import SessionRunContext as SessionRunContext
 from talweg.compat_v1.train.hooks import SessionRunHook as SessionRunHook

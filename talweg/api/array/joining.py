@@ -22,7 +22,7 @@ from talweg.api.array.operands import (
 )
 from talweg.api.export import export, implement_hook
 from talweg.core.dims import Dim, Size, below, differ, is_symbolic, same
-from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
+from talweg.core.errors import NeedsStaticError, invalid, invalid_value, type_error, value_error
 from talweg.core.shapes import normalize_axis
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
@@ -257,7 +257,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     multiples = sized(multiples, (len(dims),))
     counts = integer_vector(multiples, "tile", "multiples")
     if len(counts) != len(dims) or any(below(count, 0) for count in counts):
-        raise invalid(
+        raise (invalid_value if len(counts) == len(dims) else invalid)(
             "TW204",
             f"tile: multiples={counts} for input of shape {dims}",
             f"{len(dims)} numbers of at least 0",

@@ -23,7 +23,14 @@ from talweg.api.array.operands import (
 from talweg.api.export import export
 from talweg.core.dims import below, differ, same
 from talweg.core.dtypes import int32, int64
-from talweg.core.errors import NotFoundError, compose, invalid, type_error, value_error
+from talweg.core.errors import (
+    NotFoundError,
+    compose,
+    invalid,
+    invalid_value,
+    type_error,
+    value_error,
+)
 from talweg.core.shapes import normalize_axis
 from talweg.eager.operators import matching_list
 from talweg.prims import dynamic, indexing, joining, layout, sequences
@@ -123,7 +130,10 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
             f"roll: shift and axis have shapes {moves.shape} and {given.shape}",
             "two integers, or two vectors of one length",
         )
-    axes = [normalize_axis("roll", place, len(x.dims)) for place in given.reshape(-1).tolist()]
+    axes = [
+        normalize_axis("roll", place, len(x.dims), by_value=True)
+        for place in given.reshape(-1).tolist()
+    ]
     shifts = tuple(moves.reshape(-1).tolist())
     return joining.roll(x, shifts=shifts, axes=tuple(axes))
 
@@ -193,7 +203,7 @@ def _mirrored(x: Any, low: tuple, high: tuple, symmetric: bool) -> Any:
         size = x.dims[axis]
         most = size if symmetric else size - 1
         if below(most, before) or below(most, after):
-            raise invalid(
+            raise invalid_value(
                 "TW207",
                 f"pad: paddings {before}, {after} are too large to mirror dimension {axis} of size "
                 f"{size}",

@@ -32,7 +32,7 @@ from talweg.core.dtypes import (
     string,
     uint8,
 )
-from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.errors import invalid, invalid_value, type_error, value_error
 from talweg.core.shapes import broadcast_dims, normalize_axis
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor, array_of
@@ -214,7 +214,7 @@ def one_hot(
     rank = len(i.dims)
     place = -1 if axis is None else integer_scalar(axis, "one_hot", "axis")
     if not -1 <= place <= rank:
-        raise invalid("TW202", f"one_hot: axis={place}", f"-1 or between 0 and {rank}")
+        raise invalid_value("TW202", f"one_hot: axis={place}", f"-1 or between 0 and {rank}")
     place = rank if place == -1 else place
     if on is None and off is None:
         return search.one_hot(i, depth=size, axis=place, dtype=dtype)

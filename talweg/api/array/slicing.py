@@ -30,7 +30,7 @@ from talweg.api.export import export, export_value, implement_hook, look_up
 from talweg.core import dispatch, locking
 from talweg.core.dims import Dim, below, is_symbolic
 from talweg.core.dtypes import bool_, int16, int32, int64
-from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
+from talweg.core.errors import NeedsStaticError, invalid, invalid_value, type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
@@ -411,16 +411,21 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     return layout.strided_slice(x, begin=starts, end=ends, strides=(1,) * len(dims))
 
 
+def _check_part(axis: int, start: Any, count: Any, have: Any) -> None:
+    """InvalidArgumentError where a begin or size is known to be wrong."""
+    if below(start, 0) or below(have, start):
+        text = f"slice: expected begin[{axis}] in [0, {have}], but got {start}"
+        raise invalid_value("TW206", text)
+    if below(count, -1) or below(have - start, count):
+        text = f"slice: expected size[{axis}] in [0, {have - start}], but got {count}"
+        raise (invalid if below(count, -1) else invalid_value)("TW206", text)
+
+
 def _ends(starts: tuple, counts: tuple, dims: tuple) -> tuple:
     """Where the block of `tf.slice` ends; InvalidArgumentError if it is not inside."""
     ends = []
     for axis, (start, count, have) in enumerate(zip(starts, counts, dims)):
-        if not 0 <= start <= have:
-            raise invalid("TW206", f"slice: expected begin[{axis}] in [0, {have}], but got {start}")
-        if not -1 <= count <= have - start:
-            raise invalid(
-                "TW206", f"slice: expected size[{axis}] in [0, {have - start}], but got {count}"
-            )
+        _check_part(axis, start, count, have)
         ends.append(have if count == -1 else start + count)
     return tuple(ends)
 
@@ -428,12 +433,7 @@ def _ends(starts: tuple, counts: tuple, dims: tuple) -> tuple:
 def _block(x: Any, starts: tuple, counts: tuple, dims: tuple) -> Any:
     """`tf.slice` where a size or a bound is symbolic."""
     for axis, (start, count, have) in enumerate(zip(starts, counts, dims)):
-        if below(start, 0) or below(have, start):
-            raise invalid("TW206", f"slice: expected begin[{axis}] in [0, {have}], but got {start}")
-        if below(count, -1) or below(have - start, count):
-            raise invalid(
-                "TW206", f"slice: expected size[{axis}] in [0, {have - start}], but got {count}"
-            )
+        _check_part(axis, start, count, have)
     return dynamic.block(x, begin=tuple(starts), shape=tuple(counts))
 
 

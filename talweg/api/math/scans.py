@@ -19,7 +19,7 @@ def _scan(prim: Any, x: Any, axis: Any, exclusive: Any, reverse: Any) -> Any:
     x = tensor(x)
     if type(axis) is not int:
         axis = _one_axis(axis, prim.name)
-    place = normalize_axis(prim.name, axis, len(x.dims))
+    place = normalize_axis(prim.name, axis, len(x.dims), by_value=True)
     exclusive = flag(exclusive, prim.name, "exclusive")
     return prim(x, axis=place, exclusive=exclusive, reverse=flag(reverse, prim.name, "reverse"))
 

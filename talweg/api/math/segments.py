@@ -8,7 +8,7 @@ from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
 from talweg.core.declare import check_dtype
 from talweg.core.dims import Size, below, differ
-from talweg.core.dtypes import FLOATING, INTEGER, REAL, float32, float64, int32, int64
+from talweg.core.dtypes import FLOATING, INTEGER, REAL, float32, float64, int16, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
@@ -154,10 +154,15 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 # -- ids in any order
 
 
+_SHORT_IDS = ("segment_sum", "segment_mean", "segment_sqrt_n")  # that take int16, too
+
+
 def _operands(
     data: Any, segment_ids: Any, num_segments: Any, function: str
 ) -> tuple[Tensor, Tensor, SegmentCount]:
     data, ids = tensor(data), tensor(segment_ids)
+    if ids.dtype is int16 and function in _SHORT_IDS:
+        ids = arithmetic.cast(ids, dtype=int32)
     segment.check_ids(f"unsorted_{function}", data, ids)
     source = convert_to_tensor(num_segments)
     if source.ndim == 0 and source.dtype.is_integer:

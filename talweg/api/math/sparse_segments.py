@@ -25,7 +25,8 @@ def _picked(
 
     An id beyond that number is refused where the rows are reduced.
     """
-    data, indices, ids = tensor(data), tensor(indices), tensor(segment_ids)
+    data = tensor(data)
+    indices, ids = tensor(indices, hint=int32), tensor(segment_ids, hint=int32)
     check_dtype(function, "data", data.dtype, accepts)
     for value, argument in ((indices, "indices"), (ids, "segment_ids")):
         check_dtype(function, argument, value.dtype, {int32, int64})

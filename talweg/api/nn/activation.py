@@ -161,7 +161,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     """
     x = tensor(logits)
     return activations.softmax(
-        x, axis=axis_argument(-1 if axis is None else axis, x.ndim, "softmax")
+        x, axis=axis_argument(-1 if axis is None else axis, x.ndim, "softmax", by_value=True)
     )
 
 
@@ -177,5 +177,5 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     array([-1.3133, -0.3133], dtype=float32)
     """
     x = tensor(logits)
-    axis = axis_argument(-1 if axis is None else axis, x.ndim, "log_softmax")
+    axis = axis_argument(-1 if axis is None else axis, x.ndim, "log_softmax", by_value=True)
     return activations.log_softmax(x, axis=axis)

@@ -9,7 +9,7 @@ import numpy as np
 from talweg.api.arguments import integer, integers, tensor
 from talweg.core.dims import Dim, below, dims_differ
 from talweg.core.dtypes import DType, as_dtype
-from talweg.core.errors import invalid, value_error
+from talweg.core.errors import invalid, invalid_value, value_error
 from talweg.core.shapes import TensorShape, broadcast_dims
 from talweg.eager.convert import convert_to_tensor
 
@@ -26,7 +26,9 @@ def shape_and_kind(shape: Any, function: str) -> tuple[tuple, str]:
         dims, kind = _converted_shape(shape, function)
     for size in dims:
         if below(size, 0):
-            raise invalid("TW205", f"{function}: Dimension {size} must be >= 0, in shape={dims}")
+            raise invalid_value(
+                "TW205", f"{function}: Dimension {size} must be >= 0, in shape={dims}"
+            )
     return dims, kind
 
 

@@ -51,6 +51,15 @@ def messages() -> Any:
     )
 
 
+def has_messages() -> bool:
+    """Whether the package is there that summaries need."""
+    try:
+        messages()
+    except ImportError:
+        return False
+    return True
+
+
 def tensor_message(array: Any) -> Any:
     """An array as a TensorProto: strings one by one, everything else as bytes."""
     array = np.asarray(array)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from talweg.api.export import export, look_up
+from talweg.api.summary.events import has_messages, messages
+from talweg.compat_v1.summary_files import FileWriterCache
 from talweg.compat_v1.train.saver import Saver
 from talweg.core.errors import value_error
 
@@ -208,18 +210,29 @@ class CheckpointSaverHook(SessionRunHook):
         self._timer = SecondOrStepTimer(save_secs, save_steps)
         self._listeners = list(listeners or ())
         self._save_graph_def = save_graph_def
+        self._writer: Any = None
 
     def begin(self) -> None:
         """Find the step, and the saver."""
         self._step = global_step_for("CheckpointSaverHook")
         if self._saver is None and self._scaffold is None:
             self._saver = Saver()
+        if has_messages():
+            self._writer = FileWriterCache.get(self._folder)
         for listener in self._listeners:
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """The first checkpoint."""
+        """The graph as text and in the summaries, and the first checkpoint."""
         step = int(session.run(self._step))
+        graph = look_up("compat.v1.get_default_graph")()
+        if self._writer is not None:
+            if self._save_graph_def:
+                look_up("io.write_graph")(graph, self._folder, "graph.pbtxt")
+            saver = self._saver or self._scaffold.saver
+            export_meta_graph = look_up("compat.v1.train.export_meta_graph")
+            self._writer.add_graph(graph)
+            self._writer.add_meta_graph(export_meta_graph(saver_def=saver.as_saver_def()))
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
 
@@ -238,6 +251,8 @@ class CheckpointSaverHook(SessionRunHook):
             self._save(session, step)
         for listener in self._listeners:
             listener.end(session, step)
+        if self._writer is not None:
+            self._writer.flush()
 
     def _save(self, session: Any, step: int) -> bool:
         for listener in self._listeners:
@@ -245,6 +260,10 @@ class CheckpointSaverHook(SessionRunHook):
         saver = self._saver or self._scaffold.saver
         os.makedirs(self._folder, exist_ok=True)
         saver.save(session, self._path, step, write_meta_graph=self._save_graph_def)
+        if self._writer is not None:
+            kind = messages().SessionLog
+            told = kind(status=kind.CHECKPOINT, checkpoint_path=self._path)
+            self._writer.add_session_log(told, step)
         return any([listener.after_save(session, step) for listener in self._listeners])
 
 
@@ -278,6 +297,7 @@ class LoggingTensorHook(SessionRunHook):
             else {getattr(item, "name", item): item for item in tensors}
         )
         self._timer = SecondOrStepTimer(every_n_secs, every_n_iter) if given else None
+        self._tags = sorted(self._tensors) if isinstance(tensors, dict) else list(self._tensors)
         self._at_end, self._formatter, self._calls = at_end, formatter, 0
 
     def begin(self) -> None:
@@ -294,7 +314,6 @@ class LoggingTensorHook(SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Log them."""
         if self._due and self._timer is not None:
-            self._timer.update_last_triggered_step(self._calls)
             self._write(run_values.results)
         self._calls += 1
 
@@ -304,8 +323,13 @@ class LoggingTensorHook(SessionRunHook):
             self._write(session.run(self._tensors))
 
     def _write(self, values: dict) -> None:
-        text = ", ".join(f"{name} = {value}" for name, value in values.items())
-        _log.info(self._formatter(values) if self._formatter else text)
+        timer = self._timer
+        seconds = None if timer is None else timer.update_last_triggered_step(self._calls)[0]
+        if self._formatter:
+            _log.info(self._formatter(values))
+            return
+        text = ", ".join(f"{tag} = {values[tag]}" for tag in self._tags)
+        _log.info(text if seconds is None else f"{text} ({seconds:.3f} sec)")
 
 
 class NanLossDuringTrainingError(RuntimeError):
@@ -354,6 +378,29 @@ class FinalOpsHook(SessionRunHook):
         """Run them."""
         if self._final_ops is not None:
             self._values = session.run(self._final_ops, feed_dict=self._feeds)
+
+
+@export("compat.v1.train.GlobalStepWaiterHook")
+class GlobalStepWaiterHook(SessionRunHook):
+    """Has the first call of `run` wait until the global step is `wait_until_step`.
+
+    For workers that begin after others; the step is looked at twice a second.
+    """
+
+    def __init__(self, wait_until_step: int):
+        self._wait_until_step = wait_until_step
+        self._done = wait_until_step <= 0
+
+    def begin(self) -> None:
+        """Find the step."""
+        self._step = global_step_for("GlobalStepWaiterHook")
+
+    def before_run(self, run_context: SessionRunContext) -> None:
+        """Wait."""
+        while not self._done:
+            self._done = int(run_context.session.run(self._step)) >= self._wait_until_step
+            if not self._done:
+                time.sleep(0.5)
 
 
 @export("compat.v1.train.FeedFnHook")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+import logging
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from talweg.api.export import export, look_up
-from talweg.api.summary.events import messages
+from talweg.api.summary.events import has_messages
+from talweg.compat_v1.messages import RunMetadata, RunOptions
 from talweg.compat_v1.session import Session
-from talweg.compat_v1.train.checkpoints import latest_checkpoint
+from talweg.compat_v1.train.checkpoints import get_checkpoint_state
 from talweg.compat_v1.train.coordinator import Coordinator
 from talweg.compat_v1.train.hooks import (
     CheckpointSaverHook,
@@ -18,8 +23,16 @@ from talweg.compat_v1.train.hooks import (
 )
 from talweg.compat_v1.train.saver import Saver
 from talweg.compat_v1.train.summary_hooks import StepCounterHook, SummarySaverHook
-from talweg.core.errors import OutOfRangeError, type_error
+from talweg.core.errors import (
+    AbortedError,
+    OutOfRangeError,
+    UnavailableError,
+    compose,
+    type_error,
+    value_error,
+)
 
+_log = logging.getLogger("talweg")
 _DEFAULT = object()
 
 
@@ -49,6 +62,7 @@ class Scaffold:
             init_op, saver = init_op or other.init_op, saver or other.saver
             init_fn, local_init_op = init_fn or other.init_fn, local_init_op or other.local_init_op
             summary_op = other.summary_op if summary_op is None else summary_op
+            ready_op = other.ready_op if ready_op is None else ready_op
         self.init_op, self.init_feed_dict, self.init_fn = init_op, init_feed_dict, init_fn
         self.ready_op, self.ready_for_local_init_op = ready_op, ready_for_local_init_op
         self.local_init_op, self.local_init_feed_dict = local_init_op, local_init_feed_dict
@@ -59,7 +73,14 @@ class Scaffold:
         if self.init_op is None:
             self.init_op = look_up("compat.v1.global_variables_initializer")()
         if self.local_init_op is None:
-            self.local_init_op = look_up("compat.v1.local_variables_initializer")()
+            local = look_up("compat.v1.local_variables_initializer")()
+            self.local_init_op = look_up("group")(local, look_up("compat.v1.tables_initializer")())
+        uninitialized = look_up("compat.v1.report_uninitialized_variables")
+        if self.ready_op is None:
+            self.ready_op = uninitialized()
+        if self.ready_for_local_init_op is None:
+            variables = look_up("compat.v1.global_variables")()
+            self.ready_for_local_init_op = uninitialized(variables)
         if self.saver is None:
             self.saver = Saver(allow_empty=True)
         if self.summary_op is None:
@@ -68,8 +89,17 @@ class Scaffold:
         return self
 
 
+@export("compat.v1.train.SessionCreator")
+class SessionCreator:
+    """Base of what makes the session of a monitored session."""
+
+    def create_session(self) -> Session:
+        """The session."""
+        raise NotImplementedError(f"create_session of {type(self).__name__} is not implemented")
+
+
 @export("compat.v1.train.ChiefSessionCreator")
-class ChiefSessionCreator:
+class ChiefSessionCreator(SessionCreator):
     """Makes a session whose variables come from a checkpoint, or from their initializers."""
 
     def __init__(
@@ -88,22 +118,43 @@ class ChiefSessionCreator:
         """The session, ready."""
         scaffold = self._scaffold.finalize()
         session = Session(config=self._config)
-        path = self._path or (latest_checkpoint(self._folder) if self._folder else None)
+        state = get_checkpoint_state(self._folder) if self._folder and not self._path else None
+        path = self._path or (None if state is None else state.model_checkpoint_path)
         if path is not None:
             scaffold.saver.restore(session, path)
+            if state is not None:
+                scaffold.saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         else:
             session.run(scaffold.init_op, feed_dict=scaffold.init_feed_dict)
             if scaffold.init_fn is not None:
                 scaffold.init_fn(scaffold, session)
+        self._check(session, scaffold.ready_for_local_init_op, "local_init", path)
         session.run(scaffold.local_init_op, feed_dict=scaffold.local_init_feed_dict)
+        self._check(session, scaffold.ready_op, "use", path)
         return session
+
+    def _check(self, session: Session, ready: Any, purpose: str, path: str | None) -> None:
+        """RuntimeError if the operation says that variables have no value."""
+        absent = session.run(ready)
+        if not np.size(absent):
+            return
+        names = ", ".join(np.ravel(absent).astype(str))
+        source = "Init operations did" if path is None else f"The checkpoint {path} did"
+        raise RuntimeError(
+            compose(
+                "TW505",
+                f"{source} not make model ready for {purpose}: {names} have no value",
+                hint="Scaffold(init_op=tf.global_variables_initializer())",
+            )
+        )
 
 
 @export("compat.v1.train.MonitoredSession")
 class MonitoredSession:
     """A session that initializes or restores its variables, and calls hooks around each `run`.
 
-    The graph is finalized.  OutOfRangeError and StopIteration end a `with` block in peace.
+    The graph is finalized.  OutOfRangeError and StopIteration end a `with` block in peace.  After
+    AbortedError and UnavailableError another session is made, and the run is done again.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():
@@ -117,6 +168,8 @@ class MonitoredSession:
     3
     """
 
+    _recovers = True
+
     def __init__(
         self, session_creator: Any = None, hooks: Any = None, stop_grace_period_secs: float = 120
     ):
@@ -126,7 +179,14 @@ class MonitoredSession:
         for hook in self._hooks:
             hook.begin()
         self._graph = look_up("compat.v1.get_default_graph")()
-        self._session: Any = (session_creator or ChiefSessionCreator()).create_session()
+        self._creator = session_creator or ChiefSessionCreator()
+        self._session: Any = None
+        self._open()
+
+    def _open(self) -> None:
+        """Make the session, and tell the hooks."""
+        self._coordinator = Coordinator()
+        self._session = self._creator.create_session()
         for hook in self._hooks:
             hook.after_create_session(self._session, self._coordinator)
 
@@ -142,8 +202,19 @@ class MonitoredSession:
 
         RuntimeError once a hook asked to stop, or on a closed session.
         """
-        if self._session is None or self._coordinator.should_stop():
-            raise RuntimeError("Run called even after should_stop requested.  [TW503]")
+        while True:
+            if self._session is None or self._coordinator.should_stop():
+                raise RuntimeError("Run called even after should_stop requested.  [TW503]")
+            try:
+                return self._run(fetches, feed_dict, options, run_metadata)
+            except (AbortedError, UnavailableError) as error:
+                if not self._recovers:
+                    raise
+                _log.info("a session ended, %s; another one is made", error.message)
+                self._session.close()
+                self._open()
+
+    def _run(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
         original = SessionRunArgs(fetches, feed_dict, options)
         context = SessionRunContext(original, self._session)
         asked, feeds = self._asked(context, feed_dict)
@@ -151,9 +222,13 @@ class MonitoredSession:
             "caller": fetches,
             **{str(i): args.fetches for i, args in asked.items() if args.fetches is not None},
         }
-        found = self._session.run(wanted, feeds or None, options, run_metadata)
+        metadata = run_metadata
+        if self._hooks:
+            options = merged_options([options, *[args.options for args in asked.values()]])
+            metadata = RunMetadata() if run_metadata is None else run_metadata
+        found = self._session.run(wanted, feeds or None, options, metadata)
         for number, hook in enumerate(self._hooks):
-            values = SessionRunValues(found.get(str(number)), options, run_metadata)
+            values = SessionRunValues(found.get(str(number)), options, metadata)
             hook.after_run(context, values)
         if context.stop_requested:
             self._coordinator.request_stop()
@@ -180,8 +255,19 @@ class MonitoredSession:
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
         """`step_fn(context)`, where `context.session` is the session and `run_with_hooks` this run.
 
-        `context.request_stop()` ends the training.
+        `context.request_stop()` ends the training.  ValueError unless `step_context` is the name of
+        the only argument.
         """
+        names = list(inspect.signature(step_fn).parameters)
+        if names != ["step_context"]:
+            raise value_error(
+                "TW104",
+                f"`step_fn` may either have one `step_context` argument, or be a method with it, "
+                f"not {names}",
+                "def step_fn(step_context)",
+            )
+        if self._session is None:
+            raise RuntimeError("Run called even after should_stop requested.  [TW503]")
         return step_fn(_StepContext(self))
 
     def should_stop(self) -> bool:
@@ -216,6 +302,18 @@ class MonitoredSession:
         return peaceful
 
 
+def merged_options(asked: list) -> Any:
+    """The RunOptions of a run: for each field the most that somebody asks for."""
+    found = RunOptions()
+    for options in asked:
+        if options is None:
+            continue
+        for field in ("trace_level", "timeout_in_ms"):
+            setattr(found, field, max(getattr(found, field, 0), getattr(options, field, 0)))
+        found.output_partition_graphs |= options.output_partition_graphs
+    return found
+
+
 class _StepContext:
     """What `run_step_fn` gives its function."""
 
@@ -247,6 +345,8 @@ class SingularMonitoredSession(MonitoredSession):
     ...         print(session.run(v))
     3.0
     """
+
+    _recovers = False
 
     def __init__(
         self,
@@ -310,7 +410,7 @@ def MonitoredTrainingSession(  # noqa: N802 -- TensorFlow's name
         seconds = 600 if steps is _DEFAULT else None
     steps = None if steps is _DEFAULT else steps
     scaffold = scaffold or Scaffold()
-    own: list[Any] = [*(hooks or ()), *((chief_only_hooks or ()) if is_chief else ())]
+    own: list[Any] = list(chief_only_hooks or ()) if is_chief else []
     asked = (save_summaries_steps, save_summaries_secs)
     if is_chief:
         own += _writing_hooks(scaffold, summary_dir, checkpoint_dir, asked, log_step_count_steps)
@@ -320,6 +420,7 @@ def MonitoredTrainingSession(  # noqa: N802 -- TensorFlow's name
                 checkpoint_dir, seconds, steps, scaffold=scaffold, save_graph_def=save_graph_def
             )
         )
+    own += hooks or ()
     creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
     return MonitoredSession(creator, own, stop_grace_period_secs)
 
@@ -332,7 +433,7 @@ def _writing_hooks(
     steps, seconds = (None if value is _DEFAULT else value for value in asked)
     if asked == (_DEFAULT, _DEFAULT):
         steps = 100
-        if not summary_dir and not _has_messages():
+        if not summary_dir and not has_messages():
             folder = None
     hooks: list[Any] = []
     if count_steps and (folder or checkpoint_dir):
@@ -340,12 +441,3 @@ def _writing_hooks(
     if folder and (steps or seconds):
         hooks.append(SummarySaverHook(steps, seconds, folder, scaffold=scaffold))
     return hooks
-
-
-def _has_messages() -> bool:
-    """Whether the package is there that summaries need."""
-    try:
-        messages()
-    except ImportError:
-        return False
-    return True

@@ -97,7 +97,7 @@ class OuterGraph:
             output = self.writer.node("Placeholder", label, [], given)[0]
             inputs.append(output)
             _tensor_info(message.inputs[name], output, spec)
-        results = trace.structured_outputs
+        results = trace.output_specs
         names, specs = sorted(results), flatten(results)
         outputs = self.call(
             traces.names[id(trace)], [*inputs, *captured], [spec.dtype for spec in specs]

@@ -43,7 +43,7 @@ def _specs(tree: Any, specs: list[TensorSpec]) -> Any:
 
 def output_signature(trace: ConcreteFunction) -> Any:
     """The results of a trace, with specs in place of tensors."""
-    return structure.map_leaves(_spec_of, trace.structured_results)
+    return structure.map_leaves(_spec_of, trace.structured_outputs)
 
 
 def _spec_of(value: Any) -> Any:

@@ -279,6 +279,14 @@ def _matched_nest(expected: Any, given: Any, convert: bool) -> list | None:
 class RestoredSignature(ConcreteFunction):
     """A signature: it takes keywords, or one tensor if it has just one argument."""
 
+    @property
+    def structured_outputs(self) -> dict:
+        """Specs of the results, with their names."""
+        return {
+            key: TensorSpec(spec.shape, spec.dtype, key)
+            for key, spec in sorted(self.output_specs.items())
+        }
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         names = self._argument_names
         if len(args) > min(1, len(names)):

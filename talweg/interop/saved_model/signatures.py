@@ -62,7 +62,7 @@ def _can_be_signature(concrete: ConcreteFunction) -> bool:
     if not concrete.outputs:
         return False
     try:
-        _named_results(concrete.structured_results, concrete.name)
+        _named_results(concrete.structured_outputs, concrete.name)
         _checked_names(concrete)
     except ValueError:
         return False

@@ -1,5 +1,7 @@
 """Concrete functions: one trace, its inputs, outputs, captures and graph."""
 
+import tempfile
+
 from programs.support import raised
 
 
@@ -46,6 +48,44 @@ def concrete_structured_outputs(tf, np):
         "shapes": [t.shape.as_list() for t in tf.nest.flatten(outputs)],
         "dtypes": [t.dtype.name for t in tf.nest.flatten(outputs)],
     }
+
+
+def structured_outputs_are_tensors(tf, np):
+    @tf.function
+    def pair(x):
+        return {"b": x * 2.0, "a": (x, [x + 1.0, None])}
+
+    concrete = pair.get_concrete_function(tf.TensorSpec([2], tf.float32))
+    found = concrete.structured_outputs
+    tf.nest.assert_same_structure(found, {"b": 0, "a": (0, [0, None])}, check_types=False)
+    tensors = [x for x in tf.nest.flatten(found) if x is not None]
+    single = tf.function(lambda x: x + 1).get_concrete_function(1).structured_outputs
+    return {
+        "tensors": [isinstance(x, tf.Tensor) for x in (*tensors, single)],
+        "of the graph": [x.graph is concrete.graph for x in tensors],
+        "same": [x is y for x, y in zip(tensors, concrete.outputs)],
+    }
+
+
+def structured_outputs_of_a_signature(tf, np):
+    class Doubling(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def two(self, x):
+            return {"b": x * 2.0, "a": x}
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def one(self, x):
+            return x * 2.0
+
+    module = Doubling()
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, folder, {"two": module.two, "one": module.one})
+        signatures = tf.saved_model.load(folder).signatures
+        return {
+            key: {name: [spec.name, spec.shape, spec.dtype] for name, spec in found.items()}
+            for key in ("one", "two")
+            for found in [signatures[key].structured_outputs]
+        }
 
 
 def concrete_structured_signature(tf, np):
@@ -170,6 +210,8 @@ PROGRAMS = [
     concrete_function_of_a_signature,
     concrete_function_with_python_values,
     concrete_structured_outputs,
+    structured_outputs_are_tensors,
+    structured_outputs_of_a_signature,
     concrete_structured_signature,
     concrete_captured_inputs,
     concrete_functions_are_cached,
