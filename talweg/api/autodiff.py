@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,19 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export, implement_hook, look_up
 from talweg.api.mapping.extension_types import has_extensions, mapped_apart
 from talweg.api.mapping.map import map_fn
+from talweg.api.mapping.one_by_one import in_tensors, map_one_by_one
 from talweg.api.mapping_batches import batched_gradients, interpreter_of, together
 from talweg.core import dispatch
 from talweg.core.dims import dims_differ, is_symbolic
 from talweg.core.dtypes import int32, string
-from talweg.core.errors import InvalidArgumentError, type_error, value_error
+from talweg.core.errors import (
+    NO_VALUE,
+    InvalidArgumentError,
+    NeedsStaticError,
+    UnevenSlicesError,
+    type_error,
+    value_error,
+)
 from talweg.core.hooks import hooks
 from talweg.core.provenance import user_frame
 from talweg.core.value import IndexedSlices, Tensor
@@ -86,8 +95,11 @@ def vectorized_map(
 ) -> Any:
     """`fn` applied to every slice of `elems` (a nest) along the first axis, all at once.
 
-    Returns a nest like `fn`'s result, with the axis in front.  ValueError if the first dimensions
-    differ.
+    Returns a nest like `fn`'s result, with the axis in front.  Where slices differ in more than
+    their values (tensors of different length, ragged or sparse elements, a Python value that is
+    asked for), `fn` is called for one slice after the other, in a graph in a loop.  ValueError if
+    the first dimensions differ, or if that is needed and `fallback_to_while_loop` is False;
+    InvalidArgumentError if the results of slices differ in shape.
 
     >>> import talweg as tf
     >>> rows = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -95,9 +107,36 @@ def vectorized_map(
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 5., 25.], dtype=float32)>
     """
     if has_extensions(elems):
-        return mapped_apart(lambda fn, elems, _: vectorized_map(fn, elems), fn, elems, None)
-    fn = handed_over(fn)
-    leaves = [tensor(leaf) for leaf in structure.flatten(elems)]
+
+        def on_tensors(fn: Any, elems: Any, signature: Any) -> Any:
+            return vectorized_map(fn, elems, fallback_to_while_loop, warn)
+
+        return mapped_apart(on_tensors, fn, elems, None)
+    fn = in_tensors(handed_over(fn))
+    base = dispatch.context.base
+    leaves = [x if _is_composite(x) else tensor(x) for x in structure.flatten(elems)]
+    elems = structure.pack(elems, leaves)
+    try:
+        if any(map(_is_composite, leaves)):
+            raise UnevenSlicesError  # noqa: TRY301
+        with base.attempt() if hasattr(base, "attempt") else nullcontext():
+            return _map_together(fn, elems)
+    except (UnevenSlicesError, NeedsStaticError, *NO_VALUE) as error:
+        if isinstance(error, NO_VALUE) and not hasattr(error, "needs_value"):
+            raise
+        if not fallback_to_while_loop:
+            raise value_error(
+                "TW104",
+                "vectorized_map: fn cannot be batched: its slices differ in more than their "
+                f"values, and fallback_to_while_loop={fallback_to_while_loop}",
+                "fallback_to_while_loop=True",
+            ) from None
+    return map_one_by_one(fn, elems)
+
+
+def _map_together(fn: Callable[..., Any], elems: Any) -> Any:
+    """`vectorized_map` by one call of `fn`."""
+    leaves = structure.flatten(elems)
     size = _number_of_slices(leaves)
 
     def run(slices: list) -> tuple[list, Any]:
@@ -105,12 +144,20 @@ def vectorized_map(
         parts = structure.flatten(result, composites=True)
         return [None if _is_nothing(leaf) else tensor(leaf) for leaf in parts], result
 
-    spread = [
+    parts, result = batch.vectorize(run, _spread(leaves, size), size)
+    return together(result, parts, size)
+
+
+def _spread(leaves: list, size: Any) -> list:
+    """The leaves, those of one slice having it for every slice of the others."""
+    return [
         batch.broadcast_to(x, shape=(size, *x.dims[1:])) if _is_one(x.dims[0], size) else x
         for x in leaves
     ]
-    parts, result = batch.vectorize(run, spread, size)
-    return together(result, parts, size)
+
+
+def _is_composite(leaf: Any) -> bool:
+    return structure.kind_of(leaf) == structure.COMPOSITE
 
 
 def _is_nothing(leaf: Any) -> bool:

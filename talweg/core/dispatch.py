@@ -117,6 +117,12 @@ def bind(prim: Any, operands: tuple, params: dict) -> Any:
     return results
 
 
+def note_write() -> None:
+    """Tell the `vectorized_map`s we are inside that a variable is written at once."""
+    for batching in context.mapped:
+        batching.wrote = True
+
+
 def put_on_device(results: Any) -> None:
     """Note where new tensors lie: on the device in force."""
     for tensor in results if type(results) is tuple else (results,):

@@ -158,6 +158,13 @@ class NeedsStaticError(ValueError):
     rank_varies = False
 
 
+class UnevenSlicesError(Exception):
+    """What slices of a batch give may differ in shape, so they cannot be one batched value.
+
+    Never reaches users: who batched the function calls it for one slice after the other.
+    """
+
+
 NO_VALUE = (TypeError, AttributeError, NotImplementedError)  # as TensorFlow raises
 
 

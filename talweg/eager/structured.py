@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from talweg.core import dispatch, locking
-from talweg.core.dtypes import VARIANT
+from talweg.core.dtypes import VARIANT, variant
 from talweg.eager.tensor import EagerTensor
+from talweg.eager.uncomputed import UncomputedTensor, results_of
 from talweg.execute.call import check
 from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING, BodyRunner
@@ -44,7 +45,7 @@ def content(tensor: Any) -> Any:
     if type(tensor) is EagerTensor:
         array = tensor._array
         return array.value if type(array) is Variant else array
-    return tensor
+    return None if type(tensor) is UncomputedTensor else tensor
 
 
 def as_tensor(value: Any) -> EagerTensor:
@@ -213,9 +214,25 @@ def evaluate_structured(prim: Any, operands: tuple, params: dict) -> Any:
         if prim.effect == HOST:
             check(prim, arrays, params)
         result = prim.numpy(*arrays, **params)
-    if prim.multiple:
-        return tuple([as_tensor(part) for part in result])
-    return as_tensor(result)
+    if not prim.multiple:
+        return _as_result(prim, operands, params, result)
+    if any([part is None for part in result]):
+        avals = results_of(prim, operands, params)
+        return tuple([_tensor_of(part, aval) for part, aval in zip(result, avals)])
+    return tuple([as_tensor(part) for part in result])
+
+
+def _as_result(prim: Any, operands: tuple, params: dict, result: Any) -> Any:
+    if result is not None:
+        return as_tensor(result)
+    return _tensor_of(None, results_of(prim, operands, params))
+
+
+def _tensor_of(value: Any, aval: Any) -> Any:
+    """A result as an eager tensor; None is a zero list or history, or was not computed."""
+    if value is not None or aval.dtype is variant:
+        return as_tensor(value)
+    return UncomputedTensor(aval)
 
 
 dispatch.state.structured = evaluate_structured

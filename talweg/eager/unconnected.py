@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import wrap
@@ -37,6 +38,6 @@ class UnconnectedGradients(enum.Enum):
 
 def zeros_of_shape(shape: tuple, dtype: Any) -> Any:
     """Zeros of a shape whose sizes may be symbolic: an absent Jacobian."""
-    if all([type(size) is int for size in shape]):
+    if dispatch.context.base is None and all([type(size) is int for size in shape]):
         return wrap(np.zeros(shape, dtype.numpy_dtype))
     return broadcast_to(convert_to_tensor(0, dtype), shape=shape)

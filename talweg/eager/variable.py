@@ -327,9 +327,9 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
             if dispatch.context.base is not None:
                 return self._trace_update("assign", value, read_value)
             tensor = self._accept(value, "assign to")
+            made = wrap(tensor._array)
             if dispatch.state.busy:
                 self._note_write(tensor)
-            made = wrap(tensor._array)
             if self._held is None:
                 self._tensor = made
             else:
@@ -344,6 +344,7 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
 
     def _note_write(self, tensor: Any) -> None:
         """Tell recorders of a change, which no gradient follows."""
+        dispatch.note_write()
         for recorder in dispatch.context.recorders:
             recorder.note_write(self, tensor)
 
@@ -390,9 +391,10 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
                 f"shape {delta.dims}",
                 "a value of the variable's shape",
             )
+        made = wrap(np.asarray(kernel(present._array, delta._array))[()])
         if dispatch.state.busy:
             self._note_write(delta)
-        return wrap(np.asarray(kernel(present._array, delta._array))[()])
+        return made
 
     def assign_add(
         self,

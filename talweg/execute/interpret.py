@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.dim_walks import evaluate
+from talweg.core.dim_walks import atoms_of, evaluate
 from talweg.core.dims import Atom, Dim
 from talweg.core.errors import FailedPreconditionError, NotFoundError, OpError, compose
 from talweg.core.provenance import describe
@@ -146,6 +146,11 @@ def _run_step(
             params = fill_in(params, program, values)
         except OpError as error:
             raise located(error, step.node) from None
+        except AttributeError:
+            if not _lacks_a_size(params, program, values):
+                raise
+            values[step.out] = _absent(step)
+            return
     if kind == "body":
         _run_body(step, values, params, state)
         return
@@ -252,6 +257,13 @@ def fill_in(params: dict, program: Program, values: list) -> dict:
     return {key: _filled(value, value_of) for key, value in params.items()}
 
 
+def _lacks_a_size(params: dict, program: Program, values: list) -> bool:
+    """Whether a size that parameters take is that of a value which nobody computed."""
+    return any(
+        [values[program.places[atom][0]] is None for atom in atoms_of(tuple(params.values()))]
+    )
+
+
 def _filled(value: Any, value_of: Any) -> Any:
     if type(value) is Dim:
         found = evaluate(value, value_of)
@@ -266,6 +278,8 @@ def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:
     try:
         if getattr(error, "talweg_located", False):
             raise error
+        if step.prim.effect is None and any([array is None for array in arrays]):
+            return _absent(step)
         if step.kind == "state" or (step.prim.effect == "host" and isinstance(error, OpError)):
             raise located(error, step.node)
         return sort_out(step.prim, arrays, params, error)
@@ -273,6 +287,14 @@ def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:
         raise located(found, step.node) from found.__cause__
     finally:
         del error  # its traceback holds this frame: no circle
+
+
+def _absent(step: Step) -> Any:
+    """What a step gives for a value that nobody computed, of a branch not taken: likewise absent.
+
+    Derivatives carry such values along; where they are used, they have been computed.
+    """
+    return (None,) * len(step.node.aval) if step.prim.multiple else None
 
 
 def located(error: Exception, node: Any) -> Exception:

@@ -179,6 +179,19 @@ class FunctionGraph(Graph):
         """The function is run again from its start: its effects are met, not made again."""
         self.met, self.writes, self.pending_writes = 0, {}, {}
 
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """What fails inside the block leaves no effects behind."""
+        before = len(self.effects), self.met, dict(self.writes), dict(self.pending_writes)
+        try:
+            yield
+        except Exception:
+            count, self.met, self.writes, self.pending_writes = before
+            undone, self.effects[count:] = self.effects[count:], []
+            for node in undone:
+                self.table.release(node)
+            raise
+
     def _meet(self, prim: Any, params: tuple, nodes: tuple) -> Any:
         """The result(s) of the effect that an earlier run made at this place; else None."""
         if self.met >= len(self.effects):

@@ -226,9 +226,9 @@ def zeros_if_absent(found: Any, like: tuple, dims: tuple | None, dtype: Any) -> 
     """`found`, or zeros like the operand given or of these dimensions; else absent."""
     if found is not None or dtype is variant:
         return found
-    if not like and (dims is None or None in dims):
-        return None
-    return np.zeros_like(like[0]) if like else np.zeros(dims, dtype.numpy_dtype)
+    if like:  # where nobody computed the value there is nothing to be like
+        return None if like[0] is None else np.zeros_like(like[0])
+    return None if dims is None or None in dims else np.zeros(dims, dtype.numpy_dtype)
 
 
 @primitive

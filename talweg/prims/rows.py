@@ -11,6 +11,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
 from talweg.core.dtypes import variant
+from talweg.core.errors import invalid
 from talweg.core.primitive import later
 from talweg.graph.node import GRAPH
 from talweg.kernels.rows import Rows, added, joined, row_of
@@ -196,6 +197,9 @@ class rows_stack:
     def numpy(values, *, size, dims, dtype):
         rows = [None if values is None else values.get(place) for place in range(int(size))]
         found = joined(rows)
+        if type(found) is Rows:
+            shapes = sorted({row.shape for row in rows if row is not None})
+            raise invalid("TW204", f"slices of a batch have different shapes: {shapes}", "one")
         if found is None and dims is not None and None not in dims:
             return np.zeros((len(rows), *dims), dtype.numpy_dtype)
         return found

@@ -16,7 +16,7 @@ from talweg.core.aval import Aval
 from talweg.core.dim_walks import substitute
 from talweg.core.dims import Atom, Dim, of_atom, same_dims
 from talweg.core.dtypes import int32, variant
-from talweg.core.errors import NeedsStaticError
+from talweg.core.errors import InvalidArgumentError, NeedsStaticError, UnevenSlicesError
 from talweg.core.hooks import hooks
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.contents import element
@@ -263,7 +263,7 @@ def _traced(size: Any, make: Any) -> Any:
         context.base = None
     try:
         return make()
-    except (NoBatchedBodyError, NeedsStaticError):
+    except (NoBatchedBodyError, NeedsStaticError, UnevenSlicesError):
         return None
     finally:
         context.base = before
@@ -271,7 +271,7 @@ def _traced(size: Any, make: Any) -> Any:
 
 def call_batch(prim: Any, size: Any, kinds: tuple, operands: tuple, body: Body) -> Any:
     """The batch rule of `call` and `again`."""
-    key = ("batched", prim.name, size, kinds)
+    key = ("batched", prim.name, size, kinds, bool(dispatch.context.mapped))
     made = body.programs.get(key) if _apart(size) else None
     if made is None:
 
@@ -379,7 +379,7 @@ def for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: d
         ]
         found = prim(*slices, **params)
         found = found if prim.multiple else (found,)
-        made[:] = [z.aval for z in found]
+        made[:] = [_outside(z.aval) for z in found]
         rows = [
             elements.list_set(row, index, z, limited=False)
             for row, z in zip(own or [None] * len(found), found)
@@ -392,7 +392,7 @@ def for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: d
     start = [convert(0, int32), *[elements.list_new(number) for _ in range(results)]]
     avals = [Aval((), int32), *[Aval((), variant)] * results]
     *found, _ = apply_loop(lambda own: less(own[0], number), step, start, avals)
-    return _joined(found[1:], made, size, prim)
+    return _joined(found[1:], made, size, prim.multiple)
 
 
 def _count_of_results(prim: Any, operands: list, kinds: tuple, params: dict) -> int:
@@ -426,18 +426,42 @@ def _slice(x: Any, source: Any, index: Any) -> Any:
     return graph.apply(elements.list_take, params, graph.nodes_of((source, index)), aval)
 
 
-def _joined(found: list, made: list, size: Any, prim: Any) -> Any:
+def _outside(aval: Aval) -> Aval:
+    """What is known of the result for a slice where the loop over the slices is: of every slice."""
+    graph: Any = dispatch.context.base
+    if aval.dims is None:
+        return aval
+    shared = {inside: outside for outside, inside in graph.sizes.items() if type(inside) is Dim}
+    dims = [substitute(size, lambda atom: shared.get(of_atom(atom))) for size in aval.dims]
+    return Aval(tuple(dims), aval.dtype)
+
+
+def _joined(found: list, made: list, size: Any, multiple: bool) -> Any:
     """The results of all slices together."""
-    lenient = prim is control.inner_value
-    stack = rows_stack if lenient else elements.list_stack
     results = []
     for values, aval in zip(found, made):
         if aval.dtype is variant:
             results.append(rows_of(values, size=size))
         else:
-            results.append(stack(values, dims=fixed(aval), dtype=aval.dtype, size=size))
+            results.append(_stacked(values, aval, size))
     kinds = tuple([UNEVEN if aval.dtype is variant else EVEN for aval in made])
-    return Kinds(tuple(results) if prim.multiple else results[0], kinds)
+    return Kinds(tuple(results) if multiple else results[0], kinds)
+
+
+def _stacked(values: Any, aval: Aval, size: Any) -> Any:
+    """The results of all slices together, of a tensor of which that is known of every slice."""
+    context = dispatch.context
+    params = {"dims": fixed(aval), "dtype": aval.dtype, "size": size}
+    if aval.dims is not None and None not in aval.dims:
+        return rows_stack(values, **params)
+    if context.base is not None and context.mapped:
+        raise UnevenSlicesError
+    try:
+        return rows_stack(values, **params)
+    except InvalidArgumentError:
+        if context.mapped:
+            raise UnevenSlicesError from None
+        raise
 
 
 hooks.call_batch = call_batch

@@ -355,6 +355,8 @@ class ConcreteFunction(DescribedFunction):
             state = Exchanged(changed) if changed else STATE
         if not changes or dispatch.context.base is not None:
             return self.call_flat(tensors, (), state)
+        if dispatch.state.busy:
+            dispatch.note_write()
         if dispatch.context.recorders:
             self._kept(dispatch.context.recorders)  # a reverse is traced while nothing is held
         if len(changes) == 1 and state is STATE and not program.calls_python:

@@ -267,7 +267,8 @@ class _Derived:
             values = graph.outside(control.inner_value, inner.history, asked)
             nodes = graph.nodes_of((values, index))
             params = (("dims", fixed(aval)), ("dtype", aval.dtype))
-            return graph.apply(elements.list_get, params, nodes, aval)
+            # Not `list_get`: what a branch did not compute may be absent; nobody uses it then.
+            return graph.apply(elements.list_take, params, nodes, aval)
 
         graph.view = View(inner, graph, kept)
         return graph.view

@@ -21,8 +21,17 @@ from typing import Any
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.declare import ELEMENTWISE, LEADING, LOOP
+from talweg.core.dims import same_dims
 from talweg.core.dtypes import DType, variant
-from talweg.core.errors import NeedsStaticError, compose, type_error
+from talweg.core.errors import (
+    NeedsStaticError,
+    OperatorNotAllowedInGraphError,
+    UnevenSlicesError,
+    compose,
+    invalid,
+    type_error,
+    without_value,
+)
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, static
 from talweg.core.value import Tensor
@@ -82,15 +91,27 @@ class BatchTensor(Tensor):
         return f"<BatchTensor: {size} times shape={self.dims}, dtype={dtype}>"
 
     def __bool__(self) -> bool:
-        raise type_error(
-            "TW104",
-            "A tensor inside a batched function has many values; it cannot be a Python bool.",
-            hint="tf.where(condition, a, b), or tf.map_fn instead of tf.vectorized_map",
-        )
+        text = "A tensor inside a batched function has many values; it cannot be a Python bool."
+        hint = "tf.where(condition, a, b), or tf.map_fn instead of tf.vectorized_map"
+        raise without_value(OperatorNotAllowedInGraphError(compose("TW104", text, hint=hint)))
+
+    def __int__(self) -> int:
+        raise self._no_number("int")
+
+    def __index__(self) -> int:
+        raise self._no_number("int")
+
+    def __float__(self) -> float:
+        raise self._no_number("float")
+
+    def _no_number(self, kind: str) -> Exception:
+        text = f"A tensor inside a batched function has many values; it cannot be a Python {kind}."
+        return without_value(type_error("TW104", text))
 
     def numpy(self) -> Any:
         """TypeError: there is no single value."""
-        raise type_error("TW104", "A tensor inside a batched function has no single NumPy value.")
+        text = "A tensor inside a batched function has no single NumPy value."
+        raise without_value(type_error("TW104", text))
 
 
 class BatchInterpreter:
@@ -98,6 +119,7 @@ class BatchInterpreter:
 
     def __init__(self, level: int, size: Any):
         self.level, self.size = level, size
+        self.wrote = False  # whether the batched function has written a variable
 
     def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
         """Apply `prim` to all slices at once."""
@@ -245,10 +267,19 @@ def _loop(prim: Any, size: int, batched: tuple, operands: list, params: dict) ->
         prim(*(slice_of(x, i) if own else x for x, own in zip(operands, batched)), **params)
         for i in range(size)
     ]
-    first = runs[0] if prim.multiple else (runs[0],)
-    if any([z.dtype is variant for z in first]):
+    columns = list(zip(*runs)) if prim.multiple else [tuple(runs)]
+    if any([parts[0].dtype is variant for parts in columns]):
         return None
-    return tuple([stack(list(parts)) for parts in zip(*runs)]) if prim.multiple else stack(runs)
+    if dispatch.context.mapped and not all(map(_are_even, columns)):
+        raise UnevenSlicesError
+    found = tuple([stack(list(parts)) for parts in columns])
+    return found if prim.multiple else found[0]
+
+
+def _are_even(parts: tuple) -> bool:
+    """Whether it is known that all have one shape."""
+    shapes = [known_dims(x) for x in parts]
+    return None not in shapes and all([same_dims(shapes[0], dims) for dims in shapes[1:]])
 
 
 @contextmanager
@@ -326,21 +357,51 @@ def vectorize(function: Callable[..., Any], slices: list, size: Any) -> tuple[li
 
     `function` takes the list of slices and returns (leaves, rebuild).
     """
-    context = dispatch.context
-    before = context.mapped
+    before = dispatch.context.mapped
     with batching(size) as interpreter:
-        context.mapped = (*before, interpreter)
         try:
-            leaves, rebuild = function([BatchTensor(part, interpreter) for part in slices])
-        finally:
-            context.mapped = before
+            with inside_maps((*before, interpreter)):
+                leaves, rebuild = function([BatchTensor(part, interpreter) for part in slices])
+        except (UnevenSlicesError, NeedsStaticError) as error:
+            if not interpreter.wrote:
+                raise
+            raise invalid(
+                "TW104",
+                "A function of slices that differ in shape has written a variable; it cannot be "
+                "called again for each slice.",
+                "no change of variables in tf.vectorized_map",
+                "tf.map_fn",
+            ) from error
         parts = [None if leaf is None else unwrap(leaf, interpreter) for leaf in leaves]
         return parts, rebuild
 
 
+@contextmanager
+def inside_maps(interpreters: tuple) -> Iterator[None]:
+    """Let the block be inside these `vectorized_map`s, and no others."""
+    context = dispatch.context
+    before, context.mapped = context.mapped, interpreters
+    try:
+        yield
+    finally:
+        context.mapped = before
+
+
+def draw_for_slices(draw: Callable[[tuple], Any], dims: tuple) -> Any:
+    """`draw(dims)`, whose numbers differ from slice to slice of the `vectorized_map`s in force."""
+    mapped = dispatch.context.mapped
+    with inside_maps(()):
+        found = draw((*[interpreter.size for interpreter in mapped], *dims))
+    for interpreter in mapped:
+        found = BatchTensor(found, interpreter)
+    return found
+
+
 def for_each_slice(make: Callable[[], Any]) -> Any:
     """`make()`, called anew for each slice of the `vectorized_map`s in force (random streams)."""
-    return _for_each(make, dispatch.context.mapped)
+    mapped = dispatch.context.mapped
+    with inside_maps(()):
+        return _for_each(make, mapped)
 
 
 def _for_each(make: Callable[[], Any], interpreters: tuple) -> Any:

@@ -46,6 +46,16 @@ FOUND = {  # by campaigns with fresh seeds
     "what no slice computes": (1131, "of_function", ["forward_together", "forward"]),
     "a branch that no slice takes, eagerly": (3153, "eager", ["each"]),
     "no path, of unknown shape": (1054, "of_unknown_shape", ["across", "reverse"]),
+    "parts of different length": (3081, "eager", ["each"]),
+    "parts of different length in a batch": (3151, "of_function", ["across", "each"]),
+    "parts that nobody uses": (3262, "in_graph", ["each", "across"]),
+    "no path, in a graph": (3151, "in_graph", ["reverse", "reverse"]),
+    "a slice in a branch not taken": (110, "eager", ["each"]),
+    "a slice in a branch not taken, in a graph": (110, "in_graph", ["across", "forward"]),
+    "an absent list": (110, "of_function", ["reverse", "forward_together"]),
+    "a partition in a branch not taken": (124, "in_function", ["each", "across"]),
+    "a partition that no slice computes": (124, "eager", ["forward", "across"]),
+    "a partition, of unknown shape": (124, "of_unknown_shape", ["reverse", "reverse"]),
 }
 
 

@@ -187,7 +187,7 @@ class MapOptions(NamedTuple):
     checkpoint: bool
 
 
-def _loop(size: Any, start: Any, first: Any, step: Callable, options: MapOptions) -> Any:
+def run_loop(size: Any, start: Any, first: Any, step: Callable, options: MapOptions) -> Any:
     """`state = step(i, state)` for i from `start` up to `size`."""
     _, found = control.while_loop(
         lambda i, _: arithmetic.less(i, size),
@@ -214,7 +214,7 @@ def map_in_graph(
         parts = structure.flatten(result)
         return [row.write(own, i, part) for row, own, part in zip(rows, arrays, parts)]
 
-    found = _loop(slices.size, 0, [row.arrays for row in rows], step, options)
+    found = run_loop(slices.size, 0, [row.arrays for row in rows], step, options)
     return structure.pack(like, [row.result(own) for row, own in zip(rows, found)])
 
 
@@ -268,7 +268,7 @@ def fold_in_graph(
 ) -> Any:
     """`foldl` and `foldr` in a graph."""
     fold = FoldLoop(function, fn, elems, initializer, reverse)
-    return _loop(fold.slices.size, fold.start, fold.first, fold.step, options)
+    return run_loop(fold.slices.size, fold.start, fold.first, fold.step, options)
 
 
 def scan_in_graph(
@@ -294,5 +294,5 @@ def scan_in_graph(
         parts = structure.flatten(state)
         return state, [a.write(fold.place(i), part) for a, part in zip(own, parts)]
 
-    _, found = _loop(fold.slices.size, fold.start, (fold.first, arrays), step, options)
+    _, found = run_loop(fold.slices.size, fold.start, (fold.first, arrays), step, options)
     return structure.pack(fold.first, [array.stack() for array in found])

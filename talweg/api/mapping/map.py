@@ -29,7 +29,7 @@ from talweg.core.shapes import TensorShape
 from talweg.graph import structure
 
 
-class _Elements:
+class Elements:
     """A nest of tensors [n, ...], seen as n nests of the slices."""
 
     def __init__(self, function: str, elems: Any):
@@ -79,7 +79,7 @@ def _slices(leaf: Any, size: int) -> list:
     return [look_up("sparse.reshape")(row, dims[1:]) for row in rows]
 
 
-def _stacked_sparse(values: list) -> Any:
+def stack_sparse(values: list) -> Any:
     spread = [look_up("sparse.expand_dims")(value, 0) for value in values]
     return look_up("sparse.concat")(0, spread)
 
@@ -154,7 +154,7 @@ def map_fn(
         return mapped_apart(on_tensors, fn, elems, signature)
     if is_symbolic(elems):
         return map_in_graph(fn, elems, signature, infer_shape, MapOptions(back_prop, swap_memory))
-    elements = _Elements("map_fn", elems)
+    elements = Elements("map_fn", elems)
     like = elems if signature is None else signature
     wanted = elements.leaves if signature is None else structure.flatten(signature)
     rows = []
@@ -169,7 +169,7 @@ def map_fn(
             gathered.append(look_up("ragged.stack")(values))
             continue
         if values and _is_composite(values[0]):
-            gathered.append(_stacked_sparse(values))
+            gathered.append(stack_sparse(values))
             continue
         shape = getattr(kind, "shape", None) if signature is not None else None
         shape = None if shape is None else TensorShape(shape)
@@ -178,7 +178,7 @@ def map_fn(
     return structure.pack(like, gathered)
 
 
-def _start(function: str, elements: _Elements, initializer: Any, reverse: bool) -> tuple:
+def _start(function: str, elements: Elements, initializer: Any, reverse: bool) -> tuple:
     """The first accumulator and the positions that are left."""
     positions = list(range(elements.size))
     if reverse:
@@ -220,7 +220,7 @@ def scan(
     if is_symbolic(elems, initializer):
         options = MapOptions(back_prop, swap_memory)
         return scan_in_graph(fn, elems, initializer, reverse, infer_shape, options)
-    elements = _Elements("scan", elems)
+    elements = Elements("scan", elems)
     state, positions = _start("scan", elements, initializer, reverse)
     first = [tensor(leaf) for leaf in structure.flatten(state)]
     like = state = structure.pack(state, first)
@@ -241,7 +241,7 @@ def _fold(
     fn = callable_or_error(fn, function, "fn")
     if is_symbolic(elems, initializer):
         return fold_in_graph(function, fn, elems, initializer, reverse, options)
-    elements = _Elements(function, elems)
+    elements = Elements(function, elems)
     state, positions = _start(function, elements, initializer, reverse)
     like = state
     for position in positions:

@@ -47,6 +47,7 @@ from talweg.kernels.random.philox import RESERVED
 from talweg.prims.random import streams as prims
 from talweg.prims.random.distributions import random_binomial
 from talweg.prims.state import as_factor
+from talweg.transform.batch import for_each_slice
 
 _BINOMIAL_WORDS = 2 * 100  # words that are set aside for a binomial number
 
@@ -171,7 +172,10 @@ class Generator(AutoTrackable):
         return before
 
     def _stream(self, count: int) -> Tensor:
-        """A stream for that many values."""
+        """A stream for that many values; inside `vectorized_map` one for each slice."""
+        return for_each_slice(lambda: self._own_stream(count))
+
+    def _own_stream(self, count: int) -> Tensor:
         stream = prims.generator_stream(self._advance(count), algorithm=self._alg)
         number = self._replica()
         if number is None:

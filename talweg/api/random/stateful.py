@@ -37,6 +37,7 @@ from talweg.eager import randomness
 from talweg.kernels.random.philox import BLOCK, RESERVED
 from talweg.prims.random import distributions
 from talweg.prims.random import streams as prims
+from talweg.transform.batch import BatchTensor, draw_for_slices
 
 
 @export("random.set_seed")
@@ -86,8 +87,12 @@ def get_seed(op_seed: Any) -> tuple:
 def _numbers(kind: str, shape: Any, dtype: DType, seed: Any) -> Tensor:
     dims, shape_kind, size = _drawn_dims(shape, kind)
     operation = (kind, dtype.name, shape_kind)
-    stream = randomness.reserve(operation, seed, math.prod(dims) * RESERVED)
-    drawn = numbers(kind, stream, dims, dtype, prims.PHILOX)
+
+    def draw(dims: tuple) -> Tensor:
+        stream = randomness.reserve(operation, seed, math.prod(dims) * RESERVED)
+        return numbers(kind, stream, dims, dtype, prims.PHILOX)
+
+    drawn = draw_for_slices(draw, dims)
     return drawn if size is None else reshape(drawn, shape)
 
 
@@ -187,10 +192,15 @@ def uniform(
     low, high = parameter(minval, dtype), parameter(maxval, dtype)
     dims, kind, size = _drawn_dims(shape, "uniform")
     operation = ("integers", dtype.name, kind)
-    stream = randomness.reserve(operation, seed, math.prod(dims) * RESERVED)
-    if any(type(n) is int and n == 0 for n in dims):
-        return numbers("bits", stream, dims, dtype, prims.PHILOX)
-    drawn = uniform_of_stream(stream, dims, low, high, dtype, prims.PHILOX)
+
+    def draw(dims: tuple) -> Tensor:
+        stream = randomness.reserve(operation, seed, math.prod(dims) * RESERVED)
+        if any(type(n) is int and n == 0 for n in dims):
+            return numbers("bits", stream, dims, dtype, prims.PHILOX)
+        return uniform_of_stream(stream, dims, low, high, dtype, prims.PHILOX)
+
+    own = type(low) is BatchTensor or type(high) is BatchTensor
+    drawn = draw(dims) if own else draw_for_slices(draw, dims)
     return drawn if size is None else reshape(drawn, shape)
 
 

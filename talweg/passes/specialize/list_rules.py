@@ -89,6 +89,12 @@ def _list_stack(t: Lists, inputs: list, params: dict) -> Value:
     return t.array(inputs[0], params["dims"], params["dtype"])
 
 
+def _rows_stack(t: Lists, inputs: list, params: dict) -> Value:
+    if inputs[0] is None:
+        raise SpecializationError(Reason.LIST_UNWRITTEN)
+    return _list_stack(t, inputs, params)
+
+
 def stack_of_unknown(maker: Any, step: Any) -> Value:
     """All elements of a list of which only a run tells how many there are."""
     lists = Lists(maker.straight, step.node)
@@ -243,6 +249,7 @@ LISTS: dict[str, Callable[[Lists, list, dict], Any]] = {
     "list_clear": _list_clear,
     "list_stack": _list_stack,
     "list_stack_like": _list_stack_like,
+    "rows_stack": _rows_stack,
     "list_from": _list_from,
     "list_scatter": _list_scatter,
     "list_gather_like": _list_gather_like,

@@ -433,7 +433,11 @@ def _on_lists(way: Callable[..., Any], maker: Any, step: Step, params: dict) -> 
     return way(Lists(maker.straight, step.node), inputs, params)
 
 
-UNSIZED = {**SLICES, "list_stack": stack_of_unknown}  # where parameters depend on values
+UNSIZED = {
+    **SLICES,
+    "list_stack": stack_of_unknown,
+    "rows_stack": stack_of_unknown,
+}  # where parameters depend on values
 WAYS: dict[str, Callable[[Any, Step, dict], Any]] = {
     "branch": branch,
     "loop": loop,

@@ -332,6 +332,8 @@ class list_stack_like:
         return x
 
     def numpy(values, x):
+        if x is None:  # nobody computed it
+            return None
         result = np.zeros_like(x)
         for place, value in () if values is None else values.present():
             result[place] = value
