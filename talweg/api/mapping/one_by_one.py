@@ -29,7 +29,6 @@ from talweg.core.shapes import TensorShape
 from talweg.core.value import IndexedSlices
 from talweg.graph import structure
 from talweg.graph.operation import Operation
-from talweg.prims import arithmetic, layout
 from talweg.prims.lists import parts
 from talweg.trace.bodies import trace_loop
 from talweg.transform.rules import densify
