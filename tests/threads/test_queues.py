@@ -96,11 +96,12 @@ def test_sessions_have_elements_of_their_own():
     with tf.Graph().as_default():
         queue = tf.queue.FIFOQueue(10, tf.float32, shapes=[[2]])
         put, got, size = queue.enqueue([[1.0, 2.0]]), queue.dequeue(), queue.size()
+        twice = got * 2
         assert got.shape == [2]
         with v1.Session() as first, v1.Session() as second:
             first.run(put)
             assert first.run(size) == 1 and second.run(size) == 0
-            thread, found = in_thread(lambda: second.run(got * 2))
+            thread, found = in_thread(lambda: second.run(twice))
             second.run(put)
             thread.join(20)
             assert found[0].tolist() == [2.0, 4.0]
