@@ -12,6 +12,7 @@ from talweg.api.export import export, implement_hook, runs_graphs
 from talweg.compat_v1.feeds import feeds, unfed
 from talweg.compat_v1.fetches import fetched, result_of
 from talweg.compat_v1.graphs import default_graph
+from talweg.compat_v1.independent_calls import IndependentCalls, plan_of
 from talweg.compat_v1.messages import ConfigProto
 from talweg.compat_v1.session_state import SessionState, SessionVariables
 from talweg.compat_v1.statistics import DEVICE, Watch, report
@@ -202,7 +203,7 @@ class Session:
         """The values of nodes, as the user gets them."""
         if nodes:
             plan = self._plan(nodes, fed)
-            values = [result_of(value) for value in self._execute(plan, arrays, watch)]
+            values = [result_of(value) for value in self._execute(plan, fed, arrays, watch)]
         else:
             values = []
         if fed:
@@ -256,18 +257,16 @@ class Session:
                 drop_oldest(self._plans)
             return self._plans.setdefault(key, program)
 
-    def _execute(self, program: Program, arrays: list, watch: Any = None) -> list:
+    def _execute(self, program: Program, fed: tuple, arrays: list, watch: Any = None) -> list:
         context = dispatch.context
         base, recorders, running = context.base, context.recorders, context.running
         context.base, context.recorders, context.running = None, (), self._iterators
         try:
-            if not program.starts:
-                return executor.run(program, list(arrays), {}, watch)
-            state = SessionState(self._state, arrays)
-            if not program.changes:
-                return executor.run(program, list(arrays), state, watch)
-            with Update(program, program.changes, state) as held:
-                return executor.run(program, list(arrays), held, watch)
+            if program.calls_python and self._calls_of(program, fed) is not None:
+                state = SessionState(self._state, arrays)
+                with IndependentCalls(program.calls, fed, arrays, state):
+                    return self._run_program(program, arrays, watch)
+            return self._run_program(program, arrays, watch)
         except OpError as error:
             node = getattr(error, "talweg_node", None)
             if node is not None and node.table is self._graph.table:
@@ -275,6 +274,22 @@ class Session:
             raise
         finally:
             context.base, context.recorders, context.running = base, recorders, running
+
+    def _calls_of(self, program: Program, fed: tuple) -> Any:
+        """The calls of Python of a program, where they may wait for each other."""
+        if program.calls is False:
+            program.calls = plan_of(program, fed)
+        return program.calls
+
+    def _run_program(self, program: Program, arrays: list, watch: Any) -> list:
+        """Run a program on the values of variables; what was written stays after a failure."""
+        if not program.starts:
+            return executor.run(program, list(arrays), {}, watch)
+        state = SessionState(self._state, arrays)
+        if not program.changes:
+            return executor.run(program, list(arrays), state, watch)
+        with Update(program, program.changes, state) as held:
+            return executor.run(program, list(arrays), held, watch)
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False

@@ -51,6 +51,7 @@ def new_lock() -> Any:
 
 class _ThreadRuns(threading.local):
     inner: Any = None  # the innermost of this thread that may call Python
+    beside: Any = None  # what calls a function of the user, or has its result already
 
 
 runs = _ThreadRuns()
@@ -173,7 +174,9 @@ def holding(*variables: Any) -> Holding:
 
 def call_python(call: Callable[..., Any], operands: tuple) -> Any:
     """call(*operands), of which those know who wait for what the run holds that this is part of."""
-    run = runs.inner
+    run, beside = runs.inner, runs.beside
+    if beside is not None:
+        call = beside.around(call)
     if run is None:
         return call(*operands)
     me = get_ident()

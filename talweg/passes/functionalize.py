@@ -61,6 +61,7 @@ class Program:
     """What an executor runs; see this module's docstring."""
 
     __slots__ = (
+        "calls",
         "calls_python",
         "changes",
         "constants",
@@ -90,6 +91,7 @@ class Program:
         self.places: dict[Atom, tuple[int, str, int]] = {}  # sizes: slot, kind, axis or element
         self.size = 0
         self.tier: Any = None  # how it is run; `execute/executor.py` knows
+        self.calls: Any = False  # which calls of Python can wait for others; sessions know
         self.notes: list[str] = []  # what runs otherwise than it was written
         self.calls_python = False  # whether it may call functions of the user, or wait for threads
         self.gives_way = False  # whether others waited in vain for what it held while in Python

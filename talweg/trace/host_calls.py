@@ -40,6 +40,8 @@ class Outside:
 class NumpyCall:
     """A function of arrays; its results must have the dtypes announced."""
 
+    may_wait = True
+
     def __init__(self, function: Callable[..., Any], dtypes: list, tf_type: str, wrapped: Any):
         self.function, self.dtypes, self.tf_type, self.wrapped = function, dtypes, tf_type, wrapped
         self.avals = tuple([Aval(None, dtype) for dtype in dtypes])
@@ -73,6 +75,8 @@ class NumpyCall:
 
 class TapedCall:
     """A function of tensors; the last result is the tape that saw the call."""
+
+    may_wait = True
 
     def __init__(self, function: Callable[..., Any], dtypes: list):
         self.function, self.dtypes = function, dtypes
@@ -134,6 +138,7 @@ class HostAction:
     """A function of tensors without a result."""
 
     tf_type = "EagerPyFunc"
+    may_wait = True
 
     def __init__(self, function: Callable[..., Any]):
         self.function = function

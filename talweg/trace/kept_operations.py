@@ -47,6 +47,7 @@ class EffectCall:
     def __init__(self, function: Callable[..., Any], kwargs: dict, dtypes: list[DType]):
         self.function, self.kwargs, self.tf_type = function, kwargs, function.__name__
         self.avals = tuple([Aval(None, dtype) for dtype in dtypes])
+        self.may_wait = self.tf_type.startswith("Queue")
 
     def __call__(self, *arrays: Any) -> tuple:
         with Outside():
