@@ -14,11 +14,14 @@ from talweg.core.errors import value_error
 DROPPED = "-"
 
 
-def adapted(names: str, target: str, parameters: str, renamed: str = "") -> Callable[..., Any]:
+def adapted(
+    names: str, target: str, parameters: str, renamed: str = "", **fixed: Any
+) -> Callable[..., Any]:
     """Export the function `target` of v2 under `names` of compat.v1, with these parameters.
 
     parameters: as in a `def`.  renamed: ``old=new`` for what v2 calls otherwise, ``old=-`` for what
-    is accepted and ignored.  Two old names of one argument: ValueError if both are given.
+    is accepted and ignored.  fixed: arguments of v2 that v1 does not have.  Two old names of one
+    argument: ValueError if both are given.
     """
     signature = inspect.signature(eval(f"lambda {parameters}: 0", dict(vars(dtypes))))  # noqa: S307
     new_names = dict(pair.split("=") for pair in renamed.split())
@@ -30,7 +33,8 @@ def adapted(names: str, target: str, parameters: str, renamed: str = "") -> Call
         except TypeError as error:
             raise TypeError(f"{call.__name__}() {error}") from None
         bound.apply_defaults()
-        return look_up(target)(**translated(call.__name__, bound.arguments, new_names, required))
+        given = translated(call.__name__, bound.arguments, new_names, required)
+        return look_up(target)(**given, **fixed)
 
     first = names.split()[0]
     call.__name__ = call.__qualname__ = first.rpartition(".")[2]

@@ -291,7 +291,7 @@ def space_to_batch(
 def batch_to_space(
     input: Any,
     crops: Any,
-    block_size: Any = None,
+    block_size: Any,
     name: str | None = None,
     block_shape: Any = None,
 ) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from talweg.compat_v1.adapters import adapted
+from talweg.core.dtypes import BY_NAME
 
 # -- reductions
 
@@ -117,7 +118,8 @@ _CASTS += " complex64:complex64 complex128:complex128"
 
 for _pair in _CASTS.split():
     _name, _, _dtype = _pair.partition(":")
-    adapted(f"to_{_name}", "cast", f"x, name=None, dtype={_dtype}")
+    _own = "To" + _name.replace("bfloat", "BFloat").capitalize().replace("Bfloat", "BFloat")
+    adapted(f"to_{_name}", "cast", f"x, name='{_own}'", "name=-", dtype=BY_NAME[_dtype])
 
 # -- sparse tensors
 
@@ -251,14 +253,14 @@ adapted(
     "nn.conv2d",
     "nn.conv2d",
     "input, filter=None, strides=None, padding=None, use_cudnn_on_gpu=True, data_format='NHWC', "
-    "dilations=None, name=None, filters=None",
+    "dilations=[1, 1, 1, 1], name=None, filters=None",
     "filter=filters use_cudnn_on_gpu=-",
 )
 adapted(
     "nn.conv3d",
     "nn.conv3d",
-    "input, filter=None, strides=None, padding=None, data_format='NDHWC', dilations=None, "
-    "name=None, filters=None",
+    "input, filter=None, strides=None, padding=None, data_format='NDHWC', "
+    "dilations=[1, 1, 1, 1, 1], name=None, filters=None",
     "filter=filters",
 )
 _TRANSPOSED = "name=None, input=None, filters=None, dilations=None"
@@ -266,14 +268,14 @@ for _rank, _format in ((2, "NHWC"), (3, "NDHWC")):
     adapted(
         f"nn.conv{_rank}d_transpose",
         f"nn.conv{_rank}d_transpose",
-        f"value=None, filter=None, output_shape=None, strides=None, padding='SAME', "
+        f"value{'=None' * (_rank == 2)}, filter=None, output_shape=None, strides=None, padding='SAME', "
         f"data_format='{_format}', {_TRANSPOSED}",
         "value=input filter=filters",
     )
 adapted(
     "nn.convolution",
     "nn.convolution",
-    "input, filter=None, padding=None, strides=None, dilation_rate=None, name=None, "
+    "input, filter, padding, strides=None, dilation_rate=None, name=None, "
     "data_format=None, filters=None, dilations=None",
     "filter=filters dilation_rate=dilations",
 )
@@ -313,12 +315,12 @@ adapted(
     "nn.dilation2d",
     "nn.dilation2d",
     "input, filter=None, strides=None, rates=None, padding=None, name=None, filters=None, "
-    "dilations=None, data_format='NHWC'",
+    "dilations=None",
     "filter=filters rates=dilations",
 )
 adapted(
     "nn.erosion2d",
     "nn.erosion2d",
-    "value, kernel, strides, rates, padding, name=None, data_format='NHWC'",
+    "value, kernel, strides, rates, padding, name=None",
     "kernel=filters rates=dilations",
 )

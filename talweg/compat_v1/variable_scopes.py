@@ -121,7 +121,23 @@ def at_root() -> Iterator[None]:
 
 @export("compat.v1.get_local_variable")
 @as_it_is
-def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = False,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+) -> Any:
     """`get_variable` for a variable that is local: not trained, not saved, initialized apart.
 
     >>> import talweg.compat.v1 as tf
@@ -130,9 +146,23 @@ def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
     ...     len(tf.local_variables()), len(tf.global_variables())
     (1, 0)
     """
-    kwargs["trainable"] = False
-    kwargs["collections"] = [*(kwargs.get("collections") or ()), LOCAL_VARIABLES]
-    return get_variable(name, *args, **kwargs)
+    return get_variable(
+        name,
+        shape,
+        dtype,
+        initializer,
+        regularizer,
+        False,
+        [*(collections or ()), LOCAL_VARIABLES],
+        caching_device,
+        partitioner,
+        validate_shape,
+        use_resource,
+        custom_getter,
+        constraint,
+        synchronization,
+        aggregation,
+    )
 
 
 @export("compat.v1.variable_scope")

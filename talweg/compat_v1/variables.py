@@ -234,7 +234,7 @@ def initialize_all_tables(name: str = "init_all_tables") -> Any:
 
 
 @export("compat.v1.is_variable_initialized")
-def is_variable_initialized(variable: Any, name: str | None = None) -> Any:
+def is_variable_initialized(variable: Any) -> Any:
     """Whether a variable has a value, a boolean scalar.
 
     >>> import talweg.compat.v1 as tf

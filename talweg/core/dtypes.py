@@ -282,33 +282,33 @@ def of_numpy(dtype: np.dtype) -> DType:
     return found
 
 
-def as_dtype(value: Any) -> DType:
-    """`value` (DType, name, number, NumPy type, float, bool) as a DType; else TypeError."""
-    kind = type(value)
+def as_dtype(type_value: Any) -> DType:
+    """`type_value` (DType, name, number, NumPy type, float, bool) as a DType; else TypeError."""
+    kind = type(type_value)
     if kind is DType:
-        return value
+        return type_value
     found = None
     if kind is str:
-        found = BY_NAME.get(value) or _ALIASES.get(value)
+        found = BY_NAME.get(type_value) or _ALIASES.get(type_value)
     elif kind is int:
-        found = _BY_ENUM.get(value)
+        found = _BY_ENUM.get(type_value)
         if found is None:
-            raise _no_dtype(value)
-    elif kind is type and value in _NO_DTYPES:
-        raise _no_dtype(value)
+            raise _no_dtype(type_value)
+    elif kind is type and type_value in _NO_DTYPES:
+        raise _no_dtype(type_value)
     elif kind is type:
-        found = _PYTHON.get(value)
+        found = _PYTHON.get(type_value)
     if found is not None:
         return found
-    inner = value if kind is type else getattr(value, "dtype", value)
+    inner = type_value if kind is type else getattr(type_value, "dtype", type_value)
     if type(inner) is DType:
         return inner
     if inner is None:
-        raise _no_dtype(value)
+        raise _no_dtype(type_value)
     try:
         return of_numpy(np.dtype(inner))
     except (TypeError, ValueError):
-        raise _no_dtype(value) from None
+        raise _no_dtype(type_value) from None
 
 
 def _no_dtype(value: Any) -> TypeError:

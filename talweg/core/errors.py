@@ -81,12 +81,10 @@ class OpError(Exception):
 
     code = 2
 
-    def __init__(
-        self, node_def=None, op=None, message: str = "", error_code: int | None = None, *a
-    ):
-        super().__init__(node_def, op, message)
+    def __init__(self, node_def, op, message: str, error_code: int, *args):
+        super().__init__(node_def, op, message, error_code)
         self._node_def, self._op, self._message = node_def, op, message
-        self._code = self.code if error_code is None else error_code
+        self._code = error_code
 
     @property
     def message(self) -> str:
@@ -117,8 +115,13 @@ class OpError(Exception):
         return self._message
 
 
-def _declare(name: str, code: int, text: str) -> type[OpError]:
-    return type(name, (OpError,), {"__doc__": text, "code": code, "__module__": __name__})
+def _declare(name: str, code: int, text: str) -> Any:
+    def __init__(self, node_def, op, message: str, *args):
+        Exception.__init__(self, node_def, op, message)
+        self._node_def, self._op, self._message, self._code = node_def, op, message, code
+
+    members = {"__doc__": text, "code": code, "__module__": __name__, "__init__": __init__}
+    return type(name, (OpError,), members)
 
 
 CancelledError = _declare("CancelledError", 1, "The operation was cancelled.")

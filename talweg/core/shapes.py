@@ -41,7 +41,7 @@ class TensorShape:
 
     __slots__ = ("_dims",)
 
-    def __init__(self, dims: Any = None):
+    def __init__(self, dims: Any):
         if dims is None:
             self._dims: tuple | None = None
         elif isinstance(dims, TensorShape):

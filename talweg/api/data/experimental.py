@@ -160,9 +160,27 @@ def assert_cardinality(expected_cardinality: Any) -> Applied:
 
 
 @export("data.experimental.bucket_by_sequence_length")
-def bucket_by_sequence_length(*args: Any, **kwargs: Any) -> Applied:
+def bucket_by_sequence_length(
+    element_length_func: Any,
+    bucket_boundaries: Any,
+    bucket_batch_sizes: Any,
+    padded_shapes: Any = None,
+    padding_values: Any = None,
+    pad_to_bucket_boundary: bool = False,
+    no_padding: bool = False,
+    drop_remainder: bool = False,
+) -> Applied:
     """`dataset.bucket_by_sequence_length` with these arguments."""
-    return lambda dataset: dataset.bucket_by_sequence_length(*args, **kwargs)
+    return lambda dataset: dataset.bucket_by_sequence_length(
+        element_length_func,
+        bucket_boundaries,
+        bucket_batch_sizes,
+        padded_shapes,
+        padding_values,
+        pad_to_bucket_boundary,
+        no_padding,
+        drop_remainder,
+    )
 
 
 @export("data.experimental.dense_to_ragged_batch")

@@ -12,7 +12,7 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.lists.tensor_lists import EagerList, GraphList, ListElements
 from talweg.core import dispatch
-from talweg.core.dtypes import as_dtype, int32
+from talweg.core.dtypes import as_dtype, float32, int32
 from talweg.core.errors import NeedsStaticError, compose, invalid, value_error
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.core.spec import TypeSpec
@@ -298,7 +298,7 @@ class TensorArraySpec(TypeSpec):
     def __init__(
         self,
         element_shape: Any = None,
-        dtype: Any = "float32",
+        dtype: Any = float32,
         dynamic_size: bool = False,
         infer_shape: bool = True,
     ):

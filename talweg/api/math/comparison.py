@@ -165,7 +165,7 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.logical_xor")
-def logical_xor(x: Any, y: Any, name: str | None = None) -> Any:
+def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Any:
     """Whether exactly one of x and y is true.
 
     x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError

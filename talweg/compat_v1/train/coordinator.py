@@ -138,7 +138,7 @@ class LooperThread(threading.Thread):
         coord: Coordinator,
         timer_interval_secs: float | None,
         target: Any = None,
-        args: Any = (),
+        args: Any = None,
         kwargs: Any = None,
     ):
         super().__init__(daemon=True)

@@ -31,8 +31,8 @@ class SessionRunValues(NamedTuple):
     """What a call of `run` gave a hook: the values of its fetches."""
 
     results: Any
-    options: Any = None
-    run_metadata: Any = None
+    options: Any
+    run_metadata: Any
 
 
 export("compat.v1.train.SessionRunArgs")(SessionRunArgs)
