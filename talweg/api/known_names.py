@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from talweg.api.export import V1, shared_with_v1
+from talweg.api.never_names import never
 from talweg.api.table import NAMESPACES, TABLE
 from talweg.api.tensorflow_alias import exists as is_module
 from talweg.api.tensorflow_alias import without_v2
@@ -19,6 +20,7 @@ from talweg.api.tensorflow_alias import without_v2
 KERAS = ("keras", "optimizers", "losses", "metrics", "initializers")  # filled by Keras itself
 GONE = {
     "contrib": "tf.contrib went with TensorFlow 2: its parts live on in other packages",
+    "text": "tf.text is a package of its own (tensorflow_text), made for TensorFlow itself",
     "examples": "tf.examples.tutorials went with TensorFlow 2: tf.keras.datasets has the data",
 }
 
@@ -68,12 +70,6 @@ MEANT = {  # functions as NumPy, PyTorch and JAX call them
     "view": "reshape",
     "vmap": "vectorized_map",
     "vstack": "concat",
-}
-NEVER = {
-    "tpu": "tf.tpu drives TPUs: talweg computes on the CPU",
-    "xla": "tf.xla is for XLA, which talweg does not use; tf.function(jit_compile=True) compiles",
-    "mlir": "tf.mlir is for TensorFlow's own compiler, which talweg does not use",
-    "text": "tf.text is a package of its own (tensorflow_text), made for TensorFlow itself",
 }
 
 
@@ -183,8 +179,9 @@ def describe(name: str, first: bool = False) -> str:
         return f"{shown} is there"
     if head in GONE:
         return GONE[head]
-    if head in NEVER and not found.name.startswith(V1):
-        return NEVER[head]
+    rule = None if found.there else never(found.name)
+    if rule is not None:
+        return f"{shown} will not be there: it {rule.reason}; use {rule.instead}"
     if found.in_tensorflow:
         return f"{shown} is in TensorFlow 2.21, but not in talweg yet"
     if found.generation == 1:

@@ -49,6 +49,8 @@ def main(options: argparse.Namespace) -> int:
         text = "\n".join(row["name"] for row in rows)
     elif len(options.words) == 1 and resolve(words[0]).there and is_name(options.words[0]):
         return one(options.words[0].removeprefix("tf."), options.json)
+    elif len(words) == 1 and is_tensorflows(words[0], options.words[0]):
+        return absent_one(options.words[0].removeprefix("tf."), options.json)
     else:
         rows = found(words, options)
         text = "\n".join(f"{row['name']:<36} {row['summary']}".rstrip() for row in rows)
@@ -65,6 +67,22 @@ def is_name(word: str) -> bool:
     """Whether a word is exactly the name of something there."""
     name = word.removeprefix("tf.")
     return name in TABLE or (name.startswith(V1) and shared_with_v1(name) in TABLE)
+
+
+def is_tensorflows(word: str, given: str) -> bool:
+    """Whether a word is exactly the name of something that only TensorFlow has."""
+    name = given.removeprefix("tf.")
+    if "." not in given and word not in absent() and name not in absent():
+        return False
+    known = resolve(name)
+    return not known.there and (known.in_tensorflow or known.generation == 1)
+
+
+def absent_one(name: str, as_json: bool) -> int:
+    """Say why a name of TensorFlow is not there, and what to use."""
+    text = describe(name)
+    print(json.dumps({"name": f"tf.{name}", "absent": text}, indent=1) if as_json else text)
+    return FOUND
 
 
 def wanted(names: Iterable[str], options: argparse.Namespace) -> list[str]:

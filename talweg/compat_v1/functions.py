@@ -268,7 +268,8 @@ for _rank, _format in ((2, "NHWC"), (3, "NDHWC")):
     adapted(
         f"nn.conv{_rank}d_transpose",
         f"nn.conv{_rank}d_transpose",
-        f"value{'=None' * (_rank == 2)}, filter=None, output_shape=None, strides=None, padding='SAME', "
+        f"value{'=None' * (_rank == 2)}, filter=None, output_shape=None, strides=None, "
+        f"padding='SAME', "
         f"data_format='{_format}', {_TRANSPOSED}",
         "value=input filter=filters",
     )

@@ -115,13 +115,16 @@ class OpError(Exception):
         return self._message
 
 
-def _declare(name: str, code: int, text: str) -> Any:
+class _CodedError(OpError):
+    """An error whose class says its code."""
+
     def __init__(self, node_def, op, message: str, *args):
         Exception.__init__(self, node_def, op, message)
-        self._node_def, self._op, self._message, self._code = node_def, op, message, code
+        self._node_def, self._op, self._message, self._code = node_def, op, message, self.code
 
-    members = {"__doc__": text, "code": code, "__module__": __name__, "__init__": __init__}
-    return type(name, (OpError,), members)
+
+def _declare(name: str, code: int, text: str) -> Any:
+    return type(name, (_CodedError,), {"__doc__": text, "code": code, "__module__": __name__})
 
 
 CancelledError = _declare("CancelledError", 1, "The operation was cancelled.")

@@ -1,6 +1,7 @@
 """Parameters of public functions and classes are TensorFlow's: their names, order and defaults.
 
-`tests/recorded/signatures.txt` says what they are in TensorFlow 2.21 (`tools/record_signatures.py`).
+`tests/recorded/signatures.txt` says what they are in TensorFlow 2.21; it is written by
+`tools/record_signatures.py`.
 """
 
 import sys
