@@ -253,7 +253,7 @@ TABLE: dict[str, str] = {
     "compat.v1.get_collection_ref": "talweg.compat_v1.graphs",
     "compat.v1.get_default_graph": "talweg.compat_v1.graphs",
     "compat.v1.get_default_session": "talweg.compat_v1.session",
-    "compat.v1.get_local_variable": "talweg.compat_v1.variable_scopes",
+    "compat.v1.get_local_variable": "talweg.compat_v1.local_variables",
     "compat.v1.get_seed": "talweg.api.random.stateful",
     "compat.v1.get_variable": "talweg.compat_v1.variable_scopes",
     "compat.v1.get_variable_scope": "talweg.compat_v1.variable_scopes",

@@ -118,7 +118,7 @@ from talweg.compat_v1.graphs import get_collection as get_collection
 from talweg.compat_v1.graphs import get_collection_ref as get_collection_ref
 from talweg.compat_v1.graphs import default_graph as get_default_graph
 from talweg.compat_v1.session import get_default_session as get_default_session
-from talweg.compat_v1.variable_scopes import get_local_variable as get_local_variable
+from talweg.compat_v1.local_variables import get_local_variable as get_local_variable
 from talweg.api.random.stateful import get_seed as get_seed
 from talweg.compat_v1.variable_scopes import get_variable as get_variable
 from talweg.compat_v1.variable_scopes import get_variable_scope as get_variable_scope
