@@ -224,7 +224,7 @@ REAL = FLOATING | INTEGER
 NUMERIC = REAL | COMPLEX
 ANY = NUMERIC | {bool_}
 QUANTIZED = frozenset(BY_NAME[name] for name in _QUANTIZED)
-EVERYTHING = ANY | {string, variant, resource}
+EVERYTHING = ANY | QUANTIZED | {BY_NAME[name] for name in NARROW} | {string, variant, resource}
 
 for _dtype in sorted((ANY | QUANTIZED) - {bfloat16}, key=int):
     _BY_NUMPY[_dtype.numpy_dtype] = _dtype

@@ -1,4 +1,4 @@
-"""tf.quantization: rounding to the numbers that a few bits can hold, and its gradient.
+"""Fake quantization: rounding to the numbers that a few bits can hold, and its gradient.
 
 The interval from `min` to `max` is moved so that 0 is one of its 2^bits numbers.  The gradient is
 that of clipping: rounding counts as the identity (Jacob et al. 2018).
@@ -6,6 +6,7 @@ that of clipping: rounding counts as the identity (Jacob et al. 2018).
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 from talweg.api.arguments import tensor
@@ -15,6 +16,7 @@ from talweg.api.array.gathering import where
 from talweg.api.array.passing import stop_gradient
 from talweg.api.export import export
 from talweg.api.math.comparison import equal, greater, less
+from talweg.api.math.reductions import reduce_sum
 from talweg.api.math.rounding import floor
 from talweg.api.tensors import cast
 from talweg.core.dims import dims_differ
@@ -22,16 +24,20 @@ from talweg.core.dtypes import float32
 from talweg.core.errors import invalid
 
 
-def _quantized(x: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Any:
+def _nudged(a: Any, b: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any, Any]:
+    """(whether the range is empty, the step, the range moved so that 0 is one of its numbers)."""
     if not 2 <= num_bits <= 16:
         raise invalid("TW207", f"num_bits is {num_bits}", "2 to 16")
-    stop = stop_gradient
     first, last = (1 if narrow_range else 0), 2**num_bits - 1
-    a, b = stop(low), stop(high)
     empty = equal(a, b)
     scale = where(empty, ones_like(a), (b - a) / float(last - first))
     zero = clip_by_value(floor(first - a / scale + 0.5), float(first), float(last))
-    bottom, top = (first - zero) * scale, (last - zero) * scale
+    return empty, scale, (first - zero) * scale, (last - zero) * scale
+
+
+def _quantized(x: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Any:
+    stop = stop_gradient
+    empty, scale, bottom, top = _nudged(stop(low), stop(high), num_bits, narrow_range)
     clipped = where(less(x, bottom), low, where(greater(x, top), high, x))
     inside = clip_by_value(stop(x), bottom, top)
     found = floor((inside - bottom) / scale + 0.5) * scale + bottom
@@ -102,4 +108,86 @@ def fake_quant_with_min_max_args(
     >>> tf.quantization.fake_quant_with_min_max_args([7.0], 0.0, 3.0, num_bits=2).numpy()
     array([3.], dtype=float32)
     """
+    if not min < max:
+        raise invalid("TW207", f"min is {min}, max {max}", "min smaller than max")
     return fake_quant_with_min_max_vars(inputs, float(min), float(max), num_bits, narrow_range)
+
+
+Gradient = collections.namedtuple(
+    "FakeQuantWithMinMaxVarsGradient",
+    ["backprops_wrt_input", "backprop_wrt_min", "backprop_wrt_max"],
+)
+
+
+def _derived(g: Any, x: Any, low: Any, high: Any, bits: int, narrow: bool, axes: Any) -> Gradient:
+    empty, _, bottom, top = _nudged(low, high, bits, narrow)
+    below, above = less(x, bottom), greater(x, top)
+    nothing = zeros_like(g)
+    passes = where(below, nothing, where(above, nothing, g))
+    ends = [where(empty, nothing, where(outside, g, nothing)) for outside in (below, above)]
+    return Gradient(where(empty, g, passes), *[reduce_sum(end, axis=axes) for end in ends])
+
+
+@export("quantization.fake_quant_with_min_max_vars_gradient")
+def fake_quant_with_min_max_vars_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Gradient:
+    """The gradients of `fake_quant_with_min_max_vars` by `inputs`, `min` and `max`.
+
+    >>> import talweg as tf
+    >>> found = tf.quantization.fake_quant_with_min_max_vars_gradient(
+    ...     [1.0, 2.0, 4.0], [-9.0, 0.0, 9.0], -1.0, 1.0)
+    >>> found.backprops_wrt_input.numpy(), float(found.backprop_wrt_max)
+    (array([0., 2., 0.], dtype=float32), 4.0)
+    """
+    g, x, low, high = (cast(tensor(v), float32) for v in (gradients, inputs, min, max))
+    return _derived(g, x, low, high, num_bits, narrow_range, None)
+
+
+@export("quantization.fake_quant_with_min_max_vars_per_channel_gradient")
+def fake_quant_with_min_max_vars_per_channel_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Gradient:
+    """The gradients of `fake_quant_with_min_max_vars_per_channel`; those of the range are vectors.
+
+    >>> import talweg as tf
+    >>> tf.quantization.fake_quant_with_min_max_vars_per_channel_gradient(
+    ...     [[1.0, 2.0]], [[-9.0, 9.0]], [-1.0, -1.0], [1.0, 1.0]).backprop_wrt_min.numpy()
+    array([1., 0.], dtype=float32)
+    """
+    g, x, low, high = (cast(tensor(v), float32) for v in (gradients, inputs, min, max))
+    return _derived(g, x, low, high, num_bits, narrow_range, list(range(x.ndim - 1)))
+
+
+@export("quantization.fake_quant_with_min_max_args_gradient")
+def fake_quant_with_min_max_args_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The gradient of `fake_quant_with_min_max_args` by `inputs`.
+
+    >>> import talweg as tf
+    >>> tf.quantization.fake_quant_with_min_max_args_gradient([1.0, 2.0], [9.0, 0.0]).numpy()
+    array([0., 2.], dtype=float32)
+    """
+    found = fake_quant_with_min_max_vars_gradient(
+        gradients, inputs, float(min), float(max), num_bits, narrow_range
+    )
+    return found.backprops_wrt_input

@@ -1,0 +1,128 @@
+"""Floats rounded to what a few bits hold, in place: for training with quantization in mind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array.passing import stop_gradient
+from talweg.api.export import export, look_up
+from talweg.api.quantization.stored import scale_of
+from talweg.api.tensors import cast
+from talweg.core.dtypes import FLOATING
+from talweg.core.errors import invalid
+
+
+def _integers(signed: bool, bits: int, narrow: bool) -> tuple[int, int]:
+    if not 1 <= bits <= 62 + signed:
+        raise invalid("TW207", f"num_bits is {bits}", f"1 to {62 + signed}")
+    if not signed:
+        return (1 if narrow else 0), 2**bits - 1
+    return -(2 ** (bits - 1)) + narrow, 2 ** (bits - 1) - 1
+
+
+def _beside(x: Any, number: Any, axis: int | None, given: bool) -> Any:
+    """An end of the range, in the dtype and with the axes of x."""
+    number = cast(tensor(number), x.dtype)
+    if number.ndim == 0:
+        return number
+    if axis is None or axis == -1 and given and number.ndim != 1:
+        raise invalid("TW203", f"a range of shape {number.shape}", "a scalar, or an axis")
+    shape = [1] * x.ndim
+    shape[axis] = -1
+    return look_up("reshape")(number, shape)
+
+
+def _rounded(x: Any, low: Any, high: Any, ends: tuple[int, int], round_mode: str) -> Any:
+    """x as a multiple of the step that the range and the integers give."""
+    least, most = ends
+    scale = scale_of(low, high, least, most)
+    one = look_up("ones_like")(scale)
+    scale = look_up("where")(look_up("math.is_inf")(scale), one, scale)
+    step = 1 / scale
+    inside = look_up("clip_by_value")(x, step * float(least), step * float(most))
+    whole = inside * scale
+    even = round_mode == "HALF_TO_EVEN"
+    return (look_up("round")(whole) if even else look_up("floor")(whole + 0.5)) * step
+
+
+def _prepared(
+    input_: Any, low: Any, high: Any, range_given: bool, axis: int | None, round_mode: str
+) -> tuple[Any, Any, Any]:
+    x = tensor(input_)
+    if x.dtype not in FLOATING:
+        raise invalid("TW102", f"input is {x.dtype.name}", "floats")
+    if round_mode not in ("HALF_TO_EVEN", "HALF_UP"):
+        raise invalid("TW207", f"round_mode is {round_mode!r}", "'HALF_TO_EVEN' or 'HALF_UP'")
+    if range_given:
+        low, high = (_beside(x, end, axis, True) for end in (low, high))
+        look_up("debugging.assert_less_equal")(
+            low, high, message="Invalid range: input_min > input_max"
+        )
+        return x, low, high
+    axes = None if axis is None else [n for n in range(x.ndim) if n != axis % x.ndim]
+    values = stop_gradient(x)
+    return (
+        x,
+        look_up("reduce_min")(values, axis=axes, keepdims=axes is not None),
+        look_up("reduce_max")(values, axis=axes, keepdims=axes is not None),
+    )
+
+
+@export("quantization.quantize_and_dequantize_v2")
+def quantize_and_dequantize_v2(
+    input: Any,  # noqa: A002
+    input_min: Any,
+    input_max: Any,
+    signed_input: bool = True,
+    num_bits: int = 8,
+    range_given: bool = False,
+    round_mode: str = "HALF_TO_EVEN",
+    name: str | None = None,
+    narrow_range: bool = False,
+    axis: int | None = None,
+) -> Any:
+    """`input`, rounded to what `num_bits` hold of its range, or of the range given; 0 stays 0.
+
+    Outside of the range given it is clipped.  The gradient passes where input_min <= input <=
+    input_max, and is 0 elsewhere and for the range.  round_mode: "HALF_TO_EVEN" or "HALF_UP".
+    InvalidArgumentError for a range the wrong way round or too many bits.
+
+    >>> import talweg as tf
+    >>> tf.quantization.quantize_and_dequantize_v2(
+    ...     [0.0, 0.4, 1.0], -1.0, 1.0, num_bits=3, range_given=True).numpy().round(3).tolist()
+    [0.0, 0.333, 1.0]
+    """
+    x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
+    ends = _integers(signed_input, num_bits, narrow_range)
+    found = stop_gradient(_rounded(*(stop_gradient(v) for v in (x, low, high)), ends, round_mode))
+    given = [_beside(x, end, axis, False) for end in (input_min, input_max)]
+    passes = look_up("logical_and")(x >= given[0], x <= given[1])
+    nothing = look_up("zeros_like")(x)
+    through = look_up("where")(passes, x, nothing + 0 * (given[0] + given[1]))
+    return found + (through - stop_gradient(through))
+
+
+@export("quantization.quantize_and_dequantize")
+def quantize_and_dequantize(
+    input: Any,  # noqa: A002
+    input_min: Any,
+    input_max: Any,
+    signed_input: bool = True,
+    num_bits: int = 8,
+    range_given: bool = False,
+    round_mode: str = "HALF_TO_EVEN",
+    name: str | None = None,
+    narrow_range: bool = False,
+    axis: int | None = None,
+) -> Any:
+    """`quantize_and_dequantize_v2` whose gradient passes everywhere, and not to the range.
+
+    >>> import talweg as tf
+    >>> tf.quantization.quantize_and_dequantize([0.0, 9.0], -1.0, 1.0, range_given=True).numpy()
+    array([0., 1.], dtype=float32)
+    """
+    x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
+    ends = _integers(signed_input, num_bits, narrow_range)
+    values = (stop_gradient(v) for v in (x, low, high))
+    return x + stop_gradient(_rounded(*values, ends, round_mode) - x)
