@@ -7,6 +7,10 @@ from talweg.core.dtypes import DType
 Abort: Any
 Abs: Any
 AccumulateNV2: Any
+AccumulatorApplyGradient: Any
+AccumulatorNumAccumulated: Any
+AccumulatorSetGlobalStep: Any
+AccumulatorTakeGradient: Any
 Acos: Any
 Acosh: Any
 Add: Any
@@ -57,6 +61,12 @@ from talweg.api.nn.raw import AvgPool3D as AvgPool3D
 from talweg.api.nn.raw import AvgPoolGrad as AvgPool3DGrad
 from talweg.api.nn.raw import AvgPoolGrad as AvgPoolGrad
 BandedTriangularSolve: Any
+Barrier: Any
+BarrierClose: Any
+BarrierIncompleteSize: Any
+BarrierInsertMany: Any
+BarrierReadySize: Any
+BarrierTakeMany: Any
 BatchCholesky: Any
 BatchCholeskyGrad: Any
 BatchFFT: Any
@@ -122,9 +132,11 @@ ComplexAbs: Any
 Concat: Any
 ConcatOffset: Any
 ConcatV2: Any
+ConditionalAccumulator: Any
 Conj: Any
 ConjugateTranspose: Any
 Const: Any
+ConsumeMutexLock: Any
 ControlTrigger: Any
 from talweg.api.nn.raw import Conv2D as Conv2D
 from talweg.api.nn.raw import Conv2DBackpropFilter as Conv2DBackpropFilter
@@ -230,6 +242,8 @@ FIFOQueueV2: Any
 Fact: Any
 FakeParam: Any
 Fill: Any
+FixedLengthRecordReader: Any
+FixedLengthRecordReaderV2: Any
 FixedUnigramCandidateSampler: Any
 Floor: Any
 FloorDiv: Any
@@ -270,6 +284,8 @@ IRFFT3D: Any
 IRFFTND: Any
 Identity: Any
 IdentityN: Any
+IdentityReader: Any
+IdentityReaderV2: Any
 If: Any
 Igamma: Any
 IgammaGradA: Any
@@ -293,6 +309,7 @@ IsNan: Any
 IsVariableInitialized: Any
 IsotonicRegression: Any
 L2Loss: Any
+LMDBReader: Any
 LRN: Any
 LRNGrad: Any
 LeakyRelu: Any
@@ -315,6 +332,13 @@ LogicalOr: Any
 LoopCond: Any
 LowerBound: Any
 Lu: Any
+MapClear: Any
+MapIncompleteSize: Any
+MapPeek: Any
+MapSize: Any
+MapStage: Any
+MapUnstage: Any
+MapUnstageNoKey: Any
 MatMul: Any
 MatchingFiles: Any
 MatrixBandPart: Any
@@ -359,6 +383,8 @@ Mod: Any
 Mul: Any
 MulNoNan: Any
 Multinomial: Any
+MutexLock: Any
+MutexV2: Any
 Ndtri: Any
 Neg: Any
 NextAfter: Any
@@ -375,6 +401,13 @@ NotEqual: Any
 NthElement: Any
 OneHot: Any
 OnesLike: Any
+OrderedMapClear: Any
+OrderedMapIncompleteSize: Any
+OrderedMapPeek: Any
+OrderedMapSize: Any
+OrderedMapStage: Any
+OrderedMapUnstage: Any
+OrderedMapUnstageNoKey: Any
 Pack: Any
 Pad: Any
 PadV2: Any
@@ -437,6 +470,20 @@ Range: Any
 Rank: Any
 ReadFile: Any
 ReadVariableOp: Any
+ReaderNumRecordsProduced: Any
+ReaderNumRecordsProducedV2: Any
+ReaderNumWorkUnitsCompleted: Any
+ReaderNumWorkUnitsCompletedV2: Any
+ReaderRead: Any
+ReaderReadUpTo: Any
+ReaderReadUpToV2: Any
+ReaderReadV2: Any
+ReaderReset: Any
+ReaderResetV2: Any
+ReaderRestoreState: Any
+ReaderRestoreStateV2: Any
+ReaderSerializeState: Any
+ReaderSerializeStateV2: Any
 Real: Any
 RealDiv: Any
 Reciprocal: Any
@@ -461,6 +508,10 @@ ResizeBilinear: Any
 ResizeBilinearGrad: Any
 ResizeNearestNeighbor: Any
 ResizeNearestNeighborGrad: Any
+ResourceAccumulatorApplyGradient: Any
+ResourceAccumulatorNumAccumulated: Any
+ResourceAccumulatorSetGlobalStep: Any
+ResourceAccumulatorTakeGradient: Any
 ResourceApplyAdaMax: Any
 ResourceApplyAdadelta: Any
 ResourceApplyAdagrad: Any
@@ -479,6 +530,7 @@ ResourceApplyPowerSign: Any
 ResourceApplyProximalAdagrad: Any
 ResourceApplyProximalGradientDescent: Any
 ResourceApplyRMSProp: Any
+ResourceConditionalAccumulator: Any
 ResourceCountUpTo: Any
 ResourceGather: Any
 ResourceGatherNd: Any
@@ -570,6 +622,8 @@ SoftsignGrad: Any
 SpaceToBatch: Any
 SpaceToBatchND: Any
 SpaceToDepth: Any
+SparseAccumulatorApplyGradient: Any
+SparseAccumulatorTakeGradient: Any
 SparseAdd: Any
 SparseApplyAdadelta: Any
 SparseApplyAdagrad: Any
@@ -583,6 +637,7 @@ SparseApplyProximalAdagrad: Any
 SparseApplyProximalGradientDescent: Any
 SparseApplyRMSProp: Any
 SparseConcat: Any
+SparseConditionalAccumulator: Any
 SparseDenseCwiseAdd: Any
 SparseDenseCwiseDiv: Any
 SparseDenseCwiseMul: Any
@@ -621,6 +676,10 @@ StackPopV2: Any
 StackPush: Any
 StackPushV2: Any
 StackV2: Any
+Stage: Any
+StageClear: Any
+StagePeek: Any
+StageSize: Any
 StatefulPartitionedCall: Any
 StatefulRandomBinomial: Any
 StatefulStandardNormalV2: Any
@@ -662,6 +721,8 @@ Svd: Any
 Switch: Any
 SymbolicGradient: Any
 SyncDevice: Any
+TFRecordReader: Any
+TFRecordReaderV2: Any
 Tan: Any
 Tanh: Any
 TanhGrad: Any
@@ -730,6 +791,8 @@ TensorScatterMin: Any
 TensorScatterSub: Any
 TensorScatterUpdate: Any
 TensorStridedSliceUpdate: Any
+TextLineReader: Any
+TextLineReaderV2: Any
 ThreadUnsafeUnigramCandidateSampler: Any
 Tile: Any
 TileGrad: Any
@@ -754,6 +817,7 @@ UnsortedSegmentMax: Any
 UnsortedSegmentMin: Any
 UnsortedSegmentProd: Any
 UnsortedSegmentSum: Any
+Unstage: Any
 UpperBound: Any
 VarHandleOp: Any
 VarIsInitializedOp: Any
@@ -762,6 +826,8 @@ VariableShape: Any
 VariableV2: Any
 Where: Any
 While: Any
+WholeFileReader: Any
+WholeFileReaderV2: Any
 WriteFile: Any
 Xdivy: Any
 from talweg.api.array.writing import dynamic_update_slice as XlaDynamicUpdateSlice

@@ -36,8 +36,10 @@ HOMES = {
     "flow": "flow",
     "lists": "lists",
     "queues": "queues",
+    "stages": "stages",
+    "readers": "readers",
 }
-EFFECTS = frozenset(("queues",))  # homes of operations that act on the world
+EFFECTS = frozenset(("queues", "stages", "readers"))  # homes of operations that act on the world
 TABLE = Path(__file__).with_name("table.txt")
 state, context = dispatch.state, dispatch.context
 _LINE = re.compile(r"(\w+) = ([\w.]+)(?:\((.*)\))?")
