@@ -23,6 +23,12 @@ AdjustSaturation: Any
 All: Any
 AllCandidateSampler: Any
 Angle: Any
+AnonymousIterator: Any
+AnonymousIteratorV2: Any
+AnonymousIteratorV3: Any
+AnonymousMemoryCache: Any
+AnonymousRandomSeedGenerator: Any
+AnonymousSeedGenerator: Any
 Any: Any
 ApplyAdaMax: Any
 ApplyAdadelta: Any
@@ -47,6 +53,9 @@ ArgMin: Any
 Asin: Any
 Asinh: Any
 Assert: Any
+AssertCardinalityDataset: Any
+AssertNextDataset: Any
+AssertPrevDataset: Any
 Assign: Any
 AssignAdd: Any
 AssignAddVariableOp: Any
@@ -56,6 +65,7 @@ AssignVariableOp: Any
 Atan: Any
 Atan2: Any
 Atanh: Any
+AutoShardDataset: Any
 from talweg.api.nn.raw import AvgPool as AvgPool
 from talweg.api.nn.raw import AvgPool3D as AvgPool3D
 from talweg.api.nn.raw import AvgPoolGrad as AvgPool3DGrad
@@ -69,6 +79,8 @@ BarrierReadySize: Any
 BarrierTakeMany: Any
 BatchCholesky: Any
 BatchCholeskyGrad: Any
+BatchDataset: Any
+BatchDatasetV2: Any
 BatchFFT: Any
 BatchFFT2D: Any
 BatchFFT3D: Any
@@ -117,6 +129,11 @@ BroadcastArgs: Any
 BroadcastGradientArgs: Any
 BroadcastTo: Any
 Bucketize: Any
+BytesProducedStatsDataset: Any
+CSVDataset: Any
+CSVDatasetV2: Any
+CacheDataset: Any
+CacheDatasetV2: Any
 Case: Any
 Cast: Any
 Ceil: Any
@@ -125,13 +142,17 @@ CheckNumericsV2: Any
 CheckPinned: Any
 Cholesky: Any
 CholeskyGrad: Any
+ChooseFastestDataset: Any
 ClipByValue: Any
 CombinedNonMaxSuppression: Any
 Complex: Any
 ComplexAbs: Any
+CompressElement: Any
+ComputeBatchSize: Any
 Concat: Any
 ConcatOffset: Any
 ConcatV2: Any
+ConcatenateDataset: Any
 ConditionalAccumulator: Any
 Conj: Any
 ConjugateTranspose: Any
@@ -159,6 +180,10 @@ Cumsum: Any
 CumulativeLogsumexp: Any
 DataFormatDimMap: Any
 DataFormatVecPermute: Any
+DatasetCardinality: Any
+DatasetFingerprint: Any
+DatasetToSingleElement: Any
+DatasetToTFRecord: Any
 Dawsn: Any
 DebugGradientIdentity: Any
 DebugGradientRefIdentity: Any
@@ -181,8 +206,13 @@ DecodeRaw: Any
 DecodeWav: Any
 DecodeWebP: Any
 DeepCopy: Any
+DeleteIterator: Any
+DeleteMemoryCache: Any
+DeleteRandomSeedGenerator: Any
+DeleteSeedGenerator: Any
 DeleteSessionTensor: Any
 DenseBincount: Any
+DenseToSparseBatchDataset: Any
 DepthToSpace: Any
 from talweg.api.nn.raw import DepthwiseConv2dNative as DepthwiseConv2dNative
 from talweg.api.nn.raw import DepthwiseConv2dNativeBackpropFilter as DepthwiseConv2dNativeBackpropFilter
@@ -196,11 +226,15 @@ Digamma: Any
 from talweg.api.nn.raw import Dilation2D as Dilation2D
 Dilation2DBackpropFilter: Any
 Dilation2DBackpropInput: Any
+DirectedInterleaveDataset: Any
 DisableCopyOnRead: Any
 Div: Any
 DivNoNan: Any
 DrawBoundingBoxes: Any
 DrawBoundingBoxesV2: Any
+DummyIterationCounter: Any
+DummyMemoryCache: Any
+DummySeedGenerator: Any
 DynamicPartition: Any
 DynamicStitch: Any
 EagerPyFunc: Any
@@ -226,6 +260,40 @@ EuclideanNorm: Any
 Exit: Any
 Exp: Any
 ExpandDims: Any
+ExperimentalAssertNextDataset: Any
+ExperimentalAutoShardDataset: Any
+ExperimentalBytesProducedStatsDataset: Any
+ExperimentalCSVDataset: Any
+ExperimentalChooseFastestDataset: Any
+ExperimentalDatasetCardinality: Any
+ExperimentalDatasetToTFRecord: Any
+ExperimentalDenseToSparseBatchDataset: Any
+ExperimentalDirectedInterleaveDataset: Any
+ExperimentalGroupByWindowDataset: Any
+ExperimentalIgnoreErrorsDataset: Any
+ExperimentalIteratorGetDevice: Any
+ExperimentalLMDBDataset: Any
+ExperimentalLatencyStatsDataset: Any
+ExperimentalMapAndBatchDataset: Any
+ExperimentalMapDataset: Any
+ExperimentalMatchingFilesDataset: Any
+ExperimentalMaxIntraOpParallelismDataset: Any
+ExperimentalNonSerializableDataset: Any
+ExperimentalParallelInterleaveDataset: Any
+ExperimentalPrivateThreadPoolDataset: Any
+ExperimentalRandomDataset: Any
+ExperimentalRebatchDataset: Any
+ExperimentalScanDataset: Any
+ExperimentalSetStatsAggregatorDataset: Any
+ExperimentalSleepDataset: Any
+ExperimentalSlidingWindowDataset: Any
+ExperimentalSqlDataset: Any
+ExperimentalStatsAggregatorHandle: Any
+ExperimentalTakeWhileDataset: Any
+ExperimentalThreadPoolDataset: Any
+ExperimentalThreadPoolHandle: Any
+ExperimentalUnbatchDataset: Any
+ExperimentalUniqueDataset: Any
 Expint: Any
 Expm1: Any
 ExtractGlimpse: Any
@@ -242,9 +310,15 @@ FIFOQueueV2: Any
 Fact: Any
 FakeParam: Any
 Fill: Any
+FilterByLastComponentDataset: Any
+FilterDataset: Any
+FinalizeDataset: Any
+FixedLengthRecordDataset: Any
+FixedLengthRecordDatasetV2: Any
 FixedLengthRecordReader: Any
 FixedLengthRecordReaderV2: Any
 FixedUnigramCandidateSampler: Any
+FlatMapDataset: Any
 Floor: Any
 FloorDiv: Any
 FloorMod: Any
@@ -266,11 +340,15 @@ FusedResizeAndPadConv2D: Any
 Gather: Any
 GatherNd: Any
 GatherV2: Any
+GeneratorDataset: Any
+GetElementAtIndex: Any
 GetSessionHandle: Any
 GetSessionHandleV2: Any
 GetSessionTensor: Any
+GlobalShuffleDataset: Any
 Greater: Any
 GreaterEqual: Any
+GroupByWindowDataset: Any
 GuaranteeConst: Any
 HSVToRGB: Any
 HistogramFixedWidth: Any
@@ -290,6 +368,7 @@ If: Any
 Igamma: Any
 IgammaGradA: Any
 Igammac: Any
+IgnoreErrorsDataset: Any
 Imag: Any
 ImageProjectiveTransformV2: Any
 from talweg.api.image.projecting import projective_transform as ImageProjectiveTransformV3
@@ -299,6 +378,7 @@ InTopKV2: Any
 InplaceAdd: Any
 InplaceSub: Any
 InplaceUpdate: Any
+InterleaveDataset: Any
 Inv: Any
 InvGrad: Any
 Invert: Any
@@ -308,19 +388,33 @@ IsInf: Any
 IsNan: Any
 IsVariableInitialized: Any
 IsotonicRegression: Any
+Iterator: Any
+IteratorFromStringHandle: Any
+IteratorFromStringHandleV2: Any
+IteratorGetDevice: Any
+IteratorGetNext: Any
+IteratorGetNextAsOptional: Any
+IteratorGetNextSync: Any
+IteratorToStringHandle: Any
+IteratorV2: Any
 L2Loss: Any
+LMDBDataset: Any
 LMDBReader: Any
 LRN: Any
 LRNGrad: Any
+LatencyStatsDataset: Any
 LeakyRelu: Any
 LeakyReluGrad: Any
 LearnedUnigramCandidateSampler: Any
 LeftShift: Any
+LegacyParallelInterleaveDatasetV2: Any
 Less: Any
 LessEqual: Any
 Lgamma: Any
 LinSpace: Any
+ListDataset: Any
 ListDiff: Any
+LoadDataset: Any
 Log: Any
 Log1p: Any
 LogMatrixDeterminant: Any
@@ -332,7 +426,11 @@ LogicalOr: Any
 LoopCond: Any
 LowerBound: Any
 Lu: Any
+MakeIterator: Any
+MapAndBatchDataset: Any
 MapClear: Any
+MapDataset: Any
+MapDefun: Any
 MapIncompleteSize: Any
 MapPeek: Any
 MapSize: Any
@@ -341,6 +439,7 @@ MapUnstage: Any
 MapUnstageNoKey: Any
 MatMul: Any
 MatchingFiles: Any
+MatchingFilesDataset: Any
 MatrixBandPart: Any
 MatrixDeterminant: Any
 MatrixDiag: Any
@@ -360,6 +459,7 @@ MatrixSolveLs: Any
 MatrixSquareRoot: Any
 MatrixTriangularSolve: Any
 Max: Any
+MaxIntraOpParallelismDataset: Any
 from talweg.api.nn.raw import MaxPool as MaxPool
 from talweg.api.nn.raw import MaxPool3D as MaxPool3D
 from talweg.api.nn.raw import MaxPool3DGrad as MaxPool3DGrad
@@ -380,6 +480,7 @@ Minimum: Any
 MirrorPad: Any
 MirrorPadGrad: Any
 Mod: Any
+ModelDataset: Any
 Mul: Any
 MulNoNan: Any
 Multinomial: Any
@@ -397,10 +498,19 @@ NonMaxSuppressionV3: Any
 NonMaxSuppressionV4: Any
 NonMaxSuppressionV5: Any
 NonMaxSuppressionWithOverlaps: Any
+NonSerializableDataset: Any
 NotEqual: Any
 NthElement: Any
 OneHot: Any
+OneShotIterator: Any
 OnesLike: Any
+OptimizeDataset: Any
+OptimizeDatasetV2: Any
+OptionalFromValue: Any
+OptionalGetValue: Any
+OptionalHasValue: Any
+OptionalNone: Any
+OptionsDataset: Any
 OrderedMapClear: Any
 OrderedMapIncompleteSize: Any
 OrderedMapPeek: Any
@@ -411,10 +521,20 @@ OrderedMapUnstageNoKey: Any
 Pack: Any
 Pad: Any
 PadV2: Any
+PaddedBatchDataset: Any
+PaddedBatchDatasetV2: Any
 PaddingFIFOQueue: Any
 PaddingFIFOQueueV2: Any
+ParallelBatchDataset: Any
 ParallelConcat: Any
 ParallelDynamicStitch: Any
+ParallelFilterDataset: Any
+ParallelInterleaveDataset: Any
+ParallelInterleaveDatasetV2: Any
+ParallelInterleaveDatasetV3: Any
+ParallelInterleaveDatasetV4: Any
+ParallelMapDataset: Any
+ParallelMapDatasetV2: Any
 ParameterizedTruncatedNormal: Any
 ParseTensor: Any
 PartitionedCall: Any
@@ -424,11 +544,13 @@ PlaceholderWithDefault: Any
 Polygamma: Any
 PopulationCount: Any
 Pow: Any
+PrefetchDataset: Any
 PreventGradient: Any
 Print: Any
 PrintV2: Any
 PriorityQueue: Any
 PriorityQueueV2: Any
+PrivateThreadPoolDataset: Any
 Prod: Any
 PyFunc: Any
 PyFuncStateless: Any
@@ -455,6 +577,8 @@ RFFT3D: Any
 RFFTND: Any
 RGBToHSV: Any
 RandomCrop: Any
+RandomDataset: Any
+RandomDatasetV2: Any
 RandomGamma: Any
 RandomGammaGrad: Any
 RandomIndexShuffle: Any
@@ -467,6 +591,7 @@ RandomStandardNormal: Any
 RandomUniform: Any
 RandomUniformInt: Any
 Range: Any
+RangeDataset: Any
 Rank: Any
 ReadFile: Any
 ReadVariableOp: Any
@@ -486,8 +611,11 @@ ReaderSerializeState: Any
 ReaderSerializeStateV2: Any
 Real: Any
 RealDiv: Any
+RebatchDataset: Any
+RebatchDatasetV2: Any
 Reciprocal: Any
 ReciprocalGrad: Any
+ReduceDataset: Any
 RefEnter: Any
 RefExit: Any
 RefIdentity: Any
@@ -500,6 +628,7 @@ Relu6: Any
 Relu6Grad: Any
 ReluGrad: Any
 RemoteCall: Any
+RepeatDataset: Any
 Reshape: Any
 ResizeArea: Any
 ResizeBicubic: Any
@@ -561,6 +690,7 @@ ResourceStridedSliceAssign: Any
 Reverse: Any
 ReverseSequence: Any
 ReverseV2: Any
+RewriteDataset: Any
 RightShift: Any
 Rint: Any
 RngReadAndSkip: Any
@@ -571,8 +701,11 @@ Rsqrt: Any
 RsqrtGrad: Any
 SampleDistortedBoundingBox: Any
 SampleDistortedBoundingBoxV2: Any
+SamplingDataset: Any
+SaveDataset: Any
 ScaleAndTranslate: Any
 ScaleAndTranslateGrad: Any
+ScanDataset: Any
 ScatterAdd: Any
 ScatterDiv: Any
 ScatterMax: Any
@@ -602,16 +735,28 @@ SelfAdjointEigV2: Any
 Selu: Any
 SeluGrad: Any
 SerializeTensor: Any
+SetStatsAggregatorDataset: Any
 Shape: Any
 ShapeN: Any
+ShardDataset: Any
+ShuffleAndRepeatDataset: Any
+ShuffleAndRepeatDatasetV2: Any
+ShuffleDataset: Any
+ShuffleDatasetV2: Any
+ShuffleDatasetV3: Any
 Sigmoid: Any
 SigmoidGrad: Any
 Sign: Any
 Sin: Any
 Sinh: Any
 Size: Any
+SkipDataset: Any
+SleepDataset: Any
 Slice: Any
+SlidingWindowDataset: Any
 Snapshot: Any
+SnapshotDataset: Any
+SnapshotDatasetV2: Any
 SobolSample: Any
 Softmax: Any
 SoftmaxCrossEntropyWithLogits: Any
@@ -659,10 +804,12 @@ SparseSparseMinimum: Any
 SparseSplit: Any
 SparseTensorDenseAdd: Any
 SparseTensorDenseMatMul: Any
+SparseTensorSliceDataset: Any
 SparseToDense: Any
 Spence: Any
 Split: Any
 SplitV: Any
+SqlDataset: Any
 Sqrt: Any
 SqrtGrad: Any
 Square: Any
@@ -711,6 +858,8 @@ StatelessShuffle: Any
 StatelessTruncatedNormal: Any
 StatelessTruncatedNormalV2: Any
 StatelessWhile: Any
+StatsAggregatorHandle: Any
+StatsAggregatorHandleV2: Any
 StopGradient: Any
 StridedSlice: Any
 StridedSliceAssign: Any
@@ -721,8 +870,12 @@ Svd: Any
 Switch: Any
 SymbolicGradient: Any
 SyncDevice: Any
+TFRecordDataset: Any
+TFRecordDatasetV2: Any
 TFRecordReader: Any
 TFRecordReaderV2: Any
+TakeDataset: Any
+TakeWhileDataset: Any
 Tan: Any
 Tanh: Any
 TanhGrad: Any
@@ -760,6 +913,7 @@ TensorArrayV3: Any
 TensorArrayWrite: Any
 TensorArrayWriteV2: Any
 TensorArrayWriteV3: Any
+TensorDataset: Any
 TensorListConcat: Any
 TensorListConcatLists: Any
 TensorListConcatV2: Any
@@ -790,9 +944,13 @@ TensorScatterMax: Any
 TensorScatterMin: Any
 TensorScatterSub: Any
 TensorScatterUpdate: Any
+TensorSliceDataset: Any
 TensorStridedSliceUpdate: Any
+TextLineDataset: Any
 TextLineReader: Any
 TextLineReaderV2: Any
+ThreadPoolDataset: Any
+ThreadPoolHandle: Any
 ThreadUnsafeUnigramCandidateSampler: Any
 Tile: Any
 TileGrad: Any
@@ -806,8 +964,11 @@ TridiagonalSolve: Any
 TruncateDiv: Any
 TruncateMod: Any
 TruncatedNormal: Any
+UnbatchDataset: Any
+UncompressElement: Any
 UniformCandidateSampler: Any
 Unique: Any
+UniqueDataset: Any
 from talweg.api.array.unique_rows import unique_v2 as UniqueV2
 UniqueWithCounts: Any
 from talweg.api.array.unique_rows import unique_with_counts_v2 as UniqueWithCountsV2
@@ -818,16 +979,20 @@ UnsortedSegmentMin: Any
 UnsortedSegmentProd: Any
 UnsortedSegmentSum: Any
 Unstage: Any
+UnwrapDatasetVariant: Any
 UpperBound: Any
 VarHandleOp: Any
 VarIsInitializedOp: Any
 Variable: Any
 VariableShape: Any
 VariableV2: Any
+WeightedFlatMapDataset: Any
 Where: Any
 While: Any
 WholeFileReader: Any
 WholeFileReaderV2: Any
+WindowDataset: Any
+WrapDatasetVariant: Any
 WriteFile: Any
 Xdivy: Any
 from talweg.api.array.writing import dynamic_update_slice as XlaDynamicUpdateSlice
@@ -835,3 +1000,4 @@ Xlog1py: Any
 Xlogy: Any
 ZerosLike: Any
 Zeta: Any
+ZipDataset: Any

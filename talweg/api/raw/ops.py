@@ -38,8 +38,12 @@ HOMES = {
     "queues": "queues",
     "stages": "stages",
     "readers": "readers",
+    "datasets": "datasets",
+    "sources": "dataset_sources",
+    "iterators": "iterators",
 }
-EFFECTS = frozenset(("queues", "stages", "readers"))  # homes of operations that act on the world
+# homes of operations that act on the world
+EFFECTS = frozenset(("queues", "stages", "readers", "datasets", "sources", "iterators"))
 TABLE = Path(__file__).with_name("table.txt")
 state, context = dispatch.state, dispatch.context
 _LINE = re.compile(r"(\w+) = ([\w.]+)(?:\((.*)\))?")
