@@ -17,6 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ class Kind:
         self.name, self.end = name, end
         self.programs, self.seconds, self.failures = 0, 0.0, 0
         self.test: Any = getattr(import_module(module), test)
+        self.around = getattr(import_module(module), "with_statements", nullcontext)
         hypothesis = getattr(self.test, "hypothesis", None)
         self.by_hypothesis = hypothesis is not None
         if hypothesis is not None:
@@ -77,7 +79,8 @@ class Kind:
         start = time.monotonic()
         try:
             if self.by_hypothesis:
-                import_module("hypothesis").seed(seed)(self.test)()
+                with self.around():
+                    import_module("hypothesis").seed(seed)(self.test)()
                 return
             for each in range(seed * AT_ONCE, (seed + 1) * AT_ONCE):
                 if time.monotonic() > self.end:

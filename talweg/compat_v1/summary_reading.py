@@ -11,7 +11,7 @@ from talweg.api.export import export
 from talweg.api.summary.events import messages
 from talweg.core.errors import value_error
 from talweg.core.lazy import LazyModule
-from talweg.pipeline.records import opened, records_in
+from talweg.pipeline.records import RecordReader, records_in
 
 if TYPE_CHECKING:
     from talweg.compat_v1 import summary_messages
@@ -41,7 +41,7 @@ def summary_iterator(path: Any) -> Iterator[Any]:
     """
     message = messages().Event
     path = os.fsdecode(path)
-    opened(path, "").close()  # so that a missing file is told at once
+    RecordReader(path, "").close()  # so that a missing file is told at once
     return (message.FromString(data) for data in records_in(path))
 
 

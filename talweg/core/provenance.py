@@ -6,6 +6,7 @@ pointers, no frame kept alive, formatted only when somebody asks.
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
@@ -14,7 +15,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-THREADS = threading.__file__
+RUNNERS = (threading.__file__, contextlib.__file__)  # between talweg and what it is called by
 KERAS = f"{os.sep}site-packages{os.sep}keras{os.sep}src{os.sep}"
 Origin = tuple[CodeType, int]
 getframe = sys._getframe
@@ -53,10 +54,10 @@ _depths: dict[Any, int] = {}  # by primitive: how far out the wrapper was found
 
 
 def is_inner(filename: str) -> bool:
-    """Whether a source file belongs to talweg, to Keras, or to what runs modules and threads."""
+    """Whether a source file is talweg's, Keras', or of what runs modules, threads, contexts."""
     known = inner_files.get(filename)
     if known is None:
-        known = filename.startswith((ROOT, "<frozen", THREADS)) or KERAS in filename
+        known = filename.startswith((ROOT, "<frozen", *RUNNERS)) or KERAS in filename
         inner_files[filename] = known
     return known
 

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import errno
+import os
 
 from talweg.core import errors
 from talweg.core.errors import OpError, compose
 
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _CLASSES = {
     errno.ENOENT: errors.NotFoundError,
     errno.ENOTDIR: errors.NotFoundError,
     errno.EEXIST: errors.AlreadyExistsError,
     errno.EACCES: errors.PermissionDeniedError,
     errno.EPERM: errors.PermissionDeniedError,
-    errno.ENOSPC: errors.ResourceExhaustedError,
+    errno.EROFS: errors.PermissionDeniedError,
     errno.ENOTEMPTY: errors.FailedPreconditionError,
     errno.EISDIR: errors.FailedPreconditionError,
+    **dict.fromkeys(_FULL, errors.ResourceExhaustedError),
 }
 
 
-def from_system(error: OSError) -> OpError:
-    """The error of an operation for one of the operating system: NotFoundError, ..."""
+def from_system(error: OSError, path: str | None = None, written: int | None = None) -> OpError:
+    """The error of an operation for one of the operating system: NotFoundError, ...
+
+    path: the file, where the error does not name it.  written: the bytes that a full disk took.
+    """
     kind = _CLASSES.get(error.errno or 0, errors.UnknownError)
-    name = error.filename2 or error.filename or ""
-    shown = name.decode(errors="replace") if isinstance(name, bytes) else name
-    return kind(None, None, compose("TW209", f"{shown}; {error.strerror or error}"))
+    name = path or error.filename2 or error.filename or ""
+    text = f"{os.fsdecode(name)}; {error.strerror or error}"
+    if error.errno in _FULL and written is not None:
+        text += f" after {written} bytes"
+    return kind(None, None, compose("TW209", text))

@@ -22,6 +22,10 @@ from talweg.pipeline import element
 from talweg.pipeline.element import ElementLayout
 
 _LENGTH = struct.Struct("<I")
+_DAMAGE = (
+    *(ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError),
+    *(StopIteration, struct.error),
+)
 
 
 def encoded(layout: ElementLayout, flat: tuple) -> bytes:
@@ -50,6 +54,8 @@ def decoded(layout: ElementLayout, data: bytes) -> tuple:
             if name == "string":
                 array = np.empty(len(sizes), object)
                 for number, length in enumerate(sizes):
+                    if length < 0 or place + length > len(data):
+                        raise ValueError(f"a string of {length} bytes at {place} of {len(data)}")
                     array[number] = data[place : place + length]
                     place += length
             else:
@@ -57,10 +63,16 @@ def decoded(layout: ElementLayout, data: bytes) -> tuple:
                 array = np.frombuffer(data, dtype, sizes // dtype.itemsize, place)
                 place += sizes
             arrays.append(array.reshape(shape))
+        if layout.plain and not all(map(_fits, layout.flat, arrays)):
+            raise ValueError(f"its parts are not those of {layout.spec!r}")
         return layout.whole(arrays)
-    except (ValueError, KeyError, TypeError, struct.error) as error:
+    except _DAMAGE as error:
         text = compose("TW209", f"a stored element cannot be read: {error}")
         raise DataLossError(None, None, text) from None
+
+
+def _fits(spec: Any, array: np.ndarray) -> bool:
+    return spec.dtype.numpy_dtype == array.dtype and spec.shape.is_compatible_with(array.shape)
 
 
 # -- specs

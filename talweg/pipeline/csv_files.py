@@ -14,7 +14,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.formats import delimited
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.files import text
-from talweg.pipeline.records import opened
+from talweg.pipeline.records import RecordReader
 from talweg.pipeline.run import IterationRun, Next
 from talweg.pipeline.stage import Stage
 
@@ -97,7 +97,7 @@ class Csv(Stage):
                     return self._record(row)
                 if file is not None:
                     file.close()
-                file = opened(paths()[0][()].decode(), self.compression)
+                file = RecordReader(paths()[0][()].decode(), self.compression)
                 records = delimited.Records(file, self.delimiter, self.quotes)
                 if self.header:
                     next(records, None)

@@ -14,7 +14,7 @@ from talweg.core.errors import InvalidArgumentError, compose
 from talweg.core.spec import TensorSpec
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.nesting import interleaved
-from talweg.pipeline.records import opened, records_in
+from talweg.pipeline.records import RecordReader, records_in
 from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import Stage
 
@@ -65,7 +65,7 @@ def _stepping(source: Iterator[bytes]) -> Next:
 
 def lines(path: str, compression: str) -> Iterator[bytes]:
     """The lines of a file, without their ends."""
-    with opened(path, compression) as file:
+    with RecordReader(path, compression) as file:
         for line in file:
             if line.endswith(b"\n"):
                 line = line[:-1]
@@ -78,7 +78,7 @@ def fixed_records(size: int, header: int, footer: int) -> Reader:
     """A reader of records of `size` bytes between a header and a footer."""
 
     def read(path: str, compression: str) -> Iterator[bytes]:
-        with opened(path, compression) as file:
+        with RecordReader(path, compression) as file:
             data = file.read()
         inside = len(data) - header - footer
         if inside < 0 or inside % size:

@@ -1,19 +1,23 @@
 """Files of records, and how a record stands in them.
 
 A record is its length (8 bytes, little-endian), the masked CRC-32C of these, the bytes, and the
-masked CRC-32C of the bytes: TensorFlow's TFRecord format.  Files may be compressed as a whole.
+masked CRC-32C of the bytes: TensorFlow's TFRecord format.  Files may be compressed as a whole; they
+are decompressed piece by piece, so memory follows what a file holds, not what it says of itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
+import os
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
-from talweg.core.errors import DataLossError, InvalidArgumentError, NotFoundError, compose
+from talweg.core.errors import DataLossError, InvalidArgumentError, compose
+from talweg.core.system_errors import from_system
 from talweg.formats.checksum import crc32c, masked
 
 BLOCK = 1 << 18  # bytes read at once
@@ -21,23 +25,93 @@ HEAD = struct.Struct("<QI")
 TAIL = struct.Struct("<I")
 
 
-def opened(path: str, compression: str) -> Any:
-    """A file to be read, decompressed; NotFoundError if it is not there."""
-    try:
-        file: Any = open(path, "rb")  # noqa: SIM115 -- closed by who reads it
-    except OSError as error:
-        text = compose("TW209", f"{path}; {error.strerror}")
-        raise NotFoundError(None, None, text) from None
-    kind = compression.upper()
-    if not kind:
-        return io.BufferedReader(file.detach(), BLOCK)
-    if kind == "GZIP":
-        return io.BufferedReader(gzip.GzipFile(fileobj=file), BLOCK)  # type: ignore[arg-type]
-    if kind == "ZLIB":
-        with file:
-            return io.BytesIO(zlib.decompress(file.read()))
-    file.close()
-    raise unknown_compression(compression)
+class InflatedFile(io.RawIOBase):
+    """The bytes that a zlib stream in a file stands for, read piece by piece (RFC 1950).
+
+    zlib.error where the stream is damaged, EOFError where it is cut off.
+    """
+
+    def __init__(self, file: BinaryIO):
+        self._file, self._stream = file, zlib.decompressobj()
+        self._waiting = b""  # read, and not yet decompressed
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._stream.eof:
+            if not self._waiting:
+                self._waiting = self._file.read(BLOCK)
+                if not self._waiting:
+                    raise EOFError("the compressed stream is cut off")
+            found = self._stream.decompress(self._waiting, len(buffer))
+            self._waiting = self._stream.unconsumed_tail
+            if found:
+                buffer[: len(found)] = found
+                return len(found)
+        return 0
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class RecordReader:
+    """A file that is read, decompressed; DataLossError where what is compressed is damaged."""
+
+    def __init__(self, path: str, compression: str):
+        kind = compression.upper()
+        if kind not in ("", "GZIP", "ZLIB"):
+            raise unknown_compression(compression)
+        self.path = path
+        try:
+            file: Any = open(path, "rb", 0 if kind else BLOCK)  # noqa: SIM115 -- closed by `close`
+        except OSError as error:
+            raise from_system(error, path) from None
+        if kind == "GZIP":
+            file = io.BufferedReader(gzip.GzipFile(fileobj=file), BLOCK)  # type: ignore[arg-type]
+        elif kind == "ZLIB":
+            file = io.BufferedReader(InflatedFile(file), BLOCK)
+        self._file: BinaryIO = file
+
+    def __enter__(self) -> RecordReader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        while line := self._call(self._file.readline):
+            yield line
+
+    def read(self, count: int = -1) -> bytes:
+        """`count` bytes, or those that are left; all without a count.
+
+        Memory is asked for as the bytes come: a count may come from a damaged file.
+        """
+        if count < 0:
+            return self._call(self._file.read)
+        parts, left, block = [], count, BLOCK
+        while left:
+            part = self._call(self._file.read, min(left, block))
+            if not part:
+                break
+            parts.append(part)
+            left -= len(part)
+            block *= 2
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _call(self, action: Any, *arguments: int) -> bytes:
+        try:
+            return action(*arguments)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise damaged(str(error), self.path) from None
+        except OSError as error:
+            raise from_system(error, self.path) from None
 
 
 def unknown_compression(kind: Any) -> Exception:
@@ -55,50 +129,44 @@ def record_of(data: bytes) -> bytes:
 
 def records_in(path: str, compression: str = "") -> Iterator[bytes]:
     """The records of a file; DataLossError where it is damaged or cut off."""
-    with opened(path, compression) as file:
+    with RecordReader(path, compression) as file:
         place = 0
         while True:
-            head = _read(file, HEAD.size, path)
+            head = file.read(HEAD.size)
             if not head:
                 return
             if len(head) < HEAD.size:
-                raise _damaged(f"truncated record at {place}", path)
+                raise damaged(f"truncated record at {place}", path)
             length, check = HEAD.unpack(head)
             if masked(crc32c(head[:8])) != check:
-                raise _damaged(f"corrupted record at {place}", path)
-            data = _read(file, length + TAIL.size, path)
+                raise damaged(f"corrupted record at {place}", path)
+            data = file.read(length + TAIL.size)
             if len(data) < length + TAIL.size:
-                raise _damaged(f"truncated record at {place}", path)
+                raise damaged(f"truncated record at {place}", path)
             record = data[:length]
             if masked(crc32c(record)) != TAIL.unpack(data[length:])[0]:
-                raise _damaged(f"corrupted record at {place + HEAD.size}", path)
+                raise damaged(f"corrupted record at {place + HEAD.size}", path)
             yield record
             place += HEAD.size + length + TAIL.size
 
 
-def _read(file: Any, count: int, path: str) -> bytes:
-    try:
-        return file.read(count)
-    except (OSError, EOFError, zlib.error) as error:
-        raise _damaged(str(error), path) from None
-
-
-def _damaged(what: str, path: str) -> Exception:
+def damaged(what: str, path: str) -> Exception:
+    """The error of a file whose bytes are not what was written."""
     return DataLossError(None, None, compose("TW209", f"{what} in {path}"))
 
 
 class RecordFile:
-    """A file that records are written to."""
+    """A file that records are written to; errors of the system are TensorFlow's."""
 
     def __init__(self, path: str, compression: str = "", level: int = -1):
         kind = compression.upper()
         if kind not in ("", "GZIP", "ZLIB"):
             raise unknown_compression(compression)
+        self._path = path
         try:
             self._file: Any = open(path, "wb")  # noqa: SIM115 -- closed by `close`
         except OSError as error:
-            text = compose("TW209", f"{path}; {error.strerror}")
-            raise NotFoundError(None, None, text) from None
+            raise from_system(error, path) from None
         self._pressed: Any = None
         if kind:
             bits = 31 if kind == "GZIP" else 15
@@ -107,17 +175,42 @@ class RecordFile:
     def write(self, data: bytes) -> None:
         """One more record."""
         record = record_of(bytes(data))
-        self._file.write(record if self._pressed is None else self._pressed.compress(record))
+        self._call(
+            self._file.write, record if self._pressed is None else self._pressed.compress(record)
+        )
 
     def flush(self) -> None:
         """Let everything be in the file."""
         if self._pressed is not None:
-            self._file.write(self._pressed.flush(zlib.Z_SYNC_FLUSH))
-        self._file.flush()
+            self._call(self._file.write, self._pressed.flush(zlib.Z_SYNC_FLUSH))
+        self._call(self._file.flush)
 
-    def close(self) -> None:
-        """Finish the file."""
-        if not self._file.closed:
-            if self._pressed is not None:
-                self._file.write(self._pressed.flush())
-            self._file.close()
+    def close(self, durable: bool = False) -> None:
+        """Finish the file; it is closed even where the rest of it cannot be written.
+
+        durable: whether it is on the disk then.
+        """
+        if self._file.closed:
+            return
+        rest = b"" if self._pressed is None else self._pressed.flush()
+        try:
+            self._call(self._file.write, rest)
+            self._call(self._file.flush)
+            if durable:
+                self._call(os.fsync, self._file.fileno())
+        finally:
+            with contextlib.suppress(OSError):  # told above: closing writes what is left
+                self._file.close()
+
+    def _call(self, action: Any, *arguments: Any) -> None:
+        try:
+            action(*arguments)
+        except OSError as error:
+            raise from_system(error, self._path, _size(self._path)) from None
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return None

@@ -6,12 +6,15 @@ in JSON that says what they are; that file is written last, so whatever is incom
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import reprlib
+import shutil
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -19,13 +22,16 @@ from talweg.core.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
     NotFoundError,
+    OpError,
     compose,
     value_error,
 )
+from talweg.core.system_errors import from_system
+from talweg.formats import files
 from talweg.pipeline.codec import decoded, encoded, spec_from_json, spec_to_json
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.function import DataFunction
-from talweg.pipeline.records import RecordFile, records_in
+from talweg.pipeline.records import RecordFile, damaged, records_in
 from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import UNKNOWN, PassOn, Stage
 
@@ -64,19 +70,8 @@ class FileCache(PassOn):
         return _records(self.layout, [f"{self.path}.data-00000-of-00001"], "")
 
     def _writing(self, run: IterationRun) -> Next:
-        if os.path.exists(self.lock):
-            raise AlreadyExistsError(
-                None,
-                None,
-                compose(
-                    "TW209",
-                    f"There appears to be a concurrent caching iterator running - "
-                    f"cache lockfile already exists ('{self.lock}').",
-                    hint="delete the lockfile if you are sure that nobody writes this cache",
-                ),
-            )
-        source = self.inputs[0].start(run)
         writer = _CacheWriter(self.path, self.lock)
+        source = self.inputs[0].start(run)
         layout = self.layout
 
         def step() -> tuple:
@@ -95,9 +90,9 @@ class _CacheWriter:
     """The files of a cache under construction; they go if nobody finishes them."""
 
     def __init__(self, path: str, lock: str):
-        self.path, self.lock = path, lock
-        Path(lock).write_text("")
-        self.file: Any = RecordFile(f"{path}.data-00000-of-00001")
+        self.path, self.lock, self.file = path, lock, None
+        self.held = _held_lock(lock)
+        self.file = RecordFile(f"{path}.data-00000-of-00001")
         self.count = 0
 
     def write(self, data: bytes) -> None:
@@ -109,24 +104,50 @@ class _CacheWriter:
         """Everything is there."""
         if self.file is None:
             return
-        self.file.close()
+        self.file.close(durable=True)
         self.file = None
         about = {"spec": spec_to_json(layout.spec), "count": self.count}
         _write_json(Path(f"{self.path}.index"), about)
         os.remove(self.lock)
+        self.held.close()
 
     def __del__(self) -> None:
         if getattr(self, "file", None) is not None:
-            self.file.close()
+            with contextlib.suppress(OpError):
+                self.file.close()
             for path in (self.lock, f"{self.path}.data-00000-of-00001"):
-                if os.path.exists(path):
+                with contextlib.suppress(OSError):
                     os.remove(path)
+            self.held.close()
+
+
+def _held_lock(path: str) -> BinaryIO:
+    """The lock file of a cache, held; AlreadyExistsError where another writer lives.
+
+    One that a killed process has left is taken over, where the system knows (flock).
+    """
+    try:
+        known = os.path.exists(path)
+        held = open(path, "ab")  # noqa: SIM115 -- closed by who holds it
+    except OSError as error:
+        raise from_system(error, path) from None
+    if files.try_lock(held) or not known:
+        return held
+    held.close()
+    raise AlreadyExistsError(
+        None,
+        None,
+        compose(
+            "TW209",
+            "There appears to be a concurrent caching iterator running - "
+            f"cache lockfile already exists ('{path}').",
+            hint="delete the lockfile if you are sure that nobody writes this cache",
+        ),
+    )
 
 
 def _write_json(path: Path, value: Any) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(value))
-    os.replace(part, path)
+    files.write_file(str(path), [json.dumps(value).encode()])
 
 
 def _records(layout: ElementLayout, paths: list[str], compression: str) -> Next:
@@ -163,7 +184,7 @@ def save(
     """Write all elements into a new run below `path`, in the shards that a function says."""
     run = uuid.uuid4().hex[:16]
     folder = Path(path) / run
-    files: dict[int, RecordFile] = {}
+    shards: dict[int, RecordFile] = {}
     choose = None if shard is None else shard.run_with(IterationRun({}, None))
     spec, count = spec_to_json(layout.spec), 0
     step = bound.start()
@@ -174,33 +195,73 @@ def save(
             except End:
                 break
             which = 0 if choose is None else int(choose(flat)[0])
-            if which not in files:
+            if which not in shards:
                 place = folder / SHARD.format(which)
-                place.mkdir(parents=True, exist_ok=True)
-                files[which] = RecordFile(str(place / "00000000.snapshot"), compression)
-            files[which].write(encoded(layout, flat))
+                _make_folder(place)
+                shards[which] = RecordFile(str(place / "00000000.snapshot"), compression)
+            shards[which].write(encoded(layout, flat))
             count += 1
-    finally:
-        for file in files.values():
-            file.close()
-    folder.mkdir(parents=True, exist_ok=True)
+        for file in shards.values():
+            file.close(durable=True)
+        _make_folder(folder)
+    except BaseException:
+        for file in shards.values():
+            with contextlib.suppress(OpError):
+                file.close()
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     about = {
         "spec": spec,
         "count": count,
         "run": run,
         "compression": compression,
-        "shards": sorted(files),
+        "shards": sorted(shards),
     }
     _write_json(Path(path) / ABOUT, about)
 
 
-def about(path: str) -> dict:
-    """What is known of a saved dataset; NotFoundError if there is none."""
+def _make_folder(path: Path) -> None:
     try:
-        return json.loads((Path(path) / ABOUT).read_text())
-    except OSError:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise from_system(error) from None
+
+
+def about(path: str) -> dict:
+    """What is known of a saved dataset; NotFoundError without one, DataLossError for damage."""
+    file = Path(path) / ABOUT
+    try:
+        found = json.loads(file.read_bytes())
+    except FileNotFoundError:
         text = compose("TW209", f"Could not find a saved dataset at {path}: no {ABOUT}")
         raise NotFoundError(None, None, text) from None
+    except OSError as error:
+        raise from_system(error, str(file)) from None
+    except (ValueError, RecursionError) as error:
+        raise damaged(f"no JSON ({error})", str(file)) from None
+    if not isinstance(found, dict):
+        raise damaged("no JSON object", str(file))
+    for key, is_right in _FIELDS.items():
+        if not is_right(found.get(key)):
+            raise damaged(f"the field {key!r} is {reprlib.repr(found.get(key))}", str(file))
+    try:
+        spec_from_json(found["spec"])
+    except Exception as error:  # whatever a spec makes of parts that are none
+        raise damaged(f"the field 'spec' is none ({error})", str(file)) from None
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "spec": lambda value: isinstance(value, dict),
+    "count": _is_number,
+    "run": lambda value: isinstance(value, str) and value.isalnum(),  # a folder's name, not a path
+    "compression": lambda value: value in ("", "GZIP"),
+    "shards": lambda value: isinstance(value, list) and all(map(_is_number, value)),
+}
 
 
 class Saved(Stage):

@@ -5,6 +5,8 @@ What was once wrong stands here as it was generated.
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -71,9 +73,15 @@ def run_block(block, values):
 
 
 @pytest.fixture(autouse=True)
-def more_statements(monkeypatch):
+def more_statements():
     """Let blocks within loops and branches have these statements, too."""
-    monkeypatch.setattr(generated, "STATEMENTS", STATEMENTS)
+    with with_statements():
+        yield
+
+
+def with_statements():
+    """What programs of these statements are made and run in."""
+    return mock.patch.object(generated, "STATEMENTS", STATEMENTS)
 
 
 def derivatives(program, order):

@@ -146,7 +146,7 @@ def test_any_changed_byte_is_noticed(tmp_path):
 
 def forged(path, entries, data=b""):
     """A checkpoint with a right table of made-up messages."""
-    rows = [(HEADER, write_header()), *sorted(entries.items())]
+    rows = [(HEADER, write_header(1)), *sorted(entries.items())]
     return damaged(path, write_table(rows), data)
 
 

@@ -16,7 +16,7 @@ from talweg.pipeline.file_datasets import paths_stage
 from talweg.pipeline.files import matching
 from talweg.pipeline.keeping import paths_of
 from talweg.pipeline.parallel import AUTOTUNE
-from talweg.pipeline.records import opened
+from talweg.pipeline.records import RecordReader
 
 
 @export("data.experimental.CsvDataset")
@@ -182,7 +182,7 @@ def _first_rows(
     """The first line, and the records from which dtypes are found."""
     found: list[list[str]] = []
     for number, path in enumerate(paths):
-        with opened(path, kind) as file:
+        with RecordReader(path, kind) as file:
             rows = Records(file, delimiter, quotes)
             if header and number:
                 next(rows, None)

@@ -6,6 +6,7 @@ is first written, so that nothing here needs it before.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -19,8 +20,11 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import as_dtype
+from talweg.core.errors import OpError
+from talweg.core.system_errors import from_system
 from talweg.pipeline.records import record_of
 
+LOGGER = logging.getLogger("talweg")
 VERSION = "brain.Event:2"  # of the format of event files
 _numbers = iter(range(2**62))  # tells files of one process apart
 
@@ -95,7 +99,10 @@ class EventFile:
     def __init__(
         self, logdir: Any, max_queue: int = 10, flush_seconds: float = 120.0, suffix: str = ""
     ):
-        Path(os.fsdecode(logdir)).mkdir(parents=True, exist_ok=True)
+        try:
+            Path(os.fsdecode(logdir)).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_system(error) from None
         now = time.time()
         place = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
         name = f"events.out.tfevents.{int(now):010d}.{place}{suffix}"
@@ -105,7 +112,7 @@ class EventFile:
         self._lock = threading.RLock()
         self._written = now
         self._file = self.path.open("wb", buffering=0)
-        self._finalizer = weakref.finalize(self, _finish, self._file, self._queue)
+        self._finalizer = weakref.finalize(self, _finish_unasked, self._file, self._queue)
         first = messages().Event(wall_time=now, file_version=VERSION)
         first.source_metadata.writer = "talweg"
         self.add(first)
@@ -135,7 +142,8 @@ class EventFile:
     def close(self) -> None:
         """Write what waits, and close the file; a second time does nothing."""
         with self._lock:
-            self._finalizer()
+            if self._finalizer.detach():
+                _finish(self._file, self._queue)
 
 
 class _Queue:
@@ -159,13 +167,24 @@ def _write(file: Any, queue: _Queue) -> None:
     try:
         while data:  # an unbuffered file may take a part only
             data = data[file.write(data) :]
-    except OSError:
+    except OSError as error:
         file.truncate(start)
         file.seek(start)
-        raise
+        raise from_system(error, os.fsdecode(file.name), start) from None
     records.clear()
 
 
 def _finish(file: Any, queue: _Queue) -> None:
-    _write(file, queue)
-    file.close()
+    """Write what waits, and close the file, also where that fails."""
+    try:
+        _write(file, queue)
+    finally:
+        file.close()
+
+
+def _finish_unasked(file: Any, queue: _Queue) -> None:
+    """The same for a file that nobody holds any more: what the disk does not take is told once."""
+    try:
+        _finish(file, queue)
+    except OpError as error:
+        LOGGER.warning("summaries are lost: %s", error.message)

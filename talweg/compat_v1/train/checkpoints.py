@@ -18,7 +18,7 @@ from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, value_error
 from talweg.formats.bundle.reader import Bundle, index_file, not_found
 from talweg.formats.bundle.wire import damaged
-from talweg.formats.bundle.writer import write_file
+from talweg.formats.files import write_file
 
 STATE_FILE = "checkpoint"
 _LINE = re.compile(r'\s*(\w+)\s*:\s*("(?:[^"\\\n]|\\.)*"|[-+.\w]+)\s*')

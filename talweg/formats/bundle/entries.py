@@ -53,9 +53,9 @@ def read_header(message: bytes) -> int:
     return shards
 
 
-def write_header() -> bytes:
-    """The header of a checkpoint with one data file."""
-    return field(1, 1) + field(3, field(1, 1))
+def write_header(shards: int) -> bytes:
+    """The header of a checkpoint with so many data files."""
+    return field(1, shards) + field(3, field(1, 1))
 
 
 def _integer(value: object) -> int:

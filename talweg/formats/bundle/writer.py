@@ -1,63 +1,29 @@
 """Writing checkpoints: each file appears whole, under a name of its own, or not at all.
 
-The data go first and the table last, and a table tells the checksum of every tensor: a reader finds
-the old checkpoint, the new one, or, where power failed between the two names, an error.
+The data go first and the table last, and a table tells the checksum of every tensor.  A table also
+tells in how many files the data are, and so do their names: where a checkpoint is overwritten, the
+new data stand beside the old ones, as the first of two files, until the new table has its name, and
+get the usual name after that.  So whoever reads, after whatever end of the writing process, finds
+the old checkpoint or the new one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from talweg.core.dtypes import of_numpy
+from talweg.core.errors import OpError
 from talweg.formats.bundle.entries import HEADER, BundleEntry, numpy_type, write_entry, write_header
-from talweg.formats.bundle.reader import data_file, index_file, packed_sizes
+from talweg.formats.bundle.reader import Bundle, data_file, index_file, packed_sizes
 from talweg.formats.bundle.table import write_table
 from talweg.formats.bundle.wire import write_varint
 from talweg.formats.checksum import crc32c, masked
-
-
-def write_file(path: str, parts: Iterable[Any]) -> None:
-    """Write a file as a whole: to another name beside it, then renamed once it is on the disk."""
-    folder = os.path.dirname(path) or "."
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _umask() -> int:
-    """The permissions that new files of this process go without."""
-    present = os.umask(0o022)
-    os.umask(present)
-    return present
-
-
-def _sync_folder(folder: str) -> None:
-    """Have the folder's new entry on the disk, where the system can do that."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
+from talweg.formats.files import SUFFIX, sync_folder, write_file
 
 
 def write_bundle(prefix: str, tensors: Mapping[str, Any]) -> None:
@@ -84,10 +50,42 @@ def write_bundle(prefix: str, tensors: Mapping[str, Any]) -> None:
             offset += size
             yield data
 
-    write_file(data_file(prefix, 0, 1), parts())
-    rows = [(HEADER, write_header())]
-    rows += [(key, write_entry(entries[key])) for key in sorted(entries)]
-    write_file(index_file(prefix), [write_table(rows)])
+    before = _shards(prefix)
+    shards = 2 if before == 1 else 1
+    write_file(data_file(prefix, 0, shards), parts())
+    rows = [(key, write_entry(entries[key])) for key in sorted(entries)]
+    write_file(index_file(prefix), [write_table([(HEADER, write_header(shards)), *rows])])
+    if shards == 2:
+        if not _link(data_file(prefix, 0, 2), data_file(prefix, 0, 1)):
+            return
+        write_file(index_file(prefix), [write_table([(HEADER, write_header(1)), *rows])])
+        before = 2
+    for shard in range(before if before > 1 else 0):
+        with contextlib.suppress(OSError):
+            os.unlink(data_file(prefix, shard, before))
+
+
+def _shards(prefix: str) -> int:
+    """The number of data files of the checkpoint there is; 0 if there is none that can be read."""
+    try:
+        return Bundle(prefix).shards
+    except OpError:
+        return 0
+
+
+def _link(path: str, name: str) -> bool:
+    """Give a file another name, at once, whatever has it now; whether the system can do that."""
+    folder, base = os.path.split(name)
+    temporary = os.path.join(folder, f".{base}.link{SUFFIX}")
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        os.link(path, temporary)
+        os.replace(temporary, name)
+    except OSError:
+        return False
+    sync_folder(folder or ".")
+    return True
 
 
 def _string_bytes(array: np.ndarray) -> tuple[bytes, int]:

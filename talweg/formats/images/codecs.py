@@ -7,7 +7,10 @@ default is the fast one, which differs by a few levels of 255.
 
 from __future__ import annotations
 
+import contextlib
 import io
+import struct
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,10 @@ from talweg.formats.images import bmp, png
 # How a file begins, and the function of tf.io for it.
 _SIGNATURES = {b"\xff\xd8\xff": "jpeg", png.SIGNATURE: "png", b"GIF8": "gif", b"BM": "bmp"}
 ANIMATED = ("gif", "webp")
+_DAMAGE = (
+    *(OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, AttributeError),
+    *(ArithmeticError, struct.error),
+)
 RED, GREEN, BLUE = 9797, 19234, 3737  # of 2^15: the weights of a grey image, as libpng has them
 
 
@@ -129,19 +136,25 @@ def _grey(colours: np.ndarray) -> np.ndarray:
     return ((weighted + half) >> 15).astype(colours.dtype)[..., None]
 
 
-def _opened(contents: bytes, kind: str) -> Any:
+@contextlib.contextmanager
+def refusing_damage(kind: str) -> Iterator[None]:
+    """InvalidArgumentError for what Pillow raises over damaged files and too large pictures."""
+    bomb = pillow().DecompressionBombError
     try:
+        yield
+    except (*_DAMAGE, bomb) as error:
+        raise invalid("TW209", f"Invalid {kind} data: {error or type(error).__name__}") from None
+
+
+def _opened(contents: bytes, kind: str) -> Any:
+    with refusing_damage(f"{kind} (size {len(contents)})"):
         return pillow().open(io.BytesIO(contents))
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise invalid("TW209", f"Invalid {kind} data, size {len(contents)}: {error}") from None
 
 
 def _loaded(image: Any, kind: str, mode: str) -> np.ndarray:
     """The pixels of an image of Pillow in a mode."""
-    try:
+    with refusing_damage(kind):
         found = np.asarray(image if image.mode == mode else image.convert(mode))
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise invalid("TW209", f"Invalid {kind} data: {error}") from None
     return found if found.ndim == 3 else found[..., None]
 
 
@@ -163,7 +176,8 @@ def _jpeg(contents: bytes, channels: int, ratio: int, truncated: bool) -> np.nda
     mode = {1: "L", 3: "RGB"}.get(channels) or ("L" if image.mode == "L" else "RGB")
     if ratio > 1 or mode != image.mode:
         width, height = image.size
-        image.draft(mode, (max(1, width // ratio), max(1, height // ratio)))
+        with refusing_damage("JPEG"):
+            image.draft(mode, (max(1, width // ratio), max(1, height // ratio)))
     if truncated:
         return _recovered(image, mode)
     return _loaded(image, "JPEG", mode)
@@ -186,11 +200,14 @@ def _frames(contents: bytes, kind: str, channels: int) -> np.ndarray:
         raise invalid("TW207", f"channels must be 0 or 3 for GIF, got {channels}")
     image = _opened(contents, kind.upper())
     mode = "RGBA" if kind == "webp" and (channels == 4 or image.mode == "RGBA") else "RGB"
-    found = []
-    for place in range(getattr(image, "n_frames", 1)):
-        image.seek(place)
-        found.append(_loaded(image, kind.upper(), mode))
-    return with_channels(np.stack(found), channels)
+    frames: list[np.ndarray] = []
+    with refusing_damage(kind.upper()):
+        for place in range(getattr(image, "n_frames", 1)):
+            image.seek(place)
+            frames.append(_loaded(image, kind.upper(), mode))
+    if any([frame.shape != frames[0].shape for frame in frames]):
+        raise invalid("TW209", f"Invalid {kind.upper()} data: its frames differ in size")
+    return with_channels(np.stack(frames), channels)
 
 
 def jpeg_shape(contents: bytes) -> tuple[int, int, int]:

@@ -69,12 +69,39 @@ def decoded(contents: bytes) -> np.ndarray:
     """The pixels of a PNG file with 16 bits: uint16 `[height, width, channels]`."""
     try:
         width, height, _, colour, _, _, interlaced = struct.unpack(">IIBBBBB", contents[16:29])
-        channels, data = _CHANNELS[colour], zlib.decompress(_image_data(contents))
+        channels = _CHANNELS[colour]
+        data = _inflated(_image_data(contents), _length(height, width, channels, interlaced))
         if not interlaced:
             return _part(data, height, width, channels)[0]
         return _assembled(data, height, width, channels)
-    except (struct.error, zlib.error, KeyError, ValueError, IndexError) as error:
+    except (struct.error, zlib.error, KeyError, ValueError, OverflowError) as error:
         raise invalid("TW209", f"Invalid PNG. {error}") from None
+
+
+def _length(height: int, width: int, channels: int, interlaced: int) -> int:
+    """The bytes of all rows, each with its filter; ValueError for an image without pixels."""
+    if not height or not width:
+        raise ValueError(f"its size is {height} x {width}")
+    parts = _INTERLACED if interlaced else ((0, 0, 1, 1),)
+    total = 0
+    for row, column, down, right in parts:
+        rows, columns = -((row - height) // down), -((column - width) // right)
+        if rows > 0 and columns > 0:
+            total += rows * (1 + columns * channels * 2)
+    return total
+
+
+def _inflated(data: bytes, length: int) -> bytes:
+    """The first `length` bytes of a zlib stream; ValueError if it has less.
+
+    What follows them is left alone, as libpng does, and no memory is asked for before the bytes
+    are there: the size of an image is four bytes that anybody can write.
+    """
+    stream = zlib.decompressobj()
+    found = stream.decompress(data, length)
+    if len(found) < length:
+        raise ValueError(f"{length} bytes of pixels are announced, {len(found)} are there")
+    return found
 
 
 def _image_data(contents: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from talweg.api.export import export
@@ -136,8 +137,14 @@ class CheckpointManager:
         gone = self._too_old()
         self._note()  # first, so that the file `checkpoint` never names what is not there
         for old in gone:
-            remove_checkpoint(old)
+            if self._is_own(old):
+                remove_checkpoint(old)
         return path
+
+    def _is_own(self, path: str) -> bool:
+        """Whether a checkpoint lies in the folder: a state file may name what does not."""
+        folder = os.path.realpath(self._directory)
+        return Path(os.path.realpath(path)).is_relative_to(folder)
 
     def _too_early(self, step: int | None) -> bool:
         if step is None or self._interval is None or self._last_step is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
+from talweg.formats.files import write_file
 from talweg.interop.graph_def.messages import text_format
 
 
@@ -45,11 +45,4 @@ def write_message(message: Any, path: str, as_text: bool) -> None:
         data = message.SerializeToString(deterministic=True)
     folder = os.path.dirname(path) or "."
     os.makedirs(folder, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=folder, prefix=".graph")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+    write_file(path, [data])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from talweg.core.errors import value_error
 from talweg.core.tracking import Trackable, catch_up
 from talweg.eager.variable import Variable
 from talweg.formats.bundle.writer import write_bundle
+from talweg.formats.files import partial_folder
 from talweg.interop.checkpoint import object_graph
 from talweg.interop.checkpoint.checkpoint import described
 from talweg.interop.checkpoint.object_walk import Survey
@@ -54,8 +54,7 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
     no attribute leads to, or inside a function; UnimplementedError for what has no form in
     TensorFlow.
 
-    >>> import tempfile
-    >>> import talweg as tf
+    >>>     >>> import talweg as tf
     >>> class Scale(tf.Module):
     ...     def __init__(self):
     ...         super().__init__()
@@ -137,14 +136,11 @@ def _note_versions(meta_graph: Any, options: SaveOptions) -> None:
 def write_folder(
     folder: str, model: Any, tensors: dict[str, Any] | None, files: dict[str, str]
 ) -> None:
-    """Write a saved model beside `folder`, then give it that name, file by file if it exists.
+    """Write a saved model as a whole; what else a folder of that name holds stays.
 
     files: name among the assets -> path of the file that is copied.
     """
-    parent = os.path.dirname(os.path.abspath(folder))
-    os.makedirs(parent, exist_ok=True)
-    part = tempfile.mkdtemp(prefix=f".{os.path.basename(folder)}.", dir=parent)
-    try:
+    with partial_folder(folder) as part:
         os.makedirs(os.path.join(part, ASSETS_DIRECTORY))
         os.makedirs(os.path.join(part, VARIABLES_DIRECTORY))
         for name, source in files.items():
@@ -158,22 +154,3 @@ def write_folder(
         ):
             with open(os.path.join(part, name), "wb") as file:
                 file.write(content)
-        os.chmod(part, 0o755)
-        _take_place(part, folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def _take_place(part: str, folder: str) -> None:
-    """Make `part` the folder; what else a folder of that name holds stays."""
-    if not os.path.isdir(folder) or not os.listdir(folder):
-        if os.path.isdir(folder):
-            os.rmdir(folder)
-        os.rename(part, folder)
-        return
-    for below in (ASSETS_DIRECTORY, VARIABLES_DIRECTORY):
-        os.makedirs(os.path.join(folder, below), exist_ok=True)
-        for name in sorted(os.listdir(os.path.join(part, below))):
-            os.replace(os.path.join(part, below, name), os.path.join(folder, below, name))
-    for name in (FINGERPRINT_FILENAME, SAVED_MODEL_FILENAME_PB):  # the last one makes it valid
-        os.replace(os.path.join(part, name), os.path.join(folder, name))

@@ -19,10 +19,10 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, check_dtype, primitive
 from talweg.core.dtypes import DType, bool_, float32, int32, string, uint8, uint16
-from talweg.core.errors import DataLossError, compose, invalid
+from talweg.core.errors import DataLossError, NotFoundError, compose, invalid
 from talweg.core.primitive import NoGradient, Sample
 from talweg.core.system_errors import from_system
-from talweg.formats import wav
+from talweg.formats import files, wav
 from talweg.formats.images import codecs, png
 from talweg.prims.host import HOST
 
@@ -86,6 +86,9 @@ class read_file:
                 return text(file.read())
         except OSError as error:
             raise from_system(error) from None
+        except ValueError as error:  # a zero byte in the name
+            name = data_of(filename)
+            raise NotFoundError(None, None, compose("TW209", f"{name!r}: {error}")) from None
 
 
 @primitive
@@ -109,10 +112,9 @@ class write_file:
             folder = os.path.dirname(path)
             if folder:
                 os.makedirs(folder, exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(data_of(contents))
         except OSError as error:
             raise from_system(error) from None
+        files.write_file(os.fsdecode(path), [data_of(contents)], durable=False)
         return np.True_
 
 
