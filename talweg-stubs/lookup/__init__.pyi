@@ -4,8 +4,9 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.lookup import KeyValueTensorInitializer as KeyValueTensorInitializer
-from talweg.api.lookup import StaticHashTable as StaticHashTable
-from talweg.api.lookup import TextFileIndex as TextFileIndex
-from talweg.api.lookup import TextFileInitializer as TextFileInitializer
+from talweg.api.lookup.initializers import KeyValueTensorInitializer as KeyValueTensorInitializer
+from talweg.api.lookup.tables import StaticHashTable as StaticHashTable
+from talweg.api.lookup.vocabulary import StaticVocabularyTable as StaticVocabularyTable
+from talweg.api.lookup.initializers import TextFileIndex as TextFileIndex
+from talweg.api.lookup.initializers import TextFileInitializer as TextFileInitializer
 from talweg.lookup import experimental as experimental

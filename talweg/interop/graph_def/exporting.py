@@ -12,7 +12,7 @@ from typing import Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import implement_hook
-from talweg.api.lookup import Table
+from talweg.api.lookup.tables import Table
 from talweg.api.raw import operations
 from talweg.core.dtypes import DType
 from talweg.core.errors import NeedsStaticError, UnimplementedError

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from talweg.api.host import numpy_function
-from talweg.api.lookup import MutableHashTable, TextFileInitializer
+from talweg.api.lookup.initializers import TextFileInitializer
+from talweg.api.lookup.tables import MutableHashTable
 from talweg.core import dispatch
 from talweg.core.dtypes import string
 from talweg.core.errors import FailedPreconditionError, compose
@@ -70,6 +71,7 @@ class ImportedTable(MutableHashTable):
             options["delimiter"],
             value_index_offset=options["offset"],
         )
+        self._changed()
         self._found.clear()
         self._found.update(source.pairs())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.lookup import StaticHashTable, Table
+from talweg.api.lookup.tables import StaticHashTable, Table
 from talweg.core.dtypes import DType
 from talweg.core.shapes import as_shape
 from talweg.interop.graph_def.writing import Literal, WrittenNode

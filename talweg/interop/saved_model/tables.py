@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.lookup import Table
+from talweg.api.lookup.tables import Table
 from talweg.core.dtypes import int32, resource
 from talweg.core.spec import TensorSpec
 from talweg.eager.tensor import wrap

@@ -2,7 +2,8 @@
 
 A function of this language is Python: assignments, `while`, `if`, `return`, arithmetic of 64-bit
 integers that wraps around, and calls of each other; `return a, b` gives several.  Comparison is
-signed, `>>`, `//` and `%` are unsigned, `a if c else b` computes both.  What Python masks with MASK
+signed, `>>`, `//` and `%` are unsigned, `a if c else b` computes both; `and` and `or` stop early in
+the tests of `if` and `while` alone.  What Python masks with MASK
 to have it wrap is the same number here, so that hashes are one text for both.
 
 Words of the language, beside functions: `byte(s, k)`, `half(s, k)`, `word(s, k)` (1, 4 or 8 bytes
@@ -182,8 +183,8 @@ class _Translation:
 
     def _if(self, node: Any) -> None:
         then, other, after = self._label(), self._label(), self._label()
-        condition = self._truth(node.test)
-        self.lines += [f"br i1 {condition}, label %{then}, label %{other}", f"{then}:"]
+        self._jump(node.test, then, other)
+        self.lines.append(f"{then}:")
         self._block(node.body)
         self.lines += [f"br label %{after}", f"{other}:"]
         self._block(node.orelse)
@@ -192,13 +193,27 @@ class _Translation:
     def _while(self, node: Any) -> None:
         test, body, after = self._label(), self._label(), self._label()
         self.lines += [f"br label %{test}", f"{test}:"]
-        condition = self._truth(node.test)
-        self.lines += [f"br i1 {condition}, label %{body}, label %{after}", f"{body}:"]
+        self._jump(node.test, body, after)
+        self.lines.append(f"{body}:")
         self._block(node.body)
         self.lines += [f"br label %{test}", f"{after}:"]
 
+    def _jump(self, node: Any, yes: str, no: str) -> None:
+        """Go on at one of two labels; what `and` and `or` do not need is not computed."""
+        if not isinstance(node, ast.BoolOp):
+            self.lines.append(f"br i1 {self._truth(node)}, label %{yes}, label %{no}")
+            return
+        for part in node.values[:-1]:
+            following = self._label()
+            if isinstance(node.op, ast.And):
+                self._jump(part, following, no)
+            else:
+                self._jump(part, yes, following)
+            self.lines.append(f"{following}:")
+        self._jump(node.values[-1], yes, no)
+
     def _truth(self, node: Any) -> str:
-        """A condition, one bit; `and` and `or` compute all their parts."""
+        """A condition, one bit; `and` and `or` inside of an expression compute all their parts."""
         if isinstance(node, ast.BoolOp):
             word = "and" if isinstance(node.op, ast.And) else "or"
             found = self._truth(node.values[0])

@@ -117,24 +117,33 @@ class Kernel(NamedTuple):
 
 
 class Numbering:
-    """The numbers of keys in a list, looked up in an open table (Knuth, volume 3, 6.4)."""
+    """The numbers of keys in a list, looked up in an open table (Knuth, volume 3, 6.4).
+
+    keys: strings, or integers of 64 bits or fewer.
+    """
 
     def __init__(self, keys: np.ndarray):
-        self.keys = np.ascontiguousarray(keys, object)
+        self.text = keys.dtype == object
+        kind = object if self.text else np.int64
+        self.keys = np.ascontiguousarray(keys, kind)
         size = 8
         while size < 2 * len(keys):
             size *= 2
-        self.slots = np.full(size, -1, np.int64)
+        self.slots = np.full(2 * size, -1, np.int64)
         self.mask = size - 1
         numbers = np.arange(len(keys), dtype=np.int64)
-        self.works = self._run("entered", self.keys, numbers) is not None
+        self.works = keys.dtype.kind in "Oiu" and self._run("entered", keys, numbers) is not None
 
     def _run(self, name: str, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray | None:
         slots, keys = self.slots.ctypes.data, self.keys.ctypes.data
-        return run(name, x, np.int64, _unknown, slots, self.mask, keys, out=out)
+        if self.text:
+            given = (name, x, np.int64, _unknown, slots, self.mask, keys)
+            return run(*given, out=out, at_once=True)
+        given = (f"number_{name}", np.asarray(x, np.int64), np.int64, _unknown, slots, self.mask)
+        return run(*given, driver="talweg_write", out=out, at_once=True)
 
     def of(self, x: np.ndarray) -> np.ndarray | None:
-        """The number of each string, -1 for what is no key."""
+        """The number of each key, -1 for what is none."""
         return self._run("looked_up", x) if self.works else None
 
 

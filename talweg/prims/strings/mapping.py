@@ -39,7 +39,9 @@ class Rule:
         """The rule on each element of an array."""
         array = np.asarray(array)
         if self.whole is not None:
-            return self.whole(array, *self.arguments)
+            found = self.whole(array, *self.arguments)
+            if found is not None:
+                return found
         if self.kernel is not None and array.size >= SOME:
             found = self.kernel.of(array, self.dtype.numpy_dtype, self._of_element)
             if found is not None:

@@ -4,5 +4,6 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.lookup import StaticHashTableV1 as StaticHashTable
+from talweg.api.lookup.tables import StaticHashTableV1 as StaticHashTable
+from talweg.api.lookup.vocabulary import StaticVocabularyTableV1 as StaticVocabularyTable
 from talweg.compat.v1.lookup import experimental as experimental

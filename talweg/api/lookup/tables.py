@@ -1,4 +1,4 @@
-"""tf.lookup: tables from keys to values, which live outside graphs.
+"""Tables from keys to values, which live outside graphs.
 
 A static table is filled when it is made, and finding in it is a function of the keys; a mutable one
 is read and written in the order of the program.
@@ -7,7 +7,6 @@ is read and written in the order of the program.
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,147 +19,41 @@ from talweg.api.resources import TrackableResource
 from talweg.api.strings.mapping import mapped
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, int64, string
-from talweg.core.errors import (
-    FailedPreconditionError,
-    compose,
-    invalid,
-    type_error,
-    value_error,
-)
+from talweg.core.errors import FailedPreconditionError, compose, invalid, type_error, value_error
 from talweg.core.locking import new_lock
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
-from talweg.graph.symbol import Symbol, constant_of
+from talweg.kernels.strings.native import MANY, Numbering
 from talweg.prims.strings.mapping import Rule
 
 
-@export("lookup.TextFileIndex")
-class TextFileIndex:
-    """What of a line of a file is a key or value.
+class LookupInterface:
+    """What is looked into by keys of one dtype: a table, or tables put together."""
 
-    >>> import talweg as tf
-    >>> tf.lookup.TextFileIndex.WHOLE_LINE
-    -2
-    """
+    key_dtype: DType
+    value_dtype: DType
+    name: Any = None
 
-    WHOLE_LINE = -2
-    LINE_NUMBER = -1
+    def _check(self, keys: Any) -> Any:
+        sparse = isinstance(keys, (SparseTensor, RaggedTensor))
+        keys = keys if sparse else tensor(keys, None if hasattr(keys, "dtype") else self.key_dtype)
+        if keys.dtype is not self.key_dtype:
+            raise type_error(
+                "TW102",
+                f"Dtype of argument `keys` must be {self.key_dtype}, received: {keys.dtype}",
+            )
+        return keys
 
+    def __getitem__(self, keys: Any) -> Any:
+        return self.lookup(keys)
 
-class TableInitializer:
-    """Where a table's keys and values come from."""
-
-    def pairs(self) -> list[tuple]:
-        """Keys and values."""
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The values of the keys, with the default where there is none."""
         raise NotImplementedError
 
-    def initialize(self, table: Any) -> None:
-        """Fill a table; libraries override this to leave one empty."""
-        table.fill(self.pairs())
 
-
-@export("lookup.KeyValueTensorInitializer")
-class KeyValueTensorInitializer(TableInitializer):
-    """The keys and values of a table, as two vectors.
-
-    >>> import talweg as tf
-    >>> tf.lookup.KeyValueTensorInitializer(["a"], [1]).key_dtype
-    tf.string
-    """
-
-    def __init__(
-        self,
-        keys: Any,
-        values: Any,
-        key_dtype: Any = None,
-        value_dtype: Any = None,
-        name: str | None = None,
-    ):
-        with dispatch.eagerly():
-            self.keys = convert_to_tensor(keys, key_dtype)
-            self.values = convert_to_tensor(values, value_dtype)
-        self.key_dtype, self.value_dtype = self.keys.dtype, self.values.dtype
-
-    def pairs(self) -> list[tuple]:
-        """Keys and values; InvalidArgumentError unless there are as many."""
-        keys = self.keys.numpy().reshape(-1).tolist()
-        values = self.values.numpy().reshape(-1).tolist()
-        if len(keys) != len(values):
-            raise invalid("TW204", f"{len(keys)} keys and {len(values)} values", "as many")
-        return list(zip(keys, values))
-
-
-@export("lookup.TextFileInitializer")
-class TextFileInitializer(TableInitializer):
-    """The keys and values of a table, from the lines of a file.
-
-    key_index, value_index: a column of a line split at `delimiter`, or one of `TextFileIndex`.
-
-    >>> import talweg as tf
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "words"
-    >>> _ = path.write_text("a" + chr(10) + "b" + chr(10))
-    >>> index = tf.lookup.TextFileIndex
-    >>> words = tf.lookup.TextFileInitializer(
-    ...     str(path), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
-    >>> int(tf.lookup.StaticHashTable(words, -1).lookup("b"))
-    1
-    """
-
-    def __init__(
-        self,
-        filename: Any,
-        key_dtype: Any,
-        key_index: int,
-        value_dtype: Any,
-        value_index: int,
-        vocab_size: int | None = None,
-        delimiter: str = "\t",
-        name: str | None = None,
-        value_index_offset: int = 0,
-    ):
-        self.path = Path(_path_of(filename))
-        self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
-        self.key_index, self.value_index = key_index, value_index
-        self.count, self.delimiter, self.offset = vocab_size, delimiter.encode(), value_index_offset
-
-    def _part(self, line: bytes, number: int, index: int, dtype: DType) -> Any:
-        if index == TextFileIndex.LINE_NUMBER:
-            return number
-        found = line if index == TextFileIndex.WHOLE_LINE else line.split(self.delimiter)[index]
-        return found if dtype is string else dtype.numpy_dtype.type(found.decode()).item()
-
-    def pairs(self) -> list[tuple]:
-        """Keys and values; InvalidArgumentError if the file is shorter than it should be."""
-        lines = self.path.read_bytes().splitlines()
-        if self.count is not None and len(lines) < self.count:
-            raise invalid("TW204", f"{self.path} has {len(lines)} lines", f"{self.count}")
-        found = []
-        for number, line in enumerate(lines[: self.count]):
-            key = self._part(line, number, self.key_index, self.key_dtype)
-            value = self._part(line, number, self.value_index, self.value_dtype)
-            if self.key_index == TextFileIndex.LINE_NUMBER:
-                key += self.offset
-            elif self.value_index == TextFileIndex.LINE_NUMBER:
-                value += self.offset
-            found.append((key, value))
-        return found
-
-
-def _path_of(filename: Any) -> Any:
-    """A path, given as text, an asset, a tensor, or a constant of a graph."""
-    filename = getattr(filename, "asset_path", filename)
-    if type(filename) is Symbol:
-        content = constant_of(filename.node)
-        if content is None:
-            raise value_error("TW207", f"the file of a table is {filename!r}", "a constant")
-        filename = np.asarray(content.array).item()
-    found = filename.numpy() if hasattr(filename, "numpy") else filename
-    return found.decode() if isinstance(found, bytes) else found
-
-
-class Table(TrackableResource):
+class Table(LookupInterface, TrackableResource):
     """What static and mutable tables share."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any, default: Any, name: str):
@@ -172,7 +65,24 @@ class Table(TrackableResource):
         self.serial = uuid.uuid4().hex  # tells it from all others, in files too
         self._default = default.numpy()
         self._found: dict = {}
+        self._numbering: Any = None  # of the keys as they are, and the values in that order
         self._lock = new_lock()
+
+    def _changed(self) -> None:
+        """Forget what is known of the keys as they were."""
+        self._numbering = None
+
+    def _taken(self, keys: np.ndarray) -> np.ndarray | None:
+        """The values of many keys at once; None where that is not worthwhile."""
+        numbering = self._numbering
+        if numbering is None:
+            if keys.size < MANY or 4 * keys.size < len(self._found):
+                return None
+            own, values = self.contents()
+            filled = np.concatenate([values, np.asarray(self._default)[None].astype(values.dtype)])
+            numbering = self._numbering = Numbering(own), filled
+        numbers = numbering[0].of(keys)
+        return None if numbers is None else numbering[1][numbers]
 
     def _sized(self) -> np.ndarray:
         return np.array(len(self._found), np.int64)
@@ -198,23 +108,6 @@ class Table(TrackableResource):
         keys, values = numpy_function(self.contents, [], [self.key_dtype, self.value_dtype])
         return ensure_shape(keys, [None]), ensure_shape(values, [None, *np.shape(self._default)])
 
-    def _check(self, keys: Any) -> Any:
-        sparse = isinstance(keys, (SparseTensor, RaggedTensor))
-        keys = keys if sparse else tensor(keys, None if hasattr(keys, "dtype") else self.key_dtype)
-        if keys.dtype is not self.key_dtype:
-            raise type_error(
-                "TW102",
-                f"Dtype of argument `keys` must be {self.key_dtype}, received: {keys.dtype}",
-            )
-        return keys
-
-    def __getitem__(self, keys: Any) -> Any:
-        return self.lookup(keys)
-
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of the keys, with the default where there is none."""
-        raise NotImplementedError
-
 
 @export("lookup.StaticHashTable")
 class StaticHashTable(Table):
@@ -238,11 +131,22 @@ class StaticHashTable(Table):
         kinds = initializer.key_dtype, initializer.value_dtype
         super().__init__(*kinds, default_value, name or "hash_table")
         initializer.initialize(self)
+        if np.ndim(self._default):
+            raise value_error(
+                "TW204", f"Shapes {np.shape(self._default)} and () are not compatible", "a scalar"
+            )
         default = self._default if isinstance(self._default, bytes) else self._default.item()
-        self._rule = Rule(self._found.get, self.value_dtype, (default,), table=self)
+        self._rule = Rule(
+            self._found.get,
+            self.value_dtype,
+            (default,),
+            table=self,
+            whole=lambda keys, default: self._taken(keys),
+        )
 
     def fill(self, pairs: list[tuple]) -> None:
         """Take keys and values."""
+        self._changed()
         for key, value in pairs:
             if self._found.setdefault(key, value) != value:
                 text = f"HashTable has different value for same key. Key {key!r} has {value!r}"
@@ -309,8 +213,12 @@ class MutableHashTable(Table):
             self._write(restored_tensors["-keys"].numpy(), restored_tensors["-values"].numpy())
 
     def _write(self, keys: np.ndarray, values: np.ndarray) -> None:
+        expected = (*keys.shape, *np.shape(self._default))
+        if values.shape != expected:
+            raise invalid("TW204", f"Expected shape {expected} for value, got {values.shape}")
         values = values.reshape(keys.size, *np.shape(self._default))
         with self._lock:
+            self._changed()
             self._found.update(zip(keys.reshape(-1).tolist(), values))
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
@@ -320,6 +228,7 @@ class MutableHashTable(Table):
 
     def _drop(self, keys: np.ndarray) -> None:
         with self._lock:
+            self._changed()
             for key in keys.reshape(-1).tolist():
                 self._found.pop(key, None)
 
@@ -329,6 +238,10 @@ class MutableHashTable(Table):
 
     def _read(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
         shape = np.shape(self._default)
+        with self._lock:
+            whole = self._taken(keys) if default is self._default else None
+        if whole is not None:
+            return whole
         flat = keys.reshape(-1).tolist()
         given = np.broadcast_to(default, (len(flat), *shape)) if len(flat) else []
         kind = object if self.value_dtype is string else self.value_dtype.numpy_dtype

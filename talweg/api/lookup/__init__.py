@@ -1,0 +1,1 @@
+"""tf.lookup: tables from keys to values."""
