@@ -61,7 +61,11 @@ RULES = [  # (what the text holds, the modes it concerns, why the case says noth
         {"rank"},
         "ranks decide what is refused, what is sparse and what is drawn",
     ),
-    (r"\.(insert|remove|erase|insert_or_assign)\(", EVERY, "tables are written when the graph runs"),
+    (
+        r"\.(insert|remove|erase|insert_or_assign)\(",
+        EVERY,
+        "tables are written when a graph runs",
+    ),
     (r"is None", UNKNOWN, "refused only where sizes are known"),
     (
         r"(_transpose|expand_dims|tensordot)\(.*tf\.constant\(",

@@ -41,6 +41,7 @@ HOMES = {
     "datasets": "datasets",
     "sources": "dataset_sources",
     "iterators": "iterators",
+    "texts": "strings",
 }
 # homes of operations that act on the world
 EFFECTS = frozenset(("queues", "stages", "readers", "datasets", "sources", "iterators"))

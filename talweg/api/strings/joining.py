@@ -245,7 +245,7 @@ def _listed(parts: list, count: int) -> str:
 
 
 @export("strings.format")
-def format_(
+def string_format(
     template: str,
     inputs: Any,
     placeholder: str = "{}",

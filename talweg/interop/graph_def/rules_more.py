@@ -1,224 +1,20 @@
-"""Rules of operations that tf.raw_ops does not have: strings, images, files."""
+"""Rules of operations that tf.raw_ops does not have: images, files, ragged tensors."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from functools import cache
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
 from talweg.api.export import look_up
 from talweg.core import dtypes
 from talweg.core.aval import Aval
-from talweg.core.errors import InvalidArgumentError, UnimplementedError, compose, invalid
-from talweg.core.shapes import broadcast_dims
+from talweg.core.errors import UnimplementedError, compose, invalid
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import constant_of
 from talweg.interop.graph_def.rules_basic import kept_whole
 from talweg.interop.graph_def.values import constant, rule
 from talweg.prims import arithmetic, rounding
-from talweg.prims.control import fixed
-from talweg.prims.strings.mapping import substring
-
-# -- strings: functions of arrays, carried out when the graph runs
-
-
-def _mapped(function: Callable[..., Any], x: Any, kind: Any = object) -> Any:
-    """`function` of every element."""
-    array = np.asarray(array_of(x), object)
-    found = np.empty(array.shape, kind)
-    found.reshape(-1)[:] = [function(value) for value in array.reshape(-1)]
-    return wrap(found[()] if kind is not object else found)
-
-
-def _length(x: Any, unit: str) -> Any:
-    if unit == "UTF8_CHAR":
-        return _mapped(lambda s: len(s.decode("utf-8", "replace")), x, np.int32)
-    return _mapped(len, x, np.int32)
-
-
-def _substring(x: Any, place: Any, length: Any, unit: str) -> Any:
-    return substring(tensor(x), tensor(place), tensor(length), unit=unit)
-
-
-def _upper(x: Any, encoding: str) -> Any:
-    if encoding == "utf-8":
-        return _mapped(lambda s: s.decode("utf-8", "replace").upper().encode(), x)
-    return _mapped(bytes.upper, x)
-
-
-def _lower(x: Any, encoding: str) -> Any:
-    if encoding == "utf-8":
-        return _mapped(lambda s: s.decode("utf-8", "replace").lower().encode(), x)
-    return _mapped(bytes.lower, x)
-
-
-def _strip(x: Any) -> Any:
-    return _mapped(bytes.strip, x)
-
-
-def _as_string(
-    x: Any, precision: int, scientific: bool, shortest: bool, width: int, fill: str
-) -> Any:
-    dtype = x.dtype
-
-    def text(value: Any) -> bytes:
-        if dtype is dtypes.bool_:
-            found = "true" if value else "false"
-        elif dtype.is_floating:
-            digits = 6 if precision < 0 else precision
-            kind = "e" if scientific else "g" if shortest else "f"
-            found = f"{float(value):.{digits}{kind}}"
-        else:
-            found = str(int(value))
-        if width > len(found):
-            found = found.rjust(width, fill) if fill != "-" else found.ljust(width)
-        return found.encode()
-
-    array = np.asarray(array_of(x))
-    strings = np.empty(array.shape, object)
-    strings.reshape(-1)[:] = [text(value) for value in array.reshape(-1)]
-    return wrap(strings)
-
-
-def _number(x: Any, dtype: Any) -> Any:
-    def parse(text: bytes) -> Any:
-        try:
-            return int(text) if dtype.is_integer else float(text)
-        except ValueError:
-            shown = text.decode("utf-8", "replace")
-            raise InvalidArgumentError(
-                None, None, f"StringToNumberOp could not correctly convert string: {shown}"
-            ) from None
-
-    return _mapped(parse, x, dtype.numpy_dtype)
-
-
-@cache
-def _joined_by(separator: bytes) -> Callable[..., Any]:
-    def joined(*parts: Any) -> Any:
-        arrays = np.broadcast_arrays(*[np.asarray(array_of(part), object) for part in parts])
-        found = np.empty(arrays[0].shape, object)
-        for at in np.ndindex(found.shape):
-            found[at] = separator.join([bytes(array[at]) for array in arrays])
-        return wrap(found)
-
-    return joined
-
-
-def _reduced(x: Any, axes: Any, keep_dims: bool, separator: str) -> Any:
-    array = np.asarray(array_of(x), object)
-    given = [int(axis) % max(array.ndim, 1) for axis in np.ravel(array_of(axes))]
-    places = given if given else []
-    rest = [axis for axis in range(array.ndim) if axis not in places]
-    moved = array.transpose([*rest, *places])
-    dims = [array.shape[axis] for axis in rest]
-    found = np.empty(dims, object)
-    for at in np.ndindex(*dims):
-        found[at] = separator.encode().join([bytes(part) for part in np.ravel(moved[at])])
-    if keep_dims:
-        found = found.reshape([1 if a in places else n for a, n in enumerate(array.shape)])
-    return wrap(found)
-
-
-def compiled(pattern: str) -> re.Pattern:
-    """A regular expression; UnimplementedError for one that could take exponential time."""
-    try:
-        tree = parser.parse(pattern)
-        found = re.compile(pattern.encode())
-    except (re.error, OverflowError, RecursionError) as error:
-        raise invalid("TW207", f"Invalid pattern: {pattern}, error: {error}") from None
-    if _nested(tree, False):
-        raise UnimplementedError(
-            None,
-            None,
-            compose("TW506", f"the pattern {pattern!r} repeats what repeats or has alternatives"),
-        )
-    return found
-
-
-def _nested(tree: Any, inside: bool) -> bool:
-    """Whether something that repeats lies in something that repeats."""
-    for code, argument in tree:
-        repeats = code in (codes.MAX_REPEAT, codes.MIN_REPEAT)
-        if inside and (repeats and argument[1] > 1 or code is codes.BRANCH):
-            return True
-        if code in (codes.GROUPREF, codes.GROUPREF_EXISTS):
-            return True
-        parts = argument if isinstance(argument, (tuple, list)) else ()
-        more = repeats and argument[1] > 1
-        for part in parts:
-            for tree_part in part if isinstance(part, list) else [part]:
-                if isinstance(tree_part, parser.SubPattern) and _nested(tree_part, inside or more):
-                    return True
-    return False
-
-
-def _replaced(x: Any, pattern: str, rewrite: str, everywhere: bool) -> Any:
-    found = compiled(pattern)
-    template = re.sub(r"\\(\d)", r"\\g<\1>", rewrite).encode()
-    return _mapped(lambda s: found.sub(template, s, 0 if everywhere else 1), x)
-
-
-def _matched(x: Any, pattern: str) -> Any:
-    found = compiled(pattern)
-    return _mapped(lambda s: found.fullmatch(s) is not None, x, np.bool_)
-
-
-def _text(x: Any) -> str:
-    return bytes(np.asarray(array_of(x), object)[()]).decode("utf-8", "replace")
-
-
-def _replaced_by(x: Any, pattern: Any, rewrite: Any, everywhere: bool) -> Any:
-    return _replaced(x, _text(pattern), _text(rewrite), everywhere)
-
-
-def _matched_by(x: Any, pattern: Any) -> Any:
-    return _matched(x, _text(pattern))
-
-
-_STRINGS: dict[str, tuple] = {
-    "StringLength": (_length, "unit"),
-    "Substr": (_substring, "unit"),
-    "StringUpper": (_upper, "encoding"),
-    "StringLower": (_lower, "encoding"),
-    "StringStrip": (_strip,),
-    "StringToNumber": (_number, "out_type"),
-    "StaticRegexReplace": (_replaced, "pattern", "rewrite", "replace_global"),
-    "RegexReplace": (_replaced_by, "replace_global"),
-    "StaticRegexFullMatch": (_matched, "pattern"),
-    "RegexFullMatch": (_matched_by,),
-    "AsString": (_as_string, "precision", "scientific", "shortest", "width", "fill"),
-    "ReduceJoin": (_reduced, "keep_dims", "separator"),
-}
-
-
-@rule(*_STRINGS)
-def strings(builder: Any, item: Any, inputs: list) -> list:
-    """A function of strings."""
-    function, *names = _STRINGS[item.op]
-    (dtype,) = item.operation.outputs[0].dtypes(item.attributes)
-    dims = fixed(inputs[0].node.aval) if item.op not in ("ReduceJoin", "Substr") else None
-    arguments = tuple([item.attributes[name] for name in names])
-    return [kept_whole(item, function, tuple(inputs), arguments, Aval(dims, dtype))]
-
-
-@rule("StringJoin")
-def string_join(builder: Any, item: Any, inputs: list) -> list:
-    """Strings one after the other."""
-    avals = [x.node.aval for x in inputs]
-    dims = None
-    if all(aval.dims is not None for aval in avals):
-        dims = broadcast_dims("StringJoin", *[aval.dims for aval in avals])
-    aval = Aval(dims if dims is None else fixed(Aval(dims, dtypes.string)), dtypes.string)
-    separator = item.attributes["separator"].encode()
-    return [kept_whole(item, _joined_by(separator), tuple(inputs), (), aval)]
-
 
 # -- images
 
@@ -316,29 +112,6 @@ def checkpoint(builder: Any, item: Any, inputs: list) -> Any:
 
 
 # -- ragged tensors, and files
-
-
-def _words(x: Any, mark: Any, maxsplit: int) -> list:
-    """The words of strings as the parts of a sparse matrix."""
-    sep = bytes(np.asarray(array_of(mark)).item()) or None
-    rows = [text.split(sep, maxsplit) for text in np.asarray(array_of(x)).tolist()]
-    places = [(n, k) for n, row in enumerate(rows) for k in range(len(row))]
-    values = np.empty(len(places), object)
-    values[:] = [word for row in rows for word in row]
-    widest = max([len(row) for row in rows], default=0)
-    return [
-        wrap(np.array(places, np.int64).reshape(len(places), 2)),
-        wrap(values),
-        wrap(np.array([len(rows), widest], np.int64)),
-    ]
-
-
-@rule("StringSplitV2")
-def words(builder: Any, item: Any, inputs: list) -> list:
-    """The words of strings: their places, themselves, and the shape of a matrix that holds them."""
-    avals = (Aval((None, 2), dtypes.int64), Aval((None,), dtypes.string), Aval((2,), dtypes.int64))
-    options = (item.attributes["maxsplit"],)
-    return list(kept_whole(item, _words, tuple(inputs), options, *avals))
 
 
 @rule("RaggedTensorToTensor")

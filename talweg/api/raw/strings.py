@@ -1,0 +1,82 @@
+"""tf.raw_ops of strings whose results are the parts of sparse or ragged tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.strings.joining import string_format
+from talweg.core.dtypes import string
+from talweg.kernels.strings.unicode import Policy
+from talweg.prims.strings import joining, splitting
+
+
+def ngrams(
+    data: Any,
+    data_splits: Any,
+    separator: str,
+    ngram_widths: Any,
+    left_pad: str,
+    right_pad: str,
+    pad_width: int,
+    preserve_short_sequences: bool,
+) -> tuple:
+    """n-grams and their splits."""
+    return joining.string_ngrams(
+        tensor(data, string),
+        tensor(data_splits),
+        widths=tuple([int(width) for width in ngram_widths]),
+        separator=separator,
+        pads=(left_pad, right_pad),
+        padding=int(pad_width),
+        preserve_short=bool(preserve_short_sequences),
+    )
+
+
+def split(input: Any, delimiter: Any, skip_empty: bool) -> tuple:
+    """Indices, values and dense shape of the parts between any of the bytes of a delimiter."""
+    x, mark = tensor(input, string), tensor(delimiter, string)
+    return splitting.string_split_at(x, mark, skip_empty=bool(skip_empty))
+
+
+def split_at_separator(input: Any, sep: Any, maxsplit: int) -> tuple:
+    """Indices, values and dense shape of the words between a separator."""
+    return splitting.string_split(tensor(input, string), tensor(sep, string), maxsplit=maxsplit)
+
+
+def decode(
+    input: Any,
+    input_encoding: str,
+    errors: str,
+    replacement_char: int,
+    replace_control_characters: bool,
+) -> tuple:
+    """Row splits, characters and where each begins."""
+    policy = Policy(errors, replacement_char, bool(replace_control_characters))
+    return splitting.unicode_decode(tensor(input, string), encoding=input_encoding, policy=policy)
+
+
+def decode_without_offsets(
+    input: Any,
+    input_encoding: str,
+    errors: str,
+    replacement_char: int,
+    replace_control_characters: bool,
+) -> tuple:
+    """Row splits and characters."""
+    given = (input, input_encoding, errors, replacement_char, replace_control_characters)
+    return tuple(decode(*given))[:2]
+
+
+def encode(
+    input_values: Any, input_splits: Any, output_encoding: str, errors: str, replacement_char: int
+) -> Any:
+    """The strings of rows of characters."""
+    values, splits = tensor(input_values), tensor(input_splits)
+    policy = Policy(errors, replacement_char)
+    return splitting.unicode_encode(values, splits, encoding=output_encoding, policy=policy)
+
+
+def format_text(inputs: Any, template: str, placeholder: str, summarize: int) -> Any:
+    """The template with each input in place of a placeholder."""
+    return string_format(template, [tensor(x) for x in inputs], placeholder, summarize)
