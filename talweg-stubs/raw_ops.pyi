@@ -50,6 +50,7 @@ ApproxTopK: Any
 ApproximateEqual: Any
 ArgMax: Any
 ArgMin: Any
+AsString: Any
 Asin: Any
 Asinh: Any
 Assert: Any
@@ -616,6 +617,7 @@ RebatchDatasetV2: Any
 Reciprocal: Any
 ReciprocalGrad: Any
 ReduceDataset: Any
+ReduceJoin: Any
 RefEnter: Any
 RefExit: Any
 RefIdentity: Any
@@ -623,6 +625,8 @@ RefMerge: Any
 RefNextIteration: Any
 RefSelect: Any
 RefSwitch: Any
+RegexFullMatch: Any
+RegexReplace: Any
 Relu: Any
 Relu6: Any
 Relu6Grad: Any
@@ -858,13 +862,29 @@ StatelessShuffle: Any
 StatelessTruncatedNormal: Any
 StatelessTruncatedNormalV2: Any
 StatelessWhile: Any
+StaticRegexFullMatch: Any
+StaticRegexReplace: Any
 StatsAggregatorHandle: Any
 StatsAggregatorHandleV2: Any
 StopGradient: Any
 StridedSlice: Any
 StridedSliceAssign: Any
 StridedSliceGrad: Any
+StringFormat: Any
+StringJoin: Any
+StringLength: Any
+StringLower: Any
+StringNGrams: Any
+StringSplit: Any
+StringSplitV2: Any
+StringStrip: Any
+StringToHashBucket: Any
+StringToHashBucketFast: Any
+StringToHashBucketStrong: Any
+StringToNumber: Any
+StringUpper: Any
 Sub: Any
+Substr: Any
 Sum: Any
 Svd: Any
 Switch: Any
@@ -966,6 +986,11 @@ TruncateMod: Any
 TruncatedNormal: Any
 UnbatchDataset: Any
 UncompressElement: Any
+UnicodeDecode: Any
+UnicodeDecodeWithOffsets: Any
+UnicodeEncode: Any
+UnicodeScript: Any
+UnicodeTranscode: Any
 UniformCandidateSampler: Any
 Unique: Any
 UniqueDataset: Any
@@ -974,6 +999,7 @@ UniqueWithCounts: Any
 from talweg.api.array.unique_rows import unique_with_counts_v2 as UniqueWithCountsV2
 Unpack: Any
 UnravelIndex: Any
+UnsortedSegmentJoin: Any
 UnsortedSegmentMax: Any
 UnsortedSegmentMin: Any
 UnsortedSegmentProd: Any

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from talweg.kernels.native import engine, translate
-from talweg.kernels.strings import native_text
+from talweg.kernels.strings import native_tables, native_text, native_words
 
 MANY = 20_000  # elements, in one call or several, that are worth compiling for
 SOME = 16  # that are worth a call of what is compiled
@@ -49,7 +49,9 @@ def _compiled(driver: str, name: str) -> Callable[..., int] | None:
         "increase": (_address(ctypes.pythonapi.Py_IncRef), 1),
         "decrease": (_address(ctypes.pythonapi.Py_DecRef), 1),
     }
-    module = translate.Module(outside, {"each": getattr(native_text, name)})
+    homes = (native_text, native_words, native_tables)
+    kernel = next(getattr(home, name) for home in homes if hasattr(home, name))
+    module = translate.Module(outside, {"each": kernel})
     try:
         module.add(getattr(native_text, driver))
     except OSError:  # there is no source text

@@ -1,0 +1,84 @@
+"""Keys looked up in open tables, in the language of `native/translate.py` (see `native_text.py`)."""
+
+from __future__ import annotations
+
+from talweg.kernels.fingerprints import byte, fingerprint, length, word
+from talweg.kernels.native.words import load64, store64
+
+
+def equal(s: int, t: int) -> int:
+    """Whether two strings are the same bytes."""
+    size = length(s)
+    if length(t) != size:
+        return 0
+    k = 0
+    while k + 8 <= size:
+        if word(s, k) != word(t, k):
+            return 0
+        k = k + 8
+    while k < size:
+        if byte(s, k) != byte(t, k):
+            return 0
+        k = k + 1
+    return 1
+
+
+def slot_of(s: int, slots: int, mask: int, keys: int) -> int:
+    """The address of the pair (number, hash) of a key in an open table, or of an empty one."""
+    own = fingerprint(s)
+    at = own & mask
+    while 1:
+        place = slots + 16 * at
+        number = load64(place)
+        if number < 0:
+            return place
+        if load64(place + 8) == own and equal(s, load64(keys + 8 * number)) != 0:
+            return place
+        at = (at + 1) & mask
+    return 0
+
+
+def looked_up(s: int, out: int, slots: int, mask: int, keys: int) -> int:
+    """The number of a key in a table, -1 for what is none."""
+    store64(out, load64(slot_of(s, slots, mask, keys)))
+    return 1
+
+
+def entered(s: int, out: int, slots: int, mask: int, keys: int) -> int:
+    """Enter a key into a table under the number that is written at `out`."""
+    place = slot_of(s, slots, mask, keys)
+    store64(place, load64(out))
+    store64(place + 8, fingerprint(s))
+    return 1
+
+
+def mixed(key: int) -> int:
+    """A hash of an integer (Stafford's mix of 64 bits, variant 13)."""
+    key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9
+    key = (key ^ (key >> 27)) * 0x94D049BB133111EB
+    return key ^ (key >> 31)
+
+
+def number_slot_of(key: int, slots: int, mask: int) -> int:
+    """The address of the pair (number, key) of an integer in an open table, or of an empty one."""
+    at = mixed(key) & mask
+    while 1:
+        place = slots + 16 * at
+        if load64(place) < 0 or load64(place + 8) == key:
+            return place
+        at = (at + 1) & mask
+    return 0
+
+
+def number_looked_up(key: int, out: int, buffer: int, slots: int, mask: int) -> int:
+    """The number of an integer in a table, -1 for what is none."""
+    store64(out, load64(number_slot_of(key, slots, mask)))
+    return 1
+
+
+def number_entered(key: int, out: int, buffer: int, slots: int, mask: int) -> int:
+    """Enter an integer into a table under the number that is written at `out`."""
+    place = number_slot_of(key, slots, mask)
+    store64(place, load64(out))
+    store64(place + 8, key)
+    return 1
