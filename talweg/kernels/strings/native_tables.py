@@ -1,4 +1,4 @@
-"""Keys looked up in open tables, in the language of `native/translate.py` (see `native_text.py`)."""
+"""Keys looked up in open tables, as text for machine code (see `native_text.py`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strings cut into words and bytes, in the language of `native/translate.py` (see `native_text.py`)."""
+"""Strings cut into words and bytes, as text for machine code (see `native_text.py`)."""
 
 from __future__ import annotations
 
