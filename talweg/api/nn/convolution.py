@@ -16,6 +16,7 @@ from talweg.api.nn.windows import (
     channels_first,
     channels_last,
     check_input_rank,
+    check_windows_fit,
     full_list,
     matched,
     padding_argument,
@@ -46,6 +47,7 @@ def _convolve(
 
     def run(x: Any) -> Any:
         x = channels_last(x, first)
+        check_windows_fit(function, x.dims[1:-1], w.dims[:-2], padding, dilation)
         # How many times the filters fit; if they do not, the primitive says what is wrong.
         fits = not same(depth, 0) and not differ(x.dims[-1] % depth, 0)
         groups = largest(x.dims[-1] // depth, 1) if fits else 1
@@ -275,6 +277,7 @@ def depthwise_conv2d(
             "TW204",
             f"{function}: input and filter must have the same depth: {x.dims[-1]} vs {w.dims[2]}",
         )
+    check_windows_fit(function, x.dims[1:-1], w.dims[:2], params["padding"], params["dilation"])
     return channels_back(prims.convolution(x, _beside(w), groups=w.dims[2], **params), first)
 
 

@@ -18,6 +18,7 @@ from talweg.api.nn.windows import (
     channels_back,
     channels_first,
     channels_last,
+    check_windows_fit,
     padding_argument,
     per_axis,
 )
@@ -62,6 +63,8 @@ def _pool(
         raise _not_along("batch", function)
     x = channels_last(x, first)
     dilation = dilation or (1,) * ndim
+    check_windows_fit(function, x.dims[1:-1], window, padding, dilation)
+    check_windows_fit(function, x.dims[-1:], (depth,), "VALID", (1,))
     window, padding = within_reach(x.dims[1:-1], window, strides, padding, dilation)
     if (depth, depth_step) == (1, 1):
         y = prim(x, window=window, strides=strides, padding=padding, dilation=dilation)
@@ -325,6 +328,8 @@ def max_pool_with_argmax(
         "padding": padding_argument(padding, 2, False, function, False),
         "dilation": (1, 1),
     }
+    fits = (params["window"], params["padding"], params["dilation"])
+    check_windows_fit(function, x.dims[1:-1], *fits)
     params["window"], params["padding"] = within_reach(x.dims[1:-1], **params)
     y, position = pooling.max_pool_with_argmax(x, **params)
     if include_batch_in_index:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from talweg.api.arguments import integer, tensor
+from talweg.core import dispatch
+from talweg.core.dims import below
 from talweg.core.errors import (
     UnimplementedError,
     compose,
@@ -124,6 +126,27 @@ def padding_argument(value: Any, ndim: int, first: bool, function: str, lists: b
             "'SAME' or 'VALID'" + (", or a list of pairs" if lists else ""),
         )
     return _explicit(value, ndim, first, function)
+
+
+def check_windows_fit(
+    function: str, sizes: Sequence, window: Sequence, padding: Any, dilation: Sequence
+) -> None:
+    """ValueError, while a graph is built, for a window that is larger than the padded input.
+
+    The result would be empty, as it is eagerly: in a network that is a picture that is too small.
+    """
+    if dispatch.context.base is None or padding == "SAME":
+        return
+    pairs = [(0, 0)] * len(window) if padding == "VALID" else padding
+    for size, taps, (low, high), step in zip(sizes, window, pairs, dilation):
+        span = (taps - 1) * step + 1
+        if below(size + low + high, span):
+            raise value_error(
+                "TW204",
+                f"{function}: Negative dimension size caused by subtracting {span} from "
+                f"{size + low + high}: the window does not fit into the input",
+                f"at least {span} elements, or padding='SAME'",
+            )
 
 
 def _explicit(value: Sequence, ndim: int, first: bool, function: str) -> tuple:
