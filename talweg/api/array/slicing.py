@@ -425,7 +425,8 @@ def _ends(starts: tuple, counts: tuple, dims: tuple) -> tuple:
     """Where the block of `tf.slice` ends; InvalidArgumentError if it is not inside."""
     ends = []
     for axis, (start, count, have) in enumerate(zip(starts, counts, dims)):
-        _check_part(axis, start, count, have)
+        if not (0 <= start <= have and -1 <= count <= have - start):  # or it is not known
+            _check_part(axis, start, count, have)
         ends.append(have if count == -1 else start + count)
     return tuple(ends)
 

@@ -11,7 +11,7 @@ from typing import Any
 from talweg.api.export import look_up
 from talweg.core import dtypes
 from talweg.core.errors import UnimplementedError, compose
-from talweg.interop.graph_def.values import ArrayHandle, rule
+from talweg.interop.graph_def.values import ArrayHandle, constant, rule
 from talweg.prims.lists import elements, parts
 
 
@@ -137,7 +137,48 @@ def added(builder: Any, item: Any, inputs: list) -> Any:
 
 @rule("ZerosLike")
 def zeros_of(builder: Any, item: Any, inputs: list) -> Any:
-    """Zeros; of a list, elements that are not there."""
+    """Zeros; of a list or an optional, elements that are not there."""
     if inputs[0].dtype is not dtypes.variant:
         return builder.call(item, inputs)
     return [elements.list_new(elements.list_size(inputs[0]))]
+
+
+# -- optionals: lists of their components, empty where there is no value
+
+
+@rule("OptionalFromValue")
+def optional(builder: Any, item: Any, inputs: list) -> list:
+    """An optional with these components."""
+    found = elements.list_new(constant(len(inputs), dtypes.int32))
+    for number, x in enumerate(inputs):
+        found = elements.list_set(found, constant(number, dtypes.int32), x, limited=True)
+    return [found]
+
+
+@rule("OptionalNone")
+def no_value(builder: Any, item: Any, inputs: list) -> list:
+    """An optional without a value."""
+    return [elements.list_new(constant(0, dtypes.int32))]
+
+
+@rule("OptionalHasValue")
+def has_value(builder: Any, item: Any, inputs: list) -> list:
+    """Whether an optional has a value."""
+    if inputs[0].node.prim.name == "host_call":  # of an iterator
+        return builder.call(item, inputs)
+    return [elements.list_size(inputs[0]) > 0]
+
+
+@rule("OptionalGetValue")
+def components(builder: Any, item: Any, inputs: list) -> list:
+    """The components of an optional; InvalidArgumentError when there are none."""
+    if inputs[0].node.prim.name == "host_call":
+        return builder.call(item, inputs)
+    return [
+        elements.list_get(
+            inputs[0], constant(number, dtypes.int32), dims=_fixed(shape), dtype=dtype
+        )
+        for number, (dtype, shape) in enumerate(
+            zip(item.attributes["output_types"], item.attributes["output_shapes"])
+        )
+    ]
