@@ -75,7 +75,10 @@ def texts() -> dict[Path, str]:
         lines += [f"from {here} import {child} as {child}" for child in children]
         if not space:
             lines += ["__version__: str", "__talweg_version__: str"]
-        head = HEAD + "from typing import Any\n\nfrom talweg.core.dtypes import DType\n\n"
+        typing = "from typing import Any"
+        if "Any: Any" in lines:  # an operation of raw_ops, after which `Any` is no type
+            typing, lines = "import typing", [x.replace(": Any", ": typing.Any") for x in lines]
+        head = HEAD + typing + "\n\nfrom talweg.core.dtypes import DType\n\n"
         found[file_of(space, spaces)] = head + "\n".join(lines) + "\n"
     found[PACKAGE / "py.typed"] = "partial\n"
     return found

@@ -123,28 +123,100 @@ class _CodedError(OpError):
         self._node_def, self._op, self._message, self._code = node_def, op, message, self.code
 
 
-def _declare(name: str, code: int, text: str) -> Any:
-    return type(name, (_CodedError,), {"__doc__": text, "code": code, "__module__": __name__})
+class CancelledError(_CodedError):
+    """The operation was cancelled."""
+
+    code = 1
 
 
-CancelledError = _declare("CancelledError", 1, "The operation was cancelled.")
-UnknownError = _declare("UnknownError", 2, "An error of no known kind.")
-InvalidArgumentError = _declare("InvalidArgumentError", 3, "An operand is not acceptable.")
-DeadlineExceededError = _declare("DeadlineExceededError", 4, "A deadline passed.")
-NotFoundError = _declare("NotFoundError", 5, "Something asked for does not exist.")
-AlreadyExistsError = _declare("AlreadyExistsError", 6, "Something to be made exists already.")
-PermissionDeniedError = _declare("PermissionDeniedError", 7, "The caller may not do this.")
-ResourceExhaustedError = _declare(
-    "ResourceExhaustedError", 8, "Memory or another resource ran out."
-)
-FailedPreconditionError = _declare("FailedPreconditionError", 9, "The state does not allow this.")
-AbortedError = _declare("AbortedError", 10, "The operation was aborted.")
-OutOfRangeError = _declare("OutOfRangeError", 11, "The end of the input was passed.")
-UnimplementedError = _declare("UnimplementedError", 12, "This is not there.")
-InternalError = _declare("InternalError", 13, "talweg broke one of its own promises.")
-UnavailableError = _declare("UnavailableError", 14, "A service is not available now.")
-DataLossError = _declare("DataLossError", 15, "Data was lost or damaged.")
-UnauthenticatedError = _declare("UnauthenticatedError", 16, "The caller did not say who it is.")
+class UnknownError(_CodedError):
+    """An error of no known kind."""
+
+    code = 2
+
+
+class InvalidArgumentError(_CodedError):
+    """An operand is not acceptable."""
+
+    code = 3
+
+
+class DeadlineExceededError(_CodedError):
+    """A deadline passed."""
+
+    code = 4
+
+
+class NotFoundError(_CodedError):
+    """Something asked for does not exist."""
+
+    code = 5
+
+
+class AlreadyExistsError(_CodedError):
+    """Something to be made exists already."""
+
+    code = 6
+
+
+class PermissionDeniedError(_CodedError):
+    """The caller may not do this."""
+
+    code = 7
+
+
+class ResourceExhaustedError(_CodedError):
+    """Memory or another resource ran out."""
+
+    code = 8
+
+
+class FailedPreconditionError(_CodedError):
+    """The state does not allow this."""
+
+    code = 9
+
+
+class AbortedError(_CodedError):
+    """The operation was aborted."""
+
+    code = 10
+
+
+class OutOfRangeError(_CodedError):
+    """The end of the input was passed."""
+
+    code = 11
+
+
+class UnimplementedError(_CodedError):
+    """This is not there."""
+
+    code = 12
+
+
+class InternalError(_CodedError):
+    """talweg broke one of its own promises."""
+
+    code = 13
+
+
+class UnavailableError(_CodedError):
+    """A service is not available now."""
+
+    code = 14
+
+
+class DataLossError(_CodedError):
+    """Data was lost or damaged."""
+
+    code = 15
+
+
+class UnauthenticatedError(_CodedError):
+    """The caller did not say who it is."""
+
+    code = 16
 
 
 class InaccessibleTensorError(ValueError):

@@ -151,7 +151,7 @@ def triangular_solution(a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
         return _substitute(a, b, lower)
     from scipy.linalg import get_blas_funcs
 
-    solve = get_blas_funcs("trsm", (a, b))
+    solve: Any = get_blas_funcs("trsm", (a, b))
     result = np.empty(b.shape, b.dtype)
     for index in np.ndindex(lead):
         result[index] = solve(1.0, a[index], b[index], lower=lower, trans_a=2 if adjoint else 0)
@@ -174,7 +174,7 @@ def lu_factors(x: Any) -> tuple:
 
     size = x.shape[-1]
     packed, order = np.empty(x.shape, x.dtype), np.empty(x.shape[:-1], np.int32)
-    factor = get_lapack_funcs("getrf", (x,)) if x.size else None
+    factor: Any = get_lapack_funcs("getrf", (x,)) if x.size else None
     for index in np.ndindex(x.shape[:-2]):
         if not size:
             break

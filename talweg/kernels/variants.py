@@ -187,7 +187,7 @@ def total(a: Any, b: Any) -> Any:
     if type(a) is List:
         return _total_lists(a, b)
     if type(a) is Rows or type(b) is Rows:
-        rows = [[*(x.rows if type(x) is Rows else x)] for x in (a, b)]
+        rows = [list(x.rows) if isinstance(x, Rows) else list(x) for x in (a, b)]
         return Rows([total(x, y) for x, y in zip(*rows)])
     if type(a) is History:
         values = dict(a.values)

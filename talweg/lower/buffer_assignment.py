@@ -16,7 +16,7 @@ smallest gap that is free for its whole life.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -163,7 +163,7 @@ class _Walker:
                     found[buffer] = BufferUse(begin, end, begin, end, before.made, before.made)
         return found
 
-    def block(self, block: object) -> dict[Buffer, BufferUse]:
+    def block(self, block: Any) -> dict[Buffer, BufferUse]:
         """The uses in one block."""
         if type(block) is Repeat:
             self.axes.append(block.axis)

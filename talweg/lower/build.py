@@ -176,6 +176,7 @@ class LoweringBuilder:
 
     def _guarded(self, last: list) -> list:
         """The last nests, run only if all went well."""
+        assert self.guard is not None  # `nests` asks only then
         buffer = self.buffers[base_of(self.guard)]
         choice = self.new("choice", int32, (), "temporary")
         value = s.select(load(buffer, 0), const(0, int32), const(1, int32))

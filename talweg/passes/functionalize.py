@@ -153,7 +153,7 @@ class _ProgramBuilder:
 
     def _learn_sizes(self, node: Node, slot: int) -> None:
         """Sizes that the value of a fed node tells."""
-        dims = getattr(node.aval, "dims", None) or ()
+        dims: Any = getattr(node.aval, "dims", None) or ()
         for axis, size in enumerate(dims):
             if type(size) is Dim and not size.constant and len(size.terms) == 1:
                 atoms, factor = size.terms[0]

@@ -115,7 +115,9 @@ class Grouping:
                 f"rebatch: batch_size {batch_size!r} is neither a scalar nor a vector",
                 "one size, or a list of sizes",
             )
-        stage = BatchesInTurn(self.unbatch().stage, sizes.tolist(), bool(drop_remainder))
+        stage = BatchesInTurn(
+            self.unbatch().stage, [int(size) for size in sizes], bool(drop_remainder)
+        )
         return self.of(stage, self)
 
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:

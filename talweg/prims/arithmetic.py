@@ -107,7 +107,7 @@ class div:
     def dx(z, x, y):
         return 1 / y
 
-    def dy(z, x, y):
+    def dy(z: Tensor, x, y):
         return -z / y
 
 

@@ -50,7 +50,7 @@ def _ordered(name, scipy_names, text, slope):
             Sample([4], order=0),
             Sample([2, 2], order=1),
             Sample([], order=2),
-            Sample(np.float32([0.0, 1.0]), order=1),
+            Sample(np.array([0.0, 1.0], np.float32), order=1),
         ),
     }
     return primitive(type(name, (), fields))
@@ -244,4 +244,8 @@ class log_quotient:
     batch = ELEMENTWISE
     memory = "map"
     domain = POSITIVE
-    samples = (Sample([4], order=0), Sample([2], order=1), Sample(np.float32([1, 0.9]), order=0))
+    samples = (
+        Sample([4], order=0),
+        Sample([2], order=1),
+        Sample(np.array([1, 0.9], np.float32), order=0),
+    )

@@ -28,10 +28,10 @@ class bundle:
     def numpy(*values):
         return values
 
-    def vjp(g, z, *values):
+    def vjp(g: tuple, z, *values):
         return list(g)
 
-    def jvp(t, z, *values):
+    def jvp(t: tuple, z, *values):
         return tuple(t)
 
 
@@ -57,5 +57,5 @@ class list_resize:
     def vjp(g, z, values, size):
         return [list_resize(g, list_size(values)), None]
 
-    def jvp(t, z, values, size):
+    def jvp(t: tuple, z, values, size):
         return None if t[0] is None else list_resize(t[0], size)

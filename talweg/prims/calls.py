@@ -35,7 +35,7 @@ class call:
     def batch(size, kinds, *operands, body):
         return hooks.call_batch(call, size, kinds, operands, body)
 
-    def vjp(g, z, *operands, body):
+    def vjp(g: tuple, z, *operands, body):
         return hooks.call_vjp(g, z, operands, body)
 
     def jvp(t, z, *operands, body):
@@ -67,5 +67,5 @@ class with_rule:
     def vjp(g, z, *operands, rule, count):
         return [*[None] * count, *rule.vjp(g, z, operands[count:], {}, [])]
 
-    def jvp(t, z, *operands, rule, count):
+    def jvp(t: tuple, z, *operands, rule, count):
         return rule.jvp(list(t[count:]), z, operands[count:], {})

@@ -25,7 +25,7 @@ class check_numerics:
         check_dtype("check_numerics", "tensor", x.dtype, FLOATING)
         return Aval(x.dims, x.dtype)
 
-    def numpy(x, *, message):
+    def numpy(x: np.ndarray, *, message):
         if not np.isfinite(x).all():
             found = [name for name, test in (("Inf", np.isinf), ("NaN", np.isnan)) if test(x).any()]
             count = int(x.size - np.isfinite(x).sum())

@@ -13,6 +13,7 @@ from talweg.core.declare import ELEMENTWISE, check_dtype, primitive
 from talweg.core.dtypes import COMPLEX, FLOATING, INEXACT, complex64, complex128, float32, float64
 from talweg.core.primitive import Reject, Sample
 from talweg.core.shapes import broadcast_dims
+from talweg.core.value import Tensor
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.guarded import div_no_nan
 
@@ -64,7 +65,7 @@ class real:
     def numpy(x):
         return x.real.copy()
 
-    def vjp(g, y, x):
+    def vjp(g: Tensor, y, x):
         return complex_(g, 0 * g)
 
     def jvp(t, y, x):
@@ -85,7 +86,7 @@ class imag:
     def numpy(x):
         return x.imag.copy()
 
-    def vjp(g, y, x):
+    def vjp(g: Tensor, y, x):
         return complex_(0 * g, g)
 
     def jvp(t, y, x):
@@ -108,7 +109,7 @@ class complex_:
         check_dtype("complex", "imag", y.dtype, {x.dtype})
         return Aval(broadcast_dims("complex", x.dims, y.dims), WIDER[x.dtype])
 
-    def numpy(x, y):
+    def numpy(x: np.ndarray, y):
         result = np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x, np.complex64))
         result.real, result.imag = x, y
         return result
@@ -116,7 +117,7 @@ class complex_:
     def vjp(g, z, x, y):
         return real(g), imag(g)
 
-    def jvp(t, z, x, y):
+    def jvp(t: tuple, z, x, y):
         return complex_(*t)
 
     batch = ELEMENTWISE
@@ -137,7 +138,7 @@ class complex_abs:
     operands = "x"
     infer = _real_result("complex_abs")
 
-    def numpy(x):
+    def numpy(x: np.ndarray):
         return np.abs(x)
 
     def vjp(g, y, x):
@@ -160,7 +161,7 @@ class angle:
     operands = "x"
     infer = _real_result("angle")
 
-    def numpy(x):
+    def numpy(x: np.ndarray):
         return np.angle(x)
 
     def vjp(g, y, x):

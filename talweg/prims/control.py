@@ -16,6 +16,7 @@ Derivatives are in `trace/control_rules.py`, since they trace new bodies.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -91,10 +92,10 @@ class branch:
     def batch(size, kinds, *operands, bodies):
         return hooks.branch_batch(size, kinds, operands, bodies)
 
-    def vjp(g, z, index, *operands, bodies):
+    def vjp(g: tuple, z, index, *operands, bodies):
         return hooks.branch_vjp(g, z, index, operands, bodies)
 
-    def jvp(t, z, index, *operands, bodies):
+    def jvp(t: tuple, z, index, *operands, bodies):
         return hooks.branch_jvp(t, z, index, operands, bodies)
 
 
@@ -112,7 +113,7 @@ class loop:
     def infer(*operands, cond, body, count, avals):
         return (*[Aval(dims, dtype) for dims, dtype in avals], _LIST)
 
-    def numpy(run, operands, *, cond, body, count, avals):
+    def numpy(run: Callable, operands, *, cond, body, count, avals):
         variables, others = operands[:count], operands[count:]
         operands.clear()
         trips = 0
@@ -134,7 +135,7 @@ class loop:
     def batch(size, kinds, *operands, **params):
         return hooks.loop_batch(size, kinds, operands, **params)
 
-    def vjp(g, z, *operands, cond, body, count, avals):
+    def vjp(g: tuple, z, *operands, cond, body, count, avals):
         return hooks.loop_vjp(g, z, operands, body, count)
 
     def jvp(t, z, *operands, cond, body, count, avals):
@@ -154,16 +155,16 @@ class again:
     def infer(*operands, body):
         return (*avals_outside(body, operands, body.outputs), _LIST)
 
-    def numpy(run, operands, *, body):
+    def numpy(run: Callable, operands, *, body):
         return (*run(body, operands), History(1, {}))
 
     def batch(size, kinds, *operands, body):
         return hooks.call_batch(again, size, kinds, operands, body)
 
-    def vjp(g, z, *operands, body):
+    def vjp(g: tuple, z, *operands, body):
         return hooks.again_vjp(g, operands, body)
 
-    def jvp(t, z, *operands, body):
+    def jvp(t: tuple, z, *operands, body):
         return hooks.again_jvp(t, operands, body)
 
 
@@ -283,7 +284,7 @@ class history_part:
     def vjp(g, z, history, *like, inner, dims, dtype):
         return [history_of(g, inner=inner), *[None] * len(like)]
 
-    def jvp(t, z, history, *like, inner, dims, dtype):
+    def jvp(t: tuple, z, history, *like, inner, dims, dtype):
         t = t[0] if like else t
         if t is None:
             return None
@@ -396,7 +397,7 @@ class require:
     def vjp(g, z, x, holds, *, message):
         return [g, None]
 
-    def jvp(t, z, x, holds, *, message):
+    def jvp(t: tuple, z, x, holds, *, message):
         return t[0]
 
     def expand(t, x, holds, *, message):

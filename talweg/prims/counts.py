@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from talweg.core.aval import Aval
@@ -40,7 +42,7 @@ class bincount:
     def requires(t, x, *, size):
         t.require(t.greater_equal(x, 0))
 
-    def scatter(s, x, *, size):
+    def scatter(s: Any, x, *, size):
         def at(index):
             n = x(*index)
             return (s.clamped(n, size),), s.number(1, int64), s.less(n, size)
@@ -68,7 +70,7 @@ class number_of_bins:
 
     operands = "x"
 
-    def infer(x, *, argument):
+    def infer(x: Aval, *, argument: tuple[str, str]):
         check_dtype(*argument, x.dtype, {int32, int64})
         return Aval((), int64)
 
@@ -112,14 +114,14 @@ class partition_sizes:
         check_dtype("dynamic_partition", "partitions", x.dtype, {int32, int64})
         return Aval((count,), int64)
 
-    def numpy(x, *, count):
+    def numpy(x: np.ndarray, *, count):
         check_range("dynamic_partition", x, count)
         return np.bincount(x, minlength=count)
 
     def requires(t, x, *, count):
         t.require_below(x, count)
 
-    def scatter(s, x, *, count):
+    def scatter(s: Any, x, *, count):
         def at(index):
             return (s.clamped(x(*index), count),), s.number(1, int64), None
 
@@ -158,7 +160,7 @@ class histogram:
         _check_range("histogram_fixed_width", x, limits, bins)
         return Aval((bins,), dtype)
 
-    def numpy(x, limits, *, bins, dtype):
+    def numpy(x: np.ndarray, limits, *, bins, dtype):
         low, high = limits
         if not low < high:
             text = f"histogram_fixed_width: value_range=[{low}, {high}]"

@@ -12,7 +12,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, primitive
 from talweg.core.dims import Dim, below, differ, largest, same, smallest
-from talweg.core.dtypes import int32, int64
+from talweg.core.dtypes import float32, int32, int64
 from talweg.core.errors import NeedsStaticError, OpError, invalid
 from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample, later
@@ -75,7 +75,8 @@ def sliced_dims(dims, key):
     found = []
     for size, part in zip(dims, key):
         if type(part) is tuple:
-            found.append(slice_count(*part, size))
+            start, stop, step = part
+            found.append(slice_count(start, stop, step, size))
     return (*found, *dims[len(key) :])
 
 
@@ -138,7 +139,7 @@ class slice_by:
                 )
         return Aval(sliced_dims(x.dims, key), x.dtype)
 
-    def numpy(x, *, key):
+    def numpy(x: np.ndarray, *, key):
         return x[as_index(key, x.shape)]
 
     def transpose_x(g, x, *, key):
@@ -170,7 +171,7 @@ class unslice_by:
     def infer(g, *, key, shape):
         return Aval(tuple(shape), g.dtype)
 
-    def numpy(g, *, key, shape):
+    def numpy(g: np.ndarray, *, key, shape):
         result = np.zeros(shape, g.dtype)
         result[as_index(key, shape)] = g
         return result
@@ -210,7 +211,7 @@ class block:
                 dims.append(count if below(-1, count) else None)
         return Aval(tuple(dims), x.dtype)
 
-    def numpy(x, *, begin, shape):
+    def numpy(x: np.ndarray, *, begin, shape):
         index = []
         for axis, (start, count, have) in enumerate(zip(begin, shape, x.shape)):
             if not 0 <= start <= have:
@@ -344,9 +345,9 @@ class broadcast_by:
         _check_vector("broadcast_to", shape)
         return Aval(dims, x.dtype)
 
-    def numpy(x, shape, *, dims):
+    def numpy(x: np.ndarray, shape, *, dims):
         wanted = tuple(shape.tolist())
-        later("broadcast_to").infer(Aval(np.shape(x), None), shape=wanted)
+        later("broadcast_to").infer(Aval(np.shape(x), float32), shape=wanted)
         return later("broadcast_to").numpy(np.asarray(x), shape=wanted)
 
     def transpose_x(g, x, shape, *, dims):
@@ -423,7 +424,7 @@ class reverse_by:
         _check_vector("reverse", axes)
         return x
 
-    def numpy(x, axes):
+    def numpy(x: np.ndarray, axes):
         given = axes.tolist()
         found = {axis % x.ndim for axis in given if -x.ndim <= axis < x.ndim}
         if len(found) < len(given):
@@ -461,7 +462,7 @@ class squeeze_all:
             return Aval(None, x.dtype)
         return Aval(tuple([n for n in x.dims if not same(n, 1)]), x.dtype)
 
-    def numpy(x):
+    def numpy(x: np.ndarray):
         return np.squeeze(x)
 
     def transpose_x(g, x):

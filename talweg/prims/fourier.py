@@ -17,6 +17,7 @@ from talweg.core.dims import Dim, differ, largest, same, smallest
 from talweg.core.dtypes import COMPLEX, complex64, complex128, float32, float64
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample, later
+from talweg.core.value import Tensor
 from talweg.prims.state import as_factor
 
 REALS = frozenset((float32, float64))
@@ -54,7 +55,7 @@ class fft:
         check_dtype("ifft" if inverse else "fft", "input", x.dtype, COMPLEX)
         return x
 
-    def numpy(x, *, axes, inverse):
+    def numpy(x: np.ndarray, *, axes, inverse):
         if not x.size:
             return x.copy()
         return (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=axes).astype(x.dtype, copy=False)
@@ -96,7 +97,7 @@ class rfft:
         dims[axis] = half_size(dims[axis])
         return Aval(tuple(dims), HALF[x.dtype])
 
-    def numpy(x, *, axis, doubled):
+    def numpy(x: np.ndarray, *, axis, doubled):
         dtype = np.result_type(x.dtype, np.complex64)
         if not x.shape[axis] or not x.size:
             dims = list(x.shape)
@@ -151,7 +152,7 @@ class irfft:
         dims[axis] = length
         return Aval(tuple(dims), x.dtype.real_dtype)
 
-    def numpy(x, *, axis, length, halved):
+    def numpy(x: np.ndarray, *, axis, length, halved):
         dtype = np.zeros((), x.dtype).real.dtype
         if not length or not x.size:
             dims = list(x.shape)
@@ -162,7 +163,7 @@ class irfft:
             np.moveaxis(x, axis, -1)[..., slice(*_inner(x.shape[axis], length))] *= 0.5
         return np.fft.irfft(x, length, axis).astype(dtype, copy=False)
 
-    def transpose_x(g, x, *, axis, length, halved):
+    def transpose_x(g: Tensor, x, *, axis, length, halved):
         if type(length) is Dim:
             return rfft(g / as_factor(length, g.dtype), axis=axis, doubled=not halved)
         if not length:
@@ -261,7 +262,7 @@ class frame:
     def infer(x, *, length, step):
         return Aval((*x.dims[:-1], frame_count(x.dims[-1], length, step), length), x.dtype)
 
-    def numpy(x, *, length, step):
+    def numpy(x: np.ndarray, *, length, step):
         count = frame_count(x.shape[-1], length, step)
         if not count or not length:
             return np.zeros((*x.shape[:-1], count, length), x.dtype)
@@ -296,7 +297,7 @@ class overlap_add:
     def infer(x, *, step, size):
         return Aval((*x.dims[:-2], size), x.dtype)
 
-    def numpy(x, *, step, size):
+    def numpy(x: np.ndarray, *, step, size):
         count, length = x.shape[-2:]
         result = np.zeros((*x.shape[:-2], size), x.dtype)
         if length <= count:  # one addition for each place within a frame

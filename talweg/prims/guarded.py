@@ -10,11 +10,14 @@ import numpy as np
 from talweg.core.declare import elementwise
 from talweg.core.dtypes import FLOATING, INEXACT, int32, int64
 from talweg.core.primitive import Sample
+from talweg.core.value import Tensor
 from talweg.prims.arithmetic import MIXED, RAGGED, cast, not_equal, one_like, zeros_of
 
 # x = 0 is a kink: finite differences see the slope of the smooth side, TensorFlow takes 0.
 ZEROS = Sample(
-    np.float32([0, 1, 2]), np.float32([0.5, 1.5, 0.7]), skip=("forward", "reverse", "second")
+    np.array([0, 1, 2], np.float32),
+    np.array([0.5, 1.5, 0.7], np.float32),
+    skip=("forward", "reverse", "second"),
 )
 POSITIVE = {"x": (0.2, 2), "y": (0.3, 3)}
 
@@ -95,7 +98,7 @@ class xdivy:
     def dx(z, x, y):
         return xdivy(is_nonzero(x), y)
 
-    def dy(z, x, y):
+    def dy(z: Tensor, x, y):
         return xdivy(-z, y)
 
 
@@ -120,7 +123,7 @@ class div_no_nan:
     def dx(z, x, y):
         return div_no_nan(one_like(y), y)
 
-    def dy(z, x, y):
+    def dy(z: Tensor, x, y):
         return div_no_nan(-z, y)
 
 

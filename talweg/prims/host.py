@@ -77,10 +77,10 @@ class taped_call:
     def numpy(*operands, call):
         return call_python(call, operands)
 
-    def vjp(g, z, *operands, call):
+    def vjp(g: tuple, z, *operands, call):
         return hooks.taped_call_vjp(g, z, operands, call)
 
-    def jvp(t, z, *operands, call):
+    def jvp(t: tuple, z, *operands, call):
         return hooks.taped_call_jvp(t, z, operands, call)
 
 

@@ -8,6 +8,7 @@ kernel, which alone sees values.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -189,7 +190,7 @@ class scatter_rows:
     def expand(t, g, i, **params):
         return in_float32(t, "scatter_rows", (g, i), 0, params)
 
-    def scatter(s, g, i, *, axis, batch_dims, rows):
+    def scatter(s: Any, g, i, *, axis, batch_dims, rows):
         stop = axis + len(i.dims) - batch_dims
 
         def at(index):
@@ -273,7 +274,8 @@ class gather_rows:
     no_gradient = {"i": POSITIONS}
 
     def batch(size, batched, x, i):
-        return gather.batch(size, batched, x, i, axis=0, batch_dims=0)
+        rule: Any = gather.batch
+        return rule(size, batched, x, i, axis=0, batch_dims=0)
 
     memory = "gather"
     samples = (
@@ -472,7 +474,7 @@ class scatter_nd:
     def expand(t, i, u, *, shape):
         return in_float32(t, "scatter_nd", (i, u), 1, {"shape": shape})
 
-    def scatter(s, i, u, *, shape):
+    def scatter(s: Any, i, u, *, shape):
         return s.scatter(u.dims, nd_updates(s, i, u, shape), op=sum_of(u), start=s.zero(u).data)
 
     call = "scatter"

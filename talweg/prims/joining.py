@@ -46,7 +46,7 @@ class stack:
         dims = known_first(*[value.dims for value in values])
         return Aval((*dims[:axis], len(values), *dims[axis:]), first.dtype)
 
-    def numpy(*values, axis):
+    def numpy(*values: np.ndarray, axis):
         return np.stack(values, axis)
 
     def transpose(g, *values, axis):
@@ -102,12 +102,12 @@ class unstack:
         dims = x.dims[:axis] + x.dims[axis + 1 :]
         return [Aval(dims, x.dtype)] * operator.index(x.dims[axis])
 
-    def numpy(x, *, axis):
+    def numpy(x: np.ndarray, *, axis):
         if x.ndim == 1:
             return tuple(x[i, ...] for i in range(len(x)))
         return tuple(np.moveaxis(x, axis, 0))
 
-    def transpose_x(g, x, *, axis):
+    def transpose_x(g: tuple, x, *, axis):
         return stack(*g, axis=axis)
 
     def batch(size, batched, x, *, axis):
@@ -141,14 +141,14 @@ class split:
             )
         return [Aval((*dims[:axis], size, *dims[axis + 1 :]), x.dtype) for size in sizes]
 
-    def numpy(x, *, sizes, axis):
+    def numpy(x: np.ndarray, *, sizes, axis):
         lead, pieces, start = (slice(None),) * axis, [], 0
         for size in sizes:
             pieces.append(x[(*lead, slice(start, start + size))])
             start += size
         return tuple(pieces)
 
-    def transpose_x(g, x, *, sizes, axis):
+    def transpose_x(g: tuple, x, *, sizes, axis):
         return concat(*g, axis=axis)
 
     def batch(size, batched, x, *, sizes, axis):
@@ -171,7 +171,7 @@ class roll:
     def infer(x, *, shifts, axes):
         return x
 
-    def numpy(x, *, shifts, axes):
+    def numpy(x: np.ndarray, *, shifts, axes):
         return np.roll(x, shifts, axes)
 
     def transpose_x(g, x, *, shifts, axes):
@@ -216,7 +216,7 @@ class bitcast:
             )
         return Aval(x.dims[:-1], dtype)
 
-    def numpy(x, *, dtype):
+    def numpy(x: np.ndarray, *, dtype):
         target = dtype.numpy_dtype
         flat = np.ascontiguousarray(x)
         dims = np.shape(x)

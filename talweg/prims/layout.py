@@ -41,7 +41,7 @@ class broadcast_to:
             raise invalid("TW205", f"broadcast_to: shape={shape} has a negative dimension")
         return Aval(tuple(shape), x.dtype)
 
-    def numpy(x, *, shape):
+    def numpy(x: np.ndarray, *, shape):
         if math.prod(shape) > SMALL:
             return np.broadcast_to(x, shape)
         result = np.empty(shape, x.dtype)
@@ -174,7 +174,7 @@ class reverse:
     def infer(x, *, axes):
         return x
 
-    def numpy(x, *, axes):
+    def numpy(x: np.ndarray, *, axes):
         return np.flip(x, axes)
 
     def transpose_x(g, x, *, axes):
@@ -211,7 +211,7 @@ class strided_slice:
         sizes = (sliced_size(b, e, s) for b, e, s in zip(begin, end, strides))
         return Aval(tuple(sizes), x.dtype)
 
-    def numpy(x, *, begin, end, strides):
+    def numpy(x: np.ndarray, *, begin, end, strides):
         return x[as_slices(begin, end, strides)]
 
     def transpose_x(g, x, *, begin, end, strides):
@@ -246,7 +246,7 @@ class unslice:
     def infer(g, *, begin, end, strides, shape):
         return Aval(tuple(shape), g.dtype)
 
-    def numpy(g, *, begin, end, strides, shape):
+    def numpy(g: np.ndarray, *, begin, end, strides, shape):
         result = np.zeros(shape, g.dtype)
         result[as_slices(begin, end, strides)] = g
         return result
@@ -355,7 +355,7 @@ class concat:
         dims = known_first(*[value.dims for value in values])
         return Aval((*dims[:axis], total, *dims[axis + 1 :]), first.dtype)
 
-    def numpy(*values, axis):
+    def numpy(*values: np.ndarray, axis):
         return np.concatenate(values, axis)
 
     def transpose(g, *values, axis):

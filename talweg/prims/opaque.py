@@ -33,8 +33,8 @@ class whole:
     def numpy(*operands, call, avals, sizes=()):
         return call.arrays(operands, sizes)
 
-    def vjp(g, z, *operands, call, avals, sizes=()):
+    def vjp(g: tuple, z, *operands, call, avals, sizes=()):
         return hooks.whole_vjp(g, z, operands, call, sizes)
 
-    def jvp(t, z, *operands, call, avals, sizes=()):
+    def jvp(t: tuple, z, *operands, call, avals, sizes=()):
         return hooks.whole_jvp(t, z, operands, call, sizes)

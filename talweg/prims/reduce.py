@@ -15,6 +15,7 @@ from talweg.core.dims import same, same_dims
 from talweg.core.dtypes import FLOATING, NUMERIC, REAL, bool_, float32, int32, int64, uint64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.core.value import Tensor
 from talweg.kernels.sums import leading_sum, sums_leading
 from talweg.prims.arithmetic import cast, equal, zeros_of
 from talweg.prims.complex import conj
@@ -104,12 +105,12 @@ class reduce_sum:
     operands = "x"
     infer = _infer("reduce_sum", NUMERIC)
 
-    def numpy(x, *, axes, keepdims):
+    def numpy(x: np.ndarray, *, axes, keepdims):
         if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
             return np.sum(x.astype(np.float32), axes, keepdims=keepdims).astype(x.dtype)
         if axes is not None and sums_leading(x, axes):
             return leading_sum(x, axes).reshape(reduced_dims(x.shape, axes, keepdims))
-        return np.add.reduce(x, axes, x.dtype, None, keepdims)
+        return np.add.reduce(x, axes, x.dtype, keepdims=keepdims)
 
     def transpose_x(g, x, *, axes, keepdims):
         return spread(g, x, axes)
@@ -163,7 +164,7 @@ class broadcast_like:
     def infer(x, z):
         return Aval(z.dims, x.dtype)
 
-    def numpy(x, z):
+    def numpy(x: np.ndarray, z):
         return np.broadcast_to(x, z.shape)
 
     def transpose_x(g, x, z):
@@ -194,19 +195,19 @@ class reduce_mean:
     operands = "x"
     infer = _infer("reduce_mean", NUMERIC)
 
-    def numpy(x, *, axes, keepdims):
+    def numpy(x: np.ndarray, *, axes, keepdims):
         kind = x.dtype
         every = axes is None or len(axes) == x.ndim
-        count = x.size if every else math.prod([x.shape[axis] for axis in axes])
+        count = x.size if axes is None or every else math.prod([x.shape[axis] for axis in axes])
         if kind.kind in "iu":
-            wide = np.uint64 if kind.kind == "u" else np.int64
-            return _integer_mean(np.add.reduce(x, axes, wide, None, keepdims), count).astype(kind)
+            wide = np.add.reduce(x, axes, f"{kind.kind}8", keepdims=keepdims)
+            return _integer_mean(wide, count).astype(kind)
         if kind.itemsize == 2:
-            total = np.add.reduce(x.astype(np.float32), axes, None, None, keepdims)
+            total = np.add.reduce(x.astype(np.float32), axes, keepdims=keepdims)
             return (total / count).astype(kind)
-        return np.add.reduce(x, axes, kind, None, keepdims) / count
+        return np.add.reduce(x, axes, kind, keepdims=keepdims) / count
 
-    def transpose_x(g, x, *, axes, keepdims):
+    def transpose_x(g: Tensor, x, *, axes, keepdims):
         count = count_of(x, axes, g.dtype)
         if type(count) is int:
             return spread(g * (1 / count) if count else g, x, axes)
@@ -241,11 +242,11 @@ class reduce_prod:
     operands = "x"
     infer = _infer("reduce_prod", NUMERIC)
 
-    def numpy(x, *, axes, keepdims):
+    def numpy(x: np.ndarray, *, axes, keepdims):
         if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-            product = np.multiply.reduce(x.astype(np.float32), axes, None, None, keepdims)
+            product = np.multiply.reduce(x.astype(np.float32), axes, keepdims=keepdims)
             return product.astype(x.dtype)
-        return np.multiply.reduce(x, axes, x.dtype, None, keepdims)
+        return np.multiply.reduce(x, axes, x.dtype, keepdims=keepdims)
 
     def vjp(g, y, x, *, axes, keepdims):
         axes = all_axes(x, axes)
@@ -261,7 +262,7 @@ class reduce_prod:
     samples = (
         *SAMPLES,
         EMPTY,
-        Sample(np.float32([[0, 2, 3], [0, 0, 5]]), axes=(1,), keepdims=False),
+        Sample(np.array([[0, 2, 3], [0, 0, 5]], np.float32), axes=(1,), keepdims=False),
     )
     rejects = (Reject(np.array([True]), axes=(0,), keepdims=False, code="TW102"),)
 
@@ -324,7 +325,7 @@ def _extreme(name, kernel, text):
         start = limit(x.dtype, name)
         if x.size == 0:
             return np.full(reduced_dims(x.shape, axes, keepdims), start, x.dtype)
-        return kernel.reduce(x, axes, None, None, keepdims)
+        return kernel.reduce(x, axes, keepdims=keepdims)
 
     def weights(y, x, axes):
         """1/n at the n places where x takes the extreme value, 0 elsewhere."""
@@ -375,7 +376,7 @@ def _logical(name, kernel, text):
         "__doc__": text,
         "operands": "x",
         "infer": _infer(name, frozenset({bool_})),
-        "numpy": lambda x, *, axes, keepdims: kernel.reduce(x, axes, None, None, keepdims),
+        "numpy": lambda x, *, axes, keepdims: kernel.reduce(x, axes, keepdims=keepdims),
         "no_gradient": LOGICAL,
         "fold": ("and", True) if name == "reduce_all" else ("or", False),
         "batch": _batch(name),
@@ -460,15 +461,15 @@ class logsumexp:
     operands = "x"
     infer = _infer("reduce_logsumexp", FLOATING)
 
-    def numpy(x, *, axes, keepdims):
+    def numpy(x: np.ndarray, *, axes, keepdims):
         if x.size == 0:
             return np.full(reduced_dims(x.shape, axes, keepdims), -np.inf, x.dtype)
         dtype = x.dtype
         if dtype.itemsize == 2:
             x = x.astype(np.float32)
-        top = np.maximum.reduce(x, axes, None, None, True)
+        top = np.maximum.reduce(x, axes, keepdims=True)
         top = np.where(np.isfinite(top), top, x.dtype.type(0))
-        total = np.log(np.add.reduce(np.exp(x - top), axes, None, None, True)) + top
+        total = np.log(np.add.reduce(np.exp(x - top), axes, keepdims=True)) + top
         if not keepdims:
             total = np.reshape(total, reduced_dims(x.shape, axes, False))
         return total.astype(dtype, copy=False)

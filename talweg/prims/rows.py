@@ -99,7 +99,7 @@ class rows_sum:
     batch = LOOP
     memory = "none"
 
-    def infer(x, *, size):
+    def infer(x: Aval, *, size):
         return x if x.dtype is variant else Aval(_dims_of_slice(x), x.dtype)
 
     def numpy(x, *, size):
@@ -224,7 +224,7 @@ class rows_turn:
         dims = x.dims
         return Aval(None if dims is None else (dims[1], dims[0], *dims[2:]), x.dtype)
 
-    def numpy(x):
+    def numpy(x: np.ndarray):
         return np.swapaxes(x, 0, 1)
 
     def vjp(g, z, x):

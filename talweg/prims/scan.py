@@ -8,6 +8,7 @@ again, so they are exact where elements are zero, and to any order.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -144,14 +145,14 @@ class linear_recurrence:
         gb = _flip(gb, axis)
         return lambda: gb * before, gb
 
-    def jvp(t, s, a, b, *, axis):
+    def jvp(t: tuple, s, a, b, *, axis):
         return linear_recurrence(a, t[1] + t[0] * shifted(s, axis, 1), axis=axis)
 
     def batch(size, batched, a, b, *, axis):
         a, b = (batch_to_front(size, x, own) for x, own in zip((a, b), batched))
         return linear_recurrence(a, b, axis=axis + 1)
 
-    def scan(s, a, b, *, axis):
+    def scan(s: Any, a, b, *, axis):
         def step(carried, number, factor, term):
             return s.select(s.first(number), term, term + factor * carried)
 
@@ -238,7 +239,7 @@ class cumprod:
     call = "scan"
     batch = _batch("cumprod")
     memory = "scan"
-    samples = (*SAMPLES, Sample(np.float32([2, 0, 3, 0, 5]), **FORWARD))
+    samples = (*SAMPLES, Sample(np.array([2, 0, 3, 0, 5], np.float32), **FORWARD))
     rejects = (Reject(np.array([True]), code="TW102", **FORWARD),)
 
 

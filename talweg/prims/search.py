@@ -28,7 +28,7 @@ class nonzero:
             raise invalid("TW203", "where: condition is a scalar", "a rank of at least 1")
         return Aval((None, x.ndim), int64)
 
-    def numpy(x):
+    def numpy(x: np.ndarray):
         return np.argwhere(x)
 
     no_gradient = NoGradient("places are integers, and a condition only chooses")
@@ -176,7 +176,7 @@ class in_top_k:
             )
         return Aval(i.dims, bool_)
 
-    def numpy(x, i, *, k):
+    def numpy(x: np.ndarray, i, *, k):
         rows, columns = x.shape
         inside = (i >= 0) & (i < columns)
         if not columns:
@@ -223,7 +223,7 @@ class unique:
             raise invalid("TW203", f"unique: x has shape {x.dims}", "a vector")
         return [Aval((None,), dtype), Aval(x.dims, dtype), Aval((None,), dtype)]
 
-    def numpy(x, *, dtype):
+    def numpy(x: np.ndarray, *, dtype):
         if x.dtype.kind == "V":
             x = x.astype(np.float32)  # bfloat16 has no sorting in NumPy
         _, first, number, count = np.unique(x, True, True, True, equal_nan=False)
@@ -252,7 +252,7 @@ class invert_permutation:
             raise invalid("TW203", f"invert_permutation: x has shape {x.dims}", "a vector")
         return x
 
-    def numpy(x):
+    def numpy(x: np.ndarray):
         if x.size and (x.min() < 0 or x.max() >= x.size):
             bad = x[(x < 0) | (x >= x.size)][0]
             raise invalid("TW206", f"invert_permutation: {bad} is not between 0 and {x.size}")

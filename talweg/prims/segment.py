@@ -145,7 +145,7 @@ class sorted_ids:
         check_dtype(function, "segment_ids", x.dtype, {int32, int64})
         return Aval(x.dims, x.dtype)
 
-    def numpy(x, *, function):
+    def numpy(x: np.ndarray, *, function):
         if not x.size:
             return x
         if x[0] < 0:
@@ -222,7 +222,7 @@ class segment_rows:
         check_dtype("segment_rows", "segment_ids", ids.dtype, {int32, int64})
         return Aval((*ids.dims, *x.dims[1:]), x.dtype)
 
-    def numpy(x, ids):
+    def numpy(x: np.ndarray, ids):
         if not x.shape[0]:
             return np.zeros((*ids.shape, *x.shape[1:]), x.dtype)
         result = np.asarray(x[np.maximum(ids, 0)])
@@ -324,7 +324,7 @@ class segment_order:
     def infer(x):
         return Aval(x.dims, int64)
 
-    def numpy(x):
+    def numpy(x: np.ndarray):
         return np.argsort(x, kind="stable").astype(np.int64, copy=False)
 
     no_gradient = ORDER
@@ -401,10 +401,10 @@ class segment_prod:
         x = conj(x) if x.dtype.is_complex else x
         return segment_rows(g, ids) * _other_products(x, ids), None
 
-    def jvp(t, y, x, ids, *, count):
+    def jvp(t: tuple, y, x, ids, *, count):
         return segment_sum(_other_products(x, ids) * t[0], ids, count=count)
 
     batch = _batch("segment_prod")
     memory = "scatter"
-    samples = (*SAMPLES, Sample(np.float32([0, 2, 3, 0, 0]), SORTED, count=3))
+    samples = (*SAMPLES, Sample(np.array([0, 2, 3, 0, 0], np.float32), SORTED, count=3))
     rejects = REJECTS

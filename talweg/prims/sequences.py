@@ -58,7 +58,7 @@ class repeated:
             raise invalid("TW204", f"repeat: repeats has shape {counts.dims}", f"[{size}]")
         return Aval((None,), int64)
 
-    def numpy(counts, *, size):
+    def numpy(counts: np.ndarray, *, size):
         return np.repeat(np.arange(size), np.maximum(counts, 0))
 
     no_gradient = COUNTS
@@ -77,7 +77,7 @@ class reversed_places:
     def infer(counts, *, size):
         return Aval((*counts.dims, size), counts.dtype)
 
-    def numpy(counts, *, size):
+    def numpy(counts: np.ndarray, *, size):
         if counts.size and (counts.min() < 0 or counts.max() > size):
             raise invalid(
                 "TW207",
@@ -149,7 +149,7 @@ class sequence:
                 raise invalid("TW102", f"range: {name} is {part.dtype.name}", "one dtype")
         return Aval((count,), start.dtype)
 
-    def numpy(start, limit, delta, *, count):
+    def numpy(start: np.ndarray, limit, delta, *, count):
         start, limit, delta = (np.reshape(n, ())[()] for n in (start, limit, delta))
         return progression(start, limit, delta, of_numpy(start.dtype))
 

@@ -71,7 +71,7 @@ class sort:
         _check("sort", x)
         return x
 
-    def numpy(x, *, descending):
+    def numpy(x: np.ndarray, *, descending):
         if x.dtype.kind == "V":
             return np.take_along_axis(x, _order(x, descending), -1)
         result = np.sort(x, -1)
@@ -124,14 +124,14 @@ class top_k:
         dims = (*x.dims[:-1], k)
         return [Aval(dims, x.dtype), Aval(dims, dtype)]
 
-    def numpy(x, *, k, smallest, dtype):
+    def numpy(x: np.ndarray, *, k, smallest, dtype):
         if k == 1 and not smallest and x.dtype.kind != "V":
             places = np.argmax(x, -1)[..., None]  # NaN counts as the largest here too
         else:
             places = _order(x, not smallest)[..., :k]
         return np.take_along_axis(x, places, -1), places.astype(dtype.numpy_dtype)
 
-    def vjp(g, z, x, *, k, smallest, dtype):
+    def vjp(g: tuple, z, x, *, k, smallest, dtype):
         last = len(x.dims) - 1
         return scatter_rows(g[0], z[1], axis=last, batch_dims=last, rows=x.dims[-1])
 

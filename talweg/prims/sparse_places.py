@@ -71,7 +71,7 @@ class checked_places:
         _check("sparse.to_dense", i, d)
         return i
 
-    def numpy(i, d, *, ordered):
+    def numpy(i: np.ndarray, d, *, ordered):
         wrong = np.any((i < 0) | (i >= d), axis=1)
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -126,7 +126,7 @@ class grouped_places:
         _check("grouped_places", i, d)
         return [Aval((None, i.dims[1]), int64), Aval(i.dims[:1], int64)]
 
-    def numpy(i, d):
+    def numpy(i: np.ndarray, d):
         if not len(d):
             return np.zeros((min(len(i), 1), 0), np.int64), np.zeros(len(i), np.int64)
         sizes = tuple(np.maximum(d, 1).tolist())

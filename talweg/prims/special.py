@@ -112,9 +112,9 @@ def _polygamma(a, x):
     accepts=FLOATING,
     domain=POSITIVE,
     samples=(
-        Sample(np.float32([0, 1, 2]), [3]),
+        Sample(np.array([0, 1, 2], np.float32), [3]),
         Sample(np.float32(3), [2, 2]),
-        Sample(np.float32([[1], [2]]), [3]),
+        Sample(np.array([[1], [2]], np.float32), [3]),
     ),
     singular="x = 0, -1, ...",
 )
@@ -233,7 +233,7 @@ class igamma_by_a:
     def vjp(g, z, a, x, *, order):
         return g * igamma_by_a(a, x, order=order + 1), g * _density_by_a(a, x, order)
 
-    def jvp(t, z, a, x, *, order):
+    def jvp(t: tuple, z, a, x, *, order):
         return t[0] * igamma_by_a(a, x, order=order + 1) + t[1] * _density_by_a(a, x, order)
 
     def batch(size, batched, a, x, *, order):

@@ -6,6 +6,8 @@ decided when a graph is made into a program (`passes/functionalize.py`).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from talweg.core.aval import Aval
@@ -87,10 +89,10 @@ class item:
     batch = LOOP
     memory = "view"
 
-    def infer(x, *, index):
+    def infer(x: list[Aval], *, index):
         return x[index]
 
-    def numpy(x, *, index):
+    def numpy(x: tuple, *, index):
         return x[index]
 
 
@@ -258,7 +260,7 @@ class reread:
     def vjp(g, z, x, start):
         return [None, g]
 
-    def jvp(t, z, x, start):
+    def jvp(t: tuple, z, x, start):
         return t[1]
 
 
@@ -328,16 +330,19 @@ class update_variable:
     memory = "map"
 
     def infer(*values, variable, rule, strict=True, place=None):
-        dims = variable.shape._dims
+        dims: Any = variable.shape._dims
         if rule == "assign" and values[0].dims is not None:
             given = values[0].dims
-            merges = strict and dims is not None and len(dims) == len(given)
-            dims = tuple([b if a is None else a for a, b in zip(dims, given)]) if merges else given
+            if strict and dims is not None and len(dims) == len(given):
+                dims = tuple([b if a is None else a for a, b in zip(dims, given)])
+            else:
+                dims = given
         return Aval(dims, variable.dtype)
 
-    def numpy(present, *values, variable, rule, strict=True, place=None):
+    def numpy(present: np.ndarray, *values, variable, rule, strict=True, place=None):
         if place is not None:
-            return write_slice(present, *values, place)
+            (value,) = values
+            return write_slice(present, value, place)
         if rule in ("add", "sub") and present.shape != values[0].shape:
             raise invalid(
                 "TW204",
@@ -357,7 +362,7 @@ class update_variable:
         if rule in ROW_RULES and len(values) == 2:
             t.require_below(values[0], present.dims[0])
 
-    def scatter(s, present, *values, variable, rule, strict=True, place=None):
+    def scatter(s: Any, present, *values, variable, rule, strict=True, place=None):
         if rule not in ROW_RULES or place is not None:
             return None
         i, u = values

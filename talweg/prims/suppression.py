@@ -46,7 +46,7 @@ class suppress:
         _check(x, scores, most, overlaps)
         return [Aval((limit,), int32), Aval((limit,), scores.dtype), Aval((), int32)]
 
-    def numpy(x, scores, most, threshold, sigma, *, limit, overlaps):
+    def numpy(x: np.ndarray, scores, most, threshold, sigma, *, limit, overlaps):
         if not overlaps and not 0 <= most <= 1:
             raise invalid("TW207", f"iou_threshold must be in [0, 1], got {most}")
         if sigma < 0:
@@ -113,7 +113,7 @@ class suppress_classes:
         rows = Aval((count, limit), float32)
         return [Aval((count, limit, 4), float32), rows, rows, Aval((count,), int32)]
 
-    def numpy(x, scores, most, threshold, *, each, limit, clip):
+    def numpy(x: np.ndarray, scores, most, threshold, *, each, limit, clip):
         count = x.shape[0]
         boxes = np.zeros((count, limit, 4), np.float32)
         values, classes = np.zeros((2, count, limit), np.float32)

@@ -140,7 +140,7 @@ class Batching:
         value, kind = self.values[node]
         if node.aval.dims is None or value.dtype is variant:
             return
-        dims = tuple([self._size(d) for d in node.aval.dims])
+        dims: Any = tuple([self._size(d) for d in node.aval.dims])
         dims = more_dims(self.size, dims) if kind else dims
         own = known_dims(value)
         try:
@@ -196,10 +196,11 @@ class Batching:
             if node in outside or node.prim.name in ("constant", "item"):
                 continue
             value, kind = self.values[node]
-            parts = [(node, value, kind)]
             if node.prim.multiple:
-                parts = list(zip(body.results_of(node), value, kind))  # type: ignore[call-overload]
-            self.rows.extend(parts)
+                kinds: Any = kind  # one of each result
+                self.rows.extend(zip(body.results_of(node), value, kinds))
+            else:
+                self.rows.append((node, value, kind))
 
     def finish(self, least: tuple) -> None:
         """Let the results be of these kinds at least."""

@@ -182,9 +182,10 @@ class View:
             return value
         self.learn(node, value)
         aval, own = self.expected(node), value.aval.dims
-        if own is not None and None not in aval.dims and same_dims(own, aval.dims):
+        dims = aval.dims or ()
+        if own is not None and None not in dims and same_dims(own, dims):
             return value
-        shape = tuple([size if type(size) is int else None for size in aval.dims])
+        shape = tuple([size if type(size) is int else None for size in dims])
         found = self.graph.apply(ensure_dims, (("shape", shape),), (value.node,), aval)
         return self.learn(node, found)
 

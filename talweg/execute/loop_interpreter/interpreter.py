@@ -303,7 +303,8 @@ class _Machine:
         if op == "index":
             return self.index(expr.data, frame).astype(compute_dtype(expr.dtype))
         if op == "read":
-            held, place = self.place_in_tile(*expr.data, frame)
+            tile, indices = expr.data
+            held, place = self.place_in_tile(tile, indices, frame)
             return held[place]
         if op == "cast":
             return cast(args[0], expr.args[0].dtype, expr.dtype)

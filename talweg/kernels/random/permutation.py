@@ -62,7 +62,7 @@ PADDING = 498247692  # first word of the key of a two-word seed
 _U = np.uint64
 
 
-def _turn(x: np.ndarray, by: np.ndarray, width: np.ndarray) -> np.ndarray:
+def _turn(x: np.ndarray, by: np.ndarray | np.uint64, width: np.ndarray) -> np.ndarray:
     """x, words of `width` bits, rotated to the left by `by` bits."""
     return (x << by | x >> (width - by)) & ((_U(1) << width) - _U(1))
 

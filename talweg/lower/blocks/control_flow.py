@@ -118,7 +118,8 @@ class _LoopBuilder:
                 outputs.append((after, self.inner_buffers[before]))
             elif is_endless(before) and self._is_passed_on(before, after, used):
                 straight.states.append((carried, before, before))
-                outputs += [(x, self.inner_buffers[before]) for x in passed_on(before, after)]
+                changed = passed_on(before, after) or []
+                outputs += [(x, self.inner_buffers[before]) for x in changed]
             elif is_endless(before) and writes is None:
                 straight.states.append((carried, before, before))
                 self._write_last(before, after, used, outputs)

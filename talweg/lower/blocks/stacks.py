@@ -164,7 +164,7 @@ def stack_row(builder: Any, equation: Equation, name: str) -> list:
         raise refuse(name, "a row of a stack within a stack")
     index = s.element(Inliner(builder.stored_at).at(place, ()))
     held = builder.new("row", int64, (), "temporary")
-    before = [Kernel(name, [Store(held, 0, number(index))], ("place",))]
+    before: list[Kernel | Grow] = [Kernel(name, [Store(held, 0, number(index))], ("place",))]
     row = s.element(load(held, 0))
     if buffer.kind == "stack":
         before.append(Grow(buffer, row))

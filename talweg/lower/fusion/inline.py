@@ -101,7 +101,8 @@ class Inliner:
         rule = prim.lowering.get("loops")
         if callable(rule):
             operands = [InlineOperand(self, x) for x in equation.inputs]
-            return rule(s, index, *operands, **params)
+            element: Any = rule(s, index, *operands, **params)
+            return element
         parts = [self.at(x, aligned(index, x.dims)) for x in equation.inputs]
         return scalar_of(prim, parts, params, equation.output.dtype)
 
@@ -118,7 +119,8 @@ def scalar_of(prim: Primitive, parts: list, params: dict, dtype: DType) -> Expr:
     """An elementwise function of scalar expressions."""
     rule = prim.lowering.get("scalar")
     if callable(rule):
-        return rule(s, *parts, **params)
+        element: Any = rule(s, *parts, **params)
+        return element
     scalar = SCALARS.get(rule)  # type: ignore[arg-type]
     if scalar is None:
         raise UnloweredError(f"{prim.name} has no scalar form")

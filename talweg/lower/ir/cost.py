@@ -55,7 +55,11 @@ class Cost(NamedTuple):
 
     def plus(self, other: Cost) -> Cost:
         """One after the other."""
-        return Cost(*[x + y for x, y in zip(self, other)])
+        return Cost(
+            self.flops + other.flops,
+            self.bytes_read + other.bytes_read,
+            self.bytes_written + other.bytes_written,
+        )
 
 
 NOTHING = Cost(0.0, 0, 0)
@@ -81,7 +85,8 @@ def of_blocks(blocks: Iterable, around: frozenset[Axis] = frozenset()) -> Cost:
         elif type(block) is Repeat:
             times = block.axis.extent if block.flag is None else 1
             once = of_blocks(block.body, around | {block.axis})
-            found = found.plus(Cost(*[times * part for part in once]))
+            flops, read, written = once
+            found = found.plus(Cost(times * flops, times * read, times * written))
         elif type(block) is If:
             bodies = [of_blocks(body, around) for body in block.bodies]
             found = found.plus(max(bodies, key=lambda each: each.flops + each.bytes_moved))

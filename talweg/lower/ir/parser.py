@@ -63,7 +63,9 @@ class _Tokens:
                 if self.line[self.at :].strip():
                     raise self.wrong("a token")
                 return ""
-            self._ahead, self._end = found[1], found.end()
+            token, self._end = found[1], found.end()
+            self._ahead = token
+            return token
         return self._ahead
 
     def next(self) -> str:

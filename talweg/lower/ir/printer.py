@@ -321,7 +321,8 @@ class _KernelWriter:
                 form = f"({form} if %s else %s)"
             operands = inside + operands
         elif op == "read":
-            form = self._tile_at(*expr.data, operands)
+            tile, indices = expr.data
+            form = self._tile_at(tile, indices, operands)
         elif op == "index":
             form = f"{expr.dtype.name}[{self.index(expr.data, operands)}]"
         elif op == "cast":

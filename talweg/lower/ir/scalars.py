@@ -69,7 +69,7 @@ def _philox64(low: NDArray, high: NDArray, key: NDArray, block: NDArray, word: N
     return words_at(low, high, key, block, word, np.uint64)
 
 
-_TABLE: list[tuple] = [
+_TABLE: list[tuple[str, Callable[..., Any], str, float]] = [
     # name, NumPy, dtype kinds, cost
     ("add", np.add, "fiu", 1),
     ("sub", np.subtract, "fiu", 1),
@@ -119,7 +119,7 @@ _TABLE: list[tuple] = [
     ("erfc", _erfc, "f", 25),
     ("pow", np.power, "f", 35),
 ]
-_TESTS: list[tuple] = [
+_TESTS: list[tuple[str, Callable[..., Any], str, float]] = [
     ("equal", np.equal, "fiub", 1),
     ("not_equal", np.not_equal, "fiub", 1),
     ("less", np.less, "fiub", 1),

@@ -66,7 +66,8 @@ def _collect(body: list, loops: tuple, place: str, found: list[_Access]) -> None
         where = place + brief(statement)
         for expr in walk(roots(statement)):
             if expr.op == "load" and not expr.args:
-                found.append(_Access(*expr.data, loops, where))
+                buffer, index = expr.data
+                found.append(_Access(buffer, index, loops, where))
         if type(statement) is Store:
             access = _Access(statement.buffer, statement.index, loops, where, statement.op)
             access.writes = True

@@ -82,8 +82,9 @@ def _host(host: Host, new: New) -> list:
         for place, buffer in enumerate(buffers):
             if isinstance(buffer, BufferWindow):
                 buffers[place] = new("part", buffer.dtype, buffer.shape, "temporary")
-                pair = (buffer, buffers[place])
-                copies += copied(*(pair if copies is before else pair[::-1]), new)
+                part = buffers[place]
+                source, target = (buffer, part) if copies is before else (part, buffer)
+                copies += copied(source, target, new)
     host.inputs, host.outputs = tuple(inputs), tuple(outputs)
     return [*before, host, *after]
 

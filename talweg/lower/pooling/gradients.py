@@ -39,7 +39,8 @@ class _Choice(PoolingWindows):
         for tap, value in reversed(list(zip(self.taps, values))):
             at = self.through(index, tap)
             here = _is_first(self.element(self.x, index, at, 0), y)
-            here = s.all(self.inside(at), here)
+            inside = self.inside(at)
+            here = here if inside is None else s.logical_and(inside, here)
             found = s.select(here, value, found)
         return found
 

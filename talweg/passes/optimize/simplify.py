@@ -64,7 +64,12 @@ def one(simplifier: Simplifier, equation: Equation) -> Value | None:
         return None
     x, y = equation.inputs
     number = number_of(y)
-    if number == neutral and not math.copysign(1.0, number) < 0 and x.dims == result.dims:
+    if (
+        number is not None
+        and number == neutral
+        and not math.copysign(1.0, number) < 0
+        and x.dims == result.dims
+    ):
         return x
     if name == "mul" and number_of(x) == 1.0 and y.dims == result.dims:
         return y

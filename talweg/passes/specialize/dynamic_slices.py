@@ -197,10 +197,10 @@ def _sliced(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
     if not _is_whole(bounds, x.dims):
         x = t.apply(layout.strided_slice, x, **bounds)
     moving = [axis for axis, part in enumerate(parts) if part.start is not None]
-    starts = [parts[axis].start for axis in moving]
+    starts: list[Any] = [parts[axis].start for axis in moving]
     shape = tuple([n for n, part in zip(_sizes(parts), parts) if not part.single])
     if moving == [0] and parts[0].single:
-        found = t.row(x, starts[0])  # type: ignore[arg-type]
+        found = t.row(x, starts[0])
     elif moving:
         sizes: Any = _sizes(parts)
         found = t.apply(slice_at, x, *starts, axes=tuple(moving), dims=sizes)

@@ -94,7 +94,7 @@ class Lists:
             return constant(np.stack([np.broadcast_to(x.content, x.dims) for x in values]))
         return self.apply(joining.stack, *values, axis=0)
 
-    def whole(self, rows: Any, size: int) -> Value:
+    def whole(self, rows: Any, size: int) -> Any:
         """The array of all rows."""
         if type(rows) in (ListSegment, SegmentedList) or (
             type(rows) is UniformList and size >= ENDLESS
@@ -118,7 +118,8 @@ class Lists:
             return rows.value
         if type(rows) is SegmentedList and rows.depth > 1:
             parts = [None if x is None else self.row(x, index) for x in rows.parts()]
-            return rows.of(*parts, rows.depth - 1)
+            segments, starts = parts
+            return rows.of(segments, starts, rows.depth - 1)
         if type(rows) is SegmentedList:
             start = index if rows.starts is None else self.row(rows.starts, index)
             return ListSegment(rows.rows, start, rows.step)
@@ -160,7 +161,10 @@ class Lists:
             return UniformList(self.add(x.value, y.value))
         if type(x) is UniformList or type(y) is UniformList:
             size = (y if type(x) is UniformList else x).dims[0]
-            x, y = self.whole(x, size), self.whole(y, size)
+            return self._add_arrays(self.whole(x, size), self.whole(y, size))
+        return self._add_arrays(x, y)
+
+    def _add_arrays(self, x: Any, y: Any) -> Value:
         for one, other in ((x, y), (y, x)):
             if is_zero(one):
                 return other
@@ -281,7 +285,7 @@ class Lists:
             if limits is None and not values.loose and self.straight.within("early"):
                 raise SpecializationError(Reason.LIST_PLACE_UNKNOWN)
             endless = length is not None or limits is None or limits[1] >= ENDLESS - 1
-            if not endless and limits[1] >= size:
+            if not endless and limits is not None and limits[1] >= size:
                 endless = self.straight.within("inexact")
             if endless and not values.loose and not self.straight.endless:
                 raise SpecializationError(Reason.LIST_GROWS_BY_VALUE)

@@ -200,12 +200,11 @@ def _coerced(t: Lists, tree: Any, wanted: Any) -> Any:
         return _endless(t, tree, wanted)
     if type(tree) is Sparse:
         tree = t.settled(tree, wanted.size)
-    if type(tree) is List and type(wanted) is Stack:
-        tree = as_stack(t, tree)
     if type(wanted) is Stack:
-        if tree.rows is None:
+        stack = as_stack(t, tree) if type(tree) is List else tree
+        if stack.rows is None:
             return mapped(t.zero_like, wanted)
-        longer = t.resized(tree, wanted.size)
+        longer = t.resized(stack, wanted.size)
         rows = mapped(lambda leaf: t.whole(leaf, wanted.size), longer.rows, True)
         return wanted.having(rows)
     if type(wanted) is History:

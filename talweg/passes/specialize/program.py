@@ -91,8 +91,9 @@ class Equation:
 
     __slots__ = ("inputs", "node", "outputs", "params", "prim")
 
-    def __init__(self, prim: Primitive, inputs: Sequence, params: dict, node: Any = None):
-        self.prim, self.inputs, self.params, self.node = prim, tuple(inputs), params, node
+    def __init__(self, prim: Primitive, inputs: Sequence[Value], params: dict, node: Any = None):
+        self.prim, self.params, self.node = prim, params, node
+        self.inputs: tuple[Value, ...] = tuple(inputs)
         self.outputs: tuple[Value, ...] = ()
 
     @property
@@ -239,7 +240,7 @@ class StaticProgram:
             dims = prim.infer(Aval(inputs[0].dims, inputs[0].dtype), **params).dims
             return self.apply(layout.reshape, [some], {"shape": dims}, node)
         key = (prim, *inputs, *params.items()) if prim.effect is None else None
-        found = self.known.get(key)
+        found = None if key is None else self.known.get(key)
         if found is not None:
             return found
         result = self._new(prim, inputs, params, node)

@@ -325,14 +325,13 @@ class _Specializer:
             blocks = int(rest[0].content) * RESERVED
             moved = {"blocks": blocks, "algorithm": PHILOX if first.dims == (3,) else THREEFRY}
             return self.straight.apply(streams.skip_state, [first], moved, step.node)
-        dims = None if first is None else first.dims
-        if dims is None:
+        if first is None or first.dims is None:
             raise SpecializationError(Reason.VARIABLE_SHAPE_UNKNOWN)
         requires = step.prim.lowering.get("requires")
         if requires is not None:
             requires(Expansion(self.straight, step.node), first, *rest, **params)
         equation = Equation(step.prim, [first, *rest], params, step.node)
-        equation.outputs = (Value(dims, first.dtype),)
+        equation.outputs = (Value(first.dims, first.dtype),)
         equation.output.maker = equation
         self.straight.equations.append(equation)
         return equation.output

@@ -30,7 +30,7 @@ class decode_csv:
         check_dtype("decode_csv", "records", records.dtype, {string})
         return [Aval(records.dims, default.dtype) for default in defaults]
 
-    def numpy(records, *defaults, form):
+    def numpy(records: np.ndarray, *defaults, form):
         delimiter, quotes, missing, columns = form
         delimiter, missing = delimiter.encode(), missing.encode()
         data = np.asarray(records, object).reshape(-1).tolist()

@@ -172,7 +172,7 @@ class parse_examples:
             )
         return _infer(serialized, plans)
 
-    def numpy(serialized, *defaults, plans):
+    def numpy(serialized: np.ndarray, *defaults, plans):
         records = records_of(serialized, examples.features)
         try:
             return tuple(parsed(records, plans, defaults, np.ndim(serialized) == 0))

@@ -101,7 +101,7 @@ class matrix_diag_part:
         check_rank("diag_part", "input", x, 2)
         return Aval(diagonal_dims("diag_part", x.dims, low, high), x.dtype)
 
-    def numpy(x, *, low, high, align):
+    def numpy(x: np.ndarray, *, low, high, align):
         if low == high:
             return np.diagonal(x, low, -2, -1)
         row, column, there = places(*x.shape[-2:], low, high, align)
@@ -147,7 +147,7 @@ class matrix_diag:
         lead = x.dims[:-1] if low == high else x.dims[:-2]
         return Aval((*lead, rows, columns), x.dtype)
 
-    def numpy(x, *, low, high, rows, columns, align):
+    def numpy(x: np.ndarray, *, low, high, rows, columns, align):
         lead = x.shape[:-1] if low == high else x.shape[:-2]
         result = np.zeros((*lead, rows, columns), x.dtype)
         row, column, there = places(rows, columns, low, high, align)
@@ -244,7 +244,7 @@ class band_part:
                 )
         return x
 
-    def numpy(x, *, lower, upper):
+    def numpy(x: np.ndarray, *, lower, upper):
         rows, columns = x.shape[-2:]
         distance = np.arange(columns) - np.arange(rows)[:, None]
         inside = np.ones((rows, columns), bool)
@@ -297,7 +297,7 @@ class cross:
             raise FailedPreconditionError(None, None, text)
         return x
 
-    def numpy(x, y):
+    def numpy(x: np.ndarray, y):
         result = np.empty(x.shape, x.dtype)
         for i, (j, k) in enumerate(((1, 2), (2, 0), (0, 1))):
             result[..., i] = x[..., j] * y[..., k] - x[..., k] * y[..., j]

@@ -99,7 +99,7 @@ class qr:
 
     numpy = kernels.widened(kernels.orthogonal_triangular)
 
-    def vjp(g, z, x, *, full):
+    def vjp(g: tuple, z, x, *, full):
         gq, gr, q, r, extra = _thin(g, z, x)
         y = matmul(gr, adjoint(r)) - matmul(adjoint(q), gq)
         total = gq + matmul(q, hermitian_from_upper(y))
@@ -170,7 +170,7 @@ class permute_rows:
             )
         return x
 
-    def numpy(x, p, *, inverse):
+    def numpy(x: np.ndarray, p, *, inverse):
         order = np.argsort(p, -1) if inverse else p
         return np.take_along_axis(x, order[..., None].astype(np.intp), -2)
 
@@ -220,7 +220,7 @@ class lu:
 
     numpy = kernels.widened(kernels.lu_factors)
 
-    def vjp(g, z, x):
+    def vjp(g: tuple, z, x):
         packed, p = z
         lower, upper = unit_lower(packed), band_part(packed, lower=0, upper=-1)
         g_lower, g_upper = strict_lower(g[0]), band_part(g[0], lower=0, upper=-1)
@@ -278,7 +278,7 @@ class pinv:
         right = other - matmul(matmul(other, z), x)
         return left + right - matmul(h, matmul(g, h)), None
 
-    def jvp(t, z, x, c):
+    def jvp(t: tuple, z, x, c):
         t = t[0]
         h, th = adjoint(z), adjoint(t)
         side = matmul(matmul(z, h), th)

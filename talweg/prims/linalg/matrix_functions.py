@@ -151,7 +151,7 @@ class sylvester:
         h = adjoint(z)
         return -matmul(y, h), -matmul(h, y), y
 
-    def jvp(t, z, a, b, q):
+    def jvp(t: tuple, z, a, b, q):
         return sylvester(a, b, t[2] - matmul(t[0], z) - matmul(z, t[1]))
 
     batch = LEADING
@@ -269,7 +269,7 @@ class tridiagonal_solve:
         parts = (reduce_sum(-y * conj(x), axes=axes, keepdims=True) for x in (_up(z), z, _down(z)))
         return compact(*parts), y
 
-    def jvp(t, z, d, b):
+    def jvp(t: tuple, z, d, b):
         return tridiagonal_solve(d, t[1] - tridiagonal_product(t[0], z))
 
     batch = LEADING

@@ -10,6 +10,8 @@ arXiv:1909.02659 (complex singular vectors).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from talweg.core.aval import Aval
@@ -107,7 +109,7 @@ class eigh:
 
     numpy = kernels.widened(kernels.eigen_hermitian)
 
-    def vjp(g, z, x):
+    def vjp(g: tuple, z, x):
         (gw, gv), (w, v) = g, z
         f = cast(inverse_differences(w), dtype=x.dtype)
         inner = diagonal_matrix(cast(gw, dtype=x.dtype)) + f * matmul(adjoint(v), gv)
@@ -170,15 +172,15 @@ class eig:
     operands = "x"
     multiple = True
 
-    def infer(x):
+    def infer(x: Any):
         check_square("eig", "tensor", x)
         check_dtype("eig", "tensor", x.dtype, FACTORED - {float16})
-        dtype = WIDER.get(x.dtype, x.dtype)
+        dtype: Any = WIDER.get(x.dtype, x.dtype)
         return Aval(x.dims[:-1], dtype), Aval(x.dims, dtype)
 
     numpy = kernels.eigen_general
 
-    def vjp(g, z, x):
+    def vjp(g: tuple, z, x):
         (gw, gv), (w, v) = g, z
         h = adjoint(v)
         inner = matmul(h, gv)
@@ -277,7 +279,7 @@ class svd:
 
     numpy = kernels.widened(kernels.singular_values_and_vectors)
 
-    def vjp(g, z, x, *, full):
+    def vjp(g: tuple, z, x, *, full):
         s, u, v, extra_u, extra_v = _thin(z, x)
         count = s.dims[-1]
         gs, gu, gv = cast(g[0], dtype=x.dtype), _columns(g[1], 0, count), _columns(g[2], 0, count)

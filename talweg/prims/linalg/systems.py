@@ -200,7 +200,7 @@ class slogdet:
 
     numpy = kernels.widened(_signed_log)
 
-    def vjp(g, z, x):
+    def vjp(g: tuple, z, x):
         g_sign, g_log = g
         if x.dtype.is_complex:
             turn = conj(g_sign) * z[0]  # Re(s̄* i s) = -Im(s̄* s)
@@ -285,7 +285,7 @@ class solve:
             matmul(z, conjugate_transpose(gb)) if adjoint else matmul(gb, conjugate_transpose(z))
         ), gb
 
-    def jvp(t, z, a, b, *, adjoint):
+    def jvp(t: tuple, z, a, b, *, adjoint):
         moved = conjugate_transpose(t[0]) if adjoint else t[0]
         return solve(a, t[1] - matmul(moved, z), adjoint=adjoint)
 
@@ -340,7 +340,7 @@ class triangular_solve:
         ga = matmul(z, conjugate_transpose(gb)) if adjoint else matmul(gb, conjugate_transpose(z))
         return sum_to(-triangle(ga, lower), a), sum_to(gb, b)
 
-    def jvp(t, z, a, b, *, lower, adjoint):
+    def jvp(t: tuple, z, a, b, *, lower, adjoint):
         moved = triangle(t[0], lower)
         moved = conjugate_transpose(moved) if adjoint else moved
         return triangular_solve(a, t[1] - matmul(moved, z), lower=lower, adjoint=adjoint)

@@ -65,7 +65,7 @@ class variant_sum:
     def vjp(g, z, x, y):
         return [g, g]
 
-    def jvp(t, z, x, y):
+    def jvp(t: tuple, z, x, y):
         a, b = t
         return b if a is None else a if b is None else variant_sum(a, b)
 
@@ -84,7 +84,7 @@ class list_new:
     def infer(size):
         return _LIST
 
-    def numpy(size):
+    def numpy(size: np.ndarray):
         if int(size) < 0:
             raise invalid("TW205", f"The num_elements to reserve is {int(size)}", "at least 0")
         return List.absent(int(size))
@@ -103,7 +103,7 @@ class list_size:
     def infer(values):
         return Aval((), int32)
 
-    def numpy(values):
+    def numpy(values: List):
         return np.int32(len(values))
 
     def batch(size, kinds, values):
@@ -135,7 +135,7 @@ class list_get:
     def vjp(g, z, values, index, *, dims, dtype):
         return [list_set(variant_zero(), index, g, limited=False), None]
 
-    def jvp(t, z, values, index, *, dims, dtype):
+    def jvp(t: tuple, z, values, index, *, dims, dtype):
         return None if t[0] is None else list_take(t[0], index, *like(z), **zero(z))
 
 
@@ -168,7 +168,7 @@ class list_set:
     def infer(values, index, x, *, limited):
         return _LIST
 
-    def numpy(values, index, x, *, limited):
+    def numpy(values: List, index, x, *, limited):
         values = List.sparse() if values is None else values
         place = int(index)
         check_place(place, len(values), limited)
@@ -187,7 +187,7 @@ class list_set:
             lambda: list_take(g, index, *like(x), **zero(x)),
         ]
 
-    def jvp(t, z, values, index, x, *, limited):
+    def jvp(t: tuple, z, values, index, x, *, limited):
         direction, _, part = t
         direction = variant_zero() if direction is None else direction
         if part is None:
@@ -232,7 +232,7 @@ class list_clear:
     def vjp(g, z, values, index):
         return [list_clear(g, index), None]
 
-    def jvp(t, z, values, index):
+    def jvp(t: tuple, z, values, index):
         return None if t[0] is None else list_clear(t[0], index)
 
 
@@ -266,7 +266,7 @@ class list_take:
         zeros = [None] * len(like)
         return [list_set(variant_zero(), index, g, limited=False), None, *zeros]
 
-    def jvp(t, z, values, index, *like, dims, dtype):
+    def jvp(t: tuple, z, values, index, *like, dims, dtype):
         return None if t[0] is None else list_take(t[0], index, *like, dims=dims, dtype=dtype)
 
 
@@ -348,7 +348,7 @@ class list_stack_like:
     def vjp(g, z, values, x):
         return [list_from(g), None]
 
-    def jvp(t, z, values, x):
+    def jvp(t: tuple, z, values, x):
         return None if t[0] is None else list_stack_like(t[0], x)
 
 
@@ -364,7 +364,7 @@ class list_from:
     def infer(x):
         return _LIST
 
-    def numpy(x):
+    def numpy(x: np.ndarray):
         return None if x is None else List.of(list(x))
 
     def batch(size, kinds, x):

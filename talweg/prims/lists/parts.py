@@ -29,7 +29,7 @@ class list_scatter:
     def infer(values, indices, x, *, limited):
         return _LIST
 
-    def numpy(values, indices, x, *, limited):
+    def numpy(values: List, indices, x, *, limited):
         values = List.sparse() if values is None else values
         if len(indices) != len(x):
             raise invalid(
@@ -49,7 +49,7 @@ class list_scatter:
     def vjp(g, z, values, indices, x, *, limited):
         return [list_clear(g, indices), None, list_gather_like(g, indices, x)]
 
-    def jvp(t, z, values, indices, x, *, limited):
+    def jvp(t: tuple, z, values, indices, x, *, limited):
         direction, _, part = t
         direction = variant_zero() if direction is None else direction
         if part is None:
@@ -93,7 +93,7 @@ class list_gather_like:
     def vjp(g, z, values, indices, x):
         return [list_scatter(variant_zero(), indices, g, limited=False), None, None]
 
-    def jvp(t, z, values, indices, x):
+    def jvp(t: tuple, z, values, indices, x):
         return None if t[0] is None else list_gather_like(t[0], indices, x)
 
 
@@ -127,10 +127,9 @@ class list_concat:
     def infer(values, *, dims, dtype):
         return Aval(None if dims is None else (None, *dims[1:]), dtype)
 
-    def numpy(values, *, dims, dtype):
+    def numpy(values: List, *, dims, dtype):
         parts = values.values()
-        known = dims is not None and None not in dims
-        if known:
+        if dims is not None and None not in dims:
             parts = [np.zeros(dims, dtype.numpy_dtype) if x is None else x for x in parts]
         parts = [x for x in parts if x is not None]
         if not parts:
@@ -163,7 +162,7 @@ class list_split:
     def infer(x, lengths):
         return _LIST
 
-    def numpy(x, lengths):
+    def numpy(x: np.ndarray, lengths):
         lengths = np.asarray(lengths)
         if lengths.ndim != 1 or np.ndim(x) == 0:
             raise invalid(
@@ -183,7 +182,7 @@ class list_split:
     def vjp(g, z, x, lengths):
         return [list_concat_like(g, lengths, x), None]
 
-    def jvp(t, z, x, lengths):
+    def jvp(t: tuple, z, x, lengths):
         return None if t[0] is None else list_split(t[0], lengths)
 
 
@@ -210,5 +209,5 @@ class list_concat_like:
     def vjp(g, z, values, lengths, x):
         return [list_split(g, lengths), None, None]
 
-    def jvp(t, z, values, lengths, x):
+    def jvp(t: tuple, z, values, lengths, x):
         return None if t[0] is None else list_concat_like(t[0], lengths, x)

@@ -170,13 +170,13 @@ def shifted(x, axis):
     wide = _wide(x)
     if not wide.shape[axis]:
         return wide.copy()
-    return wide - np.maximum.reduce(wide, axis, None, None, True)
+    return wide - np.maximum.reduce(wide, axis, keepdims=True)
 
 
 def softmax_array(x, *, axis):
     result = shifted(x, axis)
     np.exp(result, out=result)
-    result /= np.add.reduce(result, axis, None, None, True)
+    result /= np.add.reduce(result, axis, keepdims=True)
     return result.astype(x.dtype, copy=False)
 
 
@@ -292,7 +292,7 @@ class bias_add:
             )
         return x
 
-    def numpy(x, b, *, axis):
+    def numpy(x: np.ndarray, b, *, axis):
         after = x.ndim - axis - 1
         return np.add(x, b.reshape(-1, *(1,) * after) if after else b)
 

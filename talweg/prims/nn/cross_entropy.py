@@ -71,7 +71,7 @@ class softmax_cross_entropy:
         dims = tuple([broadcast(a, b) for a, b in pairs])
         return Aval(dims[:-1], logits.dtype)
 
-    def numpy(labels, logits):
+    def numpy(labels: np.ndarray, logits):
         x = shifted(logits, -1)
         normalizer = np.log(np.add.reduce(np.exp(x), -1, keepdims=True))
         x = np.subtract(normalizer, x, out=x)
@@ -86,7 +86,7 @@ class softmax_cross_entropy:
             lambda: _shaped(g * (softmax(logits, axis=axis) - labels), logits),
         )
 
-    def jvp(t, z, labels, logits):
+    def jvp(t: tuple, z, labels, logits):
         axis = len(logits.dims) - 1
         by_labels = t[0] * log_softmax(logits, axis=axis)
         by_logits = t[1] * (softmax(logits, axis=axis) - labels)
@@ -187,7 +187,7 @@ class sparse_softmax_cross_entropy:
     def vjp(g, z, labels, logits):
         return None, with_last(g) * softmax_minus_one_hot(labels, logits)
 
-    def jvp(t, z, labels, logits):
+    def jvp(t: tuple, z, labels, logits):
         return _last_sum(t[1] * softmax_minus_one_hot(labels, logits))
 
     no_gradient = {"labels": LABELS}
@@ -229,7 +229,7 @@ class softmax_minus_one_hot:
         y = softmax(logits, axis=len(logits.dims) - 1)
         return None, y * (g - total(y * g, len(y.dims) - 1))
 
-    def jvp(t, z, labels, logits):
+    def jvp(t: tuple, z, labels, logits):
         y = softmax(logits, axis=len(logits.dims) - 1)
         return y * (t[1] - total(y * t[1], len(y.dims) - 1))
 

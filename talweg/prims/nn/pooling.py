@@ -198,7 +198,7 @@ class max_pool_with_argmax:
     def numpy(x, **params):
         return kernels.max_pool_with_argmax(x, *_geometry(x.shape[1:-1], **params))
 
-    def vjp(g, z, x, **params):
+    def vjp(g: tuple, z, x, **params):
         return max_pool_scatter(g[0], x, z[0], **params)
 
     def jvp(t, z, x, **params):

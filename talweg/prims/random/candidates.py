@@ -57,7 +57,9 @@ class random_candidates:
         size = (num_sampled,)
         return [Aval(size, int64), Aval(classes.dims, float32), Aval(size, float32)]
 
-    def numpy(classes, *, kind, num_true, num_sampled, unique, range_max, weights, seeds):
+    def numpy(
+        classes: np.ndarray, *, kind, num_true, num_sampled, unique, range_max, weights, seeds
+    ):
         outside = classes[(classes < 0) | (classes >= range_max)]
         if len(outside):
             text = f"`true_candidate` out of range [0, {range_max}), received {outside[0]}"

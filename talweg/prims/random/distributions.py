@@ -118,7 +118,7 @@ class random_gamma:
         moved = g * gamma_derivative(a, z)
         return None, reduce_sum(moved, axes=tuple(range(len(shape))), keepdims=False)
 
-    def jvp(t, z, stream, a, *, shape):
+    def jvp(t: tuple, z, stream, a, *, shape):
         return gamma_derivative(a, z) * t[1]
 
     no_gradient = {"stream": BITS}
@@ -324,7 +324,7 @@ class random_bounded_normal:
             for partial, v in zip(_partials(z, *parameters), parameters)
         )
 
-    def jvp(t, z, stream, mean, deviation, low, high, *, shape):
+    def jvp(t: tuple, z, stream, mean, deviation, low, high, *, shape):
         partials = _partials(z, mean, deviation, low, high)
         moved = [partial * cast(v, dtype=float64) for partial, v in zip(partials, t[1:])]
         return cast(moved[0] + moved[1] + moved[2] + moved[3], dtype=z.dtype)

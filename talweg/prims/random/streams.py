@@ -174,7 +174,7 @@ class skip_state:
         _check_state("skip_state", state, algorithm)
         return state
 
-    def numpy(state, *, blocks, algorithm):
+    def numpy(state: np.ndarray, *, blocks, algorithm):
         return skipped_state(state, blocks)
 
     loops = loop_rules.skipped
@@ -298,7 +298,7 @@ class random_classes:
     operands = "stream logits"
     tf_type = "Multinomial"
 
-    def infer(stream, logits, *, size, dtype):
+    def infer(stream: Aval, logits, *, size, dtype):
         check_stream("random_classes", stream)
         check_dtype("categorical", "logits", logits.dtype, FLOATING)
         check_dtype("categorical", "the result", dtype, _SEED_DTYPES)
@@ -311,10 +311,12 @@ class random_classes:
             )
         if below(size, 0):
             raise invalid("TW207", f"num_samples should be nonnegative, got {size}")
-        empty = logits.dims is not None and same(logits.dims[1], 0)
-        if empty and differ(logits.dims[0] * size, 0):
+        if logits.dims is None:
+            return Aval((None, size), dtype)
+        rows, classes = logits.dims
+        if same(classes, 0) and differ(rows * size, 0):
             raise invalid("TW207", "num_classes should be positive, got 0")
-        return Aval((None if logits.dims is None else logits.dims[0], size), dtype)
+        return Aval((rows, size), dtype)
 
     def numpy(stream, logits, *, size, dtype):
         return uniform.categorical(stream_of_state(stream), logits, size, dtype.numpy_dtype)

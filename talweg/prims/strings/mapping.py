@@ -97,15 +97,13 @@ class substring:
             raise invalid("TW204", "pos and len should have the same shape", "equal shapes")
         return Aval(broadcast_dims("substr", x.dims, start.dims, size.dims), string)
 
-    def numpy(x, start, size, *, unit):
+    def numpy(x: np.ndarray, start, size, *, unit):
         if np.shape(start) != np.shape(size):
             raise invalid("TW204", "pos and len should have the same shape", "equal shapes")
         texts, starts, sizes = np.broadcast_arrays(np.asarray(x, object), start, size)
         found = np.empty(texts.shape, object)
-        found.reshape(-1)[:] = [
-            part(*row, unit)
-            for row in zip(*[a.reshape(-1).tolist() for a in (texts, starts, sizes)])
-        ]
+        columns = [a.reshape(-1).tolist() for a in (texts, starts, sizes)]
+        found.reshape(-1)[:] = [part(x, first, count, unit) for x, first, count in zip(*columns)]
         return found
 
     samples = (

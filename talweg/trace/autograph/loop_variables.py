@@ -172,13 +172,15 @@ class LoopVariables:
             return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, found)]
 
         take = self.loop.take
-        if take is not None:
-            iteration = step
-            step = lambda tensors: called_with(iteration, tensors, take())  # noqa: E731
+
+        def step_with_element(tensors: list) -> list:
+            return called_with(step, tensors, take() if take else None)
+
         try:
             first = [leaf.first for leaf in self.leaves]
             avals = [leaf.aval for leaf in self.leaves]
-            results: list = apply_loop(condition, step, first, avals, self._check)[:-1]
+            iteration = step if take is None else step_with_element
+            results: list = apply_loop(condition, iteration, first, avals, self._check)[:-1]
         except BaseException:
             self.loop.set_state(self.initial)
             raise

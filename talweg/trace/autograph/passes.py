@@ -135,7 +135,7 @@ class Items(ast.NodeTransformer):
     def _is_local(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Name) and bool(self.locals) and node.id in self.locals[-1]
 
-    def _owned(self, name: ast.Name) -> ast.stmt:
+    def _owned(self, name: Any) -> ast.stmt:
         value = call("own", ast.Name(name.id, ast.Load()))
         return at(name, ast.Assign([ast.Name(name.id, ast.Store())], value))
 
@@ -248,7 +248,7 @@ class Joined(ast.NodeTransformer):
         for statement in block:
             name = owned_name(found[-1]) if found else None
             changed = None if name is None else _changed(name, statement)
-            if changed is None:
+            if name is None or changed is None:
                 found.append(statement)
                 continue
             assigned = ast.Assign([ast.Name(name, ast.Store())], changed)

@@ -78,7 +78,7 @@ def _steps_of_tensor(x: Tensor) -> IterationSteps:
 
 def inner_dims(x: Tensor) -> tuple:
     """The dimensions of the slices along the first axis."""
-    aval = x.aval if type(x) is Symbol else x
+    aval: Any = x.aval if type(x) is Symbol else x
     return tuple(aval.dims[1:])
 
 
@@ -102,17 +102,17 @@ def together(values: tuple) -> tuple[Any, list[IterationSteps]] | None:
     if len(known) < len(values):
         if all([isinstance(steps.length, int) for steps in known]):
             return None
-        found = [
+        known = [
             _steps_of_tensor(convert_to_tensor(list(value))) if steps is None else steps
             for value, steps in zip(values, found)
         ]
-    lengths = [steps.length for steps in found]
+    lengths = [steps.length for steps in known]
     numbers = [length for length in lengths if isinstance(length, int)]
     length: Any = min(numbers) if numbers else None
     for other in lengths:
         if not isinstance(other, int):
             length = other if length is None else hooks.exported("minimum")(length, other)
-    return length, found
+    return length, known
 
 
 def zipped(values: tuple) -> Any:

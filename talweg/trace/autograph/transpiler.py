@@ -162,7 +162,7 @@ class Transpiler(api.PyToPy):
 class Directives(directives.DirectivesTransformer):
     """Knows our own `set_loop_options`."""
 
-    def visit_Expr(self, node: ast.Expr) -> Any:
+    def visit_Expr(self, node: Any) -> Any:
         node = super().visit_Expr(node)
         if node is None or not isinstance(node.value, ast.Call):
             return node
@@ -176,8 +176,9 @@ class Directives(directives.DirectivesTransformer):
 class Ternaries(conditional_expressions.ConditionalExpressionTransformer):
     """Converts the conditional expressions inside of others too."""
 
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
-        return super().visit_IfExp(self.generic_visit(node))
+    def visit_IfExp(self, node: Any) -> Any:
+        node = self.generic_visit(node)
+        return super().visit_IfExp(node)
 
 
 class CallTrees(call_trees.CallTreeTransformer):
@@ -190,7 +191,7 @@ class CallTrees(call_trees.CallTreeTransformer):
             return self._call_of_print(node)
         return super().visit_Call(node)
 
-    def _call_of_print(self, node: ast.Call) -> Any:
+    def _call_of_print(self, node: Any) -> Any:
         """`print` as any other function, which malt's options would leave out."""
         scope = self.state[call_trees._Function].context_name
         node = self.generic_visit(node)

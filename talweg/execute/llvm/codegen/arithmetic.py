@@ -114,13 +114,13 @@ def _of_bools(code: IRBuilder, op: str, operands: list[IRValue]) -> IRValue | No
     if op in ("logical_not", "not"):
         return binary(code, "xor", operands[0], IRValue("true"), "i1")
     if op in _LOGICAL:
-        return binary(code, _LOGICAL[op], *operands, "i1")
+        return binary(code, _LOGICAL[op], operands[0], operands[1], "i1")
     return None
 
 
 def _of_floats(code: IRBuilder, op: str, operands: list[IRValue], kind: str) -> IRValue | None:
     if op in _FLOAT:
-        return binary(code, _FLOAT[op], *operands, kind)
+        return binary(code, _FLOAT[op], operands[0], operands[1], kind)
     if op in _INTRINSIC:
         return intrinsic(code, _INTRINSIC[op], operands, kind)
     x = operands[0]
@@ -138,11 +138,11 @@ def _of_floats(code: IRBuilder, op: str, operands: list[IRValue], kind: str) -> 
 def _of_integers(
     code: IRBuilder, op: str, operands: list, kind: str, signed: bool
 ) -> IRValue | None:
+    x, y = operands[0], operands[-1]
     if op in _INTEGER:
-        return binary(code, op, *operands, kind)
+        return binary(code, op, x, y, kind)
     if op in ("maximum", "minimum"):
-        return combine(code, op, *operands, kind, signed)
-    x = operands[0]
+        return combine(code, op, x, y, kind, signed)
     if op == "neg":
         return binary(code, "sub", IRValue("0"), x, kind)
     if op == "not":
@@ -150,11 +150,11 @@ def _of_integers(
     if op == "abs":
         return intrinsic(code, "abs", [x], kind, ", i1 false") if signed else x
     if op == "fma":
-        return binary(code, "add", binary(code, "mul", *operands[:2], kind), operands[2], kind)
+        return binary(code, "add", binary(code, "mul", x, operands[1], kind), y, kind)
     if op in ("shift_left", "shift_right"):
-        return _shift(code, op, *operands, kind, signed)
+        return _shift(code, op, x, y, kind, signed)
     if op in ("floor_div", "remainder"):
-        return _divide(code, op, *operands, kind, signed)
+        return _divide(code, op, x, y, kind, signed)
     return None
 
 
@@ -221,8 +221,8 @@ def _divide_floats(
     """
     wide = "double" if BITS[kind] == 32 else "float"
     word = "si" if signed else "ui"
-    floats = [convert(code, word + "tofp", value, kind, wide) for value in (x, y)]
-    quotient = intrinsic(code, "floor", [binary(code, "fdiv", *floats, wide)], wide)
+    x_float, y_float = [convert(code, word + "tofp", value, kind, wide) for value in (x, y)]
+    quotient = intrinsic(code, "floor", [binary(code, "fdiv", x_float, y_float, wide)], wide)
     middle = kind if BITS[kind] == 32 else "i32"
     made = convert(code, "fptosi" if BITS[kind] < 32 else f"fpto{word}", quotient, wide, middle)
     if middle != kind:

@@ -82,8 +82,8 @@ def _to_odd(code: IRBuilder, x: IRValue) -> IRValue:
     even = binary(
         code, "icmp eq", binary(code, "and", bits, IRValue("1"), "i32"), IRValue("0"), "i32"
     )
-    sizes = [intrinsic(code, "fabs", [y], "double") for y in (back, x)]
-    above = binary(code, "fcmp ogt", *sizes, "double")
+    size_back, size = [intrinsic(code, "fabs", [y], "double") for y in (back, x)]
+    above = binary(code, "fcmp ogt", size_back, size, "double")
     step = select(code, above, IRValue("-1"), IRValue("1"), "i32")
     if step.lanes < x.lanes:
         step = code.spread_value(step, x.lanes, "i32")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from talweg.execute.llvm.codegen.access_analysis import AccessAnalysis, AccessFacts, roots_of
@@ -360,13 +361,8 @@ class KernelEmitter:
         if condition.text in ("true", "false"):
             self.run(statement.body if condition.text == "true" else statement.otherwise)
             return
-        other = None
-        if statement.otherwise:
-
-            def other() -> None:
-                self.run(statement.otherwise)
-
-        self.branch(condition, self.finder.of(statement), lambda: self.run(statement.body), other)
+        other = partial(self.run, statement.otherwise) if statement.otherwise else None
+        self.branch(condition, self.finder.of(statement), partial(self.run, statement.body), other)
 
     def branch(
         self,
