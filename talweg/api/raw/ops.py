@@ -42,6 +42,8 @@ HOMES = {
     "sources": "dataset_sources",
     "iterators": "iterators",
     "texts": "strings",
+    "segments": "segments",
+    "cells": "cells",
 }
 # homes of operations that act on the world
 EFFECTS = frozenset(("queues", "stages", "readers", "datasets", "sources", "iterators"))
