@@ -240,39 +240,48 @@ def bits(shape: Any, seed: Any, dtype: Any) -> Any:
 # -- by the state of a generator
 
 
-def _generator(resource: Any) -> Any:
-    return look_up("random.Generator")(state=variable_of(resource), alg="philox")
+@contextmanager
+def _generator(resource: Any) -> Iterator[Any]:
+    """The generator whose state is a variable, which has the new state afterwards."""
+    variable = variable_of(resource)
+    generator = look_up("random.Generator")(state=variable.read_value(), alg="philox")
+    yield generator
+    variable.assign(generator.state.read_value(), read_value=False)
 
 
 def read_and_skip(resource: Any, alg: Any, delta: Any) -> Any:
     """The state of a generator in a variable, which then moves on by `delta` numbers."""
     state = variable_of(resource).read_value()
-    _generator(resource).skip(cast(delta, int64))
+    with _generator(resource) as generator:
+        generator.skip(cast(delta, int64))
     return state
 
 
 def skip(resource: Any, algorithm: Any, delta: Any) -> None:
     """Move the state of a generator on."""
-    _generator(resource).skip(cast(delta, int64))
+    with _generator(resource) as generator:
+        generator.skip(cast(delta, int64))
 
 
 def of_generator(kind: str, resource: Any, algorithm: Any, shape: Any, dtype: Any) -> Any:
     """Numbers of a generator, whose state is a variable."""
-    generator = _generator(resource)
-    if kind == "bits":
-        return generator.uniform_full_int(shape, dtype)
-    return getattr(generator, kind)(shape, dtype=dtype)
+    with _generator(resource) as generator:
+        if kind == "bits":
+            return generator.uniform_full_int(shape, dtype)
+        return getattr(generator, kind)(shape, dtype=dtype)
 
 
 def integers_of_generator(
     resource: Any, algorithm: Any, shape: Any, minval: Any, maxval: Any
 ) -> Any:
     """Integers of a generator from an interval."""
-    return _generator(resource).uniform(shape, minval, maxval, minval.dtype)
+    with _generator(resource) as generator:
+        return generator.uniform(shape, minval, maxval, minval.dtype)
 
 
 def binomial_of_generator(
     resource: Any, algorithm: Any, shape: Any, counts: Any, probs: Any, dtype: Any
 ) -> Any:
     """Numbers of binomial distributions."""
-    return _generator(resource).binomial(shape, counts, probs, dtype)
+    with _generator(resource) as generator:
+        return generator.binomial(shape, counts, probs, dtype)
