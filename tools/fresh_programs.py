@@ -32,6 +32,7 @@ GENERATED = {
     "functions": ("tests.functions.test_generated", "test_programs_agree"),
     "paths": ("tests.functions.test_generated", "test_paths_agree_with_branches"),
     "hosted functions": ("tests.functions.test_hosted_generated", "test_compiled_programs_agree"),
+    "derivatives": ("tests.control.test_derived", "test_executors_agree_on_derivatives"),
     "eager": ("tests.control.test_generated", "test_eager_graph_and_function_agree"),
     "control": ("tests.control.test_generated", "test_compiled_programs_agree"),
     "drawing": ("tests.control.test_generated", "test_compiled_programs_draw_the_same"),

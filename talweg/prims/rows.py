@@ -200,7 +200,8 @@ class rows_stack:
         if type(found) is Rows:
             shapes = sorted({row.shape for row in rows if row is not None})
             raise invalid("TW204", f"slices of a batch have different shapes: {shapes}", "one")
-        if found is None and dims is not None and None not in dims:
+        if found is None and dims is not None and (None not in dims or not rows):
+            dims = [0 if size is None else size for size in dims]
             return np.zeros((len(rows), *dims), dtype.numpy_dtype)
         return found
 

@@ -452,7 +452,7 @@ def _joined(found: list, made: list, size: Any, multiple: bool) -> Any:
 def _stacked(values: Any, aval: Aval, size: Any) -> Any:
     """The results of all slices together, of a tensor of which that is known of every slice."""
     context = dispatch.context
-    params = {"dims": fixed(aval), "dtype": aval.dtype, "size": size}
+    params = {"dims": aval.dims, "dtype": aval.dtype, "size": size}
     if aval.dims is not None and None not in aval.dims:
         return rows_stack(values, **params)
     if context.base is not None and context.mapped:

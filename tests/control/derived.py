@@ -62,6 +62,18 @@ def draw_program(seed, depth=2, kinds=None):
     return draw_block(rng, depth, names)
 
 
+def draw_short_program(seed):
+    """A program of one statement with others in it, for third derivatives."""
+    rng = np.random.default_rng(seed)
+    names = sorted(STATEMENTS)
+    name = str(rng.choice(names))
+    a, b, c = (int(i) for i in rng.integers(0, REGISTERS, 3))
+    if name == "set":
+        return [("set", str(rng.choice(sorted(OPERATIONS))), a, b, c)]
+    blocks = [[draw_statement(rng, 0, names)] for _ in range(STATEMENTS[name][1])]
+    return [(name, a, b, *blocks)]
+
+
 def draw_block(rng, depth, names):
     return [draw_statement(rng, depth, names) for _ in range(rng.integers(1, 4))]
 

@@ -7,7 +7,15 @@ import pytest
 
 from talweg.core import settings
 
-from .derived import MODES, REGISTERS, STATEMENTS, WAYS, draw_program, expected
+from .derived import (
+    MODES,
+    REGISTERS,
+    STATEMENTS,
+    WAYS,
+    draw_program,
+    draw_short_program,
+    expected,
+)
 
 
 def check(program, way, modes, x):
@@ -39,6 +47,38 @@ def test_second_derivatives(seed):
     way = sorted(WAYS)[seed % len(WAYS)]
     modes = [str(mode) for mode in rng.choice(sorted(MODES), 2)]
     check(program, way, modes, rng.normal(size=REGISTERS))
+
+
+THIRD = {  # grad of grad of grad, jacobian of hessian, forward over reverse over reverse, ...
+    "reverse": ["reverse", "reverse", "reverse"],
+    "forward": ["reverse", "reverse", "forward"],
+    "together": ["reverse", "forward_together", "reverse"],
+    "across": ["reverse", "reverse", "across"],
+    "each": ["forward", "reverse", "each"],
+}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_third_derivatives(seed):
+    rng = np.random.default_rng([3, seed])
+    program = draw_short_program(rng)
+    way = sorted(WAYS)[seed % len(WAYS)]
+    modes = THIRD[sorted(THIRD)[(seed // len(WAYS) + seed) % len(THIRD)]]
+    check(program, way, modes, rng.normal(size=REGISTERS))
+
+
+def test_executors_agree_on_derivatives(seed=0):
+    """A program of any order by the interpreter and the compiler (`./run fresh` takes others)."""
+    rng = np.random.default_rng([4, seed])
+    order = int(rng.integers(1, 4))
+    program = draw_short_program(rng) if order == 3 else draw_program(rng, int(rng.integers(1, 3)))
+    way = str(rng.choice([way for way in sorted(WAYS) if way != "eager"]))
+    modes = [str(mode) for mode in rng.choice(sorted(MODES), order)]
+    x = rng.normal(size=REGISTERS)
+    wanted = expected(program, order, x)
+    for executor in ("interpret", "llvm"):
+        with settings.executor(executor):
+            np.testing.assert_allclose(WAYS[way](program, modes, x), wanted, 1e-7, 1e-9)
 
 
 FOUND = {  # by campaigns with fresh seeds
