@@ -31,7 +31,7 @@ from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, later
 from talweg.graph.node import BODY, GRAPH
 from talweg.kernels.variants import History, List, total
-from talweg.prims.rows import UNEVEN, Kinds, in_front, more_dims
+from talweg.prims.rows import UNEVEN, Kinds, element_dims, in_front
 
 _LIST = Aval((), variant)
 
@@ -197,7 +197,7 @@ class inner_value:
         return [history_of(g, inner=inner)]
 
     def jvp(t, z, history, *, inner, stacked, rows=()):
-        return None if t is None else history_part(t, *like(z), inner=inner, **zero(z))
+        return None if t is None else history_part(t, *zero_like(z), inner=inner, **zero(z))
 
 
 def fixed(aval: Aval) -> tuple | None:
@@ -213,7 +213,7 @@ def is_fixed(x: Any) -> bool:
     return dims is not None and None not in dims
 
 
-def like(x: Any) -> tuple:
+def zero_like(x: Any) -> tuple:
     """What a zero in place of `x` takes its shape from: nothing if the shape is known."""
     return () if is_fixed(x) else (x,)
 
@@ -250,7 +250,7 @@ class history_of:
         return NotImplemented if UNEVEN in kinds else history_of(x, inner=inner)
 
     def vjp(g, z, x, *, inner):
-        return [history_part(g, *like(x), inner=inner, **zero(x))]
+        return [history_part(g, *zero_like(x), inner=inner, **zero(x))]
 
     def jvp(t, z, x, *, inner):
         return None if t is None else history_of(t, inner=inner)
@@ -279,7 +279,8 @@ class history_part:
             return NotImplemented
         history = in_front(history, size, kinds[0])
         like = [in_front(x, size, kind) for x, kind in zip(like, kinds[1:])]
-        return history_part(history, *like, inner=inner, dims=more_dims(size, dims), dtype=dtype)
+        dims = element_dims(size, dims, dtype)
+        return history_part(history, *like, inner=inner, dims=dims, dtype=dtype)
 
     def vjp(g, z, history, *like, inner, dims, dtype):
         return [history_of(g, inner=inner), *[None] * len(like)]
@@ -288,7 +289,9 @@ class history_part:
         t = t[0] if like else t
         if t is None:
             return None
-        return history_part(t, *like, inner=inner, dims=dims, dtype=dtype)
+        if like:
+            return history_part(t, *like, inner=inner, dims=dims, dtype=dtype)
+        return history_part(t, *zero_like(z), inner=inner, **zero(z))
 
 
 @primitive

@@ -36,6 +36,11 @@ def more_dims(size, dims):
     return None if dims is None else (size, *dims)
 
 
+def element_dims(size, dims, dtype):
+    """The dimensions of an element of a list or history for all slices: a variant has none."""
+    return dims if dtype is variant else more_dims(size, dims)
+
+
 def known_dims(x):
     """The dimensions of a tensor; None if its rank is not known."""
     aval = getattr(x, "aval", None)
@@ -188,7 +193,6 @@ class rows_stack:
 
     operands = "values"
     effect = GRAPH
-    batch = LOOP
     memory = "map"
 
     def infer(values, *, size, dims, dtype):
@@ -205,11 +209,16 @@ class rows_stack:
             return np.zeros((len(rows), *dims), dtype.numpy_dtype)
         return found
 
+    def batch(count, kinds, values, *, size, dims, dtype):
+        if UNEVEN in kinds:
+            return NotImplemented
+        return turned(rows_stack(values, size=size, dims=more_dims(count, dims), dtype=dtype))
+
     def vjp(g, z, values, *, size, dims, dtype):
         return [later("list_from")(g)]
 
     def jvp(t, z, values, *, size, dims, dtype):
-        return None if t is None else rows_stack(t, size=size, dims=dims, dtype=dtype)
+        return None if t is None else later("list_stack_like")(t, z)
 
 
 @primitive

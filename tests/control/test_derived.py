@@ -107,6 +107,26 @@ def test_found_before(name):
     check(program, way, modes, rng.normal(size=REGISTERS))
 
 
+PARTITION = [("partition", 0, 2)]
+WHERE = [("set", "where", 1, 2, 1)]
+THIRD_FOUND = {
+    "sums over no slices": (PARTITION, "in_graph", ["reverse", "each", "forward"]),
+    "no slices of a part": (PARTITION, "in_function", ["reverse", "reverse", "forward"]),
+    "a zero tangent in a list": (PARTITION, "in_graph", ["each", "reverse", "forward_together"]),
+    "a batch of histories in a batch": (
+        [("switch", 0, 1, [("set", "larger", 2, 0, 2)], WHERE, WHERE)],
+        "of_function",
+        ["across", "reverse", "forward_together"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", THIRD_FOUND)
+def test_third_derivatives_found_before(name):
+    program, way, modes = THIRD_FOUND[name]
+    check(program, way, modes, np.array([1.04, -1.07, -0.26]))
+
+
 @pytest.mark.parametrize("way", ["eager", "of_function", "in_function"])
 def test_a_rule_over_tensors_of_what_is_around(way):
     """The rule of a user's function takes the tensors of a branch that runs for one slice."""

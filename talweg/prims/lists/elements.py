@@ -17,8 +17,8 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient
 from talweg.graph.node import GRAPH
 from talweg.kernels.variants import List, total
-from talweg.prims.control import like, zero, zeros_if_absent
-from talweg.prims.rows import EVEN, UNEVEN, Kinds, in_front, more_dims, turned
+from talweg.prims.control import zero, zero_like, zeros_if_absent
+from talweg.prims.rows import EVEN, UNEVEN, Kinds, element_dims, in_front, more_dims, turned
 
 _LIST = Aval((), variant)
 INDEX = NoGradient("an index is an integer")
@@ -130,13 +130,13 @@ class list_get:
     def batch(size, kinds, values, index, *, dims, dtype):
         if kinds != (EVEN, 0):
             return NotImplemented
-        return list_get(values, index, dims=more_dims(size, dims), dtype=dtype)
+        return list_get(values, index, dims=element_dims(size, dims, dtype), dtype=dtype)
 
     def vjp(g, z, values, index, *, dims, dtype):
         return [list_set(variant_zero(), index, g, limited=False), None]
 
     def jvp(t: tuple, z, values, index, *, dims, dtype):
-        return None if t[0] is None else list_take(t[0], index, *like(z), **zero(z))
+        return None if t[0] is None else list_take(t[0], index, *zero_like(z), **zero(z))
 
 
 def _checked(what, values, index):
@@ -184,7 +184,7 @@ class list_set:
         return [
             list_clear(g, index),
             None,
-            lambda: list_take(g, index, *like(x), **zero(x)),
+            lambda: list_take(g, index, *zero_like(x), **zero(x)),
         ]
 
     def jvp(t: tuple, z, values, index, x, *, limited):
@@ -260,14 +260,19 @@ class list_take:
             return NotImplemented
         values = in_front(values, size, kinds[0])
         like = [in_front(x, size, kind) for x, kind in zip(like, kinds[2:])]
-        return list_take(values, index, *like, dims=more_dims(size, dims), dtype=dtype)
+        dims = element_dims(size, dims, dtype)
+        return list_take(values, index, *like, dims=dims, dtype=dtype)
 
     def vjp(g, z, values, index, *like, dims, dtype):
         zeros = [None] * len(like)
         return [list_set(variant_zero(), index, g, limited=False), None, *zeros]
 
     def jvp(t: tuple, z, values, index, *like, dims, dtype):
-        return None if t[0] is None else list_take(t[0], index, *like, dims=dims, dtype=dtype)
+        if t[0] is None:
+            return None
+        if like:
+            return list_take(t[0], index, *like, dims=dims, dtype=dtype)
+        return list_take(t[0], index, *zero_like(z), **zero(z))
 
 
 @primitive
