@@ -5,7 +5,8 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.api.scopes import AggregationMethod as AggregationMethod
-from talweg.api.debugging.assertions import assert_ as Assert
+from talweg.api.debugging.assertions import assert_ as _assert_as_Assert
+Assert = _assert_as_Assert
 from talweg.core.dtypes import DType as DType
 from talweg.api.device import DeviceSpec as DeviceSpec
 from talweg.eager.tape import GradientTape as GradientTape
@@ -31,7 +32,8 @@ from talweg.eager.unconnected import UnconnectedGradients as UnconnectedGradient
 from talweg.eager.variable import Variable as Variable
 from talweg.eager.variable_copies import VariableAggregation as VariableAggregation
 from talweg.eager.variable_copies import VariableSynchronization as VariableSynchronization
-from talweg.api.math.arithmetic import absolute as abs
+from talweg.api.math.arithmetic import absolute as _absolute_as_abs
+abs = _absolute_as_abs
 from talweg.api.math.trigonometry import acos as acos
 from talweg.api.math.trigonometry import acosh as acosh
 from talweg.api.math.arithmetic import add as add
@@ -72,7 +74,8 @@ complex64: DType
 from talweg.api.array.joining import concat as concat
 from talweg.api.control import cond as cond
 from talweg.api.tensors import constant as constant
-from talweg.api.initializers import Constant as constant_initializer
+from talweg.api.initializers import Constant as _Constant_as_constant_initializer
+constant_initializer = _Constant_as_constant_initializer
 from talweg.api.scopes import control_dependencies as control_dependencies
 from talweg.api.tensors import convert_to_tensor as convert_to_tensor
 from talweg.api.math.trigonometry import cos as cos
@@ -122,7 +125,7 @@ from talweg.api.array.counting import histogram_fixed_width_bins as histogram_fi
 from talweg.api.array.passing import identity as identity
 from talweg.api.array.passing import identity_n as identity_n
 from talweg.api.scopes import init_scope as init_scope
-initializers: Any
+from keras._tf_keras.keras import initializers as initializers
 from talweg.api.scopes import inside_function as inside_function
 int16: DType
 int32: DType
@@ -130,22 +133,23 @@ int64: DType
 int8: DType
 from talweg.api.array.passing import is_symbolic_tensor as is_symbolic_tensor
 from talweg.api.array.passing import is_tensor as is_tensor
-keras: Any
+from keras._tf_keras import keras as keras
 from talweg.api.math.comparison import less as less
 from talweg.api.math.comparison import less_equal as less_equal
 from talweg.api.array.sequences import linspace as linspace
 from talweg.api.math.comparison import logical_and as logical_and
 from talweg.api.math.comparison import logical_not as logical_not
 from talweg.api.math.comparison import logical_or as logical_or
-losses: Any
+from keras._tf_keras.keras import losses as losses
 from talweg.interop.graph_def.tensor_protos import make_ndarray as make_ndarray
 from talweg.interop.graph_def.tensor_protos import make_tensor_proto as make_tensor_proto
 from talweg.api.mapping.map import map_fn as map_fn
 from talweg.api.linalg.products import matmul as matmul
-from talweg.api.linalg.solving import sqrtm as matrix_square_root
+from talweg.api.linalg.solving import sqrtm as _sqrtm_as_matrix_square_root
+matrix_square_root = _sqrtm_as_matrix_square_root
 from talweg.api.math.comparison import maximum as maximum
 from talweg.api.array.joining import meshgrid as meshgrid
-metrics: Any
+from keras._tf_keras.keras import metrics as metrics
 from talweg.api.math.comparison import minimum as minimum
 from talweg.api.math.arithmetic import multiply as multiply
 from talweg.api.scopes import name_scope as name_scope
@@ -158,13 +162,16 @@ from talweg.api.math.comparison import not_equal as not_equal
 from talweg.api.host import numpy_function as numpy_function
 from talweg.api.array.sequences import one_hot as one_hot
 from talweg.api.array.creating import ones as ones
-from talweg.api.initializers import Ones as ones_initializer
+from talweg.api.initializers import Ones as _Ones_as_ones_initializer
+ones_initializer = _Ones_as_ones_initializer
 from talweg.api.array.creating import ones_like as ones_like
-optimizers: Any
+from keras._tf_keras.keras import optimizers as optimizers
 from talweg.api.array.rearranging import pad as pad
 from talweg.api.array.joining import parallel_stack as parallel_stack
-from talweg.api.math.arithmetic import power as pow
-from talweg.api.printing import print_ as print
+from talweg.api.math.arithmetic import power as _power_as_pow
+pow = _power_as_pow
+from talweg.api.printing import print_ as _print_as_print
+print = _print_as_print
 from talweg.api.host import py_function as py_function
 qint16: DType
 qint32: DType
@@ -172,9 +179,12 @@ qint8: DType
 quint16: DType
 quint8: DType
 from talweg.api.random.stateless import random_index_shuffle as random_index_shuffle
-from talweg.api.initializers import RandomNormal as random_normal_initializer
-from talweg.api.initializers import RandomUniform as random_uniform_initializer
-from talweg.api.array.sequences import range_ as range
+from talweg.api.initializers import RandomNormal as _RandomNormal_as_random_normal_initializer
+random_normal_initializer = _RandomNormal_as_random_normal_initializer
+from talweg.api.initializers import RandomUniform as _RandomUniform_as_random_uniform_initializer
+random_uniform_initializer = _RandomUniform_as_random_uniform_initializer
+from talweg.api.array.sequences import range_ as _range_as_range
+range = _range_as_range
 from talweg.api.array.shapes import rank as rank
 from talweg.api.math.arithmetic import realdiv as realdiv
 recompute_grad: Any
@@ -208,10 +218,12 @@ from talweg.api.math.arithmetic import sign as sign
 from talweg.api.math.trigonometry import sin as sin
 from talweg.api.math.trigonometry import sinh as sinh
 from talweg.api.array.shapes import size as size
-from talweg.api.array.slicing import slice_ as slice
+from talweg.api.array.slicing import slice_ as _slice_as_slice
+slice = _slice_as_slice
 from talweg.api.array.sorting import sort as sort
 from talweg.api.array.rearranging import space_to_batch as space_to_batch
-from talweg.api.array.rearranging import space_to_batch as space_to_batch_nd
+from talweg.api.array.rearranging import space_to_batch as _space_to_batch_as_space_to_batch_nd
+space_to_batch_nd = _space_to_batch_as_space_to_batch_nd
 from talweg.api.array.joining import split as split
 from talweg.api.math.arithmetic import sqrt as sqrt
 from talweg.api.math.arithmetic import square as square
@@ -236,7 +248,8 @@ from talweg.api.array.shapes import transpose as transpose
 from talweg.api.math.arithmetic import truediv as truediv
 from talweg.api.math.arithmetic import truncatediv as truncatediv
 from talweg.api.math.arithmetic import truncatemod as truncatemod
-from talweg.api.scopes import tuple_ as tuple
+from talweg.api.scopes import tuple_ as _tuple_as_tuple
+tuple = _tuple_as_tuple
 from talweg.api.specs import type_spec_from_value as type_spec_from_value
 uint16: DType
 uint32: DType
@@ -252,7 +265,8 @@ from talweg.api.debugging.gradients import watch_gradients as watch_gradients
 from talweg.api.array.gathering import where as where
 from talweg.api.control import while_loop as while_loop
 from talweg.api.array.creating import zeros as zeros
-from talweg.api.initializers import Zeros as zeros_initializer
+from talweg.api.initializers import Zeros as _Zeros_as_zeros_initializer
+zeros_initializer = _Zeros_as_zeros_initializer
 from talweg.api.array.creating import zeros_like as zeros_like
 from talweg import __internal__ as __internal__
 from talweg import audio as audio

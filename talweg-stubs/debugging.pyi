@@ -4,7 +4,8 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.debugging.assertions import assert_ as Assert
+from talweg.api.debugging.assertions import assert_ as _assert_as_Assert
+Assert = _assert_as_Assert
 from talweg.api.debugging.assertions import assert_all_finite as assert_all_finite
 from talweg.api.debugging.assertions import assert_equal as assert_equal
 from talweg.api.debugging.assertions import assert_greater as assert_greater

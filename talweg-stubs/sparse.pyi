@@ -18,7 +18,8 @@ from talweg.api.sparse.form import mask as mask
 from talweg.api.sparse.arithmetic import maximum as maximum
 from talweg.api.sparse.arithmetic import minimum as minimum
 from talweg.api.sparse.arithmetic import reduce_max as reduce_max
-from talweg.api.sparse.arithmetic import reduce_sum_ as reduce_sum
+from talweg.api.sparse.arithmetic import reduce_sum_ as _reduce_sum_as_reduce_sum
+reduce_sum = _reduce_sum_as_reduce_sum
 from talweg.api.sparse.form import reorder as reorder
 from talweg.api.sparse.form import reset_shape as reset_shape
 from talweg.api.sparse.form import reshape as reshape
@@ -26,7 +27,8 @@ from talweg.api.sparse.form import retain as retain
 from talweg.api.math.sparse_segments import segment_mean as segment_mean
 from talweg.api.math.sparse_segments import segment_sqrt_n as segment_sqrt_n
 from talweg.api.math.sparse_segments import segment_sum as segment_sum
-from talweg.api.sparse.form import slice_ as slice
+from talweg.api.sparse.form import slice_ as _slice_as_slice
+slice = _slice_as_slice
 from talweg.api.sparse.arithmetic import softmax as softmax
 from talweg.api.sparse.arithmetic import sparse_dense_matmul as sparse_dense_matmul
 from talweg.api.sparse.form import split as split

@@ -10,8 +10,10 @@ from talweg.api.testing.test import compute_gradient as compute_gradient
 from talweg.api.testing.test import disable_with_predicate as disable_with_predicate
 from talweg.api.testing.test import gpu_device_name as gpu_device_name
 from talweg.api.testing.test import is_built_with_cuda as is_built_with_cuda
-from talweg.api.testing.test import is_built_with_cuda as is_built_with_gpu_support
-from talweg.api.testing.test import is_built_with_cuda as is_built_with_rocm
+from talweg.api.testing.test import is_built_with_cuda as _is_built_with_cuda_as_is_built_with_gpu_support
+is_built_with_gpu_support = _is_built_with_cuda_as_is_built_with_gpu_support
+from talweg.api.testing.test import is_built_with_cuda as _is_built_with_cuda_as_is_built_with_rocm
+is_built_with_rocm = _is_built_with_cuda_as_is_built_with_rocm
 from talweg.api.testing.test import is_built_with_xla as is_built_with_xla
 from talweg.api.testing.test import is_cpu_target_available as is_cpu_target_available
 from talweg.api.testing.test import is_gpu_available as is_gpu_available

@@ -30,20 +30,53 @@ def file_of(space: str, spaces: set[str]) -> Path:
     return path / "__init__.pyi" if has_children else path.with_suffix(".pyi")
 
 
-def line_of(name: str, module: str) -> str:
-    """How one name is declared."""
+def line_of(name: str, module: str, short: str) -> str:
+    """How one name is declared, as `short`.
+
+    `import A as B` is no export of B unless both are one word, so what is called otherwise at home
+    is imported privately and named anew.
+    """
     from talweg.api.export import EXPORTS
 
     importlib.import_module(module)
     value = EXPORTS[name]
+    if module == "talweg.api.keras":
+        return keras_line(name)
     own = getattr(value, "__name__", None)
     home = getattr(value, "__module__", None)
-    short = name.rpartition(".")[2]
     if (inspect.isclass(value) or inspect.isfunction(value)) and home and own:
         found = getattr(sys.modules.get(home), own, None)
         if found is value and home.startswith("talweg."):
-            return f"from {home} import {own} as {short}"
+            if own == short:
+                return f"from {home} import {own} as {short}"
+            private = f"_{own.strip('_')}_as_{short}"
+            return f"from {home} import {own} as {private}\n{short} = {private}"
     return f"{short}: Any" if value is None else f"{short}: {type_name(value)}"
+
+
+def names_of(space: str) -> dict[str, str]:
+    """The names in a namespace: for each the name it is exported by, which may be that of v2."""
+    from talweg.api.export import V1
+    from talweg.api.table import NAMESPACES, TABLE
+    from talweg.api.table_v1 import SHARED
+
+    prefix = f"{space}." if space else ""
+    shared = {V1 + name: other for name, other in SHARED.items() if other in TABLE}
+    given = {**shared, **{name: name for name in TABLE}}
+    found = {}
+    for name, exported in given.items():
+        inside = name[len(prefix) :]
+        is_here = name.startswith(prefix) and "." not in inside
+        if is_here and ":" not in name and name not in NAMESPACES:
+            found[inside] = exported
+    return found
+
+
+def keras_line(name: str) -> str:
+    """Keras' own namespaces, as `tf.keras` has them."""
+    own = name.removeprefix("compat.v1.")
+    home = "keras._tf_keras" if own == "keras" else "keras._tf_keras.keras"
+    return f"from {home} import {own} as {own}"
 
 
 def type_name(value: object) -> str:
@@ -61,11 +94,8 @@ def texts() -> dict[Path, str]:
     found = {}
     for space in sorted(spaces):
         prefix = f"{space}." if space else ""
-        lines = []
-        for name, module in sorted(TABLE.items()):
-            inside = name[len(prefix) :]
-            if ":" not in name and name.startswith(prefix) and "." not in inside:
-                lines.append(line_of(name, module))
+        known = sorted(names_of(space).items())
+        lines = [line_of(name, TABLE[name], short) for short, name in known]
         children = sorted(
             s[len(prefix) :]
             for s in spaces

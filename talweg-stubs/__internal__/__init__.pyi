@@ -6,7 +6,8 @@ from talweg.core.dtypes import DType
 
 from talweg.api.internal import CompositeTensor as CompositeTensor
 EagerTensor: Any
-from talweg.graph.function_graph import FunctionGraph as FuncGraph
+from talweg.graph.function_graph import FunctionGraph as _FunctionGraph_as_FuncGraph
+FuncGraph = _FunctionGraph_as_FuncGraph
 from talweg.__internal__ import distribute as distribute
 from talweg.__internal__ import eager_context as eager_context
 from talweg.__internal__ import smart_cond as smart_cond

@@ -4,4 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.core.value import Operators as Tensor
+from talweg.core.value import Operators as _Operators_as_Tensor
+Tensor = _Operators_as_Tensor

@@ -5,7 +5,8 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.api.compat import as_bytes as as_bytes
-from talweg.api.compat import as_text as as_str
+from talweg.api.compat import as_text as _as_text_as_as_str
+as_str = _as_text_as_as_str
 from talweg.api.compat import as_str_any as as_str_any
 from talweg.api.compat import as_text as as_text
 bytes_or_text_types: Any

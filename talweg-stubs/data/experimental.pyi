@@ -8,19 +8,22 @@ AUTOTUNE: int
 from talweg.pipeline.options import AutoShardPolicy as AutoShardPolicy
 from talweg.pipeline.options import AutotuneAlgorithm as AutotuneAlgorithm
 from talweg.pipeline.options import AutotuneOptions as AutotuneOptions
-from talweg.api.data.experimental import counter as Counter
+from talweg.api.data.experimental import counter as _counter_as_Counter
+Counter = _counter_as_Counter
 from talweg.api.data.csv import CsvDataset as CsvDataset
 from talweg.pipeline.options import DistributeOptions as DistributeOptions
 from talweg.pipeline.options import ExternalStatePolicy as ExternalStatePolicy
 INFINITE_CARDINALITY: int
 from talweg.pipeline.options import OptimizationOptions as OptimizationOptions
 from talweg.pipeline.iterators import Optional as Optional
-from talweg.api.data.experimental import random_dataset as RandomDataset
+from talweg.api.data.experimental import random_dataset as _random_dataset_as_RandomDataset
+RandomDataset = _random_dataset_as_RandomDataset
 from talweg.pipeline.reducing import Reducer as Reducer
 SHARD_HINT: int
 from talweg.pipeline.options import ServiceOptions as ServiceOptions
 from talweg.api.data.experimental import SqlDataset as SqlDataset
-from talweg.api.data.records import DatasetWriter as TFRecordWriter
+from talweg.api.data.records import DatasetWriter as _DatasetWriter_as_TFRecordWriter
+TFRecordWriter = _DatasetWriter_as_TFRecordWriter
 from talweg.pipeline.options import ThreadingOptions as ThreadingOptions
 UNKNOWN_CARDINALITY: int
 from talweg.api.data.experimental import assert_cardinality as assert_cardinality

@@ -7,5 +7,6 @@ from talweg.core.dtypes import DType
 from talweg.api.distribute.layouts import Layout as Layout
 from talweg.api.distribute.layouts import Mesh as Mesh
 UNSHARDED: str
-from talweg.api.distribute.layouts import create_mesh as create_distributed_mesh
+from talweg.api.distribute.layouts import create_mesh as _create_mesh_as_create_distributed_mesh
+create_distributed_mesh = _create_mesh_as_create_distributed_mesh
 from talweg.api.distribute.layouts import create_mesh as create_mesh

@@ -4,7 +4,8 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.math.arithmetic import absolute as abs
+from talweg.api.math.arithmetic import absolute as _absolute_as_abs
+abs = _absolute_as_abs
 from talweg.api.math.sums import accumulate_n as accumulate_n
 from talweg.api.math.trigonometry import acos as acos
 from talweg.api.math.trigonometry import acosh as acosh
@@ -75,7 +76,8 @@ from talweg.api.math.comparison import logical_or as logical_or
 from talweg.api.math.comparison import logical_xor as logical_xor
 from talweg.api.math.comparison import maximum as maximum
 from talweg.api.math.comparison import minimum as minimum
-from talweg.api.math.arithmetic import floormod as mod
+from talweg.api.math.arithmetic import floormod as _floormod_as_mod
+mod = _floormod_as_mod
 from talweg.api.math.arithmetic import multiply as multiply
 from talweg.api.math.arithmetic import multiply_no_nan as multiply_no_nan
 from talweg.api.math.special import ndtri as ndtri
@@ -84,7 +86,8 @@ from talweg.api.math.rounding import nextafter as nextafter
 from talweg.api.math.comparison import not_equal as not_equal
 from talweg.api.math.special import polygamma as polygamma
 from talweg.api.math.sums import polyval as polyval
-from talweg.api.math.arithmetic import power as pow
+from talweg.api.math.arithmetic import power as _power_as_pow
+pow = _power_as_pow
 from talweg.api.math.complex_numbers import real as real
 from talweg.api.math.arithmetic import reciprocal as reciprocal
 from talweg.api.math.arithmetic import reciprocal_no_nan as reciprocal_no_nan

@@ -54,7 +54,8 @@ from talweg.api.nn.normalization import local_response_normalization as local_re
 from talweg.api.nn.loss import log_poisson_loss as log_poisson_loss
 from talweg.api.nn.activation import log_softmax as log_softmax
 from talweg.api.random.candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
-from talweg.api.nn.normalization import local_response_normalization as lrn
+from talweg.api.nn.normalization import local_response_normalization as _local_response_normalization_as_lrn
+lrn = _local_response_normalization_as_lrn
 from talweg.api.nn.pooling import max_pool as max_pool
 from talweg.api.nn.pooling import max_pool1d as max_pool1d
 from talweg.api.nn.pooling import max_pool2d as max_pool2d
@@ -82,7 +83,8 @@ from talweg.api.array.rearranging import space_to_batch as space_to_batch
 from talweg.api.array.rearranging import space_to_depth as space_to_depth
 from talweg.api.nn.loss import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from talweg.api.nn.normalization import sufficient_statistics as sufficient_statistics
-from talweg.api.nn.activation import silu as swish
+from talweg.api.nn.activation import silu as _silu_as_swish
+swish = _silu_as_swish
 from talweg.api.math.trigonometry import tanh as tanh
 from talweg.api.array.sorting import top_k as top_k
 from talweg.api.random.candidates import uniform_candidate_sampler as uniform_candidate_sampler

@@ -10,6 +10,8 @@ from talweg.api.random.state import create_rng_state as create_rng_state
 from talweg.api.random.generator import get_global_generator as get_global_generator
 from talweg.api.random.stateless import index_shuffle as index_shuffle
 from talweg.api.random.generator import set_global_generator as set_global_generator
-from talweg.api.random.stateless import fold_in as stateless_fold_in
+from talweg.api.random.stateless import fold_in as _fold_in_as_stateless_fold_in
+stateless_fold_in = _fold_in_as_stateless_fold_in
 from talweg.api.random.stateless import stateless_shuffle as stateless_shuffle
-from talweg.api.random.stateless import split as stateless_split
+from talweg.api.random.stateless import split as _split_as_stateless_split
+stateless_split = _split_as_stateless_split

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.dtypes import float32, int32, string
+from talweg.core.value import Tensor
 from talweg.prims.io import encoded
 
 
@@ -38,6 +39,6 @@ def decode_wav(
 
 
 @export("audio.encode_wav")
-def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Any:
+def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Tensor:
     """A WAV file of audio [length, channels], float32 from -1 to 1: a scalar string."""
     return encoded.encode_wav(tensor(audio, float32), tensor(sample_rate, int32))

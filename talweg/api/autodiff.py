@@ -92,7 +92,7 @@ def _number_of_slices(leaves: list) -> Any:
 @export("vectorized_map")
 def vectorized_map(
     fn: Callable[..., Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
-) -> Any:
+) -> Tensor:
     """`fn` applied to every slice of `elems` (a nest) along the first axis, all at once.
 
     Returns a nest like `fn`'s result, with the axis in front.  Where slices differ in more than
@@ -183,7 +183,7 @@ def gradients(
     aggregation_method: Any = None,
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
-) -> list:
+) -> list[Tensor]:
     """The derivatives of the sum of `ys` by each of `xs`, as new tensors of the graph.
 
     ys, xs: a tensor or variable, or a list.  grad_ys: for each y a tensor of its shape, the weights
@@ -249,7 +249,7 @@ def gradients_v1(
     aggregation_method: Any = None,
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
-) -> list:
+) -> list[Tensor]:
     """`tf.gradients` with the arguments of TensorFlow 1; see there.
 
     >>> import talweg.compat.v1 as tf
@@ -276,7 +276,7 @@ def hessians(
     gate_gradients: bool = False,
     aggregation_method: Any = None,
     name: str = "hessians",
-) -> list:
+) -> list[Tensor]:
     """The second derivatives of the sum of `ys` by each of `xs`, a list of x.shape + x.shape each.
 
     RuntimeError in eager mode: use `tape.jacobian` of a gradient.  ValueError where ys do not
@@ -307,7 +307,7 @@ def hessians_v1(
     colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,
     aggregation_method: Any = None,
-) -> list:
+) -> list[Tensor]:
     """`tf.hessians` with the arguments of TensorFlow 1; see there.
 
     >>> import talweg.compat.v1 as tf

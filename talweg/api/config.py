@@ -52,7 +52,7 @@ def _known(device: Any) -> None:
 
 
 @export("config.list_physical_devices", "config.experimental.list_physical_devices")
-def list_physical_devices(device_type: str | None = None) -> list:
+def list_physical_devices(device_type: str | None = None) -> list[Any]:
     """The devices of this machine of a type ("CPU", "GPU"), or all: there is one CPU.
 
     >>> import talweg as tf
@@ -63,7 +63,7 @@ def list_physical_devices(device_type: str | None = None) -> list:
 
 
 @export("config.list_logical_devices", "config.experimental.list_logical_devices")
-def list_logical_devices(device_type: str | None = None) -> list:
+def list_logical_devices(device_type: str | None = None) -> list[Any]:
     """The devices operations can name: one for each visible device, or as configured.
 
     >>> import talweg as tf
@@ -79,7 +79,7 @@ def list_logical_devices(device_type: str | None = None) -> list:
 
 
 @export("config.get_visible_devices", "config.experimental.get_visible_devices")
-def get_visible_devices(device_type: str | None = None) -> list:
+def get_visible_devices(device_type: str | None = None) -> list[Any]:
     """The physical devices in use.
 
     >>> import talweg as tf
@@ -163,7 +163,7 @@ def get_memory_growth(device: Any) -> bool:
 
 
 @export("config.experimental.get_device_details")
-def get_device_details(device: Any) -> dict:
+def get_device_details(device: Any) -> dict[Any, Any]:
     """Details of a physical device; of a CPU none are known.
 
     >>> import talweg as tf
@@ -181,7 +181,7 @@ def _no_statistics(device: str) -> None:
 
 
 @export("config.experimental.get_memory_info")
-def get_memory_info(device: str) -> dict:
+def get_memory_info(device: str) -> dict[Any, Any]:
     """ValueError: the CPU's allocator keeps no statistics.
 
     >>> import talweg as tf
@@ -290,7 +290,7 @@ def set_experimental_options(options: dict) -> None:
 
 
 @export("config.optimizer.get_experimental_options")
-def get_experimental_options() -> dict:
+def get_experimental_options() -> dict[Any, Any]:
     """The options set last, with the two that always have a value."""
     return {"disable_model_pruning": False, "disable_meta_optimizer": False, **settings.optimizer}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from talweg.api.export import export, implement_hook
+from talweg.api.traced_function import TracedFunction
 from talweg.core.errors import value_error
 from talweg.core.spec import TensorSpec
 from talweg.eager import graph_operators, graph_variable
@@ -27,7 +28,38 @@ IN_FORCE = (call_rules, control_rules, graph_operators, graph_variable, opaque_c
 export("types.experimental.ConcreteFunction")(ConcreteFunction)
 export("types.experimental.PolymorphicFunction", "types.experimental.GenericFunction")(Function)
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+@overload
+def function(
+    func: Callable[P, R],
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> TracedFunction[P, R]: ...
+@overload
+def function(
+    func: None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Callable[[Callable[P, R]], TracedFunction[P, R]]: ...
 @export("function")
 def function(
     func: Callable[..., Any] | None = None,

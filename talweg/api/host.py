@@ -23,6 +23,7 @@ from talweg.core.errors import (
     compose,
     invalid,
 )
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.trace.host_calls import numpy_call, python_call
@@ -206,7 +207,7 @@ class _Capsule:
 
 
 @export("experimental.dlpack.from_dlpack")
-def from_dlpack(dlcapsule: Any) -> Any:
+def from_dlpack(dlcapsule: Any) -> Tensor:
     """A tensor of a DLPack capsule, or of an object with `__dlpack__`; the memory is shared.
 
     >>> import talweg as tf
@@ -229,7 +230,7 @@ export_value(0, "sysconfig.MONOLITHIC_BUILD")
 
 
 @export("sysconfig.get_build_info")
-def get_build_info() -> dict:
+def get_build_info() -> dict[Any, Any]:
     """How this package was built: without CUDA, ROCm and TensorRT.
 
     >>> import talweg as tf
@@ -240,7 +241,7 @@ def get_build_info() -> dict:
 
 
 @export("sysconfig.get_compile_flags")
-def get_compile_flags() -> list:
+def get_compile_flags() -> list[Any]:
     """Compiler flags for extensions in C++: none, as there is nothing to build against.
 
     >>> import talweg as tf
@@ -251,7 +252,7 @@ def get_compile_flags() -> list:
 
 
 @export("sysconfig.get_link_flags")
-def get_link_flags() -> list:
+def get_link_flags() -> list[Any]:
     """Linker flags for extensions in C++: none; see `get_compile_flags`."""
     return []
 

@@ -26,7 +26,7 @@ def is_nested(seq: Any) -> bool:
 
 
 @export("nest.flatten")
-def flatten(structure: Any, expand_composites: bool = False) -> list:
+def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The leaves of `structure` as a list; mappings in the order of their sorted keys.
 
     A leaf gives a list of itself.  expand_composites: take sparse and ragged tensors, and their

@@ -13,6 +13,7 @@ from talweg.api.export import export
 from talweg.core import dispatch, scope
 from talweg.core.dtypes import float64
 from talweg.core.errors import type_error, value_error
+from talweg.core.value import Tensor
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.tensor import wrap
 from talweg.graph import structure
@@ -170,7 +171,7 @@ def _awaited(graph: Any, items: list) -> list:
 
 
 @export("tuple")
-def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list:
+def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
     """`tensors` as a list; in a graph each of them is there when all are.
 
     control_inputs: what has to run besides.
@@ -196,7 +197,7 @@ def _waited_for(item: Any) -> Any:
 
 
 @export("timestamp")
-def timestamp(name: str | None = None) -> Any:
+def timestamp(name: str | None = None) -> Tensor:
     """The seconds since 1970 began, as a float64 scalar.
 
     >>> import talweg as tf

@@ -55,7 +55,7 @@ for _name in (
 @export("convert_to_tensor")
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`value` as a tensor.
 
     Tensors are returned as they are, variables read; Python floats become float32, ints int32
@@ -74,7 +74,7 @@ def convert_to_tensor(
 
 
 @export("constant")
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
     """A tensor of `value`; a single value fills `shape`.  TypeError if the sizes do not match."""
     dtype = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor) and dtype not in (None, value.dtype):
@@ -113,11 +113,11 @@ def _filling(array: Any, shape: TensorShape) -> Any:
 
 @implement_hook("cast")
 @export("cast", "dtypes.cast")
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`x` as `dtype`: floats to integers truncate, complex numbers to real ones drop the rest."""
     dtype = as_dtype(dtype)
     if isinstance(x, IndexedSlices):
-        return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
+        return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)  # type: ignore[return-value]
     if hasattr(x, "with_values"):  # a sparse tensor
         return x.with_values(cast(x.values, dtype))
     x = tensor(x)
@@ -130,7 +130,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 
 @export("saturate_cast", "dtypes.saturate_cast")
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`value` as `dtype`, clipped to the finite numbers of `dtype`, and of its own.
 
     Numbers of any shape and numeric dtype; complex numbers lose their imaginary part where `dtype`

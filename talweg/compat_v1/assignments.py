@@ -13,7 +13,7 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.errors import type_error
-from talweg.core.value import IndexedSlices
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import Variable
 from talweg.graph.symbol import Symbol
@@ -38,7 +38,7 @@ def assign(
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Set the variable `ref` to `value`; the new value.
 
     validate_shape: False lets a variable made with use_resource=False change its shape.
@@ -60,7 +60,7 @@ def assign(
 @export("compat.v1.assign_add")
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Add `value` to the variable `ref`; the new value.
 
     >>> import talweg.compat.v1 as tf
@@ -84,7 +84,7 @@ def assign_sub(
 
 
 @export("compat.v1.count_up_to")
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """Add 1 to an integer variable; the value before.  OutOfRangeError where that is `limit`.
 
     >>> import talweg.compat.v1 as tf
@@ -185,7 +185,7 @@ def batch_scatter_update(
 @export("compat.v1.scatter_nd_update")
 def scatter_nd_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Set the elements or slices that rows of `indices` name; the new value.
 
     >>> import talweg.compat.v1 as tf

@@ -17,6 +17,7 @@ from talweg.core import dispatch
 from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
 from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.prims.arithmetic import identity, stop_gradient
 from talweg.trace.host import later
 
@@ -28,7 +29,7 @@ def constant(
     shape: Any = None,
     name: str = "Const",
     verify_shape: bool = False,
-) -> Any:
+) -> Tensor:
     """A constant tensor; `tf.constant`, in whose shape the last element is repeated.
 
     verify_shape: TypeError unless `value` has the shape already.
@@ -57,7 +58,7 @@ def constant(
 
 
 @export("compat.v1.div")
-def div(x: Any, y: Any, name: str | None = None) -> Any:
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python 2 has it: rounded down for integers.
 
     >>> import talweg.compat.v1 as tf
@@ -70,7 +71,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("compat.v1.tuple")
-def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list:
+def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """`tensors` as a list; in a graph each of them is there when all are.
 
     >>> import talweg.compat.v1 as tf
@@ -81,7 +82,7 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
 
 
 @export("compat.v1.batch_gather")
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """Rows of `params` by `indices`, whose axes but the last one are axes of a batch.
 
     >>> import talweg.compat.v1 as tf
@@ -94,7 +95,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
 
 
 @export("compat.v1.clip_by_average_norm")
-def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
     """`t`, scaled down so that its norm divided by its number of elements is at most `clip_norm`.
 
     >>> import talweg.compat.v1 as tf
@@ -115,7 +116,7 @@ def sparse_to_dense(
     default_value: Any = 0,
     validate_indices: bool = True,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """A tensor with values at some places and `default_value` elsewhere.
 
     sparse_indices: a scalar, a vector, or [n, rank]; sparse_values: a scalar or [n].
@@ -152,7 +153,7 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
 @export("compat.v1.nn.softmax_cross_entropy_with_logits")
 def softmax_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None, axis: Any = None
-) -> Any:
+) -> Tensor:
     """The cross entropy of softmax(logits) and `labels`, which get no gradient.
 
     >>> import talweg.compat.v1 as tf
@@ -179,7 +180,7 @@ def embedding_lookup(
     name: str | None = None,
     validate_indices: bool = True,
     max_norm: Any = None,
-) -> Any:
+) -> Tensor:
     """Rows of `params` by `ids`.
 
     params: a tensor [n, ...], or a list of parts of one, over which the rows are dealt out one by
@@ -220,7 +221,7 @@ def fused_batch_norm(
     is_training: bool = True,
     name: str | None = None,
     exponential_avg_factor: float = 1.0,
-) -> tuple:
+) -> tuple[Tensor, Tensor, Tensor]:
     """`x` normalized over all axes but the channels: (y, mean, variance).
 
     is_training: by the batch's own mean and variance, else by those given.  ValueError if they are
@@ -253,7 +254,7 @@ def fused_batch_norm(
 
 
 @export("compat.v1.nn.relu_layer")
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """relu(x weights + biases).
 
     >>> import talweg.compat.v1 as tf
@@ -264,7 +265,7 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> An
 
 
 @export("compat.v1.nn.xw_plus_b")
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """x weights + biases.
 
     >>> import talweg.compat.v1 as tf
@@ -303,7 +304,7 @@ def batch_to_space(
 @export("compat.v1.verify_tensor_all_finite", "compat.v1.debugging.assert_all_finite")
 def verify_tensor_all_finite(
     t: Any = None, msg: Any = None, name: str | None = None, x: Any = None, message: Any = None
-) -> Any:
+) -> Tensor:
     """The tensor; InvalidArgumentError with the message if an element is not finite.
 
     >>> import talweg.compat.v1 as tf
@@ -349,7 +350,7 @@ def print_(
     first_n: Any = None,
     summarize: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`input_`, with `data` printed to the standard error whenever it is computed.
 
     data: a list of tensors, of each of which `summarize` (3) elements are shown.  first_n: how

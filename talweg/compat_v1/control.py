@@ -12,6 +12,7 @@ from talweg.api import control as v2
 from talweg.api.export import export
 from talweg.core import dispatch
 from talweg.core.errors import type_error
+from talweg.core.value import Tensor
 from talweg.graph import structure
 from talweg.trace import control
 
@@ -95,7 +96,7 @@ def while_loop(
     name: str | None = None,
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
-) -> Any:
+) -> Tensor:
     """`loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds; see `tf.while_loop`.
 
     Unless return_same_structure, a single loop variable comes back without a list around it.

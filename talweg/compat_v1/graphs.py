@@ -270,7 +270,7 @@ def add_to_collections(names: Any, value: Any) -> None:
 
 
 @export("compat.v1.get_collection")
-def get_collection(key: Any, scope: str | None = None) -> list:
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
     """A list of what is in a collection of the default graph; see `Graph.get_collection`."""
     return default_graph().get_collection(key, scope)
 

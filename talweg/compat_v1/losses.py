@@ -434,14 +434,14 @@ def add_loss(loss: Any, loss_collection: Any = LOSSES) -> None:
 
 @export("compat.v1.losses.get_losses")
 @as_it_is
-def get_losses(scope: str | None = None, loss_collection: Any = LOSSES) -> list:
+def get_losses(scope: str | None = None, loss_collection: Any = LOSSES) -> list[Any]:
     """The losses of a collection; scope: a regular expression with which their names begin."""
     return default_graph().get_collection(loss_collection, scope)
 
 
 @export("compat.v1.losses.get_regularization_losses")
 @as_it_is
-def get_regularization_losses(scope: str | None = None) -> list:
+def get_regularization_losses(scope: str | None = None) -> list[Any]:
     """The regularization losses."""
     return default_graph().get_collection(REGULARIZATION_LOSSES, scope)
 

@@ -12,6 +12,7 @@ from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, int64
 from talweg.core.errors import compose, type_error, value_error
 from talweg.core.shapes import TensorShape, as_shape
+from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.prims.state import placeholder_with_default as with_default
 
@@ -30,7 +31,7 @@ def _dims(shape: Any) -> tuple | None:
 
 
 @export("compat.v1.placeholder")
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor whose value is fed; RuntimeError outside a graph.
 
     shape: None if the rank is unknown; dimensions may be None.
@@ -50,7 +51,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 
 
 @export("compat.v1.placeholder_with_default")
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """A tensor that has the value of `input` unless another one is fed for it.
 
     shape: what is known of its shape; ValueError unless `input` has such a shape.

@@ -13,6 +13,7 @@ from talweg.compat_v1.graphs import default_graph
 from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.graph_variable import GraphVariable, variable_class
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
@@ -104,7 +105,7 @@ class VariableV1(metaclass=_VariableMaker):
 
 @export("compat.v1.global_variables")
 @as_it_is
-def global_variables(scope: str | None = None) -> list:
+def global_variables(scope: str | None = None) -> list[Any]:
     """The global variables, which sessions share and a saver saves.
 
     scope: a regular expression with which their names begin.
@@ -120,35 +121,35 @@ def global_variables(scope: str | None = None) -> list:
 
 @export("compat.v1.all_variables")
 @as_it_is
-def all_variables() -> list:
+def all_variables() -> list[Any]:
     """`global_variables` under its first name."""
     return global_variables()
 
 
 @export("compat.v1.local_variables")
 @as_it_is
-def local_variables(scope: str | None = None) -> list:
+def local_variables(scope: str | None = None) -> list[Any]:
     """The local variables, which are not saved; scope as in `global_variables`."""
     return default_graph().get_collection(LOCAL_VARIABLES, scope)
 
 
 @export("compat.v1.trainable_variables")
 @as_it_is
-def trainable_variables(scope: str | None = None) -> list:
+def trainable_variables(scope: str | None = None) -> list[Any]:
     """The variables that optimizers change; scope as in `global_variables`."""
     return default_graph().get_collection(TRAINABLE_VARIABLES, scope)
 
 
 @export("compat.v1.model_variables")
 @as_it_is
-def model_variables(scope: str | None = None) -> list:
+def model_variables(scope: str | None = None) -> list[Any]:
     """The variables of the collection MODEL_VARIABLES; scope as in `global_variables`."""
     return default_graph().get_collection(MODEL_VARIABLES, scope)
 
 
 @export("compat.v1.moving_average_variables")
 @as_it_is
-def moving_average_variables(scope: str | None = None) -> list:
+def moving_average_variables(scope: str | None = None) -> list[Any]:
     """The variables that moving averages are kept of; scope as in `global_variables`."""
     return default_graph().get_collection(MOVING_AVERAGE_VARIABLES, scope)
 
@@ -234,7 +235,7 @@ def initialize_all_tables(name: str = "init_all_tables") -> Any:
 
 
 @export("compat.v1.is_variable_initialized")
-def is_variable_initialized(variable: Any) -> Any:
+def is_variable_initialized(variable: Any) -> Tensor:
     """Whether a variable has a value, a boolean scalar.
 
     >>> import talweg.compat.v1 as tf

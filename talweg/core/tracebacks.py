@@ -137,7 +137,7 @@ def without_own(error: BaseException | None) -> BaseException | None:
 def name_argument(error: TypeError, frame: FrameType) -> None:
     """Say which argument was meant by one that a function does not have."""
     found = _UNEXPECTED.match(str(error))
-    function = frame.f_locals.get("function")
+    function: Any = frame.f_locals.get("function")
     name = getattr(function, "__name__", "")
     if found is None or not name or not str(error).split("(")[0].endswith(name):
         return

@@ -173,7 +173,7 @@ class EagerTensor(Tensor):
             raise type_error("TW203", "Scalar tensor has no `len()`")
         return len(self._array)
 
-    def __iter__(self) -> Iterator[EagerTensor]:
+    def __iter__(self) -> Iterator[Any]:
         if self._array.ndim == 0:
             raise type_error("TW203", "Cannot iterate over a scalar tensor.")
         return (self[position] for position in range(len(self._array)))

@@ -51,7 +51,7 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
     __array_priority__ = 100
     number = 0  # its place in the order in which variables were made
 
-    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Variable:
         base = dispatch.context.base
         if cls is Variable:
             if dispatch.state.variable_maker is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int64
 from talweg.core.errors import invalid, type_error, value_error
@@ -11,7 +11,7 @@ from talweg.core.hooks import hooks
 from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline import element
 from talweg.pipeline.batching import Batch
-from talweg.pipeline.element import ElementLayout
+from talweg.pipeline.element import ElementLayout, OfElement
 from talweg.pipeline.making import integer, seeds_of
 from talweg.pipeline.mapping import Map
 from talweg.pipeline.nesting import Choose, FlatMap, Interleave, Zip, merged
@@ -19,6 +19,10 @@ from talweg.pipeline.order import Concatenate
 from talweg.pipeline.resampling import resampled
 from talweg.pipeline.source import RandomNumbers
 from talweg.pipeline.stage import Stage
+
+if TYPE_CHECKING:
+    from talweg.pipeline.dataset import Dataset
+
 
 CYCLE = 16  # datasets interleaved where the number is left to us
 
@@ -30,7 +34,7 @@ class Combining:
     stage: Stage
 
     @classmethod
-    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Any:
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
         """Elements of several datasets together, until the first of them ends.
 
         Takes the datasets as arguments, or one nest of them, whose structure the elements have.
@@ -62,7 +66,7 @@ class Combining:
                 )
         return cls.of(Zip(nest), *element.flatten(nest))
 
-    def concatenate(self, dataset: Any, name: str | None = None) -> Any:
+    def concatenate(self, dataset: Any, name: str | None = None) -> Dataset:
         """The elements, then those of another dataset; TypeError where their structures differ."""
         spec = merged(
             self.stage.layout.spec,
@@ -71,7 +75,7 @@ class Combining:
         )
         return self.of(Concatenate(ElementLayout(spec), self.stage, dataset.stage), self, dataset)
 
-    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
+    def flat_map(self, map_func: OfElement, name: str | None = None) -> Dataset:
         """The elements of the datasets map_func(element), one dataset after the other.
 
         >>> import talweg as tf
@@ -83,13 +87,13 @@ class Combining:
 
     def interleave(
         self,
-        map_func: Callable[..., Any],
+        map_func: OfElement,
         cycle_length: Any = None,
         block_length: Any = None,
         num_parallel_calls: Any = None,
         deterministic: bool | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """The elements of the datasets map_func(element), `block_length` of each in turn.
 
         cycle_length: how many datasets are open at a time.  The order does not depend on
@@ -106,7 +110,7 @@ class Combining:
     @classmethod
     def choose_from_datasets(
         cls, datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = True
-    ) -> Any:
+    ) -> Dataset:
         """At each step an element of datasets[choice], choice being int64 scalars of a dataset."""
         if not datasets:
             raise value_error("TW104", "Invalid `datasets`. `datasets` should not be empty.")
@@ -128,7 +132,7 @@ class Combining:
         seed: Any = None,
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """At each step an element of one of the datasets, chosen at random by `weights`.
 
         weights: a probability for each dataset, or a dataset of such vectors; equal if not given.
@@ -158,12 +162,12 @@ class Combining:
 
     def rejection_resample(
         self,
-        class_func: Callable[..., Any],
+        class_func: OfElement,
         target_dist: Any,
         initial_dist: Any = None,
         seed: Any = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Pairs of class and element, with classes in the proportions of target_dist.
 
         Elements are left out at random.  class_func(element): an int32 scalar.  initial_dist: the

@@ -192,7 +192,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return NumpyIterator(self)
 
     def reduce(
-        self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
+        self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None
     ) -> Any:
         """The last state: reduce_func(state, element) is the next one, from the first element on.
 

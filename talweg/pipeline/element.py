@@ -28,6 +28,14 @@ from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 
+OfElement = (  # a function of an element; type checkers know the parameters of a lambda by these
+    Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any], Any]
+)
 NESTS = frozenset(
     (structure.SEQUENCE, structure.NAMEDTUPLE, structure.MAPPING, structure.ATTRS, structure.CUSTOM)
 )

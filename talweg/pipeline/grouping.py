@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from talweg.eager.tensor import EagerTensor
 from talweg.graph.symbol import Symbol
 from talweg.pipeline import element
 from talweg.pipeline.batching import Batch, BatchesInTurn, PaddedBatch, Unbatch
+from talweg.pipeline.element import OfElement
 from talweg.pipeline.making import integer
 from talweg.pipeline.nesting import GroupByWindow, Window
 from talweg.pipeline.reducing import SparseBatch, ToRagged
 from talweg.pipeline.stage import Stage
+
+if TYPE_CHECKING:
+    from talweg.pipeline.dataset import Dataset
 
 
 def flag(value: Any) -> Any:
@@ -42,7 +46,7 @@ class Grouping:
         num_parallel_calls: Any = None,
         deterministic: bool | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Elements, `batch_size` at a time, along a new first dimension.
 
         drop_remainder: leave out the last batch if it is smaller; then the size is static.
@@ -62,7 +66,7 @@ class Grouping:
         padding_values: Any = None,
         drop_remainder: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Like `batch`, of elements whose shapes may differ: each is filled up at its ends.
 
         padded_shapes: for each leaf the shape to fill up to; None or -1 in it, and no shapes at
@@ -89,16 +93,16 @@ class Grouping:
         drop_remainder: bool = False,
         row_splits_dtype: Any = int64,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Like `batch`, of elements whose shapes may differ: they become ragged tensors."""
         ragged = self.of(ToRagged(self.stage, row_splits_dtype), self)
         return ragged.batch(batch_size, drop_remainder)
 
-    def unbatch(self, name: str | None = None) -> Any:
+    def unbatch(self, name: str | None = None) -> Dataset:
         """The rows of the elements, one after the other."""
         return self.of(Unbatch(self.stage), self)
 
-    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Any:
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Dataset:
         """The rows of the elements in batches of another size, or of several sizes in turn.
 
         >>> import talweg as tf
@@ -120,7 +124,7 @@ class Grouping:
         )
         return self.of(stage, self)
 
-    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
         """Tensors of different shapes, `batch_size` at a time, as sparse tensors.
 
         row_shape: the shape of each row; None in it means the largest of the batch.
@@ -135,7 +139,7 @@ class Grouping:
         stride: Any = 1,
         drop_remainder: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Windows of `size` elements, each a dataset (for each leaf of the elements).
 
         shift: by how much the next window begins later (its size if not given); stride: take
@@ -162,12 +166,12 @@ class Grouping:
 
     def group_by_window(
         self,
-        key_func: Callable[..., Any],
+        key_func: OfElement,
         reduce_func: Callable[..., Any],
         window_size: Any = None,
         window_size_func: Callable[..., Any] | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Elements in groups of equal key_func(element), an int64 scalar.
 
         A group of `window_size` (or window_size_func(key)) elements is given to
@@ -194,7 +198,7 @@ class Grouping:
 
     def bucket_by_sequence_length(
         self,
-        element_length_func: Callable[..., Any],
+        element_length_func: OfElement,
         bucket_boundaries: Any,
         bucket_batch_sizes: Any,
         padded_shapes: Any = None,
@@ -203,7 +207,7 @@ class Grouping:
         no_padding: bool = False,
         drop_remainder: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Padded batches of elements of similar length.
 
         Bucket i holds lengths from bucket_boundaries[i - 1] up to below bucket_boundaries[i], and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from talweg.pipeline.order import Shuffle
 from talweg.pipeline.run import bound_of
 from talweg.pipeline.source import Tensors, TensorSlices
 from talweg.pipeline.stage import Stage
+
+if TYPE_CHECKING:
+    from talweg.pipeline.dataset import Dataset
 
 
 def path_of(value: Any) -> str:
@@ -45,7 +48,7 @@ class Keeping:
     @classmethod
     def list_files(
         cls, file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: Any = None
-    ) -> Any:
+    ) -> Dataset:
         """The paths of all files that match a pattern, or one of several, as string scalars.
 
         In random order unless shuffle=False.  InvalidArgumentError if there is none.
@@ -85,7 +88,7 @@ class Keeping:
         compression: str | None = None,
         reader_func: Callable[[Any], Any] | None = None,
         wait: bool = False,
-    ) -> Any:
+    ) -> Dataset:
         """The elements that `save` wrote, an element of each part in turn.
 
         reader_func: makes the dataset of a dataset of parts, each a dataset.  NotFoundError if
@@ -106,7 +109,7 @@ class Keeping:
         reader_func: Callable[..., Any] | None = None,
         shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """The elements, written into a folder the first time and read from it ever after.
 
         A later program that finds the folder reads it, too, and computes nothing.

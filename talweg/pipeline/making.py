@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import as_dtype, int64
 from talweg.core.errors import type_error, value_error
@@ -23,6 +23,9 @@ from talweg.pipeline.source import (
     Tensors,
     TensorSlices,
 )
+
+if TYPE_CHECKING:
+    from talweg.pipeline.dataset import Dataset
 
 
 def integer(value: Any, argument: str) -> Any:
@@ -54,7 +57,7 @@ class Making:
     of: Callable[..., Any]
 
     @classmethod
-    def from_tensors(cls, tensors: Any, name: str | None = None) -> Any:
+    def from_tensors(cls, tensors: Any, name: str | None = None) -> Dataset:
         """A dataset with one element.
 
         >>> import talweg as tf
@@ -64,7 +67,7 @@ class Making:
         return cls.of(Tensors(tensors))
 
     @classmethod
-    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Any:
+    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Dataset:
         """The slices of tensors along their first dimension, which must be equal.
 
         ValueError for scalars and where first dimensions differ.
@@ -76,7 +79,7 @@ class Making:
         return cls.of(TensorSlices(tensors))
 
     @classmethod
-    def range(cls, *args: Any, **kwargs: Any) -> Any:
+    def range(cls, *args: Any, **kwargs: Any) -> Dataset:
         """range(stop), range(start, stop) or range(start, stop, step) as int64 scalars.
 
         output_type: another dtype.  ValueError for other numbers of arguments.
@@ -103,7 +106,7 @@ class Making:
     @classmethod
     def random(
         cls, seed: Any = None, rerandomize_each_iteration: bool | None = None, name: Any = None
-    ) -> Any:
+    ) -> Dataset:
         """Random 32-bit numbers as int64, without end; the same in each pass if there is a seed."""
         return cls.of(RandomNumbers(seeds_of(seed), bool(rerandomize_each_iteration)))
 
@@ -116,7 +119,7 @@ class Making:
         args: Any = None,
         output_signature: Any = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """What `generator(*args)` yields, called once a pass; args arrive as arrays.
 
         output_signature: a nest of specs; or output_types and perhaps output_shapes.  An element

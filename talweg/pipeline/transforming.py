@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.spec import TensorSpec
+from talweg.pipeline.element import OfElement
 from talweg.pipeline.making import integer, seeds_of
 from talweg.pipeline.mapping import Enumerate, Filter, IgnoreErrors, Map, Scan, TakeWhile, Unique
 from talweg.pipeline.order import Repeat, Shard, Shuffle, Skip, Take
 from talweg.pipeline.stage import Stage
 from talweg.pipeline.storage import Cache, Prefetch
+
+if TYPE_CHECKING:
+    from talweg.pipeline.dataset import Dataset
+
 
 UNIQUE = ("int32", "int64", "string")  # the dtypes whose elements can be told apart
 
@@ -28,13 +33,13 @@ class Transforming:
 
     def map(
         self,
-        map_func: Callable[..., Any],
+        map_func: OfElement,
         num_parallel_calls: Any = None,
         deterministic: bool | None = None,
         synchronous: bool | None = None,
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """map_func of each element; a tuple is unpacked into arguments.
 
         The function is traced once, as `tf.function` does, so Python code in it runs once; use
@@ -59,21 +64,21 @@ class Transforming:
 
     def map_with_legacy_function(
         self, map_func: Any, num_parallel_calls: Any = None, deterministic: Any = None
-    ) -> Any:
+    ) -> Dataset:
         """The older spelling of `map`."""
         return self.map(map_func, num_parallel_calls, deterministic)
 
-    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
+    def filter(self, predicate: OfElement, name: str | None = None) -> Dataset:
         """The elements for which predicate(element), a bool scalar, is true."""
         return self._then(Filter(self.stage, predicate))
 
     filter_with_legacy_function = filter
 
-    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
+    def take_while(self, predicate: OfElement, name: str | None = None) -> Dataset:
         """The elements before the first for which the predicate is false."""
         return self._then(TakeWhile(self.stage, predicate))
 
-    def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: Any = None) -> Any:
+    def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: Any = None) -> Dataset:
         """scan_func(state, element) gives the next state and an element.
 
         >>> import talweg as tf
@@ -84,11 +89,11 @@ class Transforming:
         """
         return self._then(Scan(self.stage, initial_state, scan_func))
 
-    def enumerate(self, start: Any = 0, name: str | None = None) -> Any:
+    def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """Pairs of a number, from `start` on, and the element."""
         return self._then(Enumerate(self.stage, integer(start, "start")))
 
-    def unique(self, name: str | None = None) -> Any:
+    def unique(self, name: str | None = None) -> Dataset:
         """Each element once; an error unless it is one tensor of integers or strings."""
         flat = self.stage.layout.flat
         for leaf in flat:
@@ -102,15 +107,15 @@ class Transforming:
             raise invalid("TW104", "`tf.data.Dataset.unique` only supports single components")
         return self._then(Unique(self.stage))
 
-    def take(self, count: Any, name: str | None = None) -> Any:
+    def take(self, count: Any, name: str | None = None) -> Dataset:
         """The first `count` elements; all if it is -1."""
         return self._then(Take(self.stage, integer(count, "count")))
 
-    def skip(self, count: Any, name: str | None = None) -> Any:
+    def skip(self, count: Any, name: str | None = None) -> Dataset:
         """All but the first `count` elements; none if it is -1."""
         return self._then(Skip(self.stage, integer(count, "count")))
 
-    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
         """Elements number index, index + num_shards, ...
 
         InvalidArgumentError unless 0 <= index < num_shards.
@@ -123,7 +128,7 @@ class Transforming:
                 raise invalid("TW207", f"index must be between 0 and {count - 1}, got {which}")
         return self._then(Shard(self.stage, count, which))
 
-    def repeat(self, count: Any = None, name: str | None = None) -> Any:
+    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """The elements `count` times; without end for None or -1."""
         return self._then(Repeat(self.stage, -1 if count is None else integer(count, "count")))
 
@@ -133,7 +138,7 @@ class Transforming:
         seed: Any = None,
         reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """The elements in random order, drawn from a buffer of `buffer_size`.
 
         seed: the same order in each program, which is TensorFlow's for that seed (and
@@ -150,7 +155,7 @@ class Transforming:
         again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
         return self._then(Shuffle(self.stage, size, seeds_of(seed), again))
 
-    def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
         """The elements, up to `buffer_size` of them computed ahead by a thread."""
         size = integer(buffer_size, "buffer_size")
         if type(size) is int and size < -1:
@@ -159,7 +164,7 @@ class Transforming:
             )
         return self._then(Prefetch(self.stage, size))
 
-    def cache(self, filename: Any = "", name: str | None = None) -> Any:
+    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
         """The elements, computed in the first whole pass and kept for later ones.
 
         In memory, or with a filename in files that begin with that name.
@@ -170,12 +175,12 @@ class Transforming:
             return self._then(self.file_cache(filename))  # type: ignore[attr-defined]
         return self._then(Cache(self.stage))
 
-    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Any:
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
         """The elements that can be computed; those that raise an error are left out."""
         report = logging.getLogger("talweg").warning if log_warning else None
         return self._then(IgnoreErrors(self.stage, report))
 
-    def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
+    def apply(self, transformation_func: Callable[[Any], Any]) -> Dataset:
         """transformation_func of the dataset; TypeError if it gives no dataset."""
         found = transformation_func(self)
         if not hasattr(found, "stage") and not hasattr(found, "element_spec"):

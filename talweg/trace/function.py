@@ -133,15 +133,15 @@ class Function:
             self.get_concrete_function()
         return list(self._traces.values())
 
-    # Keras asks for the traces of an endpoint in these ways.
+    _list_all_concrete_functions = all_traces  # as Keras asks for the traces of an endpoint
 
-    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
-        return self.all_traces()
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The signatures of all traces, as text."""
+        return "\n\n".join([t.pretty_printed_signature(verbose) for t in self.all_traces()])
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
-        if save_type == "checkpoint":
-            return {}
-        return {f"trace_{place}": trace for place, trace in enumerate(self.all_traces())}
+        traces = [] if save_type == "checkpoint" else self.all_traces()
+        return {f"trace_{place}": trace for place, trace in enumerate(traces)}
 
     def report(self) -> Any:
         """What the doctor finds in its traces: a `talweg.doctor.Report`, which prints itself.

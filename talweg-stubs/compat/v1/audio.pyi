@@ -4,4 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.audio import decode_wav as decode_wav
+from talweg.api.audio import encode_wav as encode_wav

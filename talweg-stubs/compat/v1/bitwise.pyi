@@ -4,4 +4,9 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.math.bitwise import bitwise_and as bitwise_and
+from talweg.api.math.bitwise import bitwise_or as bitwise_or
+from talweg.api.math.bitwise import bitwise_xor as bitwise_xor
+from talweg.api.math.bitwise import invert as invert
+from talweg.api.math.bitwise import left_shift as left_shift
+from talweg.api.math.bitwise import right_shift as right_shift

@@ -4,7 +4,10 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.compat_v1.compositions import verify_tensor_all_finite as assert_all_finite
+from talweg.api.debugging.assertions import assert_ as _assert_as_Assert
+Assert = _assert_as_Assert
+from talweg.compat_v1.compositions import verify_tensor_all_finite as _verify_tensor_all_finite_as_assert_all_finite
+assert_all_finite = _verify_tensor_all_finite_as_assert_all_finite
 assert_equal: Any
 assert_greater: Any
 assert_greater_equal: Any
@@ -17,9 +20,25 @@ assert_non_negative: Any
 assert_non_positive: Any
 assert_none_equal: Any
 assert_positive: Any
+from talweg.api.debugging.shapes import assert_proper_iterable as assert_proper_iterable
 assert_rank: Any
 assert_rank_at_least: Any
 assert_rank_in: Any
+from talweg.api.debugging.shapes import assert_same_float_dtype as assert_same_float_dtype
 assert_scalar: Any
 assert_shapes: Any
 assert_type: Any
+from talweg.api.debugging.assertions import check_numerics as check_numerics
+from talweg.api.debugging.numerics import disable_check_numerics as disable_check_numerics
+from talweg.api.debugging.assertions import disable_traceback_filtering as disable_traceback_filtering
+from talweg.api.debugging.numerics import enable_check_numerics as enable_check_numerics
+from talweg.api.debugging.assertions import enable_traceback_filtering as enable_traceback_filtering
+from talweg.api.debugging.assertions import get_log_device_placement as get_log_device_placement
+from talweg.api.math.rounding import is_finite as is_finite
+from talweg.api.math.rounding import is_inf as is_inf
+from talweg.api.math.rounding import is_nan as is_nan
+from talweg.api.math.comparison import is_non_decreasing as is_non_decreasing
+from talweg.api.debugging.shapes import is_numeric_tensor as is_numeric_tensor
+from talweg.api.math.comparison import is_strictly_increasing as is_strictly_increasing
+from talweg.api.debugging.assertions import is_traceback_filtering_enabled as is_traceback_filtering_enabled
+from talweg.api.debugging.assertions import set_log_device_placement as set_log_device_placement

@@ -4,4 +4,37 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+ABORTED: int
+ALREADY_EXISTS: int
+from talweg.core.errors import AbortedError as AbortedError
+from talweg.core.errors import AlreadyExistsError as AlreadyExistsError
+CANCELLED: int
+from talweg.core.errors import CancelledError as CancelledError
+DATA_LOSS: int
+DEADLINE_EXCEEDED: int
+from talweg.core.errors import DataLossError as DataLossError
+from talweg.core.errors import DeadlineExceededError as DeadlineExceededError
+FAILED_PRECONDITION: int
+from talweg.core.errors import FailedPreconditionError as FailedPreconditionError
+INTERNAL: int
+INVALID_ARGUMENT: int
+from talweg.core.errors import InternalError as InternalError
+from talweg.core.errors import InvalidArgumentError as InvalidArgumentError
+NOT_FOUND: int
+from talweg.core.errors import NotFoundError as NotFoundError
+OK: int
+OUT_OF_RANGE: int
+from talweg.core.errors import OpError as OpError
+from talweg.core.errors import OutOfRangeError as OutOfRangeError
+PERMISSION_DENIED: int
+from talweg.core.errors import PermissionDeniedError as PermissionDeniedError
+RESOURCE_EXHAUSTED: int
+from talweg.core.errors import ResourceExhaustedError as ResourceExhaustedError
+UNAUTHENTICATED: int
+UNAVAILABLE: int
+UNIMPLEMENTED: int
+UNKNOWN: int
+from talweg.core.errors import UnauthenticatedError as UnauthenticatedError
+from talweg.core.errors import UnavailableError as UnavailableError
+from talweg.core.errors import UnimplementedError as UnimplementedError
+from talweg.core.errors import UnknownError as UnknownError

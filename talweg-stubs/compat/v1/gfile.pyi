@@ -4,18 +4,32 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.io.gfile import copy_v1 as Copy
-from talweg.api.io.gfile import rmtree_v1 as DeleteRecursively
-from talweg.api.io.gfile import exists_v1 as Exists
-from talweg.api.io.gfile import GFile as FastGFile
+from talweg.api.io.gfile import copy_v1 as _copy_v1_as_Copy
+Copy = _copy_v1_as_Copy
+from talweg.api.io.gfile import rmtree_v1 as _rmtree_v1_as_DeleteRecursively
+DeleteRecursively = _rmtree_v1_as_DeleteRecursively
+from talweg.api.io.gfile import exists_v1 as _exists_v1_as_Exists
+Exists = _exists_v1_as_Exists
+from talweg.api.io.gfile import GFile as _GFile_as_FastGFile
+FastGFile = _GFile_as_FastGFile
 from talweg.api.io.gfile import GFile as GFile
-from talweg.api.io.gfile import glob_v1 as Glob
-from talweg.api.io.gfile import isdir_v1 as IsDirectory
-from talweg.api.io.gfile import listdir_v1 as ListDirectory
-from talweg.api.io.gfile import makedirs_v1 as MakeDirs
-from talweg.api.io.gfile import mkdir_v1 as MkDir
-from talweg.api.io.gfile import GFile as Open
-from talweg.api.io.gfile import remove_v1 as Remove
-from talweg.api.io.gfile import rename_v1 as Rename
-from talweg.api.io.gfile import stat_v1 as Stat
-from talweg.api.io.gfile import walk_v1 as Walk
+from talweg.api.io.gfile import glob_v1 as _glob_v1_as_Glob
+Glob = _glob_v1_as_Glob
+from talweg.api.io.gfile import isdir_v1 as _isdir_v1_as_IsDirectory
+IsDirectory = _isdir_v1_as_IsDirectory
+from talweg.api.io.gfile import listdir_v1 as _listdir_v1_as_ListDirectory
+ListDirectory = _listdir_v1_as_ListDirectory
+from talweg.api.io.gfile import makedirs_v1 as _makedirs_v1_as_MakeDirs
+MakeDirs = _makedirs_v1_as_MakeDirs
+from talweg.api.io.gfile import mkdir_v1 as _mkdir_v1_as_MkDir
+MkDir = _mkdir_v1_as_MkDir
+from talweg.api.io.gfile import GFile as _GFile_as_Open
+Open = _GFile_as_Open
+from talweg.api.io.gfile import remove_v1 as _remove_v1_as_Remove
+Remove = _remove_v1_as_Remove
+from talweg.api.io.gfile import rename_v1 as _rename_v1_as_Rename
+Rename = _rename_v1_as_Rename
+from talweg.api.io.gfile import stat_v1 as _stat_v1_as_Stat
+Stat = _stat_v1_as_Stat
+from talweg.api.io.gfile import walk_v1 as _walk_v1_as_Walk
+Walk = _walk_v1_as_Walk

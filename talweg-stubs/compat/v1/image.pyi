@@ -4,4 +4,63 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.image.adjusting import adjust_brightness as adjust_brightness
+from talweg.api.image.adjusting import adjust_contrast as adjust_contrast
+from talweg.api.image.adjusting import adjust_gamma as adjust_gamma
+from talweg.api.image.adjusting import adjust_hue as adjust_hue
+from talweg.api.image.files import adjust_jpeg_quality as adjust_jpeg_quality
+from talweg.api.image.adjusting import adjust_saturation as adjust_saturation
+from talweg.api.image.cropping import central_crop as central_crop
+from talweg.api.image.suppression import combined_non_max_suppression as combined_non_max_suppression
+from talweg.api.image.dtypes import convert_image_dtype as convert_image_dtype
+from talweg.api.image.cropping import crop_to_bounding_box as crop_to_bounding_box
+from talweg.api.image.files import decode_and_crop_jpeg as decode_and_crop_jpeg
+from talweg.api.image.files import decode_bmp as decode_bmp
+from talweg.api.image.files import decode_gif as decode_gif
+from talweg.api.image.files import decode_image as decode_image
+from talweg.api.image.files import decode_jpeg as decode_jpeg
+from talweg.api.image.files import decode_png as decode_png
+from talweg.api.image.files import decode_webp as decode_webp
+from talweg.api.image.files import encode_jpeg as encode_jpeg
+from talweg.api.image.files import encode_png as encode_png
 extract_image_patches: Any
+from talweg.api.image.files import extract_jpeg_shape as extract_jpeg_shape
+from talweg.api.image.patches import extract_patches as extract_patches
+from talweg.api.image.flipping import flip_left_right as flip_left_right
+from talweg.api.image.flipping import flip_up_down as flip_up_down
+from talweg.api.image.colour_spaces import grayscale_to_rgb as grayscale_to_rgb
+from talweg.api.image.colours import hsv_to_rgb as hsv_to_rgb
+from talweg.api.image.quality import image_gradients as image_gradients
+from talweg.api.image.files import is_jpeg as is_jpeg
+from talweg.api.image.suppression import non_max_suppression as non_max_suppression
+from talweg.api.image.suppression import non_max_suppression_overlaps as non_max_suppression_overlaps
+from talweg.api.image.suppression import non_max_suppression_padded as non_max_suppression_padded
+from talweg.api.image.suppression import non_max_suppression_with_scores as non_max_suppression_with_scores
+from talweg.api.image.cropping import pad_to_bounding_box as pad_to_bounding_box
+from talweg.api.image.adjusting import per_image_standardization as per_image_standardization
+from talweg.api.image.quality import psnr as psnr
+from talweg.api.image.chance import random_brightness as random_brightness
+from talweg.api.image.chance import random_contrast as random_contrast
+from talweg.api.image.chance import random_crop as random_crop
+from talweg.api.image.flipping import random_flip_left_right as random_flip_left_right
+from talweg.api.image.flipping import random_flip_up_down as random_flip_up_down
+from talweg.api.image.chance import random_hue as random_hue
+from talweg.api.image.chance import random_jpeg_quality as random_jpeg_quality
+from talweg.api.image.chance import random_saturation as random_saturation
+from talweg.api.image.cropping import resize_with_crop_or_pad as _resize_with_crop_or_pad_as_resize_image_with_crop_or_pad
+resize_image_with_crop_or_pad = _resize_with_crop_or_pad_as_resize_image_with_crop_or_pad
+from talweg.api.image.cropping import resize_with_crop_or_pad as resize_with_crop_or_pad
+from talweg.api.image.cropping import rgb_to_grayscale as rgb_to_grayscale
+from talweg.api.image.colours import rgb_to_hsv as rgb_to_hsv
+from talweg.api.image.colour_spaces import rgb_to_yiq as rgb_to_yiq
+from talweg.api.image.colour_spaces import rgb_to_yuv as rgb_to_yuv
+from talweg.api.image.flipping import rot90 as rot90
+from talweg.api.image.colours import sobel_edges as sobel_edges
+from talweg.api.image.quality import ssim as ssim
+from talweg.api.image.quality import ssim_multiscale as ssim_multiscale
+from talweg.api.image.quality import total_variation as total_variation
+from talweg.api.image.flipping import transpose as transpose
+from talweg.api.image.flipping import transpose as _transpose_as_transpose_image
+transpose_image = _transpose_as_transpose_image
+from talweg.api.image.colour_spaces import yiq_to_rgb as yiq_to_rgb
+from talweg.api.image.colour_spaces import yuv_to_rgb as yuv_to_rgb

@@ -4,23 +4,38 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.compat_v1.initializers import Constant as constant
-from talweg.compat_v1.graphs import global_variables_initializer as global_variables
-from talweg.compat_v1.initializers import GlorotNormal as glorot_normal
-from talweg.compat_v1.initializers import GlorotUniform as glorot_uniform
+from talweg.compat_v1.initializers import Constant as _Constant_as_constant
+constant = _Constant_as_constant
+from talweg.compat_v1.graphs import global_variables_initializer as _global_variables_initializer_as_global_variables
+global_variables = _global_variables_initializer_as_global_variables
+from talweg.compat_v1.initializers import GlorotNormal as _GlorotNormal_as_glorot_normal
+glorot_normal = _GlorotNormal_as_glorot_normal
+from talweg.compat_v1.initializers import GlorotUniform as _GlorotUniform_as_glorot_uniform
+glorot_uniform = _GlorotUniform_as_glorot_uniform
 from talweg.compat_v1.initializers import he_normal as he_normal
 from talweg.compat_v1.initializers import he_uniform as he_uniform
-from talweg.compat_v1.initializers import Identity as identity
+from talweg.compat_v1.initializers import Identity as _Identity_as_identity
+identity = _Identity_as_identity
 from talweg.compat_v1.initializers import lecun_normal as lecun_normal
 from talweg.compat_v1.initializers import lecun_uniform as lecun_uniform
-from talweg.compat_v1.variables import local_variables_initializer as local_variables
-from talweg.compat_v1.initializers import Ones as ones
-from talweg.compat_v1.initializers import Orthogonal as orthogonal
-from talweg.compat_v1.initializers import RandomNormal as random_normal
-from talweg.compat_v1.initializers import RandomUniform as random_uniform
+from talweg.compat_v1.variables import local_variables_initializer as _local_variables_initializer_as_local_variables
+local_variables = _local_variables_initializer_as_local_variables
+from talweg.compat_v1.initializers import Ones as _Ones_as_ones
+ones = _Ones_as_ones
+from talweg.compat_v1.initializers import Orthogonal as _Orthogonal_as_orthogonal
+orthogonal = _Orthogonal_as_orthogonal
+from talweg.compat_v1.initializers import RandomNormal as _RandomNormal_as_random_normal
+random_normal = _RandomNormal_as_random_normal
+from talweg.compat_v1.initializers import RandomUniform as _RandomUniform_as_random_uniform
+random_uniform = _RandomUniform_as_random_uniform
 from talweg.compat_v1.variables import tables_initializer as tables_initializer
-from talweg.compat_v1.initializers import TruncatedNormal as truncated_normal
-from talweg.compat_v1.initializers import UniformUnitScaling as uniform_unit_scaling
-from talweg.compat_v1.variables import variables_initializer as variables
-from talweg.compat_v1.initializers import VarianceScaling as variance_scaling
-from talweg.compat_v1.initializers import Zeros as zeros
+from talweg.compat_v1.initializers import TruncatedNormal as _TruncatedNormal_as_truncated_normal
+truncated_normal = _TruncatedNormal_as_truncated_normal
+from talweg.compat_v1.initializers import UniformUnitScaling as _UniformUnitScaling_as_uniform_unit_scaling
+uniform_unit_scaling = _UniformUnitScaling_as_uniform_unit_scaling
+from talweg.compat_v1.variables import variables_initializer as _variables_initializer_as_variables
+variables = _variables_initializer_as_variables
+from talweg.compat_v1.initializers import VarianceScaling as _VarianceScaling_as_variance_scaling
+variance_scaling = _VarianceScaling_as_variance_scaling
+from talweg.compat_v1.initializers import Zeros as _Zeros_as_zeros
+zeros = _Zeros_as_zeros

@@ -4,6 +4,48 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.linalg.diagonals import adjoint as adjoint
+from talweg.api.linalg.diagonals import band_part as band_part
+from talweg.api.linalg.decompositions import cholesky as cholesky
+from talweg.api.linalg.solving import cholesky_solve as cholesky_solve
+from talweg.api.linalg.diagonals import cross as cross
+from talweg.api.linalg.solving import det as det
+from talweg.api.linalg.diagonals import diag as diag
+from talweg.api.linalg.diagonals import diag_part as diag_part
+from talweg.api.linalg.decompositions import eigh as eigh
+from talweg.api.linalg.decompositions import eigh_tridiagonal as eigh_tridiagonal
+from talweg.api.linalg.decompositions import eigvalsh as eigvalsh
+from talweg.api.linalg.einsum import einsum as einsum
+from talweg.api.linalg.solving import expm as expm
+from talweg.api.array.creating import eye as eye
+from talweg.api.array.clipping import global_norm as global_norm
+from talweg.api.linalg.solving import inv as inv
+from talweg.api.math.reductions import l2_normalize as l2_normalize
+from talweg.api.linalg.solving import logdet as logdet
+from talweg.api.linalg.solving import logm as logm
+from talweg.api.linalg.solving import lstsq as lstsq
+from talweg.api.linalg.decompositions import lu as lu
+from talweg.api.linalg.solving import lu_matrix_inverse as lu_matrix_inverse
+from talweg.api.linalg.solving import lu_reconstruct as lu_reconstruct
+from talweg.api.linalg.solving import lu_solve as lu_solve
+from talweg.api.linalg.products import matmul as matmul
+from talweg.api.linalg.solving import matrix_rank as matrix_rank
 matrix_transpose: Any
+from talweg.api.linalg.products import matvec as matvec
 norm: Any
+from talweg.api.linalg.norms import normalize as normalize
+from talweg.api.linalg.solving import pinv as pinv
+from talweg.api.linalg.decompositions import qr as qr
+from talweg.api.linalg.diagonals import set_diag as set_diag
+from talweg.api.linalg.solving import slogdet as slogdet
+from talweg.api.linalg.solving import solve as solve
+from talweg.api.linalg.solving import sqrtm as sqrtm
+from talweg.api.linalg.decompositions import svd as svd
+from talweg.api.linalg.diagonals import tensor_diag as tensor_diag
+from talweg.api.linalg.diagonals import tensor_diag_part as tensor_diag_part
+from talweg.api.linalg.products import tensordot as tensordot
+from talweg.api.linalg.diagonals import trace as trace
 transpose: Any
+from talweg.api.linalg.solving import triangular_solve as triangular_solve
+from talweg.api.linalg.banded import tridiagonal_matmul as tridiagonal_matmul
+from talweg.api.linalg.banded import tridiagonal_solve as tridiagonal_solve

@@ -8,7 +8,8 @@ DEBUG: int
 ERROR: int
 FATAL: int
 INFO: int
-from talweg.compat_v1.logs import task_level_status_message as TaskLevelStatusMessage
+from talweg.compat_v1.logs import task_level_status_message as _task_level_status_message_as_TaskLevelStatusMessage
+TaskLevelStatusMessage = _task_level_status_message_as_TaskLevelStatusMessage
 WARN: int
 from talweg.compat_v1.logs import debug as debug
 from talweg.compat_v1.logs import error as error
@@ -22,5 +23,6 @@ from talweg.compat_v1.logs import log_first_n as log_first_n
 from talweg.compat_v1.logs import log_if as log_if
 from talweg.compat_v1.logs import set_verbosity as set_verbosity
 from talweg.compat_v1.logs import vlog as vlog
-from talweg.compat_v1.logs import warning as warn
+from talweg.compat_v1.logs import warning as _warning_as_warn
+warn = _warning_as_warn
 from talweg.compat_v1.logs import warning as warning

@@ -6,3 +6,9 @@ from talweg.core.dtypes import DType
 
 batch_to_space_nd: Any
 gather_nd: Any
+from talweg.api.array.rearranging import reverse as reverse
+from talweg.api.array.rearranging import roll as roll
+from talweg.api.array.scattering import scatter_nd as scatter_nd
+from talweg.api.array.rearranging import space_to_batch as _space_to_batch_as_space_to_batch_nd
+space_to_batch_nd = _space_to_batch_as_space_to_batch_nd
+from talweg.api.array.joining import tile as tile

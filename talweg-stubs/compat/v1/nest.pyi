@@ -4,4 +4,8 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.nest import assert_same_structure as assert_same_structure
+from talweg.api.nest import flatten as flatten
+from talweg.api.nest import is_nested as is_nested
+from talweg.api.nest import map_structure as map_structure
+from talweg.api.nest import pack_sequence_as as pack_sequence_as

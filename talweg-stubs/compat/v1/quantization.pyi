@@ -4,4 +4,6 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.quantization import fake_quant_with_min_max_args as fake_quant_with_min_max_args
+from talweg.api.quantization import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
+from talweg.api.quantization import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel

@@ -4,4 +4,8 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.queue.queues import FIFOQueue as FIFOQueue
+from talweg.api.queue.queues import PaddingFIFOQueue as PaddingFIFOQueue
+from talweg.api.queue.queues import PriorityQueue as PriorityQueue
+from talweg.api.queue.queues import QueueBase as QueueBase
+from talweg.api.queue.queues import RandomShuffleQueue as RandomShuffleQueue

@@ -5,3 +5,11 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.compat_v1.values import RaggedTensorValue as RaggedTensorValue
+from talweg.api.ragged.functions import boolean_mask as boolean_mask
+from talweg.api.ragged.functions import constant as constant
+from talweg.api.ragged.functions import map_flat_values as map_flat_values
+from talweg.api.ragged.functions import range_ as _range_as_range
+range = _range_as_range
+from talweg.api.ragged.functions import row_splits_to_segment_ids as row_splits_to_segment_ids
+from talweg.api.ragged.functions import segment_ids_to_row_splits as segment_ids_to_row_splits
+from talweg.api.ragged.functions import stack as stack

@@ -4,4 +4,37 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.signal.cosine import dct as dct
+from talweg.api.signal.transforms import fft as fft
+from talweg.api.signal.transforms import fft2d as fft2d
+from talweg.api.signal.transforms import fft3d as fft3d
+from talweg.api.signal.transforms import fftnd as fftnd
+from talweg.api.signal.transforms import fftshift as fftshift
+from talweg.api.signal.frames import frame as frame
+from talweg.api.signal.windows import hamming_window as hamming_window
+from talweg.api.signal.windows import hann_window as hann_window
+from talweg.api.signal.cosine import idct as idct
+from talweg.api.signal.transforms import ifft as ifft
+from talweg.api.signal.transforms import ifft2d as ifft2d
+from talweg.api.signal.transforms import ifft3d as ifft3d
+from talweg.api.signal.transforms import ifftnd as ifftnd
+from talweg.api.signal.transforms import ifftshift as ifftshift
+from talweg.api.signal.cosine import inverse_mdct as inverse_mdct
+from talweg.api.signal.frames import inverse_stft as inverse_stft
+from talweg.api.signal.frames import inverse_stft_window_fn as inverse_stft_window_fn
+from talweg.api.signal.transforms import irfft as irfft
+from talweg.api.signal.transforms import irfft2d as irfft2d
+from talweg.api.signal.transforms import irfft3d as irfft3d
+from talweg.api.signal.transforms import irfftnd as irfftnd
+from talweg.api.signal.windows import kaiser_bessel_derived_window as kaiser_bessel_derived_window
+from talweg.api.signal.windows import kaiser_window as kaiser_window
+from talweg.api.signal.windows import linear_to_mel_weight_matrix as linear_to_mel_weight_matrix
+from talweg.api.signal.cosine import mdct as mdct
+from talweg.api.signal.windows import mfccs_from_log_mel_spectrograms as mfccs_from_log_mel_spectrograms
+from talweg.api.signal.frames import overlap_and_add as overlap_and_add
+from talweg.api.signal.transforms import rfft as rfft
+from talweg.api.signal.transforms import rfft2d as rfft2d
+from talweg.api.signal.transforms import rfft3d as rfft3d
+from talweg.api.signal.transforms import rfftnd as rfftnd
+from talweg.api.signal.frames import stft as stft
+from talweg.api.signal.windows import vorbis_window as vorbis_window

@@ -4,4 +4,17 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.signal.cosine import dct as dct
+from talweg.api.signal.transforms import fft as fft
+from talweg.api.signal.transforms import fft2d as fft2d
+from talweg.api.signal.transforms import fft3d as fft3d
+from talweg.api.signal.cosine import idct as idct
+from talweg.api.signal.transforms import ifft as ifft
+from talweg.api.signal.transforms import ifft2d as ifft2d
+from talweg.api.signal.transforms import ifft3d as ifft3d
+from talweg.api.signal.transforms import irfft as irfft
+from talweg.api.signal.transforms import irfft2d as irfft2d
+from talweg.api.signal.transforms import irfft3d as irfft3d
+from talweg.api.signal.transforms import rfft as rfft
+from talweg.api.signal.transforms import rfft2d as rfft2d
+from talweg.api.signal.transforms import rfft3d as rfft3d

@@ -4,10 +4,36 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.strings.mapping import length_v1 as length
-from talweg.api.strings.joining import reduce_join_v1 as reduce_join
-from talweg.api.strings.splitting import split_v1 as split
-from talweg.api.strings.mapping import substr_v1 as substr
-from talweg.api.strings.numbers import to_hash_bucket_v1 as to_hash_bucket
-from talweg.api.strings.numbers import to_number_v1 as to_number
+from talweg.api.strings.numbers import as_string as as_string
+from talweg.api.strings.splitting import bytes_split as bytes_split
+from talweg.api.strings.joining import format_ as _format_as_format
+format = _format_as_format
+from talweg.api.strings.joining import join as join
+from talweg.api.strings.mapping import length_v1 as _length_v1_as_length
+length = _length_v1_as_length
+from talweg.api.strings.mapping import lower as lower
+from talweg.api.strings.joining import ngrams as ngrams
+from talweg.api.strings.joining import reduce_join_v1 as _reduce_join_v1_as_reduce_join
+reduce_join = _reduce_join_v1_as_reduce_join
+from talweg.api.strings.patterns import regex_full_match as regex_full_match
+from talweg.api.strings.patterns import regex_replace as regex_replace
+from talweg.api.strings.splitting import split_v1 as _split_v1_as_split
+split = _split_v1_as_split
+from talweg.api.strings.mapping import strip as strip
+from talweg.api.strings.mapping import substr_v1 as _substr_v1_as_substr
+substr = _substr_v1_as_substr
+from talweg.api.strings.numbers import to_hash_bucket_v1 as _to_hash_bucket_v1_as_to_hash_bucket
+to_hash_bucket = _to_hash_bucket_v1_as_to_hash_bucket
+from talweg.api.strings.numbers import to_hash_bucket_fast as to_hash_bucket_fast
+from talweg.api.strings.numbers import to_hash_bucket_strong as to_hash_bucket_strong
+from talweg.api.strings.numbers import to_number_v1 as _to_number_v1_as_to_number
+to_number = _to_number_v1_as_to_number
+from talweg.api.strings.unicode import unicode_decode as unicode_decode
+from talweg.api.strings.unicode import unicode_decode_with_offsets as unicode_decode_with_offsets
+from talweg.api.strings.unicode import unicode_encode as unicode_encode
+from talweg.api.strings.unicode import unicode_script as unicode_script
+from talweg.api.strings.unicode import unicode_split as unicode_split
+from talweg.api.strings.unicode import unicode_split_with_offsets as unicode_split_with_offsets
+from talweg.api.strings.unicode import unicode_transcode as unicode_transcode
 from talweg.api.strings.joining import unsorted_segment_join as unsorted_segment_join
+from talweg.api.strings.mapping import upper as upper

@@ -4,4 +4,10 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+CXX11_ABI_FLAG: int
+CXX_VERSION: int
+MONOLITHIC_BUILD: int
+from talweg.api.host import get_build_info as get_build_info
+from talweg.api.host import get_compile_flags as get_compile_flags
+from talweg.api.host import get_lib as get_lib
+from talweg.api.host import get_link_flags as get_link_flags

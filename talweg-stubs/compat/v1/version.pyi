@@ -4,4 +4,9 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+COMPILER_VERSION: str
+GIT_VERSION: str
+GRAPH_DEF_VERSION: int
+GRAPH_DEF_VERSION_MIN_CONSUMER: int
+GRAPH_DEF_VERSION_MIN_PRODUCER: int
+VERSION: str

@@ -28,7 +28,8 @@ from talweg.api.experimental.numpy.indexing import argsort as argsort
 from talweg.api.experimental.numpy.elementwise import around as around
 from talweg.api.experimental.numpy.creation import array as array
 from talweg.api.experimental.numpy.predicates import array_equal as array_equal
-from talweg.api.experimental.numpy.creation import asarray as asanyarray
+from talweg.api.experimental.numpy.creation import asarray as _asarray_as_asanyarray
+asanyarray = _asarray_as_asanyarray
 from talweg.api.experimental.numpy.creation import asarray as asarray
 from talweg.api.experimental.numpy.creation import ascontiguousarray as ascontiguousarray
 from talweg.api.experimental.numpy.arranging import atleast_1d as atleast_1d
@@ -73,7 +74,8 @@ from talweg.api.experimental.numpy.arranging import dstack as dstack
 e: Any
 from talweg.api.experimental.numpy.products import einsum as einsum
 from talweg.api.experimental.numpy.creation import empty as empty
-from talweg.api.experimental.numpy.creation import zeros_like as empty_like
+from talweg.api.experimental.numpy.creation import zeros_like as _zeros_like_as_empty_like
+empty_like = _zeros_like_as_empty_like
 equal: Any
 exp: Any
 from talweg.api.experimental.numpy.elementwise import exp2 as exp2
@@ -146,11 +148,13 @@ logical_or: Any
 logical_xor: Any
 from talweg.api.experimental.numpy.creation import logspace as logspace
 from talweg.api.experimental.numpy.products import matmul as matmul
-from talweg.api.experimental.numpy.reductions import amax as max
+from talweg.api.experimental.numpy.reductions import amax as _amax_as_max
+max = _amax_as_max
 maximum: Any
 from talweg.api.experimental.numpy.reductions import mean as mean
 from talweg.api.experimental.numpy.creation import meshgrid as meshgrid
-from talweg.api.experimental.numpy.reductions import amin as min
+from talweg.api.experimental.numpy.reductions import amin as _amin_as_min
+min = _amin_as_min
 minimum: Any
 mod: Any
 from talweg.api.experimental.numpy.arranging import moveaxis as moveaxis
@@ -158,7 +162,8 @@ multiply: Any
 from talweg.api.experimental.numpy.reductions import nanmean as nanmean
 from talweg.api.experimental.numpy.reductions import nanprod as nanprod
 from talweg.api.experimental.numpy.reductions import nansum as nansum
-from talweg.core.value import Tensor as ndarray
+from talweg.core.value import Tensor as _Tensor_as_ndarray
+ndarray = _Tensor_as_ndarray
 from talweg.api.experimental.numpy.reductions import ndim as ndim
 negative: Any
 newaxis: Any
@@ -187,7 +192,8 @@ from talweg.api.experimental.numpy.arranging import reshape as reshape
 from talweg.api.experimental.numpy.dtypes import result_type as result_type
 from talweg.api.experimental.numpy.arranging import roll as roll
 from talweg.api.experimental.numpy.arranging import rot90 as rot90
-from talweg.api.experimental.numpy.elementwise import around as round
+from talweg.api.experimental.numpy.elementwise import around as _around_as_round
+round = _around_as_round
 from talweg.api.experimental.numpy.dtypes import select as select
 from talweg.api.experimental.numpy.reductions import shape as shape
 from talweg.api.experimental.numpy.elementwise import sign as sign

@@ -5,6 +5,8 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.trace.concrete import ConcreteFunction as ConcreteFunction
-from talweg.trace.function import Function as GenericFunction
-from talweg.trace.function import Function as PolymorphicFunction
+from talweg.trace.function import Function as _Function_as_GenericFunction
+GenericFunction = _Function_as_GenericFunction
+from talweg.trace.function import Function as _Function_as_PolymorphicFunction
+PolymorphicFunction = _Function_as_PolymorphicFunction
 from talweg.types.experimental import distributed as distributed

@@ -11,7 +11,7 @@ from talweg.api.export import export
 from talweg.core.dims import dims_differ
 from talweg.core.dtypes import INEXACT
 from talweg.core.errors import invalid, type_error, value_error
-from talweg.core.value import IndexedSlices
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
 from talweg.prims import arithmetic, joining, reduce
@@ -39,7 +39,7 @@ def _same_shape(function: str, x: Any, result: Any) -> None:
 
 
 @export("clip_by_value")
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None) -> Any:
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None) -> Tensor:
     """`t`, with what is below `clip_value_min` or above `clip_value_max` set to that bound.
 
     t: real numbers, or IndexedSlices of them; the bounds have its dtype and broadcast to its shape
@@ -59,7 +59,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = 
 
 
 @export("clip_by_norm")
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """`t` scaled down so that its Euclidean norm over `axes` is at most `clip_norm`.
 
     t: floats, or IndexedSlices; axes: all by default.  Result t clip_norm / max(norm, clip_norm).
@@ -94,7 +94,7 @@ def _check_list(t_list: Any, function: str) -> list:
 
 
 @export("linalg.global_norm")
-def global_norm(t_list: Any, name: str | None = None) -> Any:
+def global_norm(t_list: Any, name: str | None = None) -> Tensor:
     """The Euclidean norm of all elements of all tensors in `t_list`; None entries are passed over.
 
     √ Σ x², a scalar.  TypeError unless `t_list` is a list or tuple.
@@ -121,7 +121,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Any:
 @export("clip_by_global_norm")
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
-) -> tuple:
+) -> tuple[Any, ...]:
     """(list, norm): all tensors of `t_list` scaled down together to a global norm of `clip_norm`.
 
     Each becomes t clip_norm / max(norm, clip_norm); IndexedSlices and None keep their form.  The

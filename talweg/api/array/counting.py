@@ -21,6 +21,7 @@ from talweg.api.export import export, look_up
 from talweg.core.dims import Size, below, differ, dims_differ, largest, same, smallest
 from talweg.core.dtypes import ANY, REAL, as_dtype, int32, int64
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
 from talweg.eager.tensor import EagerTensor, array_of
@@ -49,7 +50,7 @@ def bincount(
     name: str | None = None,
     axis: Any = None,
     binary_output: bool = False,
-) -> Any:
+) -> Tensor:
     """How often each of 0, 1, 2, ... appears in `arr`, or the sum of the `weights` it has there.
 
     arr: non-negative integers; the result has max(arr) + 1 places, at least `minlength` and at most
@@ -172,7 +173,7 @@ def confusion_matrix(
     weights: Any = None,
     dtype: Any = int32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Row i, column j: how many elements with label i were predicted as j (or their weights' sum).
 
     labels, predictions: vectors of classes from 0; weights: of their shape (ValueError otherwise).
@@ -259,7 +260,7 @@ def _histogram_arguments(function: str, values: Any, value_range: Any, nbins: An
 @export("histogram_fixed_width")
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """How many `values` fall into each of `nbins` equal parts of value_range = [low, high].
 
     Values outside count in the first and last part.  dtype int32 or int64.  InvalidArgumentError
@@ -279,7 +280,7 @@ def histogram_fixed_width(
 @export("histogram_fixed_width_bins")
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The part of value_range = [low, high], cut into `nbins`, that each value falls into (int32).
 
     Values outside belong to the first and last part.
@@ -296,7 +297,7 @@ def histogram_fixed_width_bins(
 @export("dynamic_partition")
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
-) -> list:
+) -> list[Tensor]:
     """The slices of `data` sorted into `num_partitions` tensors: slice i goes to partitions[i].
 
     data [...p, ...r], partitions [...p] (int32) -> tensors [?, ...r].  InvalidArgumentError for a
@@ -328,7 +329,7 @@ def dynamic_partition(
 
 
 @export("dynamic_stitch")
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """Slices put together: result[indices[m][i]] = data[m][i]; of equal indices the last counts.
 
     indices: a list of int32 tensors; data: a list of tensors, data[m] of shape
@@ -375,7 +376,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
 
 
 @export("unravel_index")
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """The coordinates of flat `indices` in a tensor of shape `dims`.
 
     indices: a scalar or a vector [n]; the result has shape [rank] or [rank, n].

@@ -28,6 +28,7 @@ from talweg.core.dtypes import (
 )
 from talweg.core.errors import invalid, type_error
 from talweg.core.shapes import TensorShape
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.ragged import RaggedTensor
 from talweg.graph.symbol import Symbol
@@ -81,7 +82,7 @@ def _made_shape(shape: Any, function: str) -> tuple[Size, ...]:
 
 
 @export("zeros")
-def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
     """Zeros (False, empty strings) of the given shape and dtype.
 
     shape: an integer vector, or an int for a vector of that length.  InvalidArgumentError for
@@ -100,7 +101,7 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any
 
 
 @export("ones")
-def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
     """Ones (True) of the given shape and dtype.
 
     shape: an integer vector, or an int for a vector of that length.  InvalidArgumentError for
@@ -117,7 +118,9 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any 
 
 
 @export("zeros_like")
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
+def zeros_like(
+    input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
+) -> Tensor:
     """Zeros of the shape of `input`, and of its dtype unless `dtype` is given.
 
     >>> import talweg as tf
@@ -125,7 +128,7 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     array([0., 0.], dtype=float32)
     """
     if isinstance(input, RaggedTensor):
-        return input.with_flat_values(zeros_like(input.flat_values, dtype))
+        return input.with_flat_values(zeros_like(input.flat_values, dtype))  # type: ignore[return-value]
     x = tensor(input)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     dims = known_dims(x)
@@ -139,7 +142,7 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
 
 
 @export("ones_like")
-def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
+def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
     """Ones of the shape of `input`, and of its dtype unless `dtype` is given.
 
     InvalidArgumentError for strings.
@@ -149,7 +152,7 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     array([[1, 1]], dtype=int32)
     """
     if isinstance(input, RaggedTensor):
-        return input.with_flat_values(ones_like(input.flat_values, dtype))
+        return input.with_flat_values(ones_like(input.flat_values, dtype))  # type: ignore[return-value]
     x = tensor(input)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     if dtype is string:
@@ -165,7 +168,7 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
 
 
 @export("fill")
-def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Any:
+def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor of shape `dims` with `value`, a scalar, everywhere.
 
     InvalidArgumentError if `dims` holds no integers or a negative one, or `value` is no scalar.
@@ -195,7 +198,7 @@ def eye(
     batch_shape: Any = None,
     dtype: Any = float32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The identity matrix [num_rows, num_columns], or a batch of them.
 
     num_columns: num_rows by default; batch_shape: an integer vector.  TypeError for sizes that are

@@ -23,7 +23,7 @@ from talweg.core.dims import dims_differ, same
 from talweg.core.dtypes import ANY, bool_, int32, int64
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import known_first
-from talweg.core.value import IndexedSlices
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
 from talweg.eager.ragged import RaggedTensor
@@ -41,7 +41,7 @@ def gather(
     axis: Any = None,
     batch_dims: Any = 0,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The slices of `params` along `axis` that `indices` names.
 
     params [..., n, ...], indices (integers) of any shape; the result has shape
@@ -92,7 +92,7 @@ def gather_v1(
     name: str | None = None,
     axis: Any = None,
     batch_dims: Any = 0,
-) -> Any:
+) -> Tensor:
     """`tf.gather` with the arguments in the order of TensorFlow 1.
 
     >>> import talweg as tf
@@ -119,7 +119,7 @@ def gather_nd(
     batch_dims: Any = 0,
     name: str | None = None,
     bad_indices_policy: str = "",
-) -> Any:
+) -> Tensor:
     """The slices of `params` at coordinates.
 
     indices [..., depth]: the last axis holds coordinates along the first `depth` axes of `params`
@@ -185,7 +185,7 @@ def _gather_ignoring(x: Any, i: Any) -> Any:
 
 @implement_hook("boolean_mask")
 @export("boolean_mask")
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Any:
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
     """The elements (or slices) of `tensor` where `mask` is true, as the first axis of the result.
 
     mask: truth values of known shape, matching the axes of `tensor` from `axis` (0) on.
@@ -217,7 +217,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
 
 
 @export("where")
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """With x and y: x where `condition` holds, y elsewhere, broadcast.  Without: where it holds.
 
     condition: truth values (for the short form numbers too).  The short form gives the indices
@@ -247,7 +247,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 @export("compat.v1.where")
-def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Like `tf.where`, except that a vector condition chooses rows and nothing else broadcasts.
 
     >>> import talweg as tf

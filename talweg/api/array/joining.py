@@ -33,7 +33,7 @@ from talweg.prims.state import ensure_dims
 
 
 @export("concat")
-def concat(values: Any, axis: Any, name: str = "concat") -> Any:
+def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """The `values` one after the other along `axis`.
 
     values: tensors of one dtype and equal shapes except along `axis`.  InvalidArgumentError where
@@ -90,7 +90,7 @@ def stack_tensors(values: Any) -> Any:
 
 
 @export("stack")
-def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
+def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
     """The `values`, tensors of one shape and dtype, along a new axis `axis`.
 
     ValueError if `axis` is out of range, InvalidArgumentError where shapes or dtypes differ.
@@ -136,7 +136,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
 
 
 @export("unstack")
-def unstack(value: Any, num: Any = None, axis: Any = 0, name: str = "unstack") -> list:
+def unstack(value: Any, num: Any = None, axis: Any = 0, name: str = "unstack") -> list[Any]:
     """The slices of `value` along `axis`, a list of tensors without that axis.
 
     `num`, if given, must be their number (InvalidArgumentError).  ValueError if `axis` is out of
@@ -171,7 +171,7 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, name: str = "unstack") -
 @export("split")
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: str = "split"
-) -> list:
+) -> list[Tensor]:
     """`value` cut along `axis`: into so many equal pieces, or into pieces of given sizes.
 
     num_or_size_splits: an int that divides the dimension, or a vector of sizes, of which one may be
@@ -240,7 +240,7 @@ def _filled_sizes(pieces: tuple, size: Size) -> tuple:
 
 
 @export("tile")
-def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """`input` repeated `multiples[i]` times along axis i.
 
     multiples: an integer vector with a number for each axis.  InvalidArgumentError otherwise.
@@ -274,7 +274,7 @@ def _repeated_blocks(x: Any, dims: tuple, counts: tuple) -> Any:
 
 
 @export("repeat")
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Each element of `input` (each slice along `axis`) `repeats` times in a row.
 
     repeats: an integer, or a vector with a number for each slice; without `axis` the elements are
@@ -330,7 +330,7 @@ def _repeated_evenly(x: Any, count: Size, axis: int) -> Any:
 
 
 @export("meshgrid")
-def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list:
+def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Any]:
     """The coordinates of a grid, a tensor for each of the vectors in `args`.
 
     With indexing "ij" the shape is (len(args[0]), len(args[1]), ...); with "xy" the first two are

@@ -22,7 +22,7 @@ from talweg.prims import arithmetic, joining, layout
 
 
 @export("identity")
-def identity(input: Any, name: str | None = None) -> Any:
+def identity(input: Any, name: str | None = None) -> Tensor:
     """A new tensor with the value of `input`; gradients flow through.
 
     >>> import talweg as tf
@@ -32,7 +32,7 @@ def identity(input: Any, name: str | None = None) -> Any:
     (array([1.], dtype=float32), False)
     """
     if isinstance(input, IndexedSlices):
-        return IndexedSlices(identity(input.values), input.indices, input.dense_shape)
+        return IndexedSlices(identity(input.values), input.indices, input.dense_shape)  # type: ignore[return-value]
     if structure.kind_of(input) == structure.COMPOSITE:
         return structure.map_leaves(identity, input, composites=True)
     x = tensor(input)
@@ -40,7 +40,7 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 
 @export("identity_n")
-def identity_n(input: Any, name: str | None = None) -> list:
+def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     """New tensors with the values of those in the list `input`.
 
     InvalidArgumentError for an empty list, TypeError if it is no list.
@@ -58,7 +58,7 @@ def identity_n(input: Any, name: str | None = None) -> list:
 
 
 @export("stop_gradient")
-def stop_gradient(input: Any, name: str | None = None) -> Any:
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """`input`, as a constant as far as derivatives go.
 
     >>> import talweg as tf
@@ -73,7 +73,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Any:
 
 
 @export("guarantee_const")
-def guarantee_const(input: Any, name: str | None = None) -> Any:
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """`input`, said never to change; nothing is made of that here.
 
     >>> import talweg as tf
@@ -84,7 +84,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Any:
 
 
 @export("bitcast")
-def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The bytes of `input` read as the dtype `type`.
 
     A narrower type adds a last axis, a wider one uses up a last axis of the fitting size

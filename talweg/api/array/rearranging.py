@@ -32,12 +32,13 @@ from talweg.core.errors import (
     value_error,
 )
 from talweg.core.shapes import normalize_axis
+from talweg.core.value import Tensor
 from talweg.eager.operators import matching_list
 from talweg.prims import dynamic, indexing, joining, layout, sequences
 
 
 @export("reverse")
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """`tensor` with the order along the axes in the vector `axis` reversed.
 
     InvalidArgumentError if `axis` is no vector, is out of range or names an axis twice.
@@ -64,7 +65,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
 @export("reverse_sequence")
 def reverse_sequence(
     input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None, name: Any = None
-) -> Any:
+) -> Tensor:
     """At each place b of `batch_axis` the first seq_lengths[b] slices along `seq_axis` reversed.
 
     seq_lengths [b]: int32 or int64, at most the size of `seq_axis`.  `batch_axis` is 0 by default.
@@ -110,7 +111,7 @@ def _reverse_rows(x: Any, lengths: Any, seq_axis: int, batch_axis: int) -> Any:
 
 
 @export("roll")
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """`input` with its elements moved by `shift` along `axis`; those that leave enter at the front.
 
     shift, axis: integers, or vectors of one length; an axis may be named more than once.
@@ -144,7 +145,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
 @export("pad")
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: Any = None
-) -> Any:
+) -> Tensor:
     """`tensor` with elements added before and after along each axis.
 
     paddings [rank, 2]: how many before and after.  mode "CONSTANT" adds `constant_values`,
@@ -243,7 +244,9 @@ def _channels_back(x: Any, data_format: str) -> Any:
 
 
 @export("nn.space_to_depth")
-def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name: Any = None) -> Any:
+def space_to_depth(
+    input: Any, block_size: Any, data_format: str = "NHWC", name: Any = None
+) -> Tensor:
     """Blocks of block_size² pixels as the channels of one.
 
     input [b, h, w, c] -> [b, h / block_size, w / block_size, c block_size²].
@@ -269,7 +272,9 @@ def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name:
 
 
 @export("nn.depth_to_space")
-def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name: Any = None) -> Any:
+def depth_to_space(
+    input: Any, block_size: Any, data_format: str = "NHWC", name: Any = None
+) -> Tensor:
     """The channels of one pixel as a block of block_size² pixels; undoes `tf.nn.space_to_depth`.
 
     input [b, h, w, c block_size²] -> [b, h block_size, w block_size, c].  InvalidArgumentError
@@ -308,7 +313,7 @@ def _block_arguments(function: str, x: Any, block_shape: Any, pads: Any, word: s
 
 
 @export("space_to_batch", "space_to_batch_nd", "nn.space_to_batch")
-def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Any:
+def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
     """Each place inside a block of `block_shape` as a batch of its own, after padding with zeros.
 
     input [b, s₁, ..., sₘ, ...], block_shape [m], paddings [m, 2] ->
@@ -346,7 +351,7 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
 
 
 @export("batch_to_space")
-def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Any:
+def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """Batches put back as the places inside blocks, then cropped; undoes `tf.space_to_batch`.
 
     input [b Π block_shape, s₁, ..., sₘ, ...], block_shape [m], crops [m, 2] ->
@@ -386,7 +391,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 @export("required_space_to_batch_paddings")
 def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
-) -> tuple:
+) -> tuple[Tensor, Tensor]:
     """(paddings, crops), both [m, 2]: the padding at the end that makes blocks divide a shape.
 
     input_shape, block_shape: integer vectors [m]; base_paddings [m, 2] are kept.

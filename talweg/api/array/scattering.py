@@ -20,7 +20,7 @@ from talweg.prims import arithmetic, indexing, layout, scattering, search
 @export("scatter_nd", "compat.v1.scatter_nd")
 def scatter_nd(
     indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
-) -> Any:
+) -> Tensor:
     """Zeros of `shape` to which the `updates` are added at `indices`.
 
     indices [..., depth] (int32 or int64), updates of shape indices.shape[:-1] + shape[depth:];
@@ -86,7 +86,7 @@ def _scatter(kind: str, x: Any, indices: Any, updates: Any, bad_indices_policy: 
 @export("tensor_scatter_nd_update")
 def tensor_scatter_nd_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`tensor` with the slices at `indices` replaced by `updates`; of equal indices the last wins.
 
     indices [..., depth], updates of shape indices.shape[:-1] + tensor.shape[depth:].
@@ -102,7 +102,7 @@ def tensor_scatter_nd_update(
 @export("tensor_scatter_nd_add")
 def tensor_scatter_nd_add(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
-) -> Any:
+) -> Tensor:
     """`tensor` with `updates` added at `indices`; shapes as in `tf.tensor_scatter_nd_update`.
 
     >>> import talweg as tf
@@ -115,7 +115,7 @@ def tensor_scatter_nd_add(
 @export("tensor_scatter_nd_sub")
 def tensor_scatter_nd_sub(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
-) -> Any:
+) -> Tensor:
     """`tensor` with `updates` subtracted at `indices`; shapes as in `tf.tensor_scatter_nd_update`.
 
     >>> import talweg as tf
@@ -129,7 +129,7 @@ def tensor_scatter_nd_sub(
 @export("tensor_scatter_nd_max")
 def tensor_scatter_nd_max(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
-) -> Any:
+) -> Tensor:
     """`tensor`, or at `indices` the larger of it and `updates`; shapes as in the update.
 
     >>> import talweg as tf
@@ -142,7 +142,7 @@ def tensor_scatter_nd_max(
 @export("tensor_scatter_nd_min")
 def tensor_scatter_nd_min(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
-) -> Any:
+) -> Tensor:
     """`tensor`, or at `indices` the smaller of it and `updates`; shapes as in the update.
 
     >>> import talweg as tf

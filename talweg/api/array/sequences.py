@@ -34,6 +34,7 @@ from talweg.core.dtypes import (
 )
 from talweg.core.errors import invalid, invalid_value, type_error, value_error
 from talweg.core.shapes import broadcast_dims, normalize_axis
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor, array_of
 from talweg.graph.symbol import Symbol, constant_of
@@ -46,7 +47,7 @@ _ORDER = [int32, int64, float32, float64]
 @export("range")
 def range_(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
-) -> Any:
+) -> Tensor:
     """start, start + delta, ... up to but not including `limit`; with one number, from 0 to it.
 
     All are scalars; the dtype is that of the widest unless `dtype` is given.
@@ -113,7 +114,7 @@ def _widest(parts: list) -> DType:
 
 
 @export("linspace")
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> Any:
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> Tensor:
     """`num` evenly spaced values from `start` to `stop`, both included, along a new axis `axis`.
 
     start, stop: floats or complex of one dtype (integers become float64), broadcast; num: an
@@ -186,7 +187,7 @@ def one_hot(
     axis: Any = None,
     dtype: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """A new axis of size `depth` with `on_value` (1) at the index and `off_value` (0) elsewhere.
 
     indices: uint8, int8, int32 or int64; one outside [0, depth) gives off_value everywhere.  axis:
@@ -259,7 +260,7 @@ def _real(x: Any, argument: str) -> None:
 @export("sequence_mask")
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
-) -> Any:
+) -> Tensor:
     """True at the first lengths[i] of `maxlen` places, for every length.
 
     lengths [...] -> [..., maxlen]; maxlen is the largest length by default.  ValueError if maxlen

@@ -29,7 +29,7 @@ from talweg.core.dims import resolved as resolved_size
 from talweg.core.dtypes import as_dtype, int32, int64
 from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
 from talweg.core.shapes import TensorShape, as_shape, broadcast_dims, normalize_axis, static
-from talweg.core.value import IndexedSlices
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
@@ -40,7 +40,7 @@ from talweg.prims import arithmetic, complex, dynamic, layout, reduce, state
 
 @implement_hook("reshape")
 @export("reshape")
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The elements of `tensor`, in row-major order, in another shape.
 
     `shape`: an integer vector; one dimension may be -1, "whatever is left".  The dtype stays.
@@ -146,7 +146,7 @@ def _resolved_one(shape: tuple, place: int, dims: tuple) -> Any:
 
 
 @export("transpose")
-def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Any:
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
     """`a` with its axes reordered: axis `perm[i]` of `a` becomes axis i.
 
     Without `perm` the order is reversed.  `conjugate` also conjugates complex elements.
@@ -177,7 +177,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
 
 
 @export("squeeze")
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """`input` without its axes of size 1: all of them, or those in `axis`.
 
     `axis`: None, an int or a list of ints.  InvalidArgumentError for an axis whose size is not 1.
@@ -221,7 +221,7 @@ def _squeezed(axis: Any, rank: int) -> set:
 
 
 @export("expand_dims")
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """`input` with a new axis of size 1 at `axis`, which counts in the result.
 
     `axis`: an int from -(rank + 1) to rank; InvalidArgumentError outside.
@@ -238,7 +238,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
 
 @implement_hook("broadcast_to")
 @export("broadcast_to")
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """`input` repeated along new leading axes and axes of size 1, to `shape`.
 
     InvalidArgumentError where a dimension is neither 1 nor that of `shape`.
@@ -282,7 +282,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 @export("broadcast_dynamic_shape")
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The integer vector of the shape that two shapes, as integer vectors, broadcast to.
 
     InvalidArgumentError if there is none or the dtypes differ.
@@ -349,7 +349,7 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
 
 
 @export("shape_n")
-def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list:
+def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Tensor]:
     """The shapes of several tensors, each as an integer vector.
 
     >>> import talweg as tf
@@ -362,7 +362,7 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list:
 
 
 @export("rank")
-def rank(input: Any, name: str | None = None) -> Any:
+def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of axes of `input`, as an int32 scalar.
 
     >>> import talweg as tf
@@ -379,7 +379,7 @@ def rank(input: Any, name: str | None = None) -> Any:
 
 
 @export("size")
-def size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
+def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements of `input`, as a scalar of dtype `out_type` (int32).
 
     >>> import talweg as tf
@@ -410,7 +410,7 @@ def shape_in_tensor(sizes: Any) -> TensorShape:
 
 
 @export("ensure_shape")
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """`x`, after InvalidArgumentError unless its shape is compatible with `shape`.
 
     >>> import talweg as tf

@@ -380,7 +380,7 @@ def _assign(variable: Any, found: SlicePlan, value: Any, name: str | None = None
 
 
 @export("slice")
-def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """The block of `input_` that starts at `begin` and has shape `size`.
 
     begin, size: integer vectors with a number for each axis; a size of -1 reaches to the end.
@@ -451,7 +451,7 @@ def strided_slice(
     shrink_axis_mask: int = 0,
     var: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """input_[begin[0]:end[0]:strides[0], begin[1]:end[1]:strides[1], ...].
 
     The masks say, by bit i, that begin[i] or end[i] is left out, that place i is `...`, a new axis,

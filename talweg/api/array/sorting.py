@@ -13,6 +13,7 @@ from talweg.api.array.operands import axis_scalar, integer_scalar, numbers, rank
 from talweg.api.export import export
 from talweg.core.dtypes import as_dtype, float32, int32
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.prims import indexing, layout, search
 from talweg.prims import sort as ordering
@@ -42,7 +43,7 @@ def _to_last(x: Any, axis: int) -> Any:
 
 
 @export("sort")
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: Any = None) -> Any:
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: Any = None) -> Tensor:
     """`values` sorted along `axis`, "ASCENDING" or "DESCENDING".
 
     values: real numbers of rank at least 1; NaN counts as the largest.  The derivative follows the
@@ -66,7 +67,7 @@ def argsort(
     direction: str = "ASCENDING",
     stable: bool = False,
     name: Any = None,
-) -> Any:
+) -> Tensor:
     """The int32 indices that sort `values` along `axis`; equal elements keep their order.
 
     Errors as `tf.sort`.
@@ -157,7 +158,7 @@ approx_min_k = _approximate(False, "smallest")
 
 
 @export("math.in_top_k", "nn.in_top_k")
-def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Any:
+def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether predictions[b, targets[b]] is among the k largest of predictions[b].
 
     targets [b] (int32 or int64), predictions [b, n] (float32) -> bool [b].  All elements that tie
@@ -175,7 +176,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 @export("searchsorted")
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: Any = None
-) -> Any:
+) -> Tensor:
     """Where `values` would go into `sorted_sequence` so that it stays sorted.
 
     sorted_sequence [..., n], values [..., m] of one dtype -> [..., m] of dtype `out_type`.  With
@@ -235,7 +236,7 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
 
 
 @export("math.invert_permutation")
-def invert_permutation(x: Any, name: str | None = None) -> Any:
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The permutation y with y[x[i]] = i.
 
     x [n]: int32 or int64, each of 0..n-1 once; InvalidArgumentError otherwise.

@@ -11,6 +11,7 @@ from talweg.api.array.scattering import tensor_scatter_nd_update
 from talweg.api.array.sequences import range_ as sequence
 from talweg.api.export import export
 from talweg.core.errors import invalid
+from talweg.core.value import Tensor
 from talweg.prims import arithmetic
 
 
@@ -20,7 +21,7 @@ def dynamic_update_slice(
     update: Any,
     indices: Any,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`input` with the block `update` in place of what begins at `indices`.
 
     input [...], update of the same rank and nowhere larger, indices [rank].  A block that would

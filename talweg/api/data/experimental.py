@@ -8,6 +8,7 @@ from typing import Any
 from talweg.api.export import export, export_value
 from talweg.core.dtypes import int64
 from talweg.core.errors import OutOfRangeError, compose, invalid, type_error
+from talweg.core.value import Tensor
 from talweg.pipeline.dataset import Dataset
 from talweg.pipeline.keeping import path_of
 from talweg.pipeline.mapping import AssertCardinality
@@ -65,7 +66,7 @@ def get_next_as_optional(iterator: Any) -> Any:
 
 
 @export("data.experimental.at")
-def at(dataset: Any, index: Any) -> Any:
+def at(dataset: Any, index: Any) -> Tensor:
     """Element number `index`; OutOfRangeError if there are not as many.
 
     >>> import talweg as tf

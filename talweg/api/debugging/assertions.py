@@ -303,7 +303,7 @@ def assert_non_positive(
 
 
 @export("debugging.check_numerics")
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """`tensor` unchanged; InvalidArgumentError if an element is infinite or NaN.
 
     tensor: floats of any shape; its gradient is checked too.  TypeError if message is no string,
@@ -322,7 +322,7 @@ _as_tensor = tensor  # under a name that the argument `tensor` above does not hi
 
 
 @export("debugging.assert_all_finite")
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
+def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
     """`x` unchanged; InvalidArgumentError if an element is infinite or NaN.  x: floats.
 
     >>> import talweg as tf

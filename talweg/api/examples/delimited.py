@@ -10,6 +10,7 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.dtypes import string
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline.csv_files import CsvField
 from talweg.prims.io import csv as prims
@@ -24,7 +25,7 @@ def decode_csv(
     na_value: str = "",
     select_cols: Any = None,
     name: str | None = None,
-) -> list:
+) -> list[Tensor]:
     """The columns of records, strings of any shape: a list of tensors of that shape.
 
     record_defaults: a tensor or list for each column, whose dtype is that of the column; its
@@ -60,7 +61,7 @@ def decode_csv_v1(
     name: str | None = None,
     na_value: str = "",
     select_cols: Any = None,
-) -> list:
+) -> list[Any]:
     """`tf.io.decode_csv`, with the arguments in the order of TensorFlow 1."""
     return decode_csv(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols)
 

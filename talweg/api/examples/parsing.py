@@ -34,7 +34,7 @@ SINGLE, BATCH, STEPS = "single", "batch", "steps"
 @export("io.parse_single_example")
 def parse_single_example(
     serialized: Any, features: dict, example_names: Any = None, name: str | None = None
-) -> dict:
+) -> dict[Any, Any]:
     """The features of one Example, a scalar string: a dictionary with a tensor for each.
 
     features: descriptions (`tf.io.FixedLenFeature`, ...) by name.  InvalidArgumentError for what is
@@ -54,7 +54,7 @@ def parse_single_example(
 @export("io.parse_example")
 def parse_example(
     serialized: Any, features: dict, example_names: Any = None, name: str | None = None
-) -> dict:
+) -> dict[Any, Any]:
     """The features of a batch of Examples [n], as by `parse_single_example`; [n, ...] each.
 
     >>> import talweg as tf
@@ -91,7 +91,7 @@ def parse_single_sequence_example(
 @export("compat.v1.parse_single_example", "compat.v1.io.parse_single_example")
 def parse_single_example_v1(
     serialized: Any, features: dict, name: str | None = None, example_names: Any = None
-) -> dict:
+) -> dict[Any, Any]:
     """`tf.io.parse_single_example`, with the arguments in the order of TensorFlow 1."""
     return parse_single_example(serialized, features)
 
@@ -99,7 +99,7 @@ def parse_single_example_v1(
 @export("compat.v1.parse_example", "compat.v1.io.parse_example")
 def parse_example_v1(
     serialized: Any, features: dict, name: str | None = None, example_names: Any = None
-) -> dict:
+) -> dict[Any, Any]:
     """`tf.io.parse_example`, with the arguments in the order of TensorFlow 1."""
     return parse_example(serialized, features)
 

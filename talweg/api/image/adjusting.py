@@ -24,6 +24,7 @@ from talweg.api.tensors import cast
 from talweg.core.dims import differ
 from talweg.core.dtypes import DType, float16, float32
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 
 OWN = (float16, float32)  # dtypes in which images are adjusted as they are
 
@@ -35,7 +36,7 @@ def _as_float(image: Any) -> tuple[Any, DType]:
 
 
 @export("image.adjust_brightness")
-def adjust_brightness(image: Any, delta: Any) -> Any:
+def adjust_brightness(image: Any, delta: Any) -> Tensor:
     """Images with `delta` added, which goes from -1 to 1; integers stay in their range.
 
     >>> import talweg as tf
@@ -47,7 +48,7 @@ def adjust_brightness(image: Any, delta: Any) -> Any:
 
 
 @export("image.adjust_contrast")
-def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
+def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """Images with the distance from the mean of each channel multiplied.
 
     InvalidArgumentError for images of a rank below 3.
@@ -65,7 +66,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
 
 
 @export("image.adjust_gamma")
-def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
+def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     """gain * image ** gamma; ValueError for a gamma below 0.
 
     >>> import talweg as tf
@@ -80,7 +81,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
 
 
 @export("image.adjust_hue")
-def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
+def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     """Colours [..., 3] whose hue is turned by `delta`, where 1 is the whole circle.
 
     ValueError for a delta outside [-1, 1].
@@ -98,7 +99,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
 
 
 @export("image.adjust_saturation")
-def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Any:
+def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
     """Colours [..., 3] whose saturation is multiplied, up to 1.
 
     >>> import talweg as tf
@@ -118,7 +119,7 @@ def _colours(x: Any, function: str) -> Any:
 
 
 @export("image.per_image_standardization")
-def per_image_standardization(image: Any) -> Any:
+def per_image_standardization(image: Any) -> Tensor:
     """Each image less its mean, over its standard deviation; that of n numbers is at least n^-1/2.
 
     image [..., height, width, channels]; integers become float32.  ValueError for a lower rank.

@@ -31,6 +31,7 @@ from talweg.api.tensors import cast
 from talweg.core.dims import below, differ
 from talweg.core.dtypes import float32, int32
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 
 
@@ -43,7 +44,7 @@ def crop_and_resize(
     method: str = "bilinear",
     extrapolation_value: float = 0.0,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Parts of images, each resized to crop_size: float32 [boxes, rows, columns, channels].
 
     image [batch, height, width, channels]; boxes [n, 4]: top, left, bottom, right, where 0 and 1
@@ -123,7 +124,7 @@ COLOURS = [
 
 
 @export("image.draw_bounding_boxes")
-def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Any:
+def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
     """Images with the outlines of boxes, one pixel wide.
 
     images [batch, height, width, 1, 3 or 4], floats; boxes [batch, n, 4]: top, left, bottom, right,
@@ -205,7 +206,7 @@ def extract_glimpse(
     normalized: bool = True,
     noise: str = "uniform",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Windows of `size` [rows, columns] in images [batch, height, width, channels].
 
     offsets [batch, 2]: where windows begin, in pixels, or over the size of the image if

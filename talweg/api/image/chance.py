@@ -25,17 +25,18 @@ from talweg.api.random.stateless import stateless_uniform
 from talweg.api.scopes import control_dependencies
 from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
+from talweg.core.value import Tensor
 
 
 @export("image.random_brightness")
-def random_brightness(image: Any, max_delta: Any, seed: Any = None) -> Any:
+def random_brightness(image: Any, max_delta: Any, seed: Any = None) -> Tensor:
     """Images with a number of [-max_delta, max_delta) added; ValueError for a negative one."""
     check_delta(max_delta)
     return adjust_brightness(image, uniform([], -max_delta, max_delta, seed=seed))
 
 
 @export("image.stateless_random_brightness")
-def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Any:
+def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Tensor:
     """`random_brightness` by a seed, a pair of integers."""
     check_delta(max_delta)
     delta = stateless_uniform([], seed, -max_delta, max_delta)
@@ -43,7 +44,7 @@ def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Any:
 
 
 @export("image.random_contrast")
-def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = None) -> Any:
+def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
     """Images whose contrast is multiplied by a number of [lower, upper).
 
     ValueError unless 0 <= lower < upper.
@@ -53,14 +54,14 @@ def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = None) -> Any
 
 
 @export("image.stateless_random_contrast")
-def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Any:
+def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Tensor:
     """`random_contrast` by a seed, a pair of integers."""
     check_range(lower, upper)
     return adjust_contrast(image, stateless_uniform([], seed, lower, upper))
 
 
 @export("image.random_hue")
-def random_hue(image: Any, max_delta: Any, seed: Any = None) -> Any:
+def random_hue(image: Any, max_delta: Any, seed: Any = None) -> Tensor:
     """Images whose hue is turned by a number of [-max_delta, max_delta).
 
     ValueError unless 0 <= max_delta <= 0.5.
@@ -70,14 +71,14 @@ def random_hue(image: Any, max_delta: Any, seed: Any = None) -> Any:
 
 
 @export("image.stateless_random_hue")
-def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Any:
+def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor:
     """`random_hue` by a seed, a pair of integers."""
     check_delta(max_delta, 0.5)
     return adjust_hue(image, stateless_uniform([], seed, -max_delta, max_delta))
 
 
 @export("image.random_saturation")
-def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Any:
+def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
     """Images whose saturation is multiplied by a number of [lower, upper).
 
     ValueError unless 0 <= lower < upper.
@@ -87,7 +88,7 @@ def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> A
 
 
 @export("image.stateless_random_saturation")
-def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Any:
+def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
     """`random_saturation` by a seed, a pair of integers."""
     check_range(lower, upper)
     return adjust_saturation(image, stateless_uniform([], seed, lower, upper))
@@ -117,7 +118,7 @@ def random_jpeg_quality(
 @export("image.stateless_random_jpeg_quality")
 def stateless_random_jpeg_quality(
     image: Any, min_jpeg_quality: Any, max_jpeg_quality: Any, seed: Any
-) -> Any:
+) -> Tensor:
     """`random_jpeg_quality` by a seed, a pair of integers."""
     _check_qualities(min_jpeg_quality, max_jpeg_quality)
     quality = stateless_uniform([], seed, min_jpeg_quality, max_jpeg_quality, int32)
@@ -125,7 +126,7 @@ def stateless_random_jpeg_quality(
 
 
 @export("image.random_crop")
-def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Any:
+def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Tensor:
     """A block of `size` of a tensor, anywhere in it; InvalidArgumentError if that is too large.
 
     >>> import talweg as tf
@@ -139,7 +140,7 @@ def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None
 
 
 @export("image.stateless_random_crop")
-def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Any:
+def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
     """`random_crop` by a seed, a pair of integers.
 
     >>> import talweg as tf

@@ -11,6 +11,7 @@ from talweg.api.export import export
 from talweg.api.linalg.products import tensordot
 from talweg.core.dims import differ
 from talweg.core.errors import value_error
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 
 # Rows: red, green, blue; columns: brightness (ITU-R BT.601) and the two differences.  The way back
@@ -36,7 +37,7 @@ def _mixed(images: Any, matrix: list) -> Any:
 
 
 @export("image.rgb_to_yiq")
-def rgb_to_yiq(images: Any) -> Any:
+def rgb_to_yiq(images: Any) -> Tensor:
     """Colours [..., 3] from red, green and blue to YIQ.
 
     >>> import talweg as tf
@@ -47,7 +48,7 @@ def rgb_to_yiq(images: Any) -> Any:
 
 
 @export("image.yiq_to_rgb")
-def yiq_to_rgb(images: Any) -> Any:
+def yiq_to_rgb(images: Any) -> Tensor:
     """Colours [..., 3] from YIQ to red, green and blue.
 
     >>> import talweg as tf
@@ -58,7 +59,7 @@ def yiq_to_rgb(images: Any) -> Any:
 
 
 @export("image.rgb_to_yuv")
-def rgb_to_yuv(images: Any) -> Any:
+def rgb_to_yuv(images: Any) -> Tensor:
     """Colours [..., 3] from red, green and blue to YUV.
 
     >>> import talweg as tf
@@ -69,7 +70,7 @@ def rgb_to_yuv(images: Any) -> Any:
 
 
 @export("image.yuv_to_rgb")
-def yuv_to_rgb(images: Any) -> Any:
+def yuv_to_rgb(images: Any) -> Tensor:
     """Colours [..., 3] from YUV to red, green and blue.
 
     >>> import talweg as tf
@@ -80,7 +81,7 @@ def yuv_to_rgb(images: Any) -> Any:
 
 
 @export("image.grayscale_to_rgb")
-def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
+def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Grey images [..., 1] with three equal channels; ValueError for more than one channel.
 
     >>> import talweg as tf

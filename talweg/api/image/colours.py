@@ -22,6 +22,7 @@ from talweg.api.math.rounding import floor
 from talweg.api.nn.convolution import depthwise_conv2d
 from talweg.core.dims import differ
 from talweg.core.errors import FailedPreconditionError, compose
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 
 
@@ -34,7 +35,7 @@ def _channels(images: Any, function: str) -> tuple:
 
 
 @export("image.rgb_to_hsv")
-def rgb_to_hsv(images: Any, name: str | None = None) -> Any:
+def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """Hue, saturation and value of colours; grey has the hue 0.
 
     >>> import talweg as tf
@@ -61,7 +62,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Any:
 
 
 @export("image.hsv_to_rgb")
-def hsv_to_rgb(images: Any, name: str | None = None) -> Any:
+def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Red, green and blue of colours given by hue, saturation and value.
 
     >>> import talweg as tf
@@ -78,7 +79,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Any:
 
 
 @export("image.sobel_edges")
-def sobel_edges(image: Any) -> Any:
+def sobel_edges(image: Any) -> Tensor:
     """Sobel's derivatives of images [batch, height, width, channels] by row and by column.
 
     The result [batch, height, width, channels, 2]; edges are mirrored.

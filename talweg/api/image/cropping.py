@@ -20,7 +20,7 @@ from talweg.core.value import Tensor
 @export("image.crop_to_bounding_box")
 def crop_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
-) -> Any:
+) -> Tensor:
     """The box of the target size that begins at the offsets; ValueError if it is not inside.
 
     >>> import talweg as tf
@@ -51,7 +51,7 @@ def _numbers(*values: Any) -> list:
 @export("image.pad_to_bounding_box")
 def pad_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
-) -> Any:
+) -> Tensor:
     """The image at the offsets in one of the target size, with zeros around; ValueError if too big.
 
     >>> import talweg as tf
@@ -76,7 +76,7 @@ def pad_to_bounding_box(
 
 
 @export("image.rgb_to_grayscale")
-def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
+def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """The brightness of colours, with one channel: 0.2989 r + 0.587 g + 0.114 b.
 
     >>> import talweg as tf
@@ -93,7 +93,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
 
 
 @export("image.central_crop")
-def central_crop(image: Any, central_fraction: Any) -> Any:
+def central_crop(image: Any, central_fraction: Any) -> Tensor:
     """The middle of images: this fraction of their height and of their width.
 
     ValueError for a fraction outside (0, 1] or a rank other than 3 or 4.
@@ -121,7 +121,7 @@ def _margin(size: Any, fraction: float) -> Any:
 
 
 @export("image.resize_with_crop_or_pad")
-def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Any:
+def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
     """Images of the target size: their middle, or with zeros around them.
 
     ValueError for a target size below 1 or a rank other than 3 or 4.

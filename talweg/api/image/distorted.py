@@ -27,7 +27,7 @@ def sample_distorted_bounding_box(
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
-) -> tuple:
+) -> tuple[Any, ...]:
     """A part of an image by chance: begin and size for `tf.slice`, and the box [1, 1, 4].
 
     image_size: [height, width, channels]; bounding_boxes [batch, n, 4]: top, left, bottom, right
@@ -69,7 +69,7 @@ def stateless_sample_distorted_bounding_box(
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
-) -> tuple:
+) -> tuple[Any, ...]:
     """`sample_distorted_bounding_box` by a seed, a pair of integers."""
     attempts = 100 if max_attempts is None else int(max_attempts)
     stream, _ = stream_of(seed, "auto_select")

@@ -9,12 +9,13 @@ from talweg.api.export import export
 from talweg.api.tensors import cast, saturate_cast
 from talweg.core.dtypes import as_dtype
 from talweg.core.errors import type_error
+from talweg.core.value import Tensor
 
 
 @export("image.convert_image_dtype")
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """An image in another dtype, its numbers scaled to the range of that dtype.
 
     Floats go from 0 to 1, integers from 0 to their maximum.  saturate: clip what is outside.

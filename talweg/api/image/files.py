@@ -10,6 +10,7 @@ from talweg.api.export import export
 from talweg.api.image.dtypes import convert_image_dtype
 from talweg.core.dtypes import as_dtype, float32, int32, int64, string, uint8, uint16
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.prims import dynamic
 from talweg.prims.io import encoded
 
@@ -38,7 +39,7 @@ def _pixels(
 @export("io.decode_png", "image.decode_png")
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The pixels of a PNG file, [height, width, channels], uint8 or uint16.
 
     contents: the file, a scalar string.  channels: 1, 3 or 4; 0 takes those of the file.  JPEG
@@ -65,7 +66,7 @@ def decode_jpeg(
     acceptable_fraction: float = 1,
     dct_method: str = "",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The pixels of a JPEG file, uint8 [height, width, channels].
 
     ratio: 1, 2, 4 or 8 times fewer rows and columns.  try_recover_truncated: read a file whose end
@@ -133,7 +134,7 @@ def decode_image(
     dtype: Any = uint8,
     name: str | None = None,
     expand_animations: bool = True,
-) -> Any:
+) -> Tensor:
     """The pixels of a BMP, GIF, JPEG, PNG or WebP file, [height, width, channels].
 
     dtype: uint8, uint16, or any that `tf.image.convert_image_dtype` gives; float32 goes from 0 to
@@ -161,7 +162,7 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
 
 
 @export("io.is_jpeg", "image.is_jpeg")
-def is_jpeg(contents: Any, name: str | None = None) -> Any:
+def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Whether strings begin as JPEG files do.
 
     >>> import talweg as tf
@@ -172,7 +173,7 @@ def is_jpeg(contents: Any, name: str | None = None) -> Any:
 
 
 @export("io.encode_png", "image.encode_png")
-def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
     """PNG files of images [..., height, width, 1 to 4], uint8 or uint16: strings [...].
 
     compression: from 0 (none) to 9 (most); -1 leaves the choice.
@@ -225,7 +226,7 @@ def encode_jpeg(
 @export("image.adjust_jpeg_quality")
 def adjust_jpeg_quality(
     image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
-) -> Any:
+) -> Tensor:
     """An image as it is after it went through a JPEG file of this quality.
 
     image: [height, width, 1 or 3], floats from 0 to 1 or integers; dtype and shape are kept.

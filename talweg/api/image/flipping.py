@@ -22,7 +22,7 @@ ROWS, COLUMNS = -3, -2
 
 
 @export("image.flip_left_right")
-def flip_left_right(image: Any) -> Any:
+def flip_left_right(image: Any) -> Tensor:
     """The columns of images [..., height, width, channels] in reverse.
 
     ValueError for a rank other than 3 or 4.
@@ -35,7 +35,7 @@ def flip_left_right(image: Any) -> Any:
 
 
 @export("image.flip_up_down")
-def flip_up_down(image: Any) -> Any:
+def flip_up_down(image: Any) -> Tensor:
     """The rows of images [..., height, width, channels] in reverse.
 
     ValueError for a rank other than 3 or 4.
@@ -57,7 +57,7 @@ def _perhaps(image: Any, function: str, axis: int, draw: Callable[[Any], Any]) -
 
 
 @export("image.random_flip_left_right")
-def random_flip_left_right(image: Any, seed: Any = None) -> Any:
+def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
     """Images whose columns are in reverse with a chance of 1 in 2, each image of a batch by itself.
 
     seed: an integer, for a stream of its own.
@@ -66,7 +66,7 @@ def random_flip_left_right(image: Any, seed: Any = None) -> Any:
 
 
 @export("image.random_flip_up_down")
-def random_flip_up_down(image: Any, seed: Any = None) -> Any:
+def random_flip_up_down(image: Any, seed: Any = None) -> Tensor:
     """Images whose rows are in reverse with a chance of 1 in 2, each image of a batch by itself.
 
     seed: an integer, for a stream of its own.
@@ -75,7 +75,7 @@ def random_flip_up_down(image: Any, seed: Any = None) -> Any:
 
 
 @export("image.stateless_random_flip_left_right")
-def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
+def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
     """`random_flip_left_right` by a seed, a pair of integers: the same again for the same seed.
 
     >>> import talweg as tf
@@ -92,7 +92,7 @@ def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
 
 
 @export("image.stateless_random_flip_up_down")
-def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
+def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
     """`random_flip_up_down` by a seed, a pair of integers: the same again for the same seed."""
     return _perhaps(
         image, "stateless_random_flip_up_down", ROWS, lambda dims: stateless_uniform(dims, seed)
@@ -100,7 +100,7 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
 
 
 @export("image.transpose")
-def transpose(image: Any, name: str | None = None) -> Any:
+def transpose(image: Any, name: str | None = None) -> Tensor:
     """Images with rows and columns exchanged; ValueError for a rank other than 3 or 4.
 
     >>> import talweg as tf
@@ -112,7 +112,7 @@ def transpose(image: Any, name: str | None = None) -> Any:
 
 
 @export("image.rot90")
-def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """Images turned by a right angle `k` times, against the clock.
 
     ValueError for a rank other than 3 or 4, or a `k` that is no scalar.

@@ -8,6 +8,7 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.nn.windows import full_list, padding_argument
 from talweg.core.errors import invalid
+from talweg.core.value import Tensor
 from talweg.prims.nn import pooling
 
 
@@ -24,7 +25,7 @@ def _patches(
 @export("image.extract_patches")
 def extract_patches(
     images: Any, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The windows of images, each one as a row of channels.
 
     images [batch, height, width, channels] -> [batch, rows, columns, patch], where a patch has the
@@ -46,7 +47,7 @@ def extract_patches(
 @export("extract_volume_patches")
 def extract_volume_patches(
     input: Any, ksizes: Any, strides: Any, padding: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The windows of volumes, each one as a row of channels; see `tf.image.extract_patches`.
 
     input [batch, depth, height, width, channels]; ksizes, strides: lists of 5 with 1 first and

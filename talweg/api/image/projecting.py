@@ -22,6 +22,7 @@ from talweg.api.math.rounding import floor
 from talweg.api.tensors import cast
 from talweg.core.dtypes import float32, int32
 from talweg.core.errors import invalid
+from talweg.core.value import Tensor
 from talweg.prims import layout
 
 
@@ -34,7 +35,7 @@ def projective_transform(
     interpolation: str,
     fill_mode: str = "CONSTANT",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Each image [batch, height, width, channels] transformed by its row of transforms [batch, 8].
 
     One row serves all.  interpolation "NEAREST" or "BILINEAR"; fill_mode says what lies outside:

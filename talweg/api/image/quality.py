@@ -29,6 +29,7 @@ from talweg.api.tensors import cast
 from talweg.core.dims import below
 from talweg.core.dtypes import float32
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 
 ROWS, COLUMNS, CHANNELS = -3, -2, -1
@@ -36,7 +37,7 @@ SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  # weights of Wang et al. (200
 
 
 @export("image.psnr")
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
+def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     """Peak signal to noise ratio of images in decibels: 10 log10(max_val^2 / mean((a - b)^2)).
 
     a, b [..., height, width, channels] of one shape; max_val: the range of the numbers.
@@ -68,7 +69,7 @@ def ssim(
     k1: float = 0.01,
     k2: float = 0.03,
     return_index_map: bool = False,
-) -> Any:
+) -> Tensor:
     """Structural similarity of images [..., height, width, channels], 1 for equal ones.
 
     Means, variances and covariances are taken under a Gaussian window of filter_size.
@@ -99,7 +100,7 @@ def ssim_multiscale(
     filter_sigma: float = 1.5,
     k1: float = 0.01,
     k2: float = 0.03,
-) -> Any:
+) -> Tensor:
     """Structural similarity at several scales, each half as fine as the one before.
 
     power_factors: the weights of the scales, finest first.  Errors as in `tf.image.ssim`; images
@@ -169,7 +170,7 @@ class _Window:
 
 
 @export("image.total_variation")
-def total_variation(images: Any, name: str | None = None) -> Any:
+def total_variation(images: Any, name: str | None = None) -> Tensor:
     """The sum of the absolute differences of neighbours; one number for each image of a batch.
 
     ValueError for a rank other than 3 or 4.

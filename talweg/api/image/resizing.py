@@ -17,6 +17,7 @@ from talweg.api.image import weights
 from talweg.api.linalg.einsum import einsum
 from talweg.core.dtypes import float32
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
@@ -49,7 +50,7 @@ def resize(
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Images with `size` rows and columns.
 
     images [height, width, channels] or [batch, height, width, channels]; the result is float32,
@@ -132,7 +133,7 @@ def resize_with_pad(
     target_width: int,
     method: str = ResizeMethod.BILINEAR,
     antialias: bool = False,
-) -> Any:
+) -> Tensor:
     """Images of the target size with their aspect ratio kept, and zeros around them.
 
     >>> import talweg as tf

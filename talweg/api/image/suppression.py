@@ -11,6 +11,7 @@ from talweg.api.export import export
 from talweg.api.mapping.map import map_fn
 from talweg.core.dims import smallest
 from talweg.core.dtypes import float32, int32
+from talweg.core.value import Tensor
 from talweg.prims import suppression as prims
 
 NEVER = float("-inf")  # no score is below this
@@ -45,7 +46,7 @@ def non_max_suppression(
     iou_threshold: Any = 0.5,
     score_threshold: Any = NEVER,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The numbers of the boxes that stay, best first, int32.
 
     boxes [n, 4]: two corners; scores [n].  A box goes if its intersection with a better one that
@@ -96,7 +97,7 @@ def non_max_suppression_overlaps(
     overlap_threshold: Any = 0.5,
     score_threshold: Any = NEVER,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`non_max_suppression` by overlaps [n, n] of any measure.
 
     >>> import talweg as tf
@@ -166,7 +167,7 @@ def combined_non_max_suppression(
     pad_per_class: bool = False,
     clip_boxes: bool = True,
     name: str | None = None,
-) -> tuple:
+) -> tuple[Any, ...]:
     """The best boxes of each image of a batch, where boxes hide those of their own class only.
 
     boxes [batch, n, classes or 1, 4], scores [batch, n, classes] -> boxes [batch, m, 4], scores and

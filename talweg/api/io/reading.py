@@ -9,11 +9,12 @@ from talweg.api.export import export
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, string
 from talweg.core.errors import invalid
+from talweg.core.value import Tensor
 from talweg.prims.io import encoded
 
 
 @export("io.read_file")
-def read_file(filename: Any, name: str | None = None) -> Any:
+def read_file(filename: Any, name: str | None = None) -> Tensor:
     """What stands in a file, a scalar string; NotFoundError if there is none.
 
     >>> import pathlib, tempfile
@@ -63,7 +64,7 @@ def decode_raw(
     little_endian: bool = True,
     fixed_length: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The bytes of strings as numbers: [...] gives [..., n].
 
     All strings must be of one length; with fixed_length they are cut, or filled up with zeros, to
@@ -94,7 +95,7 @@ def decode_raw_v1(
 
 
 @export("io.encode_base64")
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Any:
+def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """Strings in base64, in the letters for addresses (- and _); `pad`: with = at the end.
 
     >>> import talweg as tf

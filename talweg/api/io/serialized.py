@@ -18,13 +18,14 @@ from talweg.api.host import numpy_function
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, string
 from talweg.core.errors import DataLossError, invalid
+from talweg.core.value import Tensor
 from talweg.formats.bundle import wire
 
 DTYPE, SHAPE, CONTENT, TEXT = 1, 2, 4, 8  # numbers of fields
 
 
 @export("io.serialize_tensor")
-def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
+def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """A tensor as a scalar string that `tf.io.parse_tensor` reads, TensorFlow's too.
 
     >>> import talweg as tf
@@ -41,7 +42,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
 
 
 @export("io.parse_tensor")
-def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any:
+def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
     """The tensor of a scalar string made by `tf.io.serialize_tensor`, which must be of `out_type`.
 
     InvalidArgumentError if it is of another dtype, or no tensor.

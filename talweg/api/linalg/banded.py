@@ -68,7 +68,7 @@ def tridiagonal_solve(
     name: str | None = None,
     partial_pivoting: bool = True,
     perturb_singular: bool = False,
-) -> Any:
+) -> Tensor:
     """x with a x = rhs for tridiagonal a.   rhs [..., m] or [..., m, k], the result alike.
 
     diagonals: [..., 3, m] ("compact": superdiagonal, diagonal, subdiagonal; the last element of the
@@ -110,7 +110,7 @@ def tridiagonal_solve(
 @export("linalg.tridiagonal_matmul")
 def tridiagonal_matmul(
     diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
-) -> Any:
+) -> Tensor:
     """The product of a tridiagonal matrix and rhs [..., m, k]; diagonals as in tridiagonal_solve.
 
     InvalidArgumentError for shapes that do not fit.
@@ -134,7 +134,7 @@ def tridiagonal_matmul(
 @export("linalg.banded_triangular_solve")
 def banded_triangular_solve(
     bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """x with a x = rhs (or aᴴ x = rhs) for triangular a with few diagonals.
 
     bands [..., k, m]: the main diagonal first and then the subdiagonals, right-aligned (lower); or

@@ -32,7 +32,7 @@ def columns(x: Tensor, start: int, stop: int) -> Tensor:
 
 
 @export("linalg.cholesky")
-def cholesky(input: Any, name: str | None = None) -> Any:
+def cholesky(input: Any, name: str | None = None) -> Tensor:
     """The lower triangular factors l with l lᴴ = input, for positive definite [..., m, m].
 
     Only the lower triangle is read; a matrix that is not positive definite gives NaN.
@@ -109,7 +109,7 @@ _convert = tensor
 
 
 @export("linalg.eigh")
-def eigh(tensor: Any, name: str | None = None) -> Any:
+def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """(w, v): eigenvalues, ascending, and orthonormal eigenvectors of Hermitian [..., m, m].
 
     Only the lower triangle is read.  w [..., m] has the dtype of the input.  InvalidArgumentError
@@ -125,7 +125,7 @@ def eigh(tensor: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.eigvalsh")
-def eigvalsh(tensor: Any, name: str | None = None) -> Any:
+def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     """The eigenvalues of Hermitian [..., m, m], ascending, [..., m]; see `tf.linalg.eigh`.
 
     >>> import talweg as tf
@@ -141,7 +141,7 @@ def _as(x: Tensor, dtype: Any) -> Tensor:
 
 
 @export("linalg.eig", "eig")
-def eig(tensor: Any, name: str | None = None) -> Any:
+def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """(w, v): complex eigenvalues, in no order, and eigenvectors of length 1 of [..., m, m].
 
     InvalidArgumentError for matrices that are not square, for integers, and for NaN.
@@ -154,7 +154,7 @@ def eig(tensor: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.eigvals", "eigvals")
-def eigvals(tensor: Any, name: str | None = None) -> Any:
+def eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """The complex eigenvalues of [..., m, m], in no order, [..., m]; see `tf.linalg.eig`.
 
     >>> import talweg as tf

@@ -60,7 +60,7 @@ def diag(
     num_cols: Any = -1,
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
-) -> Any:
+) -> Tensor:
     """Matrices with the given diagonals, and `padding_value` elsewhere.
 
     diagonal: [..., n], or [..., high - low + 1, n] for several diagonals k = (low, high), the
@@ -113,7 +113,7 @@ def diag_part(
     k: Any = 0,
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
-) -> Any:
+) -> Tensor:
     """The diagonal k of matrices [..., m, n], or the diagonals k = (low, high), the highest first.
 
     Shorter diagonals are filled with `padding_value` at the end `align` leaves free.
@@ -133,7 +133,7 @@ def diag_part(
 @export("linalg.set_diag")
 def set_diag(
     input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT"
-) -> Any:
+) -> Tensor:
     """Matrices [..., m, n] with the diagonals k replaced; k and align as for `tf.linalg.diag_part`.
 
     >>> import talweg as tf
@@ -146,7 +146,7 @@ def set_diag(
 
 
 @export("linalg.tensor_diag")
-def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
+def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     """A tensor of shape d + d that holds `diagonal`, of shape d, where both indices are equal.
 
     >>> import talweg as tf
@@ -165,7 +165,7 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.tensor_diag_part")
-def tensor_diag_part(input: Any, name: str | None = None) -> Any:
+def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
     """The diagonal of a tensor of shape d + d, of shape d; InvalidArgumentError for other shapes.
 
     >>> import talweg as tf
@@ -186,7 +186,7 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.band_part")
-def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Any:
+def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
     """Matrices [..., m, n] with zeros outside a band around the diagonal.
 
     num_lower, num_upper: how many sub- and superdiagonals stay; all if negative.
@@ -203,7 +203,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 
 @export("linalg.trace")
-def trace(x: Any, name: str | None = None) -> Any:
+def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the diagonal of matrices [..., m, n] -> [...].
 
     >>> import talweg as tf
@@ -215,7 +215,7 @@ def trace(x: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.cross")
-def cross(a: Any, b: Any, name: str | None = None) -> Any:
+def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """The cross product of vectors of 3 in the last axis; shapes are equal, dtypes real.
 
     InvalidArgumentError for shapes that differ, FailedPreconditionError for a last axis that is
@@ -229,7 +229,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.matrix_transpose")
-def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:
+def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """The last two axes exchanged, conjugated on demand; ValueError for a rank below 2.
 
     >>> import talweg as tf
@@ -247,7 +247,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 
 @export("linalg.adjoint")
-def adjoint(matrix: Any, name: str | None = None) -> Any:
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """The conjugate transpose of the last two axes; ValueError for a rank below 2.
 
     >>> import talweg as tf

@@ -28,7 +28,7 @@ def norm(
     axis: Any = None,
     keepdims: bool | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The norm of vectors along one axis, of matrices along two, or of all elements.
 
     ord: "euclidean", 1, 2, inf or any positive p for vectors; "euclidean", "fro", 1, 2 or inf for

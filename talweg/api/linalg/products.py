@@ -42,7 +42,7 @@ def matmul(
     grad_a: bool = False,
     grad_b: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The product of the matrices in the last two axes of a and b.
 
     a [..., m, k], b [..., k, n] -> [..., m, n]; leading axes broadcast.  a, b: one numeric dtype.
@@ -136,7 +136,7 @@ def matvec(
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The product of the matrices a [..., m, k] and the vectors b [..., k] -> [..., m].
 
     Leading axes broadcast; flags and errors as for `tf.matmul`.
@@ -154,7 +154,7 @@ def matvec(
 
 
 @export("tensordot", "linalg.tensordot")
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sum of products of a and b over pairs of axes.
 
     axes: an int n: the last n axes of a with the first n of b; or a pair: the axes of a and those

@@ -35,7 +35,7 @@ def _epsilon(dtype: Any) -> float:
 
 
 @export("linalg.det")
-def det(input: Any, name: str | None = None) -> Any:
+def det(input: Any, name: str | None = None) -> Tensor:
     """The determinants of [..., m, m] -> [...]; InvalidArgumentError unless square and inexact.
 
     >>> import talweg as tf
@@ -63,7 +63,7 @@ def slogdet(input: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.logdet")
-def logdet(matrix: Any, name: str | None = None) -> Any:
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """ln det of Hermitian positive definite [..., m, m] -> [...], real; NaN for others.
 
     >>> import talweg as tf
@@ -76,7 +76,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.inv")
-def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
+def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverses of [..., m, m], or of their conjugate transposes.
 
     InvalidArgumentError for singular matrices, and unless square and inexact.
@@ -91,7 +91,7 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
 
 
 @export("linalg.solve")
-def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
+def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """x with matrix x = rhs, or matrixᴴ x = rhs.
 
     matrix [..., m, m], rhs [..., m, k] -> [..., m, k].
@@ -109,7 +109,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
 @export("linalg.triangular_solve")
 def triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """x with matrix x = rhs (or matrixᴴ x = rhs), reading one triangle of matrix only.
 
     matrix [..., m, m], rhs [..., m, k] -> [..., m, k], leading axes broadcast.  Zeros on the
@@ -124,7 +124,7 @@ def triangular_solve(
 
 
 @export("linalg.cholesky_solve")
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """x with a x = rhs for a = chol cholᴴ, from the Cholesky factor; shapes as triangular_solve.
 
     >>> import talweg as tf
@@ -139,7 +139,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
 @export("linalg.lstsq")
 def lstsq(
     matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor:
     """x that minimises ‖matrix x - rhs‖² + l2_regularizer ‖x‖²; the shortest x if there are many.
 
     matrix [..., m, n], rhs [..., m, k] -> [..., n, k].  fast: by the normal equations and Cholesky,
@@ -196,7 +196,7 @@ def _at_least_matrix(a: Tensor, argument: str = "a") -> None:
 
 
 @export("linalg.pinv")
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """The Moore-Penrose inverses of [..., m, n] -> [..., n, m].
 
     Singular values up to rcond (a number, or one for each matrix; 10 max(m, n) eps by default)
@@ -228,7 +228,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 @export("linalg.matrix_rank")
 def matrix_rank(
     a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """How many singular values of [..., m, n] exceed tol -> [...], int32.
 
     tol: max(m, n) eps times the largest singular value by default.  ValueError for a rank below 2.
@@ -268,7 +268,7 @@ def _lu_operands(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
 @export("linalg.lu_solve")
 def lu_solve(
     lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """x with a x = rhs, from (lower_upper, perm) = tf.linalg.lu(a).
 
     rhs [..., m, k] -> [..., m, k].  ValueError for shapes that do not fit.
@@ -302,7 +302,7 @@ def lu_solve(
 @export("linalg.lu_reconstruct")
 def lu_reconstruct(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """a, from (lower_upper, perm) = tf.linalg.lu(a).  ValueError for shapes that do not fit.
 
     >>> import talweg as tf
@@ -318,7 +318,7 @@ def lu_reconstruct(
 @export("linalg.lu_matrix_inverse")
 def lu_matrix_inverse(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """a⁻¹, from (lower_upper, perm) = tf.linalg.lu(a).  ValueError for shapes that do not fit.
 
     >>> import talweg as tf
@@ -337,7 +337,7 @@ def lu_matrix_inverse(
 
 
 @export("linalg.expm")
-def expm(input: Any, name: str | None = None) -> Any:
+def expm(input: Any, name: str | None = None) -> Tensor:
     """The exponentials eˣ = Σ xᵏ / k! of square matrices [..., m, m].
 
     ValueError for integers and bfloat16, InvalidArgumentError for matrices that are not square.
@@ -353,7 +353,7 @@ def expm(input: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.logm")
-def logm(input: Any, name: str | None = None) -> Any:
+def logm(input: Any, name: str | None = None) -> Tensor:
     """The principal logarithms of complex square matrices [..., m, m].
 
     InvalidArgumentError for other dtypes, and for matrices that are not square.
@@ -366,7 +366,7 @@ def logm(input: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.sqrtm", "matrix_square_root")
-def sqrtm(input: Any, name: str | None = None) -> Any:
+def sqrtm(input: Any, name: str | None = None) -> Tensor:
     """The principal square roots of square matrices [..., m, m]; NaN where they are not real.
 
     InvalidArgumentError for integers, and for matrices that are not square.

@@ -26,6 +26,7 @@ from talweg.api.mapping.graphs import (
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OutOfRangeError, compose, invalid, value_error
 from talweg.core.shapes import TensorShape
+from talweg.core.value import Tensor
 from talweg.graph import structure
 
 
@@ -202,7 +203,7 @@ def scan(
     infer_shape: bool = True,
     reverse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """All partial results of a fold, stacked: `a = fn(a, x)` for each slice x of `elems`.
 
     elems: a tensor [n, ...] or a nest of such; the first slice starts the fold if there is no
@@ -259,7 +260,7 @@ def foldl(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`a = fn(a, x)` for each slice x of `elems`, from the first to the last; the last a.
 
     elems: a tensor [n, ...] or a nest of such; the first slice is the first a if there is no
@@ -282,7 +283,7 @@ def foldr(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`a = fn(a, x)` for each slice x of `elems`, from the last to the first; the last a.
 
     elems: a tensor [n, ...] or a nest of such; the last slice is the first a if there is no

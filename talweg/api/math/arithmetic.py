@@ -18,7 +18,7 @@ from talweg.core.dtypes import (
 )
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.hooks import hooks
-from talweg.core.value import IndexedSlices
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.prims import arithmetic, complex, guarded, rounding
 
@@ -26,7 +26,7 @@ TRUNCATED = frozenset({int32, int64, float32, float64})  # TensorFlow's truncate
 
 
 @export("math.add", "add")
-def add(x: Any, y: Any, name: str | None = None) -> Any:
+def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x + y, broadcast; strings are joined.
 
     x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
@@ -40,7 +40,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.subtract", "subtract")
-def subtract(x: Any, y: Any, name: str | None = None) -> Any:
+def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x - y, broadcast.
 
     x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
@@ -54,7 +54,7 @@ def subtract(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.multiply", "multiply")
-def multiply(x: Any, y: Any, name: str | None = None) -> Any:
+def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x y, element by element, broadcast.
 
     x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
@@ -72,7 +72,7 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.divide", "divide")
-def divide(x: Any, y: Any, name: str | None = None) -> Any:
+def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y; the same as `tf.truediv`.
 
     x, y: tensors of one dtype; TypeError if the dtypes differ.
@@ -85,7 +85,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.truediv", "truediv")
-def truediv(x: Any, y: Any, name: str | None = None) -> Any:
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y; integers of 8 and 16 bits give float32, wider ones float64.
 
     x, y: tensors of one dtype; TypeError if the dtypes differ.
@@ -98,7 +98,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("realdiv")
-def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
+def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y of floats or complex numbers.  InvalidArgumentError for integers.
 
     >>> import talweg as tf
@@ -109,7 +109,7 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.floordiv")
-def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """floor(x / y), in x's dtype.
 
     x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0, dtypes that
@@ -123,7 +123,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.floormod", "math.mod")
-def floormod(x: Any, y: Any, name: str | None = None) -> Any:
+def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x - floor(x / y) y: the remainder with the sign of y.
 
     x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0.
@@ -136,7 +136,7 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("truncatediv")
-def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y rounded toward zero, in x's dtype.
 
     x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0.
@@ -149,7 +149,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("truncatemod")
-def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The remainder of x / y with the sign of x.
 
     x, y: tensors of int32, int64 or a float dtype.  InvalidArgumentError for an integer divisor of
@@ -167,7 +167,7 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.scalar_mul", "scalar_mul")
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
     """scalar · x for a scalar of rank 0; x may be an `IndexedSlices`.
 
     TypeError if the scalar cannot have x's dtype, ValueError if it is no scalar.
@@ -188,14 +188,14 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     if factor.ndim:
         raise value_error("TW203", f"scalar_mul: scalar has shape {factor.shape}", "rank 0")
     product = arithmetic.mul(values, factor)
-    return IndexedSlices(product, x.indices, x.dense_shape) if sparse else product
+    return IndexedSlices(product, x.indices, x.dense_shape) if sparse else product  # type: ignore[return-value]
 
 
 # -- one operand
 
 
 @export("math.negative", "negative")
-def negative(x: Any, name: str | None = None) -> Any:
+def negative(x: Any, name: str | None = None) -> Tensor:
     """-x.
 
     x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
@@ -208,7 +208,7 @@ def negative(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.abs", "abs")
-def absolute(x: Any, name: str | None = None) -> Any:
+def absolute(x: Any, name: str | None = None) -> Tensor:
     """|x|; for complex numbers the modulus, in the real dtype.
 
     x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
@@ -228,7 +228,7 @@ def _absolute(x: Any) -> Any:
 
 
 @export("math.sign", "sign")
-def sign(x: Any, name: str | None = None) -> Any:
+def sign(x: Any, name: str | None = None) -> Tensor:
     """-1, 0 or 1; for complex numbers x / |x|, and 0 for 0.
 
     x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
@@ -245,7 +245,7 @@ def _sign(x: Any) -> Any:
 
 
 @export("math.square", "square")
-def square(x: Any, name: str | None = None) -> Any:
+def square(x: Any, name: str | None = None) -> Tensor:
     """x², element by element.
 
     x: a tensor of numbers; InvalidArgumentError for truth values and strings.
@@ -258,7 +258,7 @@ def square(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.sqrt", "sqrt")
-def sqrt(x: Any, name: str | None = None) -> Any:
+def sqrt(x: Any, name: str | None = None) -> Tensor:
     """√x; NaN for negative numbers.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -271,7 +271,7 @@ def sqrt(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.rsqrt")
-def rsqrt(x: Any, name: str | None = None) -> Any:
+def rsqrt(x: Any, name: str | None = None) -> Tensor:
     """1 / √x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -284,7 +284,7 @@ def rsqrt(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.reciprocal")
-def reciprocal(x: Any, name: str | None = None) -> Any:
+def reciprocal(x: Any, name: str | None = None) -> Tensor:
     """1 / x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -297,7 +297,7 @@ def reciprocal(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.reciprocal_no_nan")
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     """1 / x, and 0 where x = 0.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError for integers, TypeError for truth
@@ -317,7 +317,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.pow", "pow")
-def power(x: Any, y: Any, name: str | None = None) -> Any:
+def power(x: Any, y: Any, name: str | None = None) -> Tensor:
     """xʸ, broadcast.
 
     x, y: tensors of one dtype: signed integers, floats or complex numbers.  InvalidArgumentError
@@ -332,7 +332,7 @@ def power(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.squared_difference")
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """(x - y)²; for complex numbers |x - y|², in the complex dtype.
 
     x, y: tensors of one dtype: int32, int64, floats or complex numbers.  InvalidArgumentError
@@ -350,7 +350,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.divide_no_nan")
-def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, and 0 where y = 0; the derivatives are 0 there too.
 
     x, y: tensors of one dtype (TypeError otherwise); integers give floats as in `tf.truediv`.
@@ -375,7 +375,7 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.multiply_no_nan")
-def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x y, and 0 where y = 0 even if x is infinite or NaN.
 
     x, y: tensors of one dtype, floats or complex numbers.  ValueError if the dtypes differ,
@@ -397,7 +397,7 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.xdivy")
-def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
+def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, and 0 where x = 0.
 
     x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.

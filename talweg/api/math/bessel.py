@@ -6,11 +6,12 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise
+from talweg.core.value import Tensor
 from talweg.prims import bessel
 
 
 @export("math.bessel_i0", "math.special.bessel_i0")
-def bessel_i0(x: Any, name: str | None = None) -> Any:
+def bessel_i0(x: Any, name: str | None = None) -> Tensor:
     """I₀(x), the modified Bessel function of the first kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -23,7 +24,7 @@ def bessel_i0(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.bessel_i0e", "math.special.bessel_i0e")
-def bessel_i0e(x: Any, name: str | None = None) -> Any:
+def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
     """e^(-|x|) I₀(x), which does not overflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -36,7 +37,7 @@ def bessel_i0e(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.bessel_i1", "math.special.bessel_i1")
-def bessel_i1(x: Any, name: str | None = None) -> Any:
+def bessel_i1(x: Any, name: str | None = None) -> Tensor:
     """I₁(x), the modified Bessel function of the first kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -49,7 +50,7 @@ def bessel_i1(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.bessel_i1e", "math.special.bessel_i1e")
-def bessel_i1e(x: Any, name: str | None = None) -> Any:
+def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
     """e^(-|x|) I₁(x), which does not overflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -62,7 +63,7 @@ def bessel_i1e(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.bessel_j0")
-def bessel_j0(x: Any, name: str | None = None) -> Any:
+def bessel_j0(x: Any, name: str | None = None) -> Tensor:
     """J₀(x), the Bessel function of the first kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -75,7 +76,7 @@ def bessel_j0(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.bessel_j1")
-def bessel_j1(x: Any, name: str | None = None) -> Any:
+def bessel_j1(x: Any, name: str | None = None) -> Tensor:
     """J₁(x), the Bessel function of the first kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -88,7 +89,7 @@ def bessel_j1(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.bessel_k0")
-def bessel_k0(x: Any, name: str | None = None) -> Any:
+def bessel_k0(x: Any, name: str | None = None) -> Tensor:
     """K₀(x), the modified Bessel function of the second kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -101,7 +102,7 @@ def bessel_k0(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.bessel_k0e")
-def bessel_k0e(x: Any, name: str | None = None) -> Any:
+def bessel_k0e(x: Any, name: str | None = None) -> Tensor:
     """eˣ K₀(x), which does not underflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -114,7 +115,7 @@ def bessel_k0e(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.bessel_k1")
-def bessel_k1(x: Any, name: str | None = None) -> Any:
+def bessel_k1(x: Any, name: str | None = None) -> Tensor:
     """K₁(x), the modified Bessel function of the second kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -127,7 +128,7 @@ def bessel_k1(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.bessel_k1e")
-def bessel_k1e(x: Any, name: str | None = None) -> Any:
+def bessel_k1e(x: Any, name: str | None = None) -> Tensor:
     """eˣ K₁(x), which does not underflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -140,7 +141,7 @@ def bessel_k1e(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.bessel_y0")
-def bessel_y0(x: Any, name: str | None = None) -> Any:
+def bessel_y0(x: Any, name: str | None = None) -> Tensor:
     """Y₀(x), the Bessel function of the second kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -153,7 +154,7 @@ def bessel_y0(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.bessel_y1")
-def bessel_y1(x: Any, name: str | None = None) -> Any:
+def bessel_y1(x: Any, name: str | None = None) -> Tensor:
     """Y₁(x), the Bessel function of the second kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -166,7 +167,7 @@ def bessel_y1(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.dawsn")
-def dawsn(x: Any, name: str | None = None) -> Any:
+def dawsn(x: Any, name: str | None = None) -> Tensor:
     """Dawson's integral, e^(-x²) ∫₀ˣ e^(t²) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -179,7 +180,7 @@ def dawsn(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.expint")
-def expint(x: Any, name: str | None = None) -> Any:
+def expint(x: Any, name: str | None = None) -> Tensor:
     """The exponential integral Ei(x), the integral of eᵗ / t from -∞ to x.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -192,7 +193,7 @@ def expint(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.fresnel_cos")
-def fresnel_cos(x: Any, name: str | None = None) -> Any:
+def fresnel_cos(x: Any, name: str | None = None) -> Tensor:
     """The Fresnel integral ∫₀ˣ cos(π t² / 2) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -205,7 +206,7 @@ def fresnel_cos(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.fresnel_sin")
-def fresnel_sin(x: Any, name: str | None = None) -> Any:
+def fresnel_sin(x: Any, name: str | None = None) -> Tensor:
     """The Fresnel integral ∫₀ˣ sin(π t² / 2) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -218,7 +219,7 @@ def fresnel_sin(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.special.spence")
-def spence(x: Any, name: str | None = None) -> Any:
+def spence(x: Any, name: str | None = None) -> Tensor:
     """Spence's function, -∫₁ˣ ln t / (t - 1) dt, the dilogarithm of 1 - x.
 
     x: a tensor of floats; InvalidArgumentError otherwise.

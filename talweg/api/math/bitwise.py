@@ -6,11 +6,12 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, matching_tensors
+from talweg.core.value import Tensor
 from talweg.prims import bitwise as prims
 
 
 @export("bitwise.bitwise_and")
-def bitwise_and(x: Any, y: Any, name: str | None = None) -> Any:
+def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits that are set in both x and y.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
@@ -23,7 +24,7 @@ def bitwise_and(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("bitwise.bitwise_or")
-def bitwise_or(x: Any, y: Any, name: str | None = None) -> Any:
+def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits that are set in x or y.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
@@ -36,7 +37,7 @@ def bitwise_or(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("bitwise.bitwise_xor")
-def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Any:
+def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits that are set in exactly one of x and y.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
@@ -49,7 +50,7 @@ def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("bitwise.invert")
-def invert(x: Any, name: str | None = None) -> Any:
+def invert(x: Any, name: str | None = None) -> Tensor:
     """All bits of x flipped.
 
     x: a tensor of integers; InvalidArgumentError otherwise.
@@ -62,7 +63,7 @@ def invert(x: Any, name: str | None = None) -> Any:
 
 
 @export("bitwise.left_shift")
-def left_shift(x: Any, y: Any, name: str | None = None) -> Any:
+def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits of x moved y places up; those that leave are lost.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
@@ -76,7 +77,7 @@ def left_shift(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("bitwise.right_shift")
-def right_shift(x: Any, y: Any, name: str | None = None) -> Any:
+def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits of x moved y places down; the sign stays.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.

@@ -10,6 +10,7 @@ from talweg.api.export import export
 from talweg.api.math.operands import matching, numeric
 from talweg.core.dims import largest
 from talweg.core.dtypes import bool_
+from talweg.core.value import Tensor
 from talweg.eager import operators
 from talweg.eager.convert import is_tensor_like
 from talweg.prims import arithmetic
@@ -18,7 +19,7 @@ from talweg.prims.reduce import reduce_all
 
 
 @export("math.equal", "equal")
-def equal(x: Any, y: Any, name: str | None = None) -> Any:
+def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x = y, element by element, broadcast.  NaN equals nothing.
 
     x, y: tensors of one dtype, any; InvalidArgumentError if dtypes or shapes do not match,
@@ -32,7 +33,7 @@ def equal(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.not_equal", "not_equal")
-def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
+def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x ≠ y, element by element, broadcast.  NaN differs from everything.
 
     x, y: tensors of one dtype, any; InvalidArgumentError if dtypes or shapes do not match,
@@ -46,7 +47,7 @@ def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.less", "less")
-def less(x: Any, y: Any, name: str | None = None) -> Any:
+def less(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x < y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -60,7 +61,7 @@ def less(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.less_equal", "less_equal")
-def less_equal(x: Any, y: Any, name: str | None = None) -> Any:
+def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x <= y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -74,7 +75,7 @@ def less_equal(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.greater", "greater")
-def greater(x: Any, y: Any, name: str | None = None) -> Any:
+def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x > y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -88,7 +89,7 @@ def greater(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.greater_equal", "greater_equal")
-def greater_equal(x: Any, y: Any, name: str | None = None) -> Any:
+def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x >= y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -102,7 +103,7 @@ def greater_equal(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.maximum", "maximum")
-def maximum(x: Any, y: Any, name: str | None = None) -> Any:
+def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The larger of x and y, element by element, broadcast; NaN wins.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -117,7 +118,7 @@ def maximum(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.minimum", "minimum")
-def minimum(x: Any, y: Any, name: str | None = None) -> Any:
+def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The smaller of x and y, element by element, broadcast; NaN wins.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -137,7 +138,7 @@ def _truths(*values: Any) -> list:
 
 
 @export("math.logical_and", "logical_and")
-def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
+def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether both x and y are true.
 
     x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
@@ -151,7 +152,7 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.logical_or", "logical_or")
-def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
+def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether x or y or both are true.
 
     x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
@@ -165,7 +166,7 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.logical_xor")
-def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Any:
+def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Whether exactly one of x and y is true.
 
     x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
@@ -179,7 +180,7 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Any:
 
 
 @export("math.logical_not", "logical_not")
-def logical_not(x: Any, name: str | None = None) -> Any:
+def logical_not(x: Any, name: str | None = None) -> Tensor:
     """Whether x is false.
 
     x: a tensor of bool; InvalidArgumentError for tensors of other dtypes, TypeError for what cannot
@@ -205,7 +206,7 @@ def _neighbours(x: Any, function: str) -> tuple[Any, Any]:
 
 
 @export("math.is_non_decreasing")
-def is_non_decreasing(x: Any, name: str | None = None) -> Any:
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     """Whether no element, in row-major order, is smaller than the one before it.  A scalar bool.
 
     x: a tensor of real numbers; TypeError for truth values and strings.
@@ -219,7 +220,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.is_strictly_increasing")
-def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
     """Whether each element, in row-major order, is larger than the one before it.  A scalar bool.
 
     x: a tensor of real numbers; TypeError for truth values and strings.

@@ -10,12 +10,13 @@ from talweg.api.export import export
 from talweg.api.math.operands import numeric
 from talweg.core.dtypes import COMPLEX, FLOATING, float32, float64
 from talweg.core.errors import type_error
+from talweg.core.value import Tensor
 from talweg.prims import arithmetic
 from talweg.prims import complex as prims
 
 
 @export("complex", "dtypes.complex")
-def complex(real: Any, imag: Any, name: str | None = None) -> Any:  # noqa: A001
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:  # noqa: A001
     """real + i imag, broadcast.
 
     real, imag: tensors both of float32 (complex64 results) or both of float64 (complex128);
@@ -36,7 +37,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Any:  # noqa: A001
 
 
 @export("math.real")
-def real(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def real(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
     """The real part; real numbers are their own.
 
     input: a tensor of numbers; TypeError for truth values and strings.
@@ -50,7 +51,7 @@ def real(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 
 @export("math.imag")
-def imag(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def imag(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
     """The imaginary part; zeros for real numbers.
 
     input: a tensor of numbers; TypeError for truth values and strings.
@@ -64,7 +65,7 @@ def imag(input: Any, name: str | None = None) -> Any:  # noqa: A002
 
 
 @export("math.conj")
-def conj(x: Any, name: str | None = None) -> Any:
+def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; real numbers are their own.
 
     x: a tensor of numbers; TypeError for truth values and strings.
@@ -78,7 +79,7 @@ def conj(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.angle")
-def angle(input: Any, name: str | None = None) -> Any:  # noqa: A002
+def angle(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
     """The angle of a complex number in [-π, π]; π for negative real numbers, 0 for others.
 
     input: a tensor of floats or complex numbers; TypeError otherwise.

@@ -6,11 +6,12 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, matching_tensors
+from talweg.core.value import Tensor
 from talweg.prims import guarded, transcendental
 
 
 @export("math.exp", "exp")
-def exp(x: Any, name: str | None = None) -> Any:
+def exp(x: Any, name: str | None = None) -> Tensor:
     """eˣ.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -23,7 +24,7 @@ def exp(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.expm1")
-def expm1(x: Any, name: str | None = None) -> Any:
+def expm1(x: Any, name: str | None = None) -> Tensor:
     """eˣ - 1, accurate for small x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -36,7 +37,7 @@ def expm1(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.log")
-def log(x: Any, name: str | None = None) -> Any:
+def log(x: Any, name: str | None = None) -> Tensor:
     """The natural logarithm; -inf at 0, NaN for negative numbers.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -49,7 +50,7 @@ def log(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.log1p")
-def log1p(x: Any, name: str | None = None) -> Any:
+def log1p(x: Any, name: str | None = None) -> Tensor:
     """ln(1 + x), accurate for small x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -62,7 +63,7 @@ def log1p(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.sigmoid", "sigmoid", "nn.sigmoid")
-def sigmoid(x: Any, name: str | None = None) -> Any:
+def sigmoid(x: Any, name: str | None = None) -> Tensor:
     """1 / (1 + e⁻ˣ), without overflow.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -75,7 +76,7 @@ def sigmoid(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.log_sigmoid")
-def log_sigmoid(x: Any, name: str | None = None) -> Any:
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """ln(1 / (1 + e⁻ˣ)) = -softplus(-x), without overflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -88,7 +89,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.softplus", "nn.softplus")
-def softplus(features: Any, name: str | None = None) -> Any:
+def softplus(features: Any, name: str | None = None) -> Tensor:
     """ln(1 + eˣ), without overflow.
 
     features: a tensor of floats; InvalidArgumentError otherwise.
@@ -101,7 +102,7 @@ def softplus(features: Any, name: str | None = None) -> Any:
 
 
 @export("math.softsign", "nn.softsign")
-def softsign(features: Any, name: str | None = None) -> Any:
+def softsign(features: Any, name: str | None = None) -> Tensor:
     """x / (1 + |x|).
 
     features: a tensor of floats; InvalidArgumentError otherwise.
@@ -114,7 +115,7 @@ def softsign(features: Any, name: str | None = None) -> Any:
 
 
 @export("math.xlogy")
-def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x ln y, and 0 where x = 0.
 
     x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.
@@ -127,7 +128,7 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("math.xlog1py")
-def xlog1py(x: Any, y: Any, name: str | None = None) -> Any:
+def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x ln(1 + y), and 0 where x = 0.
 
     x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.

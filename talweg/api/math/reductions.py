@@ -77,7 +77,7 @@ def _reduce(prim: Any, x: Any, axis: Any, keepdims: Any, function: str) -> Any:
 @export("math.reduce_sum", "reduce_sum")
 def reduce_sum(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The sum of the elements over axes, in the dtype of the operand.
 
     input_tensor: a tensor of numbers (InvalidArgumentError otherwise).  axis: None for all, or
@@ -93,7 +93,7 @@ def reduce_sum(
 @export("math.reduce_mean", "reduce_mean")
 def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The mean of the elements over axes, in the dtype of the operand.
 
     input_tensor: a tensor of numbers (InvalidArgumentError otherwise); the mean of integers drops
@@ -110,7 +110,7 @@ def reduce_mean(
 @export("math.reduce_prod", "reduce_prod")
 def reduce_prod(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The product of the elements over axes, in the dtype of the operand; 1 for no elements.
 
     input_tensor: a tensor of numbers (InvalidArgumentError otherwise).  axis: None for all, or
@@ -126,7 +126,7 @@ def reduce_prod(
 @export("math.reduce_max", "reduce_max")
 def reduce_max(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The largest element over axes; NaN wins, and -inf (the lowest integer) stands for none.
 
     input_tensor: a tensor of real numbers (InvalidArgumentError otherwise).  axis: None for all, or
@@ -144,7 +144,7 @@ def reduce_max(
 @export("math.reduce_min", "reduce_min")
 def reduce_min(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The smallest element over axes; NaN wins, and inf (the highest integer) stands for none.
 
     input_tensor: a tensor of real numbers (InvalidArgumentError otherwise).  axis: None for all, or
@@ -160,7 +160,7 @@ def reduce_min(
 @export("math.reduce_logsumexp", "reduce_logsumexp")
 def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """ln Σ eˣ over axes, without overflow; -inf for no elements.
 
     input_tensor: a tensor of floats (InvalidArgumentError otherwise).  axis: None for all, or axes.
@@ -180,7 +180,7 @@ def _truth(x: Any) -> Tensor:
 @export("math.reduce_all", "reduce_all")
 def reduce_all(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Whether all elements over axes are true; true for no elements.
 
     input_tensor: a tensor of bool (InvalidArgumentError or TypeError otherwise).  axis: None for
@@ -196,7 +196,7 @@ def reduce_all(
 @export("math.reduce_any", "reduce_any")
 def reduce_any(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Whether some element over axes is true; false for no elements.
 
     input_tensor: a tensor of bool (InvalidArgumentError or TypeError otherwise).  axis: None for
@@ -215,7 +215,7 @@ def reduce_any(
 @export("math.reduce_variance")
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The mean of |x - mean|² over axes, a real number for complex operands too.
 
     input_tensor: a tensor of floats or complex numbers; TypeError for integers.  axis: None for
@@ -249,7 +249,7 @@ def _variance(x: Any, axis: Any, keepdims: Any, function: str) -> Any:
 @export("math.reduce_std")
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The square root of `tf.math.reduce_variance`.
 
     input_tensor: a tensor of floats or complex numbers; TypeError for integers.  axis: None for
@@ -266,7 +266,7 @@ def reduce_std(
 @export("math.reduce_euclidean_norm")
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """√ Σ |x|² over axes, in the dtype of the operand; for integers the fraction is dropped.
 
     input_tensor: a tensor of numbers (InvalidArgumentError otherwise).  axis: None for all, or
@@ -294,7 +294,7 @@ def reduce_euclidean_norm(
 @export("math.l2_normalize", "nn.l2_normalize", "linalg.l2_normalize")
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
-) -> Any:
+) -> Tensor:
     """x / √ max(Σ |x|², epsilon), the sum over axes.
 
     x: a tensor of floats or complex numbers; TypeError for integers.  axis: None for all, or axes
@@ -339,7 +339,7 @@ def count_nonzero(
     keepdims: bool | None = None,
     dtype: Any = int64,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """How many elements over axes are not 0 (false, the empty string), as `dtype`.
 
     input: a tensor of any dtype.  axis: None for all, or axes.  keepdims: keep reduced axes with
@@ -355,7 +355,7 @@ def count_nonzero(
 
 
 @export("math.zero_fraction", "nn.zero_fraction")
-def zero_fraction(value: Any, name: str | None = None) -> Any:
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The fraction of elements that are 0, a float32 scalar; NaN for no elements.
 
     value: a tensor of numbers.
@@ -389,7 +389,7 @@ def argmax(
     axis: Any = None,
     output_type: Any = int64,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The place of the largest element along an axis, the first of equal ones.
 
     input: a tensor of real numbers or bool.  axis: one axis, 0 if None.  output_type: int16,
@@ -408,7 +408,7 @@ def argmin(
     axis: Any = None,
     output_type: Any = int64,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The place of the smallest element along an axis, the first of equal ones.
 
     input: a tensor of real numbers or bool.  axis: one axis, 0 if None.  output_type: int32 or

@@ -7,11 +7,12 @@ from typing import Any
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, matching_tensors
 from talweg.core.dtypes import float32
+from talweg.core.value import Tensor
 from talweg.prims import rounding
 
 
 @export("math.floor", "floor")
-def floor(x: Any, name: str | None = None) -> Any:
+def floor(x: Any, name: str | None = None) -> Tensor:
     """The largest integer not above x, as a float.  The derivative is absent.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -24,7 +25,7 @@ def floor(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.ceil")
-def ceil(x: Any, name: str | None = None) -> Any:
+def ceil(x: Any, name: str | None = None) -> Tensor:
     """The smallest integer not below x, as a float.  The derivative is absent.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -37,7 +38,7 @@ def ceil(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.rint")
-def rint(x: Any, name: str | None = None) -> Any:
+def rint(x: Any, name: str | None = None) -> Tensor:
     """The integer next to x, halves to the even one, as a float.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -50,7 +51,7 @@ def rint(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.round", "round")
-def round(x: Any, name: str | None = None) -> Any:  # noqa: A001
+def round(x: Any, name: str | None = None) -> Tensor:  # noqa: A001
     """The integer next to x, halves to the even one, in x's dtype.
 
     x: a tensor of real numbers; integers come back as they are.  InvalidArgumentError otherwise.
@@ -63,7 +64,7 @@ def round(x: Any, name: str | None = None) -> Any:  # noqa: A001
 
 
 @export("math.is_nan")
-def is_nan(x: Any, name: str | None = None) -> Any:
+def is_nan(x: Any, name: str | None = None) -> Tensor:
     """Whether x is not a number.
 
     x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
@@ -76,7 +77,7 @@ def is_nan(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.is_inf")
-def is_inf(x: Any, name: str | None = None) -> Any:
+def is_inf(x: Any, name: str | None = None) -> Tensor:
     """Whether x is infinite.
 
     x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
@@ -89,7 +90,7 @@ def is_inf(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.is_finite")
-def is_finite(x: Any, name: str | None = None) -> Any:
+def is_finite(x: Any, name: str | None = None) -> Tensor:
     """Whether x is neither infinite nor NaN.
 
     x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
@@ -102,7 +103,7 @@ def is_finite(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.nextafter")
-def nextafter(x1: Any, x2: Any, name: str | None = None) -> Any:
+def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
     """The next number of the dtype after x1 in the direction of x2.
 
     x1, x2: tensors of float32 or float64, broadcast; InvalidArgumentError otherwise.

@@ -8,13 +8,14 @@ from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
 from talweg.core.dtypes import as_dtype, float32, float64
 from talweg.core.errors import invalid
+from talweg.core.value import Tensor
 from talweg.eager.tensor import wrap
 
 
 @export("math.sobol_sample")
 def sobol_sample(
     dim: Any, num_results: Any, skip: Any = 0, dtype: Any = float32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Points [num_results, dim] of the Sobol sequence in [0, 1), the origin left out.
 
     skip: how many more points to leave out.  dtype: float32 or float64.  InvalidArgumentError for a

@@ -11,6 +11,7 @@ from talweg.api.export import export
 from talweg.api.math.operands import flag
 from talweg.core.errors import invalid, type_error
 from talweg.core.shapes import normalize_axis
+from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.prims import scan
 
@@ -36,7 +37,7 @@ def _one_axis(axis: Any, function: str) -> int:
 @export("math.cumsum", "cumsum")
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The sums of the elements up to each one along an axis, in x's shape and dtype.
 
     x: a tensor of numbers of rank at least 1 (InvalidArgumentError otherwise).  exclusive: leave
@@ -54,7 +55,7 @@ def cumsum(
 @export("math.cumprod")
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The products of the elements up to each one along an axis, in x's shape and dtype.
 
     x: a tensor of numbers of rank at least 1 (InvalidArgumentError otherwise).  exclusive: leave
@@ -72,7 +73,7 @@ def cumprod(
 @export("math.cumulative_logsumexp")
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """ln Σ eˣ over the elements up to each one along an axis, without overflow.
 
     x: a tensor of floats of rank at least 1 (InvalidArgumentError otherwise).  exclusive: leave the

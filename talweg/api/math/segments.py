@@ -67,7 +67,7 @@ def _rank(data: Tensor, ids: Tensor) -> int:
 
 
 @export("math.segment_sum")
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """The sum of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
@@ -82,7 +82,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 
 
 @export("math.segment_prod")
-def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """The product of the rows of each segment; 1 where an id is missing.
 
     data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
@@ -97,7 +97,7 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 
 
 @export("math.segment_mean")
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """The mean of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...]; the
@@ -124,7 +124,7 @@ def _sorted_extreme(prim: Any, data: Any, segment_ids: Any) -> Any:
 
 
 @export("math.segment_max")
-def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """The largest of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of real numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
@@ -138,7 +138,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 
 
 @export("math.segment_min")
-def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """The smallest of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of real numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
@@ -184,7 +184,7 @@ def _unsorted(prim: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
 @export("math.unsorted_segment_sum")
 def unsorted_segment_sum(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The sum of the rows of each segment; 0 for an empty one.
 
     data [*ids, ...] of numbers, segment_ids [*ids] in any order, negative ones are left out ->
@@ -201,7 +201,7 @@ def unsorted_segment_sum(
 @export("math.unsorted_segment_prod")
 def unsorted_segment_prod(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The product of the rows of each segment; 1 for an empty one.
 
     data [*ids, ...] of numbers, segment_ids [*ids] in any order, negative ones are left out ->
@@ -218,7 +218,7 @@ def unsorted_segment_prod(
 @export("math.unsorted_segment_max")
 def unsorted_segment_max(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The largest of the rows of each segment; the lowest number of the dtype for an empty one.
 
     data [*ids, ...] of real numbers, segment_ids [*ids] in any order, negative ones are left out ->
@@ -235,7 +235,7 @@ def unsorted_segment_max(
 @export("math.unsorted_segment_min")
 def unsorted_segment_min(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The smallest of the rows of each segment; the highest number of the dtype for an empty one.
 
     data [*ids, ...] of real numbers, segment_ids [*ids] in any order, negative ones are left out ->
@@ -252,7 +252,7 @@ def unsorted_segment_min(
 @export("math.unsorted_segment_mean")
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The mean of the rows of each segment; 0 for an empty one.
 
     data [*ids, ...] of numbers, segment_ids [*ids] in any order, negative ones are left out ->
@@ -274,7 +274,7 @@ def unsorted_segment_mean(
 @export("math.unsorted_segment_sqrt_n")
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The sum of the rows of each segment over the square root of their number; 0 for none.
 
     data [*ids, ...] of floats, segment_ids [*ids] in any order, negative ones are

@@ -60,7 +60,7 @@ def segment_sum(
     num_segments: Any = None,
     name: str | None = None,
     sparse_gradient: bool = False,
-) -> Any:
+) -> Tensor:
     """The sums of the rows `data[indices]` with equal ids; 0 where an id is missing.
 
     data [m, ...] of real numbers, indices [n] of rows, segment_ids [n] sorted -> [k, ...] with k
@@ -85,7 +85,7 @@ def segment_mean(
     num_segments: Any = None,
     name: str | None = None,
     sparse_gradient: bool = False,
-) -> Any:
+) -> Tensor:
     """The means of the rows `data[indices]` with equal ids; 0 where an id is missing.
 
     data [m, ...] of floats, indices [n] of rows, segment_ids [n] sorted -> [k, ...] with k the
@@ -112,7 +112,7 @@ def segment_sqrt_n(
     num_segments: Any = None,
     name: str | None = None,
     sparse_gradient: bool = False,
-) -> Any:
+) -> Tensor:
     """The sums of the rows `data[indices]` with equal ids over the square root of their number.
 
     data [m, ...] of floats, indices [n] of rows, segment_ids [n] sorted -> [k, ...] with k the

@@ -11,6 +11,7 @@ from talweg.core.declare import check_dtype
 from talweg.core.dims import dims_differ
 from talweg.core.dtypes import INEXACT
 from talweg.core.errors import invalid, type_error
+from talweg.core.value import Tensor
 from talweg.eager.operators import matching_list
 from talweg.prims import reduce, special
 
@@ -24,7 +25,7 @@ def _wide(first: Any, second: Any, function: str, argument: str) -> tuple[Any, A
 
 
 @export("math.lgamma")
-def lgamma(x: Any, name: str | None = None) -> Any:
+def lgamma(x: Any, name: str | None = None) -> Tensor:
     """ln |Γ(x)|; infinite at 0, -1, -2, ...
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -37,7 +38,7 @@ def lgamma(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.digamma")
-def digamma(x: Any, name: str | None = None) -> Any:
+def digamma(x: Any, name: str | None = None) -> Tensor:
     """ψ(x), the derivative of ln Γ(x); NaN at 0, -1, -2, ...
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -50,7 +51,7 @@ def digamma(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.polygamma")
-def polygamma(a: Any, x: Any, name: str | None = None) -> Any:
+def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """ψ⁽ᵃ⁾(x), the derivative of order a of the digamma function; NaN for other than whole a >= 0.
 
     a, x: tensors of one dtype, float32 or float64, broadcast; InvalidArgumentError otherwise.
@@ -64,7 +65,7 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Any:
 
 
 @export("math.zeta")
-def zeta(x: Any, q: Any, name: str | None = None) -> Any:
+def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
     """ζ(x, q) = Σₖ₌₀ (q + k)⁻ˣ, the Hurwitz zeta function.
 
     x, q: tensors of one dtype, float32 or float64, broadcast; InvalidArgumentError otherwise.
@@ -78,7 +79,7 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Any:
 
 
 @export("math.igamma")
-def igamma(a: Any, x: Any, name: str | None = None) -> Any:
+def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """P(a, x), the lower incomplete gamma function, regularised: from 0 at x = 0 to 1.
 
     a, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.  NaN for a <= 0 or
@@ -92,7 +93,7 @@ def igamma(a: Any, x: Any, name: str | None = None) -> Any:
 
 
 @export("math.igammac")
-def igammac(a: Any, x: Any, name: str | None = None) -> Any:
+def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
     """Q(a, x) = 1 - P(a, x), the upper incomplete gamma function, regularised.
 
     a, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.  NaN for a <= 0 or
@@ -106,7 +107,7 @@ def igammac(a: Any, x: Any, name: str | None = None) -> Any:
 
 
 @export("math.betainc")
-def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Any:
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     """Iₓ(a, b), the incomplete beta function, regularised: from 0 at x = 0 to 1 at x = 1.
 
     a, b, x: tensors of one dtype, float32 or float64, of one shape or scalars; InvalidArgumentError
@@ -128,7 +129,7 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Any:
 
 
 @export("math.lbeta")
-def lbeta(x: Any, name: str | None = None) -> Any:
+def lbeta(x: Any, name: str | None = None) -> Tensor:
     """ln |B(x)| = Σ ln |Γ(xᵢ)| - ln |Γ(Σ xᵢ)| over the last axis.
 
     x [..., n]: a tensor of floats -> [...].  InvalidArgumentError for a scalar or another dtype.
@@ -149,7 +150,7 @@ def lbeta(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.erf")
-def erf(x: Any, name: str | None = None) -> Any:
+def erf(x: Any, name: str | None = None) -> Tensor:
     """The error function, 2/√π ∫₀ˣ e^(-t²) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -162,7 +163,7 @@ def erf(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.erfc")
-def erfc(x: Any, name: str | None = None) -> Any:
+def erfc(x: Any, name: str | None = None) -> Tensor:
     """1 - erf(x), accurate for large x.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -175,7 +176,7 @@ def erfc(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.erfinv")
-def erfinv(x: Any, name: str | None = None) -> Any:
+def erfinv(x: Any, name: str | None = None) -> Tensor:
     """The number whose error function is x; infinite at -1 and 1, NaN beyond.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -188,7 +189,7 @@ def erfinv(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.erfcinv")
-def erfcinv(x: Any, name: str | None = None) -> Any:
+def erfcinv(x: Any, name: str | None = None) -> Tensor:
     """The number whose complementary error function is x; infinite at 0 and 2, NaN beyond.
 
     x: a tensor of floats; TypeError or InvalidArgumentError otherwise.
@@ -204,7 +205,7 @@ def erfcinv(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.ndtri")
-def ndtri(x: Any, name: str | None = None) -> Any:
+def ndtri(x: Any, name: str | None = None) -> Tensor:
     """The quantile of the standard normal distribution; infinite at 0 and 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.

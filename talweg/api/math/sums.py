@@ -11,7 +11,7 @@ from talweg.core.dtypes import as_dtype, bool_
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
-from talweg.core.value import IndexedSlices
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.prims import arithmetic
 
@@ -35,7 +35,7 @@ def _terms(inputs: Any, function: str) -> list:
 
 
 @export("math.add_n", "add_n")
-def add_n(inputs: Any, name: str | None = None) -> Any:
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and one dtype; nothing is broadcast.
 
     inputs: a list of tensors or `IndexedSlices`.  ValueError for an empty list,
@@ -65,7 +65,7 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
 @export("math.accumulate_n")
 def accumulate_n(
     inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The sum of tensors of one shape and one dtype, which may be stated beside them.
 
     inputs: a list of tensors.  ValueError for an empty list or shapes that differ, TypeError if
@@ -96,7 +96,7 @@ def accumulate_n(
 
 
 @export("math.polyval")
-def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients, highest power first, at x, by Horner's rule.
 
     coeffs: a list of tensors that broadcast against x; ValueError if it is no list.

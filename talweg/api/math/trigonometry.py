@@ -6,11 +6,12 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, keeping_zeros, matching
+from talweg.core.value import Tensor
 from talweg.prims import transcendental
 
 
 @export("math.sin", "sin")
-def sin(x: Any, name: str | None = None) -> Any:
+def sin(x: Any, name: str | None = None) -> Tensor:
     """The sine of an angle in radians.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -23,7 +24,7 @@ def sin(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.cos", "cos")
-def cos(x: Any, name: str | None = None) -> Any:
+def cos(x: Any, name: str | None = None) -> Tensor:
     """The cosine of an angle in radians.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -36,7 +37,7 @@ def cos(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.tan", "tan")
-def tan(x: Any, name: str | None = None) -> Any:
+def tan(x: Any, name: str | None = None) -> Tensor:
     """The tangent of an angle in radians.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -49,7 +50,7 @@ def tan(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.asin", "asin")
-def asin(x: Any, name: str | None = None) -> Any:
+def asin(x: Any, name: str | None = None) -> Tensor:
     """The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1].
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -62,7 +63,7 @@ def asin(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.acos", "acos")
-def acos(x: Any, name: str | None = None) -> Any:
+def acos(x: Any, name: str | None = None) -> Tensor:
     """The angle in [0, π] whose cosine is x; NaN outside [-1, 1].
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -75,7 +76,7 @@ def acos(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.atan", "atan")
-def atan(x: Any, name: str | None = None) -> Any:
+def atan(x: Any, name: str | None = None) -> Tensor:
     """The angle in (-π/2, π/2) whose tangent is x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -88,7 +89,7 @@ def atan(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.sinh", "sinh")
-def sinh(x: Any, name: str | None = None) -> Any:
+def sinh(x: Any, name: str | None = None) -> Tensor:
     """The hyperbolic sine, (eˣ - e⁻ˣ) / 2.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -101,7 +102,7 @@ def sinh(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.cosh", "cosh")
-def cosh(x: Any, name: str | None = None) -> Any:
+def cosh(x: Any, name: str | None = None) -> Tensor:
     """The hyperbolic cosine, (eˣ + e⁻ˣ) / 2.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -114,7 +115,7 @@ def cosh(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.tanh", "tanh", "nn.tanh")
-def tanh(x: Any, name: str | None = None) -> Any:
+def tanh(x: Any, name: str | None = None) -> Tensor:
     """The hyperbolic tangent, (eˣ - e⁻ˣ) / (eˣ + e⁻ˣ).
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -127,7 +128,7 @@ def tanh(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.asinh", "asinh")
-def asinh(x: Any, name: str | None = None) -> Any:
+def asinh(x: Any, name: str | None = None) -> Tensor:
     """The number whose hyperbolic sine is x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -140,7 +141,7 @@ def asinh(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.acosh", "acosh")
-def acosh(x: Any, name: str | None = None) -> Any:
+def acosh(x: Any, name: str | None = None) -> Tensor:
     """The number >= 0 whose hyperbolic cosine is x; NaN below 1.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -153,7 +154,7 @@ def acosh(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.atanh", "atanh")
-def atanh(x: Any, name: str | None = None) -> Any:
+def atanh(x: Any, name: str | None = None) -> Tensor:
     """The number whose hyperbolic tangent is x; infinite at -1 and 1.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -166,7 +167,7 @@ def atanh(x: Any, name: str | None = None) -> Any:
 
 
 @export("math.atan2", "atan2")
-def atan2(y: Any, x: Any, name: str | None = None) -> Any:
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
     """The angle in [-π, π] between the positive x axis and the point (x, y).
 
     y, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.

@@ -11,6 +11,7 @@ from talweg.api.arguments import axis_argument, tensor
 from talweg.api.export import export
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
+from talweg.core.value import Tensor
 from talweg.prims import arithmetic, layout
 from talweg.prims.arithmetic import cast
 from talweg.prims.nn import activations
@@ -18,7 +19,7 @@ from talweg.prims.transcendental import sigmoid
 
 
 @export("nn.relu")
-def relu(features: Any, name: str | None = None) -> Any:
+def relu(features: Any, name: str | None = None) -> Tensor:
     """max(features, 0), element by element; NaN stays NaN, the derivative at 0 is 0.
 
     features: a tensor of any real dtype.  InvalidArgumentError for bool, string and complex.
@@ -31,7 +32,7 @@ def relu(features: Any, name: str | None = None) -> Any:
 
 
 @export("nn.relu6")
-def relu6(features: Any, name: str | None = None) -> Any:
+def relu6(features: Any, name: str | None = None) -> Tensor:
     """min(max(features, 0), 6), element by element; the derivative at 0 and at 6 is 0.
 
     features: a tensor of any real dtype.  InvalidArgumentError for other dtypes.
@@ -44,7 +45,7 @@ def relu6(features: Any, name: str | None = None) -> Any:
 
 
 @export("nn.leaky_relu")
-def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
     """features where positive, alpha * features elsewhere; the derivative at 0 is alpha.
 
     features: a tensor of floats; integers are cast to float32.  alpha: a number, rounded to float32
@@ -65,7 +66,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
 
 
 @export("nn.elu")
-def elu(features: Any, name: str | None = None) -> Any:
+def elu(features: Any, name: str | None = None) -> Tensor:
     """features where >= 0, exp(features) - 1 elsewhere.
 
     features: a tensor of floats.  InvalidArgumentError for other dtypes.
@@ -78,7 +79,7 @@ def elu(features: Any, name: str | None = None) -> Any:
 
 
 @export("nn.selu")
-def selu(features: Any, name: str | None = None) -> Any:
+def selu(features: Any, name: str | None = None) -> Tensor:
     """s features where >= 0, s a (exp(features) - 1) elsewhere; s = 1.0507, a = 1.6733.
 
     Keeps mean 0 and variance 1 through layers (Klambauer et al. 2017).  features: a tensor of
@@ -92,7 +93,7 @@ def selu(features: Any, name: str | None = None) -> Any:
 
 
 @export("nn.crelu")
-def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Any:
+def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Tensor:
     """relu(features) and relu(-features), one after the other along `axis`, which doubles.
 
     features: a tensor of floats or signed integers, of rank 1 or more.  InvalidArgumentError for
@@ -108,7 +109,7 @@ def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Any:
 
 
 @export("nn.gelu")
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Any:
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """features * Φ(features), Φ the distribution function of the standard normal.
 
     approximate: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))) instead (Hendrycks and Gimpel 2016).
@@ -131,7 +132,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
 
 
 @export("nn.silu", "nn.swish")
-def silu(features: Any, beta: Any = 1.0) -> Any:
+def silu(features: Any, beta: Any = 1.0) -> Tensor:
     """features * sigmoid(beta * features).
 
     features: a tensor of floats or complex numbers.  beta: a number or a tensor that broadcasts; it
@@ -148,7 +149,7 @@ def silu(features: Any, beta: Any = 1.0) -> Any:
 
 
 @export("nn.softmax", "math.softmax")
-def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """exp(logits) / sum(exp(logits)) along `axis`, the last by default, without overflow.
 
     logits: a tensor of floats, of rank 1 or more.  InvalidArgumentError for other dtypes, a scalar,
@@ -166,7 +167,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
 
 
 @export("nn.log_softmax", "math.log_softmax")
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """logits - log(sum(exp(logits))) along `axis`, the last by default.
 
     logits: a tensor of floats, of rank 1 or more.  InvalidArgumentError for other dtypes, a scalar,

@@ -25,6 +25,7 @@ from talweg.api.nn.windows import (
 )
 from talweg.core.dims import differ, dims_differ, largest, same
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.prims.layout import reshape
 from talweg.prims.nn import convolution as prims
 
@@ -68,7 +69,7 @@ def conv1d(
     data_format: Any = "NWC",
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Convolution along a line.
 
     input [batch, width, in], or [batch, in, width] for data_format "NCW", with any number of batch
@@ -102,7 +103,7 @@ def conv2d(
     data_format: Any = "NHWC",
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Convolution in the plane.
 
     input [batch, height, width, in], or [batch, in, height, width] for data_format "NCHW", with any
@@ -136,7 +137,7 @@ def conv3d(
     data_format: Any = "NDHWC",
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Convolution in space.
 
     input [batch, depth, height, width, in] or, for "NCDHW", [batch, in, depth, height, width];
@@ -169,7 +170,7 @@ def convolution(
     data_format: Any = None,
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Convolution in as many dimensions (1 to 3) as the filters have before their last two.
 
     Strides and dilations cannot both exceed 1 (ValueError).
@@ -214,7 +215,7 @@ def check_not_both(function: str, strides: tuple, dilation: tuple) -> None:
 @export("nn.atrous_conv2d")
 def atrous_conv2d(
     value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`conv2d` with `rate - 1` holes between the taps of the filters (channels last).
 
     >>> import talweg as tf
@@ -253,7 +254,7 @@ def depthwise_conv2d(
     data_format: Any = None,
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Every channel convolved with its own filters.
 
     input [batch, height, width, in] (or channels first), filter [height, width, in, multiplier] ->
@@ -296,7 +297,7 @@ def depthwise_conv2d_backprop_input(
     data_format: Any = "NHWC",
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The gradient of `depthwise_conv2d` for its input, of shape `input_sizes`."""
     function = "depthwise_conv2d_backprop_input"
     params, first = _depthwise_geometry(function, strides, padding, data_format, dilations)
@@ -319,7 +320,7 @@ def depthwise_conv2d_backprop_filter(
     data_format: Any = "NHWC",
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The gradient of `depthwise_conv2d` for its filter, of shape `filter_sizes`."""
     function = "depthwise_conv2d_backprop_filter"
     params, first = _depthwise_geometry(function, strides, padding, data_format, dilations)
@@ -340,7 +341,7 @@ def separable_conv2d(
     data_format: Any = None,
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`depthwise_conv2d`, then a 1x1 convolution that mixes the channels.
 
     depthwise_filter [height, width, in, multiplier], pointwise_filter [1, 1, in * multiplier, out]

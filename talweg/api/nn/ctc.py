@@ -38,6 +38,7 @@ from talweg.api.sparse.form import to_dense
 from talweg.api.tensors import cast
 from talweg.core.dtypes import float32, float64, int32, int64
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import ctc_beams
 from talweg.prims.search import nonzero
@@ -112,7 +113,7 @@ def ctc_loss(
     unique: Any = None,
     blank_index: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """-log of the probability of the labels, for each row: [batch].
 
     labels: int32 [batch, longest], or a SparseTensor of them; logits [time, batch, classes], or
@@ -192,7 +193,7 @@ def ctc_greedy_decoder(
     sequence_length: Any,
     merge_repeated: bool = True,
     blank_index: int | None = None,
-) -> tuple:
+) -> tuple[Any, ...]:
     """The labels of the likeliest path: ([SparseTensor], -sum of its logits [batch, 1]).
 
     inputs [time, batch, classes]; blank_index: the last class by default.
@@ -220,7 +221,7 @@ def ctc_greedy_decoder(
 @export("nn.ctc_beam_search_decoder", "compat.v1.nn.ctc_beam_search_decoder_v2")
 def ctc_beam_search_decoder(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
-) -> tuple:
+) -> tuple[Any, ...]:
     """The `top_paths` likeliest label sequences: ([SparseTensor, ...], log p [batch, top_paths]).
 
     inputs [time, batch, classes], of which the last is the blank.
@@ -253,7 +254,7 @@ def ctc_beam_search_decoder_v1(
     beam_width: int = 100,
     top_paths: int = 1,
     merge_repeated: bool = True,
-) -> tuple:
+) -> tuple[Any, ...]:
     """`tf.nn.ctc_beam_search_decoder`; labels that follow an equal one are merged on demand."""
     decoded, scores = ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths)
     if not merge_repeated:

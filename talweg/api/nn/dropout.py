@@ -72,7 +72,7 @@ def _noise_shape(noise_shape: Any, x: Tensor, function: str) -> Any:
 @export("nn.dropout")
 def dropout(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`x` with each element set to 0 with probability `rate`, the others divided by 1 - rate.
 
     x: a floating tensor of any shape.  noise_shape: the shape of the random choices, which
@@ -98,7 +98,7 @@ def dropout_v1(
     seed: int | None = None,
     name: str | None = None,
     rate: Any = None,
-) -> Any:
+) -> Tensor:
     """`tf.nn.dropout` by the probability to keep an element, or by `rate`; ValueError for both.
 
     >>> import talweg.compat.v1 as tf
@@ -120,7 +120,7 @@ def stateless_dropout(
     rng_alg: Any = None,
     noise_shape: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """As `tf.nn.dropout`, chosen by `seed` (two integers) alone: the same seed, the same choice.
 
     >>> import talweg as tf
@@ -142,7 +142,7 @@ def general_dropout(
     uniform_sampler: Callable[..., Any],
     noise_shape: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """As `tf.nn.dropout`, with the random numbers `uniform_sampler(shape=..., dtype=...)` gives.
 
     >>> import talweg as tf

@@ -12,6 +12,7 @@ from talweg.api.array.shapes import expand_dims, squeeze
 from talweg.api.export import export
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.value import Tensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.prims import layout
 
@@ -31,7 +32,9 @@ def _table(params: Any) -> Any:
 
 
 @export("nn.embedding_lookup")
-def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
+def embedding_lookup(
+    params: Any, ids: Any, max_norm: Any = None, name: str | None = None
+) -> Tensor:
     """The rows of `params` that `ids` name.
 
     params [n, ...], ids [...] of int32 or int64 -> [*ids.shape, ...].  A list of params holds the
@@ -50,7 +53,7 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | No
         raise value_error("TW101", "embedding_lookup: ids is None", "a tensor of row numbers")
     params = _table(params)
     if isinstance(ids, RaggedTensor):
-        return ids.with_flat_values(embedding_lookup(params, ids.flat_values, max_norm))
+        return ids.with_flat_values(embedding_lookup(params, ids.flat_values, max_norm))  # type: ignore[return-value]
     ids = tensor(ids)
     if ids.dtype not in (int32, int64):
         raise invalid(

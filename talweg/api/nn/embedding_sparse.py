@@ -16,6 +16,7 @@ from talweg.api.sparse.form import reshape as reshape_sparse
 from talweg.core.dims import dims_differ
 from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
+from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.tensor import EagerTensor, array_of, wrap
 from talweg.prims import arithmetic, layout, segment
@@ -44,7 +45,7 @@ def embedding_lookup_sparse(
     max_norm: Any = None,
     name: str | None = None,
     allow_fast_lookup: bool = False,
-) -> Any:
+) -> Tensor:
     """For each row of `sp_ids`, the rows of the table that its ids name, combined.
 
     sp_ids: a sparse matrix of int32 or int64.  sp_weights: a sparse matrix of weights at the same
@@ -98,7 +99,7 @@ def safe_embedding_lookup_sparse(
     max_norm: Any = None,
     name: str | None = None,
     allow_fast_lookup: bool = False,
-) -> Any:
+) -> Tensor:
     """`embedding_lookup_sparse` that leaves out negative ids and weights of 0 or less.
 
     Rows without ids get the row `default_id` of the table, or zeros.

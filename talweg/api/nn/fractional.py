@@ -17,6 +17,7 @@ from talweg.api.arguments import integers, tensor
 from talweg.api.array.rearranging import batch_to_space, space_to_batch
 from talweg.api.export import export
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.eager.tensor import wrap
 from talweg.prims import arithmetic
 from talweg.prims.indexing import gather
@@ -156,7 +157,7 @@ def with_space_to_batch(
     filter_shape: Any = None,
     spatial_dims: Sequence[int] | None = None,
     data_format: str | None = None,
-) -> Any:
+) -> Tensor:
     """`op` with windows whose taps lie `dilation_rate` apart, for an `op` that knows no dilation.
 
     `op(x, number of spatial dimensions, padding)` runs on the interleaved parts of the input as a

@@ -37,7 +37,7 @@ def _pools(row: np.ndarray) -> list[int]:
 
 
 @export("nn.isotonic_regression")
-def isotonic_regression(inputs: Any, decreasing: bool = True, axis: Any = -1) -> tuple:
+def isotonic_regression(inputs: Any, decreasing: bool = True, axis: Any = -1) -> tuple[Any, ...]:
     """The monotonic sequence nearest to `inputs` in squares along `axis`, and its runs.
 
     inputs: real numbers; integers are computed in floats.  decreasing=False: rising sequences.

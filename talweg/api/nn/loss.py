@@ -12,6 +12,7 @@ from talweg.core.dims import dims_differ, same_dims
 from talweg.core.dtypes import FLOATING, float32
 from talweg.core.errors import value_error
 from talweg.core.shapes import broadcast_dims
+from talweg.core.value import Tensor
 from talweg.prims import arithmetic, layout
 from talweg.prims.arithmetic import cast
 from talweg.prims.guarded import div_no_nan
@@ -33,7 +34,7 @@ def _back(x: Any, dtype: Any) -> Any:
 @export("nn.softmax_cross_entropy_with_logits")
 def softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, axis: Any = -1, name: str | None = None
-) -> Any:
+) -> Tensor:
     """-sum(labels * log_softmax(logits)) along `axis`: the cross entropy of two distributions.
 
     labels: distributions, [..., c], cast to the dtype of logits.  logits: floats, [..., c].  The
@@ -74,7 +75,7 @@ def _flat(dims: tuple) -> tuple:
 @export("nn.sparse_softmax_cross_entropy_with_logits")
 def sparse_softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """-log_softmax(logits)[label]: the cross entropy where one class is right.
 
     labels: int32 or int64 class numbers, [...].  logits: floats, [..., c].  The result, [...], has
@@ -122,7 +123,7 @@ def _same_shapes(x: Any, y: Any, function: str, names: str) -> None:
 @export("nn.sigmoid_cross_entropy_with_logits")
 def sigmoid_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """max(x, 0) - x labels + log(1 + exp(-|x|)), x = logits: for independent classes.
 
     labels, logits: floats of one shape and dtype, which the result has too.  ValueError where the
@@ -142,7 +143,7 @@ def sigmoid_cross_entropy_with_logits(
 @export("nn.weighted_cross_entropy_with_logits")
 def weighted_cross_entropy_with_logits(
     labels: Any, logits: Any, pos_weight: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """-(pos_weight labels log σ(x) + (1 - labels) log(1 - σ(x))), x = logits.
 
     labels, logits: floats of one shape and dtype.  pos_weight: a number, or a tensor that
@@ -163,7 +164,7 @@ def weighted_cross_entropy_with_logits(
 @export("nn.log_poisson_loss")
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """exp(c) - t c, c = log_input, t = targets: the negative log-likelihood of a Poisson variable.
 
     compute_full_loss: add Stirling's t log t - t + log(2 π t) / 2 where t > 1.  targets,
@@ -185,7 +186,7 @@ def log_poisson_loss(
 
 
 @export("nn.l2_loss")
-def l2_loss(t: Any, name: str | None = None) -> Any:
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """sum(t²) / 2, a scalar.
 
     t: a tensor of floats, of any shape.  InvalidArgumentError for other dtypes.
@@ -202,7 +203,7 @@ def l2_loss(t: Any, name: str | None = None) -> Any:
 @export("nn.compute_average_loss")
 def compute_average_loss(
     per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
-) -> Any:
+) -> Tensor:
     """sum(per_example_loss * sample_weight) / global_batch_size, a scalar.
 
     per_example_loss: [b, ...].  sample_weight: what broadcasts to it.  global_batch_size: b by
@@ -225,7 +226,7 @@ def compute_average_loss(
 
 
 @export("nn.scale_regularization_loss")
-def scale_regularization_loss(regularization_loss: Any) -> Any:
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
     """sum(regularization_loss) over the number of replicas, which is 1.
 
     >>> import talweg as tf

@@ -13,6 +13,7 @@ from talweg.api.nn.windows import full_list, matched, padding_argument
 from talweg.core import dtypes
 from talweg.core.dims import differ
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.eager.tensor import wrap
 from talweg.prims import arithmetic
 from talweg.prims.layout import pad, reshape, reverse
@@ -29,7 +30,7 @@ def dilation2d(
     data_format: Any,
     dilations: Any,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Grey-scale dilation: y[i, j, c] = max over (k, l) of x[i s + k d, j s + l d, c] + w[k, l, c].
 
     input [batch, height, width, channels], filters [height, width, channels]; strides and
@@ -87,7 +88,7 @@ def erosion2d(
     data_format: Any,
     dilations: Any,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Grey-scale erosion: y[i, j, c] = min over (k, l) of x[i s + k d, j s + l d, c] - w[k, l, c].
 
     The dual of `dilation2d`: the negated dilation of -value by the filters turned by 180 degrees.

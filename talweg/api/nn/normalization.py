@@ -13,6 +13,7 @@ from talweg.core.dims import same_dims
 from talweg.core.dtypes import FLOATING, REAL, int32
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import broadcast_dims
+from talweg.core.value import Tensor
 from talweg.prims import arithmetic, layout, rounding
 from talweg.prims.arithmetic import cast
 from talweg.prims.contract import matmul
@@ -44,7 +45,7 @@ def _back(x: Any, dtype: Any) -> Any:
 @export("nn.moments")
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> tuple:
+) -> tuple[Tensor, Tensor]:
     """The mean and the variance of x over axes: (mean, variance).
 
     x: floats; 16-bit ones are summed in float32.  axes: a list of ints.  shift is not used.  The
@@ -67,7 +68,7 @@ def moments(
 @export("nn.weighted_moments")
 def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
-) -> tuple:
+) -> tuple[Tensor, Tensor]:
     """The mean and the variance of x over axes, each element counted with its weight.
 
     x: floats.  frequency_weights: what broadcasts with x; cast to its dtype.
@@ -96,7 +97,7 @@ def weighted_moments(
 @export("nn.sufficient_statistics")
 def sufficient_statistics(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> tuple:
+) -> tuple[Any, ...]:
     """What moments are made of: (count, sum(x - shift), sum((x - shift)²), shift or None).
 
     x: floats.  shift: a number or tensor, subtracted first so that less is lost by rounding.
@@ -119,7 +120,7 @@ def sufficient_statistics(
 @export("nn.normalize_moments")
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
-) -> tuple:
+) -> tuple[Tensor, Tensor]:
     """The mean and the variance from what `sufficient_statistics` gives.
 
     counts: a scalar; mean_ss, variance_ss, shift (or None): tensors that broadcast.
@@ -145,7 +146,7 @@ def batch_normalization(
     scale: Any,
     variance_epsilon: Any,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """scale (x - mean) / √(variance + variance_epsilon) + offset.
 
     x: floats of any shape; mean, variance, offset, scale (the last two may be None) broadcast with
@@ -175,7 +176,7 @@ def batch_norm_with_global_normalization(
     variance_epsilon: Any,
     scale_after_normalization: bool,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Batch normalisation of [b, h, w, c] by the moments [c] of each channel.
 
     gamma is used if `scale_after_normalization`; see `batch_normalization`.
@@ -197,7 +198,7 @@ def local_response_normalization(
     alpha: float = 1,
     beta: float = 0.5,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """input / (bias + alpha S)^beta, S the sum of squares over channels within `depth_radius`.
 
     input: floats, [b, h, w, c].  InvalidArgumentError for another rank or dtype.  Krizhevsky et al.
@@ -226,7 +227,9 @@ def local_response_normalization(
 
 
 @export("nn.bias_add")
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
+def bias_add(
+    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
     """value + bias, the bias along the channels of value.
 
     value: numbers, [b, ..., c], or [b, c, ...] with a data_format that starts in "NC".  bias: [c],

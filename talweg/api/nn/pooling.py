@@ -31,6 +31,7 @@ from talweg.core.errors import (
     type_error,
     value_error,
 )
+from talweg.core.value import Tensor
 from talweg.prims import arithmetic
 from talweg.prims.layout import reshape
 from talweg.prims.nn import pooling
@@ -128,7 +129,7 @@ def max_pool(
     padding: Any,
     data_format: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The maximum of each window, in 1, 2 or 3 dimensions by the rank of the input.
 
     ksize, strides: an int or a list with one number per spatial axis, or per axis.  padding:
@@ -153,7 +154,7 @@ def max_pool1d(
     padding: Any,
     data_format: Any = "NWC",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`max_pool` of [batch, width, channels]."""
     return _pool("max_pool1d", "MAX", 1, input, ksize, strides, padding, data_format)
 
@@ -166,7 +167,7 @@ def max_pool2d(
     padding: Any,
     data_format: Any = "NHWC",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`max_pool` of [batch, height, width, channels]."""
     return _pool("max_pool2d", "MAX", 2, input, ksize, strides, padding, data_format)
 
@@ -179,7 +180,7 @@ def max_pool3d(
     padding: Any,
     data_format: Any = "NDHWC",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`max_pool` of [batch, depth, height, width, channels]."""
     return _pool("max_pool3d", "MAX", 3, input, ksize, strides, padding, data_format)
 
@@ -192,7 +193,7 @@ def avg_pool(
     padding: Any,
     data_format: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The mean of each window (of its elements inside the input), in 1, 2 or 3 dimensions.
 
     Arguments as in `max_pool`; padding "SAME" or "VALID".
@@ -215,7 +216,7 @@ def avg_pool1d(
     padding: Any,
     data_format: Any = "NWC",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`avg_pool` of [batch, width, channels]."""
     return _pool("avg_pool1d", "AVG", 1, input, ksize, strides, padding, data_format)
 
@@ -228,7 +229,7 @@ def avg_pool2d(
     padding: Any,
     data_format: Any = "NHWC",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`avg_pool` of [batch, height, width, channels]."""
     return _pool("avg_pool2d", "AVG", 2, input, ksize, strides, padding, data_format)
 
@@ -241,7 +242,7 @@ def avg_pool3d(
     padding: Any,
     data_format: Any = "NDHWC",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`avg_pool` of [batch, depth, height, width, channels]."""
     return _pool("avg_pool3d", "AVG", 3, input, ksize, strides, padding, data_format)
 
@@ -256,7 +257,7 @@ def pool(
     data_format: Any = None,
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Pooling of type "MAX" or "AVG" over windows of `window_shape`, which may have holes.
 
     ValueError for another type, for strides and dilations at once, and for a rank that does not

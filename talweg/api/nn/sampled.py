@@ -14,6 +14,7 @@ from talweg.api.export import export, look_up
 from talweg.api.random.candidates import log_uniform_candidate_sampler
 from talweg.core.dtypes import float32, int32, int64
 from talweg.core.errors import invalid
+from talweg.core.value import Tensor
 from talweg.prims import arithmetic, layout
 from talweg.prims.arithmetic import cast, stop_gradient
 from talweg.prims.reduce import reduce_sum
@@ -131,7 +132,7 @@ def nce_loss(
     sampled_values: Any = None,
     remove_accidental_hits: bool = False,
     name: str = "nce_loss",
-) -> Any:
+) -> Tensor:
     """The loss of noise-contrastive estimation, for each example.
 
     weights [num_classes, dim] (or parts of it in a list), biases [num_classes], labels of int64
@@ -190,7 +191,7 @@ def sampled_softmax_loss(
     remove_accidental_hits: bool = True,
     seed: Any = None,
     name: str = "sampled_softmax_loss",
-) -> Any:
+) -> Tensor:
     """The cross entropy of a softmax over the true and some sampled classes, for each example.
 
     Arguments as `nce_loss`; sampled classes that are true ones are taken out.

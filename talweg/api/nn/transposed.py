@@ -20,6 +20,7 @@ from talweg.api.nn.windows import (
 )
 from talweg.core.dims import differ, same
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.value import Tensor
 from talweg.prims.nn import convolution as prims
 
 
@@ -93,7 +94,7 @@ def conv1d_transpose(
     data_format: Any = "NWC",
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The transpose (the input gradient) of `conv1d`; filters [taps, out, in].
 
     `output_shape` is the shape of the result; windows over it must number as many as input has.
@@ -126,7 +127,7 @@ def conv2d_transpose(
     data_format: Any = "NHWC",
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The transpose (the input gradient) of `conv2d`; filters [height, width, out, in].
 
     `output_shape` is the shape of the result; windows over it must number as many as input has.
@@ -154,7 +155,7 @@ def conv3d_transpose(
     data_format: Any = "NDHWC",
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The transpose (the input gradient) of `conv3d`; filters [depth, height, width, out, in]."""
     first = channels_first(data_format, 3, "conv3d_transpose")
     return _transposed(
@@ -179,7 +180,7 @@ def conv_transpose(
     data_format: Any = None,
     dilations: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by length of output_shape."""
     if isinstance(output_shape, int):
         raise type_error("TW205", f"conv_transpose: output_shape={output_shape}", "3 to 5 sizes")
@@ -199,7 +200,7 @@ def conv_transpose(
 @export("nn.atrous_conv2d_transpose")
 def atrous_conv2d_transpose(
     value: Any, filters: Any, output_shape: Any, rate: Any, padding: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The transpose (the input gradient) of `atrous_conv2d`; filters [height, width, out, in]."""
     function = "atrous_conv2d_transpose"
     value, filters = matched(value, filters)

@@ -22,6 +22,7 @@ from talweg.api.tensors import cast
 from talweg.core.dims import dims_differ
 from talweg.core.dtypes import float32
 from talweg.core.errors import invalid
+from talweg.core.value import Tensor
 
 
 def _nudged(a: Any, b: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any, Any]:
@@ -53,7 +54,7 @@ def fake_quant_with_min_max_vars(
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`inputs`, clipped to [min, max] and rounded to one of 2^num_bits numbers (float32).
 
     With `narrow_range`, one number fewer, so that they are symmetric.  InvalidArgumentError for
@@ -75,7 +76,7 @@ def fake_quant_with_min_max_vars_per_channel(
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The same with a `min` and a `max` for each element of the last axis.
 
     >>> import talweg as tf
@@ -101,7 +102,7 @@ def fake_quant_with_min_max_args(
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The same with numbers for `min` and `max`.
 
     >>> import talweg as tf

@@ -99,7 +99,7 @@ def constant(
     inner_shape: Any = None,
     name: str | None = None,
     row_splits_dtype: Any = int64,
-) -> Any:
+) -> Tensor:
     """Nested lists, whose lengths may differ, as a ragged tensor.
 
     ragged_rank: how many dimensions are divided, by default all but one.  inner_shape: the shape of
@@ -258,7 +258,7 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 @export("ragged.row_splits_to_segment_ids")
-def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Any:
+def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The row of each element, for rows divided by `splits`.
 
     >>> import talweg as tf
@@ -275,7 +275,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
 @export("ragged.segment_ids_to_row_splits")
 def segment_ids_to_row_splits(
     segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Where each row begins and ends, for elements in the rows `segment_ids`, in order.
 
     >>> import talweg as tf

@@ -56,7 +56,7 @@ def stateless_gamma(
     beta: Any = None,
     dtype: Any = float32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Gamma numbers of shape parameter `alpha` and rate `beta` (1 if None).
 
     seed: two integers.  dtype: float16, float32 or float64, to which the parameters are converted.
@@ -77,7 +77,7 @@ def stateless_gamma(
 @export("random.stateless_poisson", "compat.v1.random.stateless_poisson")
 def stateless_poisson(
     shape: Any, seed: Any, lam: Any, dtype: Any = int32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Poisson numbers of mean `lam`.
 
     seed: two integers.  dtype: int32, int64, float16, float32 or float64.
@@ -107,7 +107,7 @@ def stateless_binomial(
     probs: Any,
     output_dtype: Any = int32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """How many of `counts` trials succeed, each with probability `probs`.
 
     seed: two integers.  counts, probs: of one float dtype; they broadcast.  output_dtype: int32,
@@ -150,7 +150,7 @@ def stateless_parameterized_truncated_normal(
     minvals: Any = -2.0,
     maxvals: Any = 2.0,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Normal numbers within [minvals, maxvals].
 
     seed: two integers.  The four parameters have one dtype (float16, float32, float64) and
@@ -175,7 +175,7 @@ def stateless_parameterized_truncated_normal(
 @export("random.stateless_categorical", "compat.v1.random.stateless_categorical")
 def stateless_categorical(
     logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`num_samples` classes a row, drawn with softmax(logits).   [m, k] -> [m, num_samples]
 
     seed: two integers.  dtype: int32 or int64.  InvalidArgumentError if logits is no matrix.
@@ -191,7 +191,7 @@ def stateless_categorical(
 @export("compat.v1.random.stateless_multinomial")
 def stateless_multinomial(
     logits: Any, num_samples: Any, seed: Any, output_dtype: Any = int64, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`tf.random.stateless_categorical` under its first name.
 
     >>> import talweg as tf

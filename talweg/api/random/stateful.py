@@ -78,7 +78,7 @@ def set_random_seed(seed: Any) -> None:
 
 
 @export("compat.v1.get_seed", "compat.v1.random.get_seed")
-def get_seed(op_seed: Any) -> tuple:
+def get_seed(op_seed: Any) -> tuple[Any, ...]:
     """The two seeds a call with the own seed `op_seed` (or None) uses; (None, None) without any."""
     seeds = randomness.get_seed(op_seed)
     return (None, None) if seeds == (0, 0) else seeds
@@ -117,7 +117,7 @@ def normal(
     dtype: Any = float32,
     seed: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Normal numbers, in `shape`: mean + stddev * z, differentiable by both.
 
     mean, stddev: broadcast against `shape`.  seed: an integer for a stream of its own.
@@ -140,7 +140,7 @@ def truncated_normal(
     dtype: Any = float32,
     seed: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Normal numbers, drawn again if more than two standard deviations from the mean.
 
     >>> import talweg as tf
@@ -165,7 +165,7 @@ def uniform(
     dtype: Any = float32,
     seed: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Numbers of [minval, maxval), in `shape`.
 
     maxval: 1 for floats if None; integers (int32, int64) need it.  For floats the bounds broadcast
@@ -205,7 +205,7 @@ def uniform(
 
 
 @export("random.shuffle", "compat.v1.random.shuffle", "compat.v1.random_shuffle")
-def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Any:
+def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:
     """`value` with its first axis in a random order; a scalar as it is.
 
     >>> import talweg as tf
@@ -222,7 +222,7 @@ def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Any:
 @export("random.categorical", "compat.v1.random.categorical")
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`num_samples` classes a row, drawn with softmax(logits).   [m, k] -> [m, num_samples]
 
     dtype: int32 or int64 (if None).  InvalidArgumentError if logits is no matrix or num_samples
@@ -248,7 +248,7 @@ def multinomial(
     seed: Any = None,
     name: str | None = None,
     output_dtype: Any = None,
-) -> Any:
+) -> Tensor:
     """`tf.random.categorical` under its first name.
 
     >>> import talweg as tf
@@ -266,7 +266,7 @@ def gamma(
     dtype: Any = float32,
     seed: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Gamma numbers of shape parameter `alpha` and rate `beta` (1 if None).
 
     The result has the shape `shape` + that of the (broadcast) parameters and is differentiable by
@@ -287,7 +287,7 @@ def gamma(
 @export("random.poisson")
 def poisson(
     shape: Any, lam: Any, dtype: Any = float32, seed: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Poisson numbers of mean `lam`, in the shape `shape` + that of lam.
 
     dtype: int32, int64, float16, float32 or float64.  A negative mean gives 0.
@@ -307,7 +307,7 @@ def poisson(
 @export("compat.v1.random_poisson", "compat.v1.random.poisson")
 def random_poisson(
     lam: Any, shape: Any, dtype: Any = float32, seed: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`tf.random.poisson` with its arguments in the older order.
 
     >>> import talweg as tf

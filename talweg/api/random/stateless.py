@@ -81,7 +81,7 @@ def stateless_uniform(
     dtype: Any = float32,
     name: str | None = None,
     alg: Any = "auto_select",
-) -> Any:
+) -> Tensor:
     """Numbers of [minval, maxval), in `shape`.
 
     seed: two integers.  maxval: 1 for floats if None; integers need both bounds, or None for both
@@ -118,7 +118,7 @@ def stateless_normal(
     dtype: Any = float32,
     name: str | None = None,
     alg: Any = "auto_select",
-) -> Any:
+) -> Tensor:
     """Normal numbers, in `shape`: mean + stddev * z, differentiable by both.
 
     seed: two integers.  mean, stddev: broadcast against `shape`.
@@ -139,7 +139,7 @@ def stateless_truncated_normal(
     dtype: Any = float32,
     name: str | None = None,
     alg: Any = "auto_select",
-) -> Any:
+) -> Tensor:
     """Normal numbers, drawn again if more than two standard deviations from the mean.
 
     seed: two integers.  mean, stddev: broadcast against `shape`; the result is differentiable by
@@ -170,7 +170,7 @@ def _scaled(kind, shape, seed, mean, stddev, dtype, alg):
     "compat.v1.random.split",
     "compat.v1.random.experimental.stateless_split",
 )
-def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
+def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
     """`num` new, independent pairs of seeds [num, 2], of the dtype of `seed`.
 
     >>> import talweg as tf
@@ -190,7 +190,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
     "compat.v1.random.fold_in",
     "compat.v1.random.experimental.stateless_fold_in",
 )
-def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
+def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     """A new pair of seeds from a pair and an integer, such as the number of a step.
 
     The result has the dtype of `data`.
@@ -210,7 +210,7 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
 @export("random.experimental.stateless_shuffle", "compat.v1.random.experimental.stateless_shuffle")
 def stateless_shuffle(
     value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None
-) -> Any:
+) -> Tensor:
     """`value` with its first axis in a random order, the same for the same seed.
 
     >>> import talweg as tf
@@ -230,7 +230,7 @@ def reorder(value: Tensor, stream: Tensor) -> Tensor:
 
 
 @export("random.experimental.index_shuffle", "compat.v1.random.experimental.index_shuffle")
-def index_shuffle(index: Any, seed: Any, max_index: Any) -> Any:
+def index_shuffle(index: Any, seed: Any, max_index: Any) -> Tensor:
     """Where `index` comes to lie in a random permutation of 0, 1, ..., max_index.
 
     No permutation is made, so max_index may be huge.  Each argument is for one index, or all with
@@ -246,7 +246,7 @@ def index_shuffle(index: Any, seed: Any, max_index: Any) -> Any:
 @export("random_index_shuffle")
 def random_index_shuffle(
     index: Any, seed: Any, max_index: Any, rounds: int = 4, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`tf.random.experimental.index_shuffle` with three words of seed and a number of rounds.
 
     >>> import talweg as tf

@@ -56,7 +56,7 @@ def dct(
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The discrete cosine transform of type 1, 2, 3 or 4 along the last axis.
 
     input: float32 or float64, [..., m]; n cuts or fills it up to n places first.  norm: None, or
@@ -82,7 +82,7 @@ def idct(
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The inverse of `tf.signal.dct`; without norm="ortho" up to the factor 2n (type 1: 2(n - 1)).
 
     >>> import talweg as tf
@@ -115,7 +115,7 @@ def mdct(
     pad_end: bool = False,
     norm: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The modified discrete cosine transform.   [..., n] -> [..., frames, l / 2].
 
     Frames overlap by half.  A frame (a, b, c, d) of length l, times window_fn(l), gives the type 4
@@ -140,7 +140,7 @@ def mdct(
 @export("signal.inverse_mdct")
 def inverse_mdct(
     mdcts: Any, window_fn: Any = vorbis_window, norm: str | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The signal of which `tf.signal.mdct` gave mdcts [..., frames, l / 2], but for its ends.
 
     >>> import talweg as tf

@@ -28,7 +28,7 @@ def frame(
     pad_value: Any = 0,
     axis: int = -1,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Overlapping frames of `signal` along `axis`, which becomes two axes: frames, frame_length.
 
     Frames start frame_step apart.  With pad_end every start within the signal makes a frame, filled
@@ -85,7 +85,7 @@ def _filled_up(x: Tensor, length: int, step: int, value: Any) -> Tensor:
 
 
 @export("signal.overlap_and_add")
-def overlap_and_add(signal: Any, frame_step: int, name: str | None = None) -> Any:
+def overlap_and_add(signal: Any, frame_step: int, name: str | None = None) -> Tensor:
     """The sum of frames placed frame_step apart.
 
     [..., frames, length] -> [..., (frames - 1) step + length].
@@ -119,7 +119,7 @@ def stft(
     window_fn: Callable | None = hann_window,
     pad_end: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The short-time Fourier transform.   [..., n] -> complex [..., frames, fft_length / 2 + 1].
 
     Frames, times window_fn(frame_length, dtype=...), are transformed by `tf.signal.rfft` with
@@ -153,7 +153,7 @@ def inverse_stft(
     fft_length: int | None = None,
     window_fn: Callable | None = hann_window,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The signal of a short-time Fourier transform: frames by irfft, times a window, and added.
 
     With window_fn = tf.signal.inverse_stft_window_fn(frame_step, forward_window) it inverts
@@ -176,7 +176,7 @@ def inverse_stft(
 @export("signal.inverse_stft_window_fn")
 def inverse_stft_window_fn(
     frame_step: int, forward_window_fn: Callable = hann_window, name: str | None = None
-) -> Callable:
+) -> Callable[..., Any]:
     """A window for `tf.signal.inverse_stft` that undoes frames made with forward_window_fn.
 
     It is w / Σ w², summed over all frames that overlap at a place.

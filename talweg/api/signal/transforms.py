@@ -41,7 +41,7 @@ def _complex_transform(input: Any, rank: int, inverse: bool, function: str) -> T
 
 
 @export("signal.fft")
-def fft(input: Any, name: str | None = None) -> Any:
+def fft(input: Any, name: str | None = None) -> Tensor:
     """z_k = Σ_j x_j exp(-2πi jk/n) along the last axis, of a complex tensor of any rank above 0.
 
     InvalidArgumentError for real tensors and scalars.
@@ -54,7 +54,7 @@ def fft(input: Any, name: str | None = None) -> Any:
 
 
 @export("signal.ifft")
-def ifft(input: Any, name: str | None = None) -> Any:
+def ifft(input: Any, name: str | None = None) -> Tensor:
     """x_j = (1/n) Σ_k z_k exp(2πi jk/n) along the last axis: the inverse of `tf.signal.fft`.
 
     >>> import talweg as tf
@@ -65,7 +65,7 @@ def ifft(input: Any, name: str | None = None) -> Any:
 
 
 @export("signal.fft2d")
-def fft2d(input: Any, name: str | None = None) -> Any:
+def fft2d(input: Any, name: str | None = None) -> Tensor:
     """The Fourier transform along the last two axes; see `tf.signal.fft`.
 
     >>> import talweg as tf
@@ -76,7 +76,7 @@ def fft2d(input: Any, name: str | None = None) -> Any:
 
 
 @export("signal.ifft2d")
-def ifft2d(input: Any, name: str | None = None) -> Any:
+def ifft2d(input: Any, name: str | None = None) -> Tensor:
     """The inverse of `tf.signal.fft2d`.
 
     >>> import talweg as tf
@@ -87,7 +87,7 @@ def ifft2d(input: Any, name: str | None = None) -> Any:
 
 
 @export("signal.fft3d")
-def fft3d(input: Any, name: str | None = None) -> Any:
+def fft3d(input: Any, name: str | None = None) -> Tensor:
     """The Fourier transform along the last three axes; see `tf.signal.fft`.
 
     >>> import talweg as tf
@@ -98,7 +98,7 @@ def fft3d(input: Any, name: str | None = None) -> Any:
 
 
 @export("signal.ifft3d")
-def ifft3d(input: Any, name: str | None = None) -> Any:
+def ifft3d(input: Any, name: str | None = None) -> Tensor:
     """The inverse of `tf.signal.fft3d`.
 
     >>> import talweg as tf
@@ -200,7 +200,7 @@ def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: Any) -> Tensor:
 
 
 @export("signal.rfft")
-def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """The first n/2 + 1 frequencies of the Fourier transform of real numbers along the last axis.
 
     input_tensor: float32 or float64, [..., n]; fft_length: [m] cuts or fills it up to length m
@@ -214,7 +214,7 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
 
 
 @export("signal.irfft")
-def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """The inverse of `tf.signal.rfft`, of length fft_length = [m], 2 (n - 1) by default.
 
     input_tensor: complex, [..., n].  ValueError for real numbers and scalars.
@@ -227,7 +227,7 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
 
 
 @export("signal.rfft2d")
-def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """`tf.signal.rfft` along the last axis, then `tf.signal.fft` along the one before.
 
     >>> import talweg as tf
@@ -238,7 +238,7 @@ def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
 
 
 @export("signal.irfft2d")
-def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """The inverse of `tf.signal.rfft2d`.
 
     >>> import talweg as tf
@@ -249,7 +249,7 @@ def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
 
 
 @export("signal.rfft3d")
-def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """`tf.signal.rfft` along the last axis, then `tf.signal.fft` along the two before.
 
     >>> import talweg as tf
@@ -260,7 +260,7 @@ def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
 
 
 @export("signal.irfft3d")
-def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """The inverse of `tf.signal.rfft3d`.
 
     >>> import talweg as tf
@@ -317,7 +317,7 @@ def fftnd(
     axes: Any = None,
     norm: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The Fourier transform along `axes` (all by default), cut or filled up to `fft_length` first.
 
     norm: "backward" (or None) scales the inverse, "forward" this transform, "ortho" both by the
@@ -337,7 +337,7 @@ def ifftnd(
     axes: Any = None,
     norm: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The inverse of `tf.signal.fftnd`.
 
     >>> import talweg as tf
@@ -354,7 +354,7 @@ def rfftnd(
     axes: Any = None,
     norm: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`tf.signal.rfft` along the last of `axes`, `tf.signal.fft` along the others; as fftnd.
 
     >>> import talweg as tf
@@ -374,7 +374,7 @@ def irfftnd(
     axes: Any = None,
     norm: Any = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The inverse of `tf.signal.rfftnd`.
 
     >>> import talweg as tf
@@ -402,7 +402,7 @@ def _rolled(x: Tensor, axis: int, first: int) -> Tensor:
 
 
 @export("signal.fftshift")
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
+def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """The zero frequency moved from the front to the middle, along `axes` (all by default).
 
     >>> import talweg as tf
@@ -416,7 +416,7 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
 
 
 @export("signal.ifftshift")
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
+def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """The inverse of `tf.signal.fftshift`.
 
     >>> import talweg as tf

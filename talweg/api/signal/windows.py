@@ -44,7 +44,7 @@ def _raised_cosine(length: int, periodic: bool, dtype: DType, a: float, b: float
 @export("signal.hann_window")
 def hann_window(
     window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The Hann window ½ - ½ cos(2πj/n), [window_length].
 
     n is window_length if it is even and `periodic`, else window_length - 1.  ValueError for a dtype
@@ -61,7 +61,7 @@ def hann_window(
 @export("signal.hamming_window")
 def hamming_window(
     window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The Hamming window 0.54 - 0.46 cos(2πj/n), [window_length]; arguments as hann_window.
 
     >>> import talweg as tf
@@ -75,7 +75,7 @@ def hamming_window(
 @export("signal.kaiser_window")
 def kaiser_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The Kaiser window I₀(β √(1 - x²)) / I₀(β) for x from -1 to 1, [window_length].
 
     ValueError for a dtype that is not floating-point, InvalidArgumentError for a length below 1.
@@ -98,7 +98,7 @@ def _kaiser(length: int, beta: float) -> np.ndarray:
 @export("signal.kaiser_bessel_derived_window")
 def kaiser_bessel_derived_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """√(running sum of a Kaiser window / its sum), then backwards, [2 (window_length // 2)].
 
     >>> import talweg as tf
@@ -112,7 +112,7 @@ def kaiser_bessel_derived_window(
 
 
 @export("signal.vorbis_window")
-def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Any:
+def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """The power complementary window sin(½π sin²(π(j + ½)/n)), [n = window_length].
 
     >>> import talweg as tf
@@ -138,7 +138,7 @@ def linear_to_mel_weight_matrix(
     upper_edge_hertz: float = 3800.0,
     dtype: Any = float32,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Weights [num_spectrogram_bins, num_mel_bins] that sum linear frequencies to mel bands.
 
     Triangles between num_mel_bins + 2 points that are evenly spaced on the mel scale; the bin at 0
@@ -178,7 +178,7 @@ def linear_to_mel_weight_matrix(
 
 
 @export("signal.mfccs_from_log_mel_spectrograms")
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Any:
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
     """Mel-frequency cepstral coefficients: the type 2 cosine transform times 1 / √(2n), [..., n].
 
     ValueError for n = 0.

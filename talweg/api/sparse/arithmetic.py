@@ -18,6 +18,7 @@ from talweg.api.sparse.form import dims_of, kept_where, made, reorder, sparse, t
 from talweg.core.dims import differ, dims_differ
 from talweg.core.dtypes import int64
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.eager import operators
 from talweg.eager.composite import SparseTensor
 from talweg.eager.tensor import EagerTensor, array_of, wrap
@@ -139,7 +140,7 @@ def reduce_sum_(
     keepdims: Any = None,
     output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The sum of the values over `axis` (an int, a list, or None for all).
 
     >>> import talweg as tf
@@ -157,7 +158,7 @@ def reduce_max(
     keepdims: Any = None,
     output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The largest of the values over `axis`, and 0 where there is none.
 
     Only values that are kept count: zeros that are not kept are no candidates.
@@ -209,7 +210,7 @@ def _turned(x: Any) -> Any:
 @export("sparse.sparse_dense_matmul")
 def sparse_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The product of two matrices of which one is sparse; a dense matrix.
 
     adjoint_a, adjoint_b: use the conjugate transpose.  Both have gradients: of the sparse one, its
@@ -275,7 +276,7 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 @export("sparse.fill_empty_rows")
-def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple:
+def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[Any, ...]:
     """The matrix with `default_value` at column 0 of each row without values; which rows these are.
 
     >>> import talweg as tf

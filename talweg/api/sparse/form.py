@@ -17,7 +17,7 @@ from talweg.api.export import export
 from talweg.core.dims import below, differ, dims_differ, largest, smallest
 from talweg.core.dtypes import as_dtype, bool_, float32, int64, string
 from talweg.core.errors import invalid, type_error, value_error
-from talweg.core.value import IndexedSlices
+from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.composite import SparseTensor, SparseTensorSpec
 from talweg.eager.tensor import wrap
 from talweg.graph.symbol import Symbol
@@ -103,7 +103,7 @@ _as_tensor = tensor
 @export("sparse.to_dense")
 def to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The whole tensor; `default_value` (zero, or an empty string) where there is no value.
 
     InvalidArgumentError for places outside the shape and, if `validate_indices`, for places that
@@ -265,7 +265,7 @@ def slice_(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spa
 @export("sparse.split")
 def split(
     sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None
-) -> list:
+) -> list[Any]:
     """The tensor cut into `num_split` parts along `axis`; the first ones are longer by up to 1.
 
     >>> import talweg as tf
@@ -351,7 +351,7 @@ def concat(
 
 
 @export("sparse.to_indicator")
-def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Any:
+def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
     """Truth values, [..., vocab_size]: true where the last index is replaced by a value.
 
     >>> import talweg as tf

@@ -31,7 +31,7 @@ def _text(value: Any, function: str, argument: str) -> str:
 
 
 @export("strings.join", "compat.v1.string_join")
-def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
+def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """Strings joined element by element; scalars go with any shape.
 
     inputs: a list of tensors or ragged tensors.  InvalidArgumentError for other shapes.
@@ -58,7 +58,7 @@ def reduce_join(
     keepdims: bool = False,
     separator: str = "",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The strings along an axis, or some, or all, joined.
 
     axis: an integer or a list of them, the first of which changes fastest; all
@@ -116,7 +116,7 @@ def reduce_join_v1(
     name: str | None = None,
     reduction_indices: Any = None,
     keepdims: Any = None,
-) -> Any:
+) -> Tensor:
     """As `tf.strings.reduce_join`; reduction_indices and keep_dims are other names."""
     keep = keep_dims if keepdims is None else keepdims
     return reduce_join(inputs, reduction_indices if axis is None else axis, bool(keep), separator)
@@ -125,7 +125,7 @@ def reduce_join_v1(
 @export("strings.unsorted_segment_join", "compat.v1.strings.unsorted_segment_join")
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
-) -> Any:
+) -> Tensor:
     """Of each segment the strings with its number, joined in order.
 
     segment_ids: integers in the shape of `inputs` or of its first axes; the result has
@@ -167,7 +167,7 @@ def ngrams(
     padding_width: int | None = None,
     preserve_short_sequences: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Runs of `ngram_width` neighbours in the last axis, joined; of all widths of a list.
 
     pad_values: a string, or one for the left and one for the right, with which rows begin and end,
@@ -251,7 +251,7 @@ def string_format(
     placeholder: str = "{}",
     summarize: int = 3,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`template` with the values in place of its placeholders.
 
     Of long axes the first and last `summarize` elements are shown; -1 shows all.  ValueError if

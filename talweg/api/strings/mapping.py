@@ -64,7 +64,7 @@ def _check_encoding(encoding: str) -> None:
 
 
 @export("strings.lower")
-def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """In small letters: those of ASCII, or of Unicode with encoding "utf-8".
 
     >>> import talweg as tf
@@ -78,7 +78,7 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
 
 
 @export("strings.upper")
-def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """In capitals: those of ASCII, or of Unicode with encoding "utf-8".
 
     >>> import talweg as tf
@@ -92,7 +92,7 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
 
 
 @export("strings.strip")
-def strip(input: Any, name: str | None = None) -> Any:
+def strip(input: Any, name: str | None = None) -> Tensor:
     """Without the blanks at both ends.
 
     >>> import talweg as tf
@@ -103,13 +103,13 @@ def strip(input: Any, name: str | None = None) -> Any:
 
 
 @export("compat.v1.strings.length")
-def length_v1(input: Any, name: str | None = None, unit: str = "BYTE") -> Any:
+def length_v1(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """As `tf.strings.length`."""
     return length(input, unit)
 
 
 @export("strings.length")
-def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
+def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """The number of bytes, or of characters with unit "UTF8_CHAR".
 
     >>> import talweg as tf
@@ -129,13 +129,15 @@ def _characters(s: bytes) -> int:
 
 
 @export("compat.v1.strings.substr", "compat.v1.substr")
-def substr_v1(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Any:
+def substr_v1(
+    input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE"
+) -> Tensor:
     """As `tf.strings.substr`."""
     return substr(input, pos, len, unit)
 
 
 @export("strings.substr")
-def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """`len` bytes (or characters with unit "UTF8_CHAR") from `pos` on, which may be negative.
 
     pos, len: integers of one shape, broadcast with the strings.  InvalidArgumentError for a `pos`

@@ -24,6 +24,7 @@ from talweg.core.dtypes import (
     uint64,
 )
 from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import fingerprints
 from talweg.kernels.strings.native import Kernel
@@ -58,7 +59,7 @@ def as_string(
     width: int = -1,
     fill: str = "",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Numbers and truth values as text, in C's formats.
 
     precision: digits behind the point; `scientific` (%e) and `shortest` (%g) choose the form of
@@ -122,7 +123,7 @@ class Reader:
 
 
 @export("strings.to_number")
-def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Any:
+def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
     """Strings as numbers: float32, float64, int32, int64, uint32 or uint64, in the same shape.
 
     Blanks around a number do not count; floats may be hexadecimal, inf and nan, integers are
@@ -146,7 +147,7 @@ def to_number_v1(
     out_type: Any = float32,
     name: str | None = None,
     input: Any = None,
-) -> Any:
+) -> Tensor:
     """As `tf.strings.to_number`; `input` is another name of string_tensor."""
     return to_number(_one_of(string_tensor, input), out_type)
 
@@ -191,7 +192,7 @@ def _hashed(
 
 
 @export("strings.to_hash_bucket")
-def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Any:
+def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """A hash of each string modulo the number of buckets, int64: MurmurHash64A.
 
     >>> import talweg as tf
@@ -208,7 +209,7 @@ def to_hash_bucket_v1(
     num_buckets: int | None = None,
     name: str | None = None,
     input: Any = None,
-) -> Any:
+) -> Tensor:
     """As `tf.strings.to_hash_bucket`; `input` is another name of string_tensor."""
     if num_buckets is None:
         raise type_error("TW104", "to_hash_bucket: num_buckets is missing", "an int")
@@ -216,7 +217,7 @@ def to_hash_bucket_v1(
 
 
 @export("strings.to_hash_bucket_fast")
-def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Any:
+def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """FarmHash of each string, modulo the number of buckets; int64.
 
     >>> import talweg as tf
@@ -228,7 +229,9 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
 
 
 @export("strings.to_hash_bucket_strong")
-def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Any:
+def to_hash_bucket_strong(
+    input: Any, num_buckets: int, key: Any, name: str | None = None
+) -> Tensor:
     """SipHash of each string under a key of two numbers, modulo the number of buckets; int64.
 
     >>> import talweg as tf

@@ -9,6 +9,7 @@ from talweg.api.export import export
 from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
 from talweg.api.strings.mapping import mapped, rule_of, texts
 from talweg.core.dtypes import bool_, string
+from talweg.core.value import Tensor
 from talweg.kernels.strings import regex
 from talweg.prims.strings import patterns
 
@@ -24,7 +25,7 @@ def _replaced(s: bytes, pattern: bytes, rewrite: regex.Rewrite, everywhere: bool
 @export("strings.regex_replace", "compat.v1.regex_replace")
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor:
     r"""Every match of `pattern` (or the first) replaced; ``\1`` in `rewrite` is a group.
 
     pattern and rewrite: scalar strings, in RE2's syntax.  The time is linear in the text for any
@@ -41,7 +42,7 @@ def regex_replace(
             found = patterns.regex_replace(
                 x.flat_values, *operands, replace_global=bool(replace_global)
             )
-            return x.with_flat_values(found)
+            return x.with_flat_values(found)  # type: ignore[return-value]
         return patterns.regex_replace(x, *operands, replace_global=bool(replace_global))
     regex.compiled(_encoded(pattern))
     rule = rule_of(
@@ -60,7 +61,7 @@ def _matches(s: bytes, pattern: bytes) -> bool:
 
 
 @export("strings.regex_full_match")
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Whether all of each string is a match of `pattern`, a scalar string; bool.
 
     The time is linear in the text for any pattern.  InvalidArgumentError for what is no pattern.
@@ -73,7 +74,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     if not isinstance(pattern, (str, bytes)):
         operand = tensor(pattern, string)
         if isinstance(x, RaggedTensor):
-            return x.with_flat_values(patterns.regex_full_match(x.flat_values, operand))
+            return x.with_flat_values(patterns.regex_full_match(x.flat_values, operand))  # type: ignore[return-value]
         return patterns.regex_full_match(x, operand)
     regex.compiled(_encoded(pattern))
     rule = rule_of(_matches, (_encoded(pattern),), "StaticRegexFullMatch", bool_, pattern=pattern)

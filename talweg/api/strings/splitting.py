@@ -53,7 +53,7 @@ def _separator(sep: Any) -> Any:
 
 
 @export("strings.split")
-def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Tensor:
     """The words of each string, a RaggedTensor with one more axis; of a scalar, a vector.
 
     Words end at `sep`, a scalar string, or at any blanks if it is None or ""; after `maxsplit`
@@ -123,7 +123,7 @@ def string_split_v1(
 
 
 @export("strings.bytes_split")
-def bytes_split(input: Any, name: str | None = None) -> Any:
+def bytes_split(input: Any, name: str | None = None) -> Tensor:
     """The bytes of each string, a RaggedTensor with one more axis; of a scalar, a vector.
 
     >>> import talweg as tf

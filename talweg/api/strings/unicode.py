@@ -16,6 +16,7 @@ from talweg.api.strings.mapping import mapped, rule_of, texts
 from talweg.api.strings.splitting import as_vector, convert
 from talweg.core.dtypes import int32, int64, string
 from talweg.core.errors import invalid, value_error
+from talweg.core.value import Tensor
 from talweg.kernels.strings import unicode as kernels
 from talweg.kernels.strings.scripts import scripts_of
 from talweg.prims.strings.mapping import Rule, text_map
@@ -45,7 +46,7 @@ def unicode_decode(
     replacement_char: int = 0xFFFD,
     replace_control_characters: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The characters of each string as int32, a RaggedTensor with one more axis; a scalar's vector.
 
     input_encoding: "UTF-8", "UTF-16-BE", "UTF-32-BE" or any that Python knows; errors: "replace"
@@ -86,7 +87,7 @@ def unicode_split(
     errors: str = "replace",
     replacement_char: int = 0xFFFD,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The characters of each string, a RaggedTensor with one more axis; of a scalar, a vector.
 
     input_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE"; errors as in `tf.strings.unicode_decode`.
@@ -122,7 +123,7 @@ def unicode_encode(
     errors: str = "replace",
     replacement_char: int = 0xFFFD,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Characters, int32, along the last axis as strings: [n] gives a scalar, ragged rows a vector.
 
     output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE"; errors: "replace" what is no character by
@@ -168,7 +169,7 @@ def unicode_transcode(
     replacement_char: int = 0xFFFD,
     replace_control_characters: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Strings in another encoding, in the same shape.
 
     Encodings and errors as in `tf.strings.unicode_decode` and `tf.strings.unicode_encode`.

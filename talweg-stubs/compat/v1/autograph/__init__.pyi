@@ -4,4 +4,6 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.autograph import set_verbosity as set_verbosity
+from talweg.api.autograph import trace as trace
 from talweg.compat.v1.autograph import experimental as experimental

@@ -4,4 +4,6 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.autograph import Feature as Feature
+from talweg.api.autograph import do_not_convert as do_not_convert
+from talweg.trace.autograph.directives import set_loop_options as set_loop_options

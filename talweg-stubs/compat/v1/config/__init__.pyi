@@ -4,6 +4,27 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.config import LogicalDevice as LogicalDevice
+from talweg.api.config import LogicalDeviceConfiguration as LogicalDeviceConfiguration
+from talweg.api.config import PhysicalDevice as PhysicalDevice
+from talweg.api.distribute.elsewhere import connect_to_cluster as _connect_to_cluster_as_experimental_connect_to_cluster
+experimental_connect_to_cluster = _connect_to_cluster_as_experimental_connect_to_cluster
+from talweg.api.distribute.elsewhere import connect_to_host as _connect_to_host_as_experimental_connect_to_host
+experimental_connect_to_host = _connect_to_host_as_experimental_connect_to_host
+from talweg.api.config import functions_run_eagerly as _functions_run_eagerly_as_experimental_functions_run_eagerly
+experimental_functions_run_eagerly = _functions_run_eagerly_as_experimental_functions_run_eagerly
+from talweg.api.config import run_functions_eagerly as _run_functions_eagerly_as_experimental_run_functions_eagerly
+experimental_run_functions_eagerly = _run_functions_eagerly_as_experimental_run_functions_eagerly
+from talweg.api.config import functions_run_eagerly as functions_run_eagerly
+from talweg.api.config import get_logical_device_configuration as get_logical_device_configuration
+from talweg.api.config import get_soft_device_placement as get_soft_device_placement
+from talweg.api.config import get_visible_devices as get_visible_devices
+from talweg.api.config import list_logical_devices as list_logical_devices
+from talweg.api.config import list_physical_devices as list_physical_devices
+from talweg.api.config import run_functions_eagerly as run_functions_eagerly
+from talweg.api.config import set_logical_device_configuration as set_logical_device_configuration
+from talweg.api.config import set_soft_device_placement as set_soft_device_placement
+from talweg.api.config import set_visible_devices as set_visible_devices
 from talweg.compat.v1.config import experimental as experimental
 from talweg.compat.v1.config import optimizer as optimizer
 from talweg.compat.v1.config import threading as threading

@@ -4,4 +4,28 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.distribute.elsewhere import ClusterDeviceFilters as ClusterDeviceFilters
+from talweg.api.config import LogicalDeviceConfiguration as _LogicalDeviceConfiguration_as_VirtualDeviceConfiguration
+VirtualDeviceConfiguration = _LogicalDeviceConfiguration_as_VirtualDeviceConfiguration
+from talweg.api.distribute.elsewhere import disable_mlir_bridge as disable_mlir_bridge
+from talweg.api.distribute.elsewhere import enable_mlir_bridge as enable_mlir_bridge
+from talweg.api.config import enable_tensor_float_32_execution as enable_tensor_float_32_execution
+from talweg.api.config import get_device_details as get_device_details
+from talweg.api.config import get_device_policy as get_device_policy
+from talweg.api.config import get_memory_growth as get_memory_growth
+from talweg.api.config import get_memory_info as get_memory_info
+from talweg.api.config import get_memory_usage as get_memory_usage
+from talweg.api.config import get_synchronous_execution as get_synchronous_execution
+from talweg.api.config import get_logical_device_configuration as _get_logical_device_configuration_as_get_virtual_device_configuration
+get_virtual_device_configuration = _get_logical_device_configuration_as_get_virtual_device_configuration
+from talweg.api.config import get_visible_devices as get_visible_devices
+from talweg.api.config import list_logical_devices as list_logical_devices
+from talweg.api.config import list_physical_devices as list_physical_devices
+from talweg.api.config import reset_memory_stats as reset_memory_stats
+from talweg.api.config import set_device_policy as set_device_policy
+from talweg.api.config import set_memory_growth as set_memory_growth
+from talweg.api.config import set_synchronous_execution as set_synchronous_execution
+from talweg.api.config import set_logical_device_configuration as _set_logical_device_configuration_as_set_virtual_device_configuration
+set_virtual_device_configuration = _set_logical_device_configuration_as_set_virtual_device_configuration
+from talweg.api.config import set_visible_devices as set_visible_devices
+from talweg.api.config import tensor_float_32_execution_enabled as tensor_float_32_execution_enabled

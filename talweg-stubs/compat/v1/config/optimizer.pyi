@@ -4,4 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.config import get_experimental_options as get_experimental_options
+from talweg.api.config import get_jit as get_jit
+from talweg.api.config import set_experimental_options as set_experimental_options
+from talweg.api.config import set_jit as set_jit

@@ -4,4 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+get_inter_op_parallelism_threads: Any
+get_intra_op_parallelism_threads: Any
+set_inter_op_parallelism_threads: Any
+set_intra_op_parallelism_threads: Any

@@ -4,11 +4,22 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.pipeline.session_iterators import DatasetV1 as Dataset
-from talweg.pipeline.file_datasets import FixedLengthRecordDatasetV1 as FixedLengthRecordDataset
+AUTOTUNE: int
+from talweg.pipeline.session_iterators import DatasetV1 as _DatasetV1_as_Dataset
+Dataset = _DatasetV1_as_Dataset
+from talweg.pipeline.dataset import DatasetSpec as DatasetSpec
+from talweg.pipeline.file_datasets import FixedLengthRecordDatasetV1 as _FixedLengthRecordDatasetV1_as_FixedLengthRecordDataset
+FixedLengthRecordDataset = _FixedLengthRecordDatasetV1_as_FixedLengthRecordDataset
+INFINITE_CARDINALITY: int
 from talweg.pipeline.session_iterators import Iterator as Iterator
-from talweg.pipeline.file_datasets import TFRecordDatasetV1 as TFRecordDataset
-from talweg.pipeline.file_datasets import TextLineDatasetV1 as TextLineDataset
+from talweg.pipeline.iterators import NumpyIterator as NumpyIterator
+from talweg.pipeline.options import Options as Options
+from talweg.pipeline.file_datasets import TFRecordDatasetV1 as _TFRecordDatasetV1_as_TFRecordDataset
+TFRecordDataset = _TFRecordDatasetV1_as_TFRecordDataset
+from talweg.pipeline.file_datasets import TextLineDatasetV1 as _TextLineDatasetV1_as_TextLineDataset
+TextLineDataset = _TextLineDatasetV1_as_TextLineDataset
+from talweg.pipeline.options import ThreadingOptions as ThreadingOptions
+UNKNOWN_CARDINALITY: int
 from talweg.api.data.first_generation import get_output_classes as get_output_classes
 from talweg.api.data.first_generation import get_output_shapes as get_output_shapes
 from talweg.api.data.first_generation import get_output_types as get_output_types

@@ -4,5 +4,19 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.distribute.values import CrossDeviceOps as CrossDeviceOps
+HierarchicalCopyAllReduce: Any
+from talweg.api.distribute.values import InputContext as InputContext
+from talweg.api.distribute.values import InputReplicationMode as InputReplicationMode
+NcclAllReduce: Any
+from talweg.api.distribute.contexts import ReduceOp as ReduceOp
+ReductionToOneDevice: Any
+from talweg.api.distribute.values import RunOptions as RunOptions
+from talweg.api.distribute.elsewhere import Server as Server
+from talweg.api.distribute.current import experimental_set_strategy as experimental_set_strategy
+from talweg.api.distribute.current import get_replica_context as get_replica_context
+from talweg.api.distribute.current import get_strategy as get_strategy
+from talweg.api.distribute.current import has_strategy as has_strategy
+from talweg.api.distribute.current import in_cross_replica_context as in_cross_replica_context
 from talweg.compat.v1.distribute import cluster_resolver as cluster_resolver
 from talweg.compat.v1.distribute import experimental as experimental

@@ -4,4 +4,36 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.core.dtypes import DType as DType
+QUANTIZED_DTYPES: Any
+as_dtype: Any
+from talweg.api.strings.numbers import as_string as as_string
+bfloat16: DType
+bool: DType
+from talweg.api.tensors import cast as cast
+from talweg.api.math.complex_numbers import complex as complex
+complex128: DType
+complex64: DType
+double: DType
+float16: DType
+float32: DType
+float64: DType
+half: DType
+int16: DType
+int32: DType
+int64: DType
+int8: DType
+qint16: DType
+qint32: DType
+qint8: DType
+quint16: DType
+quint8: DType
+resource: DType
+from talweg.api.tensors import saturate_cast as saturate_cast
+string: DType
+uint16: DType
+uint32: DType
+uint64: DType
+uint8: DType
+variant: DType
 from talweg.compat.v1.dtypes import experimental as experimental

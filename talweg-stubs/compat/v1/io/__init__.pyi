@@ -4,12 +4,45 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.examples.features import FixedLenFeature as FixedLenFeature
+from talweg.api.examples.features import FixedLenSequenceFeature as FixedLenSequenceFeature
+from talweg.api.queue.queues import PaddingFIFOQueue as PaddingFIFOQueue
+from talweg.api.queue.queues import PriorityQueue as PriorityQueue
+from talweg.api.queue.queues import QueueBase as QueueBase
+from talweg.api.examples.features import RaggedFeature as RaggedFeature
+from talweg.api.queue.queues import RandomShuffleQueue as RandomShuffleQueue
+from talweg.api.examples.features import SparseFeature as SparseFeature
 from talweg.api.data.records import TFRecordOptions as TFRecordOptions
 from talweg.api.data.records import TFRecordWriter as TFRecordWriter
-from talweg.api.examples.delimited import decode_csv_v1 as decode_csv
-from talweg.api.io.reading import decode_raw_v1 as decode_raw
-from talweg.api.examples.parsing import parse_example_v1 as parse_example
-from talweg.api.examples.parsing import parse_single_example_v1 as parse_single_example
+from talweg.api.examples.features import VarLenFeature as VarLenFeature
+from talweg.api.image.files import decode_and_crop_jpeg as decode_and_crop_jpeg
+from talweg.api.io.reading import decode_base64 as decode_base64
+from talweg.api.image.files import decode_bmp as decode_bmp
+from talweg.api.io.reading import decode_compressed as decode_compressed
+from talweg.api.examples.delimited import decode_csv_v1 as _decode_csv_v1_as_decode_csv
+decode_csv = _decode_csv_v1_as_decode_csv
+from talweg.api.image.files import decode_gif as decode_gif
+from talweg.api.image.files import decode_image as decode_image
+from talweg.api.image.files import decode_jpeg as decode_jpeg
+from talweg.api.image.files import decode_png as decode_png
+from talweg.api.io.reading import decode_raw_v1 as _decode_raw_v1_as_decode_raw
+decode_raw = _decode_raw_v1_as_decode_raw
+from talweg.api.image.files import decode_webp as decode_webp
+from talweg.api.io.reading import encode_base64 as encode_base64
+from talweg.api.image.files import encode_jpeg as encode_jpeg
+from talweg.api.image.files import encode_png as encode_png
+from talweg.api.image.files import extract_jpeg_shape as extract_jpeg_shape
+from talweg.api.image.files import is_jpeg as is_jpeg
+from talweg.api.io.reading import matching_files as matching_files
+from talweg.api.examples.parsing import parse_example_v1 as _parse_example_v1_as_parse_example
+parse_example = _parse_example_v1_as_parse_example
+from talweg.api.examples.parsing import parse_single_example_v1 as _parse_single_example_v1_as_parse_single_example
+parse_single_example = _parse_single_example_v1_as_parse_single_example
+from talweg.api.examples.parsing import parse_single_sequence_example as parse_single_sequence_example
+from talweg.api.io.serialized import parse_tensor as parse_tensor
+from talweg.api.io.reading import read_file as read_file
+from talweg.api.io.serialized import serialize_tensor as serialize_tensor
 from talweg.api.data.records import tf_record_iterator as tf_record_iterator
+from talweg.api.io.reading import write_file as write_file
 from talweg.interop.graph_def.files import write_graph as write_graph
 from talweg.compat.v1.io import gfile as gfile

@@ -4,4 +4,18 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.io.gfile import GFile as GFile
+from talweg.api.io.gfile import copy as copy
+from talweg.api.io.gfile import exists as exists
+from talweg.api.io.gfile import get_registered_schemes as get_registered_schemes
+from talweg.api.io.gfile import glob as glob
+from talweg.api.io.gfile import isdir as isdir
+from talweg.api.io.gfile import join as join
+from talweg.api.io.gfile import listdir as listdir
+from talweg.api.io.gfile import makedirs as makedirs
+from talweg.api.io.gfile import mkdir as mkdir
+from talweg.api.io.gfile import remove as remove
+from talweg.api.io.gfile import rename as rename
+from talweg.api.io.gfile import rmtree as rmtree
+from talweg.api.io.gfile import stat as stat
+from talweg.api.io.gfile import walk as walk

@@ -4,4 +4,9 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.lite import Interpreter as Interpreter
+from talweg.api.lite import OpsSet as OpsSet
+from talweg.api.lite import Optimize as Optimize
+from talweg.api.lite import RepresentativeDataset as RepresentativeDataset
+from talweg.api.lite import TargetSpec as TargetSpec
 from talweg.compat.v1.lite import constants as constants

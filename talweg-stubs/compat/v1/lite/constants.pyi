@@ -4,4 +4,11 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+FLOAT: DType
+FLOAT16: DType
+INT16: DType
+INT32: DType
+INT64: DType
+INT8: DType
+QUANTIZED_UINT8: DType
+STRING: DType

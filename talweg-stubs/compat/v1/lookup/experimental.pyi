@@ -4,4 +4,4 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.lookup import MutableHashTable as MutableHashTable

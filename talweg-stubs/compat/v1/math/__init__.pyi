@@ -4,20 +4,138 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.math.arithmetic import absolute as _absolute_as_abs
+abs = _absolute_as_abs
+from talweg.api.math.sums import accumulate_n as accumulate_n
+from talweg.api.math.trigonometry import acos as acos
+from talweg.api.math.trigonometry import acosh as acosh
+from talweg.api.math.arithmetic import add as add
+from talweg.api.math.sums import add_n as add_n
+from talweg.api.math.complex_numbers import angle as angle
+from talweg.api.array.sorting import approx_max_k as approx_max_k
+from talweg.api.array.sorting import approx_min_k as approx_min_k
 argmax: Any
 argmin: Any
+from talweg.api.math.trigonometry import asin as asin
+from talweg.api.math.trigonometry import asinh as asinh
+from talweg.api.math.trigonometry import atan as atan
+from talweg.api.math.trigonometry import atan2 as atan2
+from talweg.api.math.trigonometry import atanh as atanh
+from talweg.api.math.bessel import bessel_i0 as bessel_i0
+from talweg.api.math.bessel import bessel_i0e as bessel_i0e
+from talweg.api.math.bessel import bessel_i1 as bessel_i1
+from talweg.api.math.bessel import bessel_i1e as bessel_i1e
+from talweg.api.math.special import betainc as betainc
 bincount: Any
+from talweg.api.math.rounding import ceil as ceil
 confusion_matrix: Any
+from talweg.api.math.complex_numbers import conj as conj
+from talweg.api.math.trigonometry import cos as cos
+from talweg.api.math.trigonometry import cosh as cosh
 count_nonzero: Any
+from talweg.api.math.scans import cumprod as cumprod
+from talweg.api.math.scans import cumsum as cumsum
+from talweg.api.math.scans import cumulative_logsumexp as cumulative_logsumexp
+from talweg.api.math.special import digamma as digamma
+from talweg.api.math.arithmetic import divide as divide
+from talweg.api.math.arithmetic import divide_no_nan as divide_no_nan
+from talweg.api.math.comparison import equal as equal
+from talweg.api.math.special import erf as erf
+from talweg.api.math.special import erfc as erfc
+from talweg.api.math.special import erfcinv as erfcinv
+from talweg.api.math.special import erfinv as erfinv
+from talweg.api.math.exponential import exp as exp
+from talweg.api.math.exponential import expm1 as expm1
+from talweg.api.math.rounding import floor as floor
+from talweg.api.math.arithmetic import floordiv as floordiv
+from talweg.api.math.arithmetic import floormod as floormod
+from talweg.api.math.comparison import greater as greater
+from talweg.api.math.comparison import greater_equal as greater_equal
+from talweg.api.math.special import igamma as igamma
+from talweg.api.math.special import igammac as igammac
+from talweg.api.math.complex_numbers import imag as imag
 in_top_k: Any
+from talweg.api.array.sorting import invert_permutation as invert_permutation
+from talweg.api.math.rounding import is_finite as is_finite
+from talweg.api.math.rounding import is_inf as is_inf
+from talweg.api.math.rounding import is_nan as is_nan
+from talweg.api.math.comparison import is_non_decreasing as is_non_decreasing
+from talweg.api.math.comparison import is_strictly_increasing as is_strictly_increasing
+from talweg.api.math.reductions import l2_normalize as l2_normalize
+from talweg.api.math.special import lbeta as lbeta
+from talweg.api.math.comparison import less as less
+from talweg.api.math.comparison import less_equal as less_equal
+from talweg.api.math.special import lgamma as lgamma
+from talweg.api.math.exponential import log as log
+from talweg.api.math.exponential import log1p as log1p
+from talweg.api.math.exponential import log_sigmoid as log_sigmoid
 log_softmax: Any
+from talweg.api.math.comparison import logical_and as logical_and
+from talweg.api.math.comparison import logical_not as logical_not
+from talweg.api.math.comparison import logical_or as logical_or
+from talweg.api.math.comparison import logical_xor as logical_xor
+from talweg.api.math.comparison import maximum as maximum
+from talweg.api.math.comparison import minimum as minimum
+from talweg.api.math.arithmetic import floormod as _floormod_as_mod
+mod = _floormod_as_mod
+from talweg.api.math.arithmetic import multiply as multiply
+from talweg.api.math.arithmetic import multiply_no_nan as multiply_no_nan
+from talweg.api.math.special import ndtri as ndtri
+from talweg.api.math.arithmetic import negative as negative
+from talweg.api.math.rounding import nextafter as nextafter
+from talweg.api.math.comparison import not_equal as not_equal
+from talweg.api.math.special import polygamma as polygamma
+from talweg.api.math.sums import polyval as polyval
+from talweg.api.math.arithmetic import power as _power_as_pow
+pow = _power_as_pow
+from talweg.api.math.complex_numbers import real as real
+from talweg.api.math.arithmetic import reciprocal as reciprocal
+from talweg.api.math.arithmetic import reciprocal_no_nan as reciprocal_no_nan
 reduce_all: Any
 reduce_any: Any
+from talweg.api.math.reductions import reduce_euclidean_norm as reduce_euclidean_norm
 reduce_logsumexp: Any
 reduce_max: Any
 reduce_mean: Any
 reduce_min: Any
 reduce_prod: Any
+from talweg.api.math.reductions import reduce_std as reduce_std
 reduce_sum: Any
+from talweg.api.math.reductions import reduce_variance as reduce_variance
+from talweg.api.math.rounding import rint as rint
+from talweg.api.math.rounding import round as round
+from talweg.api.math.arithmetic import rsqrt as rsqrt
+from talweg.api.math.arithmetic import scalar_mul as scalar_mul
+from talweg.api.math.segments import segment_max as segment_max
+from talweg.api.math.segments import segment_mean as segment_mean
+from talweg.api.math.segments import segment_min as segment_min
+from talweg.api.math.segments import segment_prod as segment_prod
+from talweg.api.math.segments import segment_sum as segment_sum
+from talweg.api.math.exponential import sigmoid as sigmoid
+from talweg.api.math.arithmetic import sign as sign
+from talweg.api.math.trigonometry import sin as sin
+from talweg.api.math.trigonometry import sinh as sinh
+from talweg.api.math.sampling import sobol_sample as sobol_sample
 softmax: Any
+from talweg.api.math.exponential import softplus as softplus
+from talweg.api.math.exponential import softsign as softsign
+from talweg.api.math.arithmetic import sqrt as sqrt
+from talweg.api.math.arithmetic import square as square
+from talweg.api.math.arithmetic import squared_difference as squared_difference
+from talweg.api.math.arithmetic import subtract as subtract
+from talweg.api.math.trigonometry import tan as tan
+from talweg.api.math.trigonometry import tanh as tanh
+from talweg.api.array.sorting import top_k as top_k
+from talweg.api.math.arithmetic import truediv as truediv
+from talweg.api.math.segments import unsorted_segment_max as unsorted_segment_max
+from talweg.api.math.segments import unsorted_segment_mean as unsorted_segment_mean
+from talweg.api.math.segments import unsorted_segment_min as unsorted_segment_min
+from talweg.api.math.segments import unsorted_segment_prod as unsorted_segment_prod
+from talweg.api.math.segments import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from talweg.api.math.segments import unsorted_segment_sum as unsorted_segment_sum
+from talweg.api.math.arithmetic import xdivy as xdivy
+from talweg.api.math.exponential import xlog1py as xlog1py
+from talweg.api.math.exponential import xlogy as xlogy
+from talweg.api.math.reductions import zero_fraction as zero_fraction
+from talweg.api.math.special import zeta as zeta
 from talweg.compat.v1.math import special as special

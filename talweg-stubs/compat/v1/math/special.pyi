@@ -4,4 +4,20 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.math.bessel import bessel_i0 as bessel_i0
+from talweg.api.math.bessel import bessel_i0e as bessel_i0e
+from talweg.api.math.bessel import bessel_i1 as bessel_i1
+from talweg.api.math.bessel import bessel_i1e as bessel_i1e
+from talweg.api.math.bessel import bessel_j0 as bessel_j0
+from talweg.api.math.bessel import bessel_j1 as bessel_j1
+from talweg.api.math.bessel import bessel_k0 as bessel_k0
+from talweg.api.math.bessel import bessel_k0e as bessel_k0e
+from talweg.api.math.bessel import bessel_k1 as bessel_k1
+from talweg.api.math.bessel import bessel_k1e as bessel_k1e
+from talweg.api.math.bessel import bessel_y0 as bessel_y0
+from talweg.api.math.bessel import bessel_y1 as bessel_y1
+from talweg.api.math.bessel import dawsn as dawsn
+from talweg.api.math.bessel import expint as expint
+from talweg.api.math.bessel import fresnel_cos as fresnel_cos
+from talweg.api.math.bessel import fresnel_sin as fresnel_sin
+from talweg.api.math.bessel import spence as spence

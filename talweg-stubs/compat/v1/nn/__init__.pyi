@@ -5,52 +5,100 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.api.random.candidates import all_candidate_sampler as all_candidate_sampler
+from talweg.api.array.sorting import approx_max_k as approx_max_k
+from talweg.api.array.sorting import approx_min_k as approx_min_k
+from talweg.api.nn.convolution import atrous_conv2d as atrous_conv2d
+from talweg.api.nn.transposed import atrous_conv2d_transpose as atrous_conv2d_transpose
 avg_pool: Any
+from talweg.api.nn.pooling import avg_pool1d as avg_pool1d
 avg_pool2d: Any
+from talweg.api.nn.pooling import avg_pool3d as avg_pool3d
+from talweg.api.nn.pooling import avg_pool as _avg_pool_as_avg_pool_v2
+avg_pool_v2 = _avg_pool_as_avg_pool_v2
 batch_norm_with_global_normalization: Any
+from talweg.api.nn.normalization import batch_normalization as batch_normalization
+from talweg.api.nn.normalization import bias_add as bias_add
 from talweg.compat_v1.rnn.dynamic import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
 from talweg.api.nn.sampled import compute_accidental_hits as compute_accidental_hits
+from talweg.api.nn.loss import compute_average_loss as compute_average_loss
 conv1d: Any
+from talweg.api.nn.transposed import conv1d_transpose as conv1d_transpose
 conv2d: Any
 conv2d_backprop_filter: Any
 conv2d_backprop_input: Any
 conv2d_transpose: Any
 conv3d: Any
 conv3d_transpose: Any
+from talweg.api.nn.transposed import conv_transpose as conv_transpose
 convolution: Any
 crelu: Any
-from talweg.api.nn.ctc import ctc_beam_search_decoder_v1 as ctc_beam_search_decoder
-from talweg.api.nn.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder_v2
-from talweg.api.nn.ctc import ctc_loss_v1 as ctc_loss
+from talweg.api.nn.ctc import ctc_beam_search_decoder_v1 as _ctc_beam_search_decoder_v1_as_ctc_beam_search_decoder
+ctc_beam_search_decoder = _ctc_beam_search_decoder_v1_as_ctc_beam_search_decoder
+from talweg.api.nn.ctc import ctc_beam_search_decoder as _ctc_beam_search_decoder_as_ctc_beam_search_decoder_v2
+ctc_beam_search_decoder_v2 = _ctc_beam_search_decoder_as_ctc_beam_search_decoder_v2
+from talweg.api.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+from talweg.api.nn.ctc import ctc_loss_v1 as _ctc_loss_v1_as_ctc_loss
+ctc_loss = _ctc_loss_v1_as_ctc_loss
 depth_to_space: Any
 depthwise_conv2d: Any
+from talweg.api.nn.convolution import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
+from talweg.api.nn.convolution import depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input
 depthwise_conv2d_native: Any
+from talweg.api.nn.convolution import depthwise_conv2d_backprop_filter as _depthwise_conv2d_backprop_filter_as_depthwise_conv2d_native_backprop_filter
+depthwise_conv2d_native_backprop_filter = _depthwise_conv2d_backprop_filter_as_depthwise_conv2d_native_backprop_filter
+from talweg.api.nn.convolution import depthwise_conv2d_backprop_input as _depthwise_conv2d_backprop_input_as_depthwise_conv2d_native_backprop_input
+depthwise_conv2d_native_backprop_input = _depthwise_conv2d_backprop_input_as_depthwise_conv2d_native_backprop_input
 dilation2d: Any
-from talweg.api.nn.dropout import dropout_v1 as dropout
+from talweg.api.nn.dropout import dropout_v1 as _dropout_v1_as_dropout
+dropout = _dropout_v1_as_dropout
 from talweg.compat_v1.rnn.dynamic import dynamic_rnn as dynamic_rnn
+from talweg.api.nn.activation import elu as elu
 from talweg.compat_v1.compositions import embedding_lookup as embedding_lookup
 embedding_lookup_sparse: Any
 erosion2d: Any
 from talweg.api.random.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from talweg.compat_v1.compositions import fused_batch_norm as fused_batch_norm
 in_top_k: Any
+from talweg.api.nn.loss import l2_loss as l2_loss
+from talweg.api.math.reductions import l2_normalize as l2_normalize
+from talweg.api.nn.activation import leaky_relu as leaky_relu
 from talweg.api.random.candidates import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
+from talweg.api.nn.normalization import local_response_normalization as local_response_normalization
+from talweg.api.nn.loss import log_poisson_loss as log_poisson_loss
 log_softmax: Any
 from talweg.api.random.candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+from talweg.api.nn.normalization import local_response_normalization as _local_response_normalization_as_lrn
+lrn = _local_response_normalization_as_lrn
 max_pool: Any
+from talweg.api.nn.pooling import max_pool1d as max_pool1d
+from talweg.api.nn.pooling import max_pool2d as max_pool2d
+from talweg.api.nn.pooling import max_pool3d as max_pool3d
+from talweg.api.nn.pooling import max_pool as _max_pool_as_max_pool_v2
+max_pool_v2 = _max_pool_as_max_pool_v2
 max_pool_with_argmax: Any
 moments: Any
-from talweg.api.nn.sampled import nce_loss_v1 as nce_loss
+from talweg.api.nn.sampled import nce_loss_v1 as _nce_loss_v1_as_nce_loss
+nce_loss = _nce_loss_v1_as_nce_loss
+from talweg.api.nn.normalization import normalize_moments as normalize_moments
 pool: Any
 from talweg.compat_v1.rnn.dynamic import raw_rnn as raw_rnn
+from talweg.api.nn.activation import relu as relu
+from talweg.api.nn.activation import relu6 as relu6
 from talweg.compat_v1.compositions import relu_layer as relu_layer
 safe_embedding_lookup_sparse: Any
-from talweg.api.nn.sampled import sampled_softmax_loss_v1 as sampled_softmax_loss
+from talweg.api.nn.sampled import sampled_softmax_loss_v1 as _sampled_softmax_loss_v1_as_sampled_softmax_loss
+sampled_softmax_loss = _sampled_softmax_loss_v1_as_sampled_softmax_loss
+from talweg.api.nn.loss import scale_regularization_loss as scale_regularization_loss
+from talweg.api.nn.activation import selu as selu
 separable_conv2d: Any
+from talweg.api.math.exponential import sigmoid as sigmoid
 sigmoid_cross_entropy_with_logits: Any
+from talweg.api.nn.activation import silu as silu
 softmax: Any
 from talweg.compat_v1.compositions import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
 softmax_cross_entropy_with_logits_v2: Any
+from talweg.api.math.exponential import softplus as softplus
+from talweg.api.math.exponential import softsign as softsign
 from talweg.compat_v1.compositions import space_to_batch as space_to_batch
 space_to_depth: Any
 sparse_softmax_cross_entropy_with_logits: Any
@@ -58,9 +106,15 @@ from talweg.compat_v1.rnn.static import static_bidirectional_rnn as static_bidir
 from talweg.compat_v1.rnn.static import static_rnn as static_rnn
 from talweg.compat_v1.rnn.static import static_state_saving_rnn as static_state_saving_rnn
 sufficient_statistics: Any
+from talweg.api.nn.activation import silu as _silu_as_swish
+swish = _silu_as_swish
+from talweg.api.math.trigonometry import tanh as tanh
+from talweg.api.array.sorting import top_k as top_k
 from talweg.api.random.candidates import uniform_candidate_sampler as uniform_candidate_sampler
 weighted_cross_entropy_with_logits: Any
 weighted_moments: Any
+from talweg.api.nn.fractional import with_space_to_batch as with_space_to_batch
 from talweg.compat_v1.compositions import xw_plus_b as xw_plus_b
+from talweg.api.math.reductions import zero_fraction as zero_fraction
 from talweg.compat.v1.nn import experimental as experimental
 from talweg.compat.v1.nn import rnn_cell as rnn_cell

@@ -4,4 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-
+from talweg.api.nn.dropout import general_dropout as general_dropout
+from talweg.api.nn.dropout import stateless_dropout as stateless_dropout

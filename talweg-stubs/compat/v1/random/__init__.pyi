@@ -18,7 +18,8 @@ from talweg.api.random.candidates import learned_unigram_candidate_sampler as le
 from talweg.api.random.candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
 from talweg.api.random.stateful import multinomial as multinomial
 from talweg.api.random.stateful import normal as normal
-from talweg.api.random.stateful import random_poisson as poisson
+from talweg.api.random.stateful import random_poisson as _random_poisson_as_poisson
+poisson = _random_poisson_as_poisson
 from talweg.api.random.generator import set_global_generator as set_global_generator
 from talweg.api.random.stateful import set_random_seed as set_random_seed
 from talweg.api.random.stateful import shuffle as shuffle

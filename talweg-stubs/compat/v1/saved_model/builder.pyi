@@ -4,4 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.interop.saved_model_v1.builder import Builder as SavedModelBuilder
+from talweg.interop.saved_model_v1.builder import Builder as _Builder_as_SavedModelBuilder
+SavedModelBuilder = _Builder_as_SavedModelBuilder

@@ -141,7 +141,7 @@ def broadcast_to(array: Any, shape: Any) -> Tensor:
 
 
 @export("experimental.numpy.broadcast_arrays")
-def broadcast_arrays(*args: Any, **kwargs: Any) -> list:
+def broadcast_arrays(*args: Any, **kwargs: Any) -> list[Tensor]:
     """Arrays repeated to a common shape.  ValueError for `subok` or other keywords.
 
     >>> import talweg as tf
@@ -160,7 +160,7 @@ def broadcast_arrays(*args: Any, **kwargs: Any) -> list:
 
 
 @export("experimental.numpy.atleast_1d")
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: Any) -> Tensor:
     """Arrays of at least one axis; a list of them for several.
 
     >>> import talweg as tf
@@ -171,7 +171,7 @@ def atleast_1d(*arys: Any) -> Any:
 
 
 @export("experimental.numpy.atleast_2d")
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: Any) -> Tensor:
     """Arrays of at least two axes, new ones in front; a list of them for several.
 
     >>> import talweg as tf
@@ -182,7 +182,7 @@ def atleast_2d(*arys: Any) -> Any:
 
 
 @export("experimental.numpy.atleast_3d")
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: Any) -> Tensor:
     """Arrays of at least three axes: a vector is [1, n, 1], a matrix [m, n, 1].
 
     >>> import talweg as tf
@@ -287,7 +287,7 @@ def dstack(tup: Any) -> Tensor:
 
 
 @export("experimental.numpy.split")
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """An array in so many equal parts along an axis, or cut before the given indices.
 
     >>> import talweg as tf
@@ -304,7 +304,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
 
 
 @export("experimental.numpy.vsplit")
-def vsplit(ary: Any, indices_or_sections: Any) -> list:
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
     """`split` along the first axis.  ValueError for less than two axes.
 
     >>> import talweg as tf
@@ -315,7 +315,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list:
 
 
 @export("experimental.numpy.hsplit")
-def hsplit(ary: Any, indices_or_sections: Any) -> list:
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
     """`split` along the second axis, of a vector along its only one.
 
     >>> import talweg as tf
@@ -327,7 +327,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list:
 
 
 @export("experimental.numpy.dsplit")
-def dsplit(ary: Any, indices_or_sections: Any) -> list:
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
     """`split` along the third axis.  ValueError for less than three axes.
 
     >>> import talweg as tf

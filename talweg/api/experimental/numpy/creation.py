@@ -353,7 +353,7 @@ def _below_zero(x: Tensor) -> bool:
 
 
 @export("experimental.numpy.meshgrid")
-def meshgrid(*xi: Any, **kwargs: Any) -> list:
+def meshgrid(*xi: Any, **kwargs: Any) -> list[Tensor]:
     """Coordinates of a grid, one tensor for each vector; `indexing` is "xy" or "ij", and `sparse`
     leaves sizes of 1.  ValueError for `copy=False`, TypeError for other keywords.
 
@@ -401,7 +401,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 @export("experimental.numpy.diag_indices")
-def diag_indices(n: int, ndim: int = 2) -> tuple:
+def diag_indices(n: int, ndim: int = 2) -> Any:
     """Indices of the diagonal of an array of `ndim` axes, one tensor for each.
 
     >>> import talweg as tf
@@ -414,7 +414,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
 
 
 @export("experimental.numpy.ix_")
-def ix_(*args: Any) -> list:
+def ix_(*args: Any) -> list[Tensor]:
     """Vectors as an open grid of indices; bool vectors stand for where they are true.
 
     ValueError for what is no vector.

@@ -13,6 +13,7 @@ from talweg.api.export import export, export_value
 from talweg.api.tensors import cast
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import value_error
+from talweg.core.value import Tensor
 
 
 @export("experimental.numpy.finfo")
@@ -27,7 +28,7 @@ def finfo(dtype: Any) -> np.finfo:
 
 
 @export("experimental.numpy.select")
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
     """For each element the choice of the first condition that holds; else `default`.
 
     ValueError unless there are as many conditions as choices.

@@ -194,7 +194,7 @@ def clip(a: Any, a_min: Any, a_max: Any) -> Tensor:
 
 
 @export("experimental.numpy.divmod")
-def divmod(x1: Any, x2: Any) -> tuple:  # noqa: A001
+def divmod(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:  # noqa: A001
     """(quotient rounded down, remainder) of a division.
 
     >>> import talweg as tf

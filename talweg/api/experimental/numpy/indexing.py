@@ -91,7 +91,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @export("experimental.numpy.nonzero")
-def nonzero(a: Any) -> list:
+def nonzero(a: Any) -> list[Tensor]:
     """The indices of what is not 0: a vector for each axis.
 
     >>> import talweg as tf

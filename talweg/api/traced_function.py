@@ -1,0 +1,58 @@
+"""What type checkers see of a `tf.function`: the signature of the Python function, kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+
+from talweg.trace.concrete import ConcreteFunction
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R_co = TypeVar("R_co", covariant=True)
+Self = TypeVar("Self")
+
+
+class TracedFunction(Protocol[P, R_co]):
+    """A Python function that is traced; as a method it is bound as Python's functions are."""
+
+    @property
+    def python_function(self) -> Callable[P, R_co]:
+        """The function that is traced."""
+        ...
+
+    @property
+    def __name__(self) -> str: ...
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> TracedFunction[P, R_co]: ...
+    @overload
+    def __get__(
+        self: TracedFunction[Concatenate[Self, Q], R_co], instance: Self, owner: Any = None
+    ) -> TracedFunction[Q, R_co]: ...
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The trace for arguments, or for specs of them."""
+        ...
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often it has been traced."""
+        ...
+
+    def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
+        """What the compiler makes of it."""
+        ...
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The signatures of all traces, as text."""
+        ...
+
+    def retracing_reasons(self) -> list[str]:
+        """Why it was traced again."""
+        ...
+
+    def report(self) -> Any:
+        """What the doctor says of it."""
+        ...

@@ -1,0 +1,72 @@
+"""A user's program, as an editor sees it: checked by type checkers in strict mode, and run."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import numpy as np
+
+import talweg as tf
+
+
+class Layer(tf.Module):
+    """A layer with weights."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.w = tf.Variable(tf.random.normal([inputs, outputs], stddev=0.1), name="w")
+        self.b = tf.Variable(tf.zeros([outputs]), name="b")
+
+    @tf.function
+    def apply(self, x: tf.Tensor, scale: float = 1.0) -> tf.Tensor:
+        """The outputs for a batch."""
+        return tf.nn.relu(tf.matmul(x, self.w) + self.b) * scale
+
+
+layer = Layer(3, 2)
+x = tf.constant(np.ones([4, 3]), tf.float32)
+assert_type(x, tf.Tensor)
+assert_type(x + 1, tf.Tensor)
+assert_type(1.0 - x, tf.Tensor)
+assert_type(x @ layer.w, tf.Tensor)
+assert_type(-x[0], tf.Tensor)
+assert_type(tf.matmul(x, layer.w), tf.Tensor)
+assert_type(tf.reduce_sum(x, axis=1), tf.Tensor)
+assert_type(tf.math.log(tf.abs(x)), tf.Tensor)
+assert_type(tf.range(3), tf.Tensor)
+assert_type(x.shape, tf.TensorShape)
+assert_type(x.device, str)
+assert_type(layer.w, tf.Variable)
+assert_type(layer.w.shape, tf.TensorShape)
+assert_type(layer.w * 2, tf.Tensor)
+assert_type(layer.apply(x), tf.Tensor)
+assert_type(layer.apply(x, scale=2.0), tf.Tensor)
+
+
+@tf.function(jit_compile=True)
+def loss_of(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """The mean squared error."""
+    return tf.reduce_mean(tf.square(layer.apply(x) - y))
+
+
+def train(rate: float = 0.1) -> float:
+    """A few steps; the last loss."""
+    data = tf.data.Dataset.from_tensor_slices((np.ones([8, 3], "f4"), np.ones([8, 2], "f4")))
+    loss = tf.constant(0.0)
+    for features, labels in data.shuffle(8).batch(4).map(lambda x, y: (x * 2, y)):
+        with tf.GradientTape() as tape:
+            loss = loss_of(features, labels)
+        gradients = tape.gradient(loss, [layer.w, layer.b])
+        for variable, gradient in zip([layer.w, layer.b], gradients):
+            variable.assign_sub(rate * gradient)
+    return float(loss)
+
+
+assert_type(loss_of(x, tf.ones([4, 2])), tf.Tensor)
+assert loss_of.experimental_get_tracing_count() == 1
+assert np.isfinite(train())
+
+with tf.compat.v1.Graph().as_default(), tf.compat.v1.Session() as session:
+    p = tf.compat.v1.placeholder(tf.float32, [None])
+    assert_type(tf.compat.v1.square(p), tf.Tensor)
+    assert list(session.run(tf.compat.v1.square(p), {p: [2.0]})) == [4.0]

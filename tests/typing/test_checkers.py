@@ -1,0 +1,85 @@
+"""Type checkers and editors see tensors, variables and signatures; pyright is run on programs."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import talweg as tf
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+GUIDES = ("README", "data", "files", "functions", "gradients", "saved_model", "settings")
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def checked(folder, mode):
+    """What pyright says of the files in a folder: (name, line, message) of every error."""
+    settings = {"typeCheckingMode": mode, "extraPaths": [str(ROOT)]}
+    settings |= {"reportUnusedExpression": False, "reportRedeclaration": False}
+    config = folder / "pyrightconfig.json"
+    config.write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson"]
+    found = subprocess.run([*command, "-p", str(config)], capture_output=True, text=True)
+    report = json.loads(found.stdout)
+    assert report["summary"]["filesAnalyzed"] == len(list(folder.glob("*.py"))), found.stdout
+    return [
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1, each["message"])
+        for each in report["generalDiagnostics"]
+        if each["severity"] == "error"
+    ]
+
+
+def test_a_users_program_in_strict_mode(tmp_path):
+    for name in ("program", "wrong"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.py").write_text((HERE / f"{name}.py").read_text())
+    assert checked(tmp_path / "program", mode="strict") == []
+    found = checked(tmp_path / "wrong", mode="basic")
+    text = (HERE / "wrong.py").read_text().splitlines()
+    marked = [number for number, line in enumerate(text, 1) if "# WRONG" in line]
+    assert sorted({line for _, line, _ in found}) == marked, found
+
+
+def test_the_programs_of_the_guides(tmp_path):
+    for name in GUIDES:
+        path = ROOT / "README.md" if name == "README" else ROOT / "docs" / f"{name}.md"
+        lines = []
+        for block in BLOCK.findall(path.read_text()):
+            examples = doctest.DocTestParser().get_examples(block)
+            lines += [each.source for each in examples if not each.exc_msg]
+            lines += [] if examples else [block]
+        (tmp_path / f"{name.lower()}_program.py").write_text("".join(lines))
+    assert checked(tmp_path, mode="basic") == []
+
+
+def test_the_program_runs():
+    runpy.run_path(str(HERE / "program.py"))
+
+
+@pytest.mark.parametrize("space", ["nn", "math", "linalg", "compat.v1.nn"])
+def test_help_lists_functions(space):
+    module = tf
+    for part in space.split("."):
+        module = getattr(module, part)
+    assert set(module.__all__) == set(dir(module)) and len(module.__all__) > 20
+
+
+def test_nothing_raises_without_keras():
+    code = (
+        "import sys, inspect, pydoc\n"
+        "sys.modules['keras'] = None\n"
+        "import talweg as tf\n"
+        "assert not hasattr(tf, 'keras') and not hasattr(tf, 'losses')\n"
+        "assert len(dir(tf)) > 200 and len(inspect.getmembers(tf)) > 200\n"
+        "assert 'matmul(a' in pydoc.render_doc(tf, renderer=pydoc.plaintext)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert found.returncode == 0, found.stderr
