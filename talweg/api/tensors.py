@@ -117,7 +117,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`x` as `dtype`: floats to integers truncate, complex numbers to real ones drop the rest."""
     dtype = as_dtype(dtype)
     if isinstance(x, IndexedSlices):
-        return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)  # type: ignore[return-value]
+        return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)  # type: ignore
     if hasattr(x, "with_values"):  # a sparse tensor
         return x.with_values(cast(x.values, dtype))
     x = tensor(x)

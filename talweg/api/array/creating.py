@@ -128,7 +128,7 @@ def zeros_like(
     array([0., 0.], dtype=float32)
     """
     if isinstance(input, RaggedTensor):
-        return input.with_flat_values(zeros_like(input.flat_values, dtype))  # type: ignore[return-value]
+        return input.with_flat_values(zeros_like(input.flat_values, dtype))  # type: ignore
     x = tensor(input)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     dims = known_dims(x)
@@ -152,7 +152,7 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     array([[1, 1]], dtype=int32)
     """
     if isinstance(input, RaggedTensor):
-        return input.with_flat_values(ones_like(input.flat_values, dtype))  # type: ignore[return-value]
+        return input.with_flat_values(ones_like(input.flat_values, dtype))  # type: ignore
     x = tensor(input)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     if dtype is string:

@@ -32,7 +32,8 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     (array([1.], dtype=float32), False)
     """
     if isinstance(input, IndexedSlices):
-        return IndexedSlices(identity(input.values), input.indices, input.dense_shape)  # type: ignore[return-value]
+        values = identity(input.values)
+        return IndexedSlices(values, input.indices, input.dense_shape)  # type: ignore
     if structure.kind_of(input) == structure.COMPOSITE:
         return structure.map_leaves(identity, input, composites=True)
     x = tensor(input)

@@ -283,11 +283,11 @@ _NAMES = (
 
 def _part(index: int, given: dict, before: list) -> ReplicaPart:
     if not index:
-        return ReplicaPart(**given)
+        return ReplicaPart(**given)  # type: ignore
     first = before[0]
     given["initial_value"] = first.handle_read()
     given["name"] = None
-    part = ReplicaPart(**given)
+    part: Any = ReplicaPart(**given)
     part._name = f"{first._shared_name}/replica_{index}:0"
     return part
 

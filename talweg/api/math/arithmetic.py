@@ -188,7 +188,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
     if factor.ndim:
         raise value_error("TW203", f"scalar_mul: scalar has shape {factor.shape}", "rank 0")
     product = arithmetic.mul(values, factor)
-    return IndexedSlices(product, x.indices, x.dense_shape) if sparse else product  # type: ignore[return-value]
+    return IndexedSlices(product, x.indices, x.dense_shape) if sparse else product  # type: ignore
 
 
 # -- one operand

@@ -53,7 +53,8 @@ def embedding_lookup(
         raise value_error("TW101", "embedding_lookup: ids is None", "a tensor of row numbers")
     params = _table(params)
     if isinstance(ids, RaggedTensor):
-        return ids.with_flat_values(embedding_lookup(params, ids.flat_values, max_norm))  # type: ignore[return-value]
+        rows = embedding_lookup(params, ids.flat_values, max_norm)
+        return ids.with_flat_values(rows)  # type: ignore
     ids = tensor(ids)
     if ids.dtype not in (int32, int64):
         raise invalid(

@@ -42,7 +42,7 @@ def regex_replace(
             found = patterns.regex_replace(
                 x.flat_values, *operands, replace_global=bool(replace_global)
             )
-            return x.with_flat_values(found)  # type: ignore[return-value]
+            return x.with_flat_values(found)  # type: ignore
         return patterns.regex_replace(x, *operands, replace_global=bool(replace_global))
     regex.compiled(_encoded(pattern))
     rule = rule_of(
@@ -74,7 +74,8 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
     if not isinstance(pattern, (str, bytes)):
         operand = tensor(pattern, string)
         if isinstance(x, RaggedTensor):
-            return x.with_flat_values(patterns.regex_full_match(x.flat_values, operand))  # type: ignore[return-value]
+            matches = patterns.regex_full_match(x.flat_values, operand)
+            return x.with_flat_values(matches)  # type: ignore
         return patterns.regex_full_match(x, operand)
     regex.compiled(_encoded(pattern))
     rule = rule_of(_matches, (_encoded(pattern),), "StaticRegexFullMatch", bool_, pattern=pattern)

@@ -232,7 +232,7 @@ def _maker(definition: Any, made: dict) -> Callable[[str, dict], GraphVariable]:
         variable._shape, variable._dtype = as_shape(attributes["shape"]), attributes["dtype"]
         variable._handle = Handle(variable, variable._name, variable._shape, variable._dtype)
         made[definition.variable_name] = variable
-        return variable
+        return variable  # type: ignore
 
     return make
 
