@@ -69,7 +69,8 @@ Atanh: typing.Any
 AutoShardDataset: typing.Any
 from talweg.api.nn.raw import AvgPool as AvgPool
 from talweg.api.nn.raw import AvgPool3D as AvgPool3D
-from talweg.api.nn.raw import AvgPoolGrad as AvgPool3DGrad
+from talweg.api.nn.raw import AvgPoolGrad as _AvgPoolGrad_as_AvgPool3DGrad
+AvgPool3DGrad = _AvgPoolGrad_as_AvgPool3DGrad
 from talweg.api.nn.raw import AvgPoolGrad as AvgPoolGrad
 BandedTriangularSolve: typing.Any
 Barrier: typing.Any
@@ -179,7 +180,8 @@ CropAndResize: typing.Any
 CropAndResizeGradBoxes: typing.Any
 CropAndResizeGradImage: typing.Any
 Cross: typing.Any
-from talweg.api.nn.cudnn import cudnn_rnn as CudnnRNNV3
+from talweg.api.nn.cudnn import cudnn_rnn as _cudnn_rnn_as_CudnnRNNV3
+CudnnRNNV3 = _cudnn_rnn_as_CudnnRNNV3
 Cumprod: typing.Any
 Cumsum: typing.Any
 CumulativeLogsumexp: typing.Any
@@ -382,7 +384,8 @@ Igammac: typing.Any
 IgnoreErrorsDataset: typing.Any
 Imag: typing.Any
 ImageProjectiveTransformV2: typing.Any
-from talweg.api.image.projecting import projective_transform as ImageProjectiveTransformV3
+from talweg.api.image.projecting import projective_transform as _projective_transform_as_ImageProjectiveTransformV3
+ImageProjectiveTransformV3 = _projective_transform_as_ImageProjectiveTransformV3
 ImmutableConst: typing.Any
 InTopK: typing.Any
 InTopKV2: typing.Any
@@ -476,7 +479,8 @@ MaxIntraOpParallelismDataset: typing.Any
 from talweg.api.nn.raw import MaxPool as MaxPool
 from talweg.api.nn.raw import MaxPool3D as MaxPool3D
 from talweg.api.nn.raw import MaxPool3DGrad as MaxPool3DGrad
-from talweg.api.nn.raw import MaxPoolGradGrad as MaxPool3DGradGrad
+from talweg.api.nn.raw import MaxPoolGradGrad as _MaxPoolGradGrad_as_MaxPool3DGradGrad
+MaxPool3DGradGrad = _MaxPoolGradGrad_as_MaxPool3DGradGrad
 from talweg.api.nn.raw import MaxPoolGrad as MaxPoolGrad
 from talweg.api.nn.raw import MaxPoolGradGrad as MaxPoolGradGrad
 MaxPoolGradGradV2: typing.Any
@@ -1028,9 +1032,11 @@ UnicodeTranscode: typing.Any
 UniformCandidateSampler: typing.Any
 Unique: typing.Any
 UniqueDataset: typing.Any
-from talweg.api.array.unique_rows import unique_v2 as UniqueV2
+from talweg.api.array.unique_rows import unique_v2 as _unique_v2_as_UniqueV2
+UniqueV2 = _unique_v2_as_UniqueV2
 UniqueWithCounts: typing.Any
-from talweg.api.array.unique_rows import unique_with_counts_v2 as UniqueWithCountsV2
+from talweg.api.array.unique_rows import unique_with_counts_v2 as _unique_with_counts_v2_as_UniqueWithCountsV2
+UniqueWithCountsV2 = _unique_with_counts_v2_as_UniqueWithCountsV2
 Unpack: typing.Any
 UnravelIndex: typing.Any
 UnsortedSegmentJoin: typing.Any
@@ -1055,7 +1061,8 @@ WindowDataset: typing.Any
 WrapDatasetVariant: typing.Any
 WriteFile: typing.Any
 Xdivy: typing.Any
-from talweg.api.array.writing import dynamic_update_slice as XlaDynamicUpdateSlice
+from talweg.api.array.writing import dynamic_update_slice as _dynamic_update_slice_as_XlaDynamicUpdateSlice
+XlaDynamicUpdateSlice = _dynamic_update_slice_as_XlaDynamicUpdateSlice
 Xlog1py: typing.Any
 Xlogy: typing.Any
 ZerosLike: typing.Any

@@ -6,7 +6,8 @@ from talweg.core.dtypes import DType
 
 from talweg.api.strings.numbers import as_string as as_string
 from talweg.api.strings.splitting import bytes_split as bytes_split
-from talweg.api.strings.joining import string_format as format
+from talweg.api.strings.joining import string_format as _string_format_as_format
+format = _string_format_as_format
 from talweg.api.strings.joining import join as join
 from talweg.api.strings.mapping import length as length
 from talweg.api.strings.mapping import lower as lower

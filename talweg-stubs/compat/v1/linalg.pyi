@@ -4,6 +4,27 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.linalg.operators.operator import LinearOperator as LinearOperator
+from talweg.api.linalg.operators.combined import LinearOperatorAdjoint as LinearOperatorAdjoint
+from talweg.api.linalg.operators.blocks import LinearOperatorBlockDiag as LinearOperatorBlockDiag
+from talweg.api.linalg.operators.blocks import LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular
+from talweg.api.linalg.operators.circulant import LinearOperatorCirculant as LinearOperatorCirculant
+from talweg.api.linalg.operators.circulant import LinearOperatorCirculant2D as LinearOperatorCirculant2D
+from talweg.api.linalg.operators.circulant import LinearOperatorCirculant3D as LinearOperatorCirculant3D
+from talweg.api.linalg.operators.combined import LinearOperatorComposition as LinearOperatorComposition
+from talweg.api.linalg.operators.diagonal import LinearOperatorDiag as LinearOperatorDiag
+from talweg.api.linalg.operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+from talweg.api.linalg.operators.structured import LinearOperatorHouseholder as LinearOperatorHouseholder
+from talweg.api.linalg.operators.identities import LinearOperatorIdentity as LinearOperatorIdentity
+from talweg.api.linalg.operators.combined import LinearOperatorInversion as LinearOperatorInversion
+from talweg.api.linalg.operators.combined import LinearOperatorKronecker as LinearOperatorKronecker
+from talweg.api.linalg.operators.structured import LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate
+from talweg.api.linalg.operators.dense import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
+from talweg.api.linalg.operators.structured import LinearOperatorPermutation as LinearOperatorPermutation
+from talweg.api.linalg.operators.identities import LinearOperatorScaledIdentity as LinearOperatorScaledIdentity
+from talweg.api.linalg.operators.circulant import LinearOperatorToeplitz as LinearOperatorToeplitz
+from talweg.api.linalg.operators.structured import LinearOperatorTridiag as LinearOperatorTridiag
+from talweg.api.linalg.operators.identities import LinearOperatorZeros as LinearOperatorZeros
 from talweg.api.linalg.diagonals import adjoint as adjoint
 from talweg.api.linalg.diagonals import band_part as band_part
 from talweg.api.linalg.decompositions import cholesky as cholesky

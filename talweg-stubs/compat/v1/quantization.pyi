@@ -4,6 +4,14 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.quantization import fake_quant_with_min_max_args as fake_quant_with_min_max_args
-from talweg.api.quantization import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
-from talweg.api.quantization import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
+from talweg.api.quantization.stored import dequantize as dequantize
+from talweg.api.quantization.fake import fake_quant_with_min_max_args as fake_quant_with_min_max_args
+from talweg.api.quantization.fake import fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient
+from talweg.api.quantization.fake import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
+from talweg.api.quantization.fake import fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient
+from talweg.api.quantization.fake import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
+from talweg.api.quantization.fake import fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient
+from talweg.api.quantization.stored import quantize as quantize
+from talweg.api.quantization.rounded import quantize_and_dequantize as quantize_and_dequantize
+from talweg.api.quantization.rounded import quantize_and_dequantize_v2 as quantize_and_dequantize_v2
+from talweg.api.quantization.stored import quantized_concat as quantized_concat

@@ -6,8 +6,8 @@ from talweg.core.dtypes import DType
 
 from talweg.api.strings.numbers import as_string as as_string
 from talweg.api.strings.splitting import bytes_split as bytes_split
-from talweg.api.strings.joining import format_ as _format_as_format
-format = _format_as_format
+from talweg.api.strings.joining import string_format as _string_format_as_format
+format = _string_format_as_format
 from talweg.api.strings.joining import join as join
 from talweg.api.strings.mapping import length_v1 as _length_v1_as_length
 length = _length_v1_as_length

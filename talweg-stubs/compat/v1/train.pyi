@@ -8,19 +8,29 @@ from talweg.compat_v1.train.adadelta import AdadeltaOptimizer as AdadeltaOptimiz
 from talweg.compat_v1.train.adagrad import AdagradDAOptimizer as AdagradDAOptimizer
 from talweg.compat_v1.train.adagrad import AdagradOptimizer as AdagradOptimizer
 from talweg.compat_v1.train.adam import AdamOptimizer as AdamOptimizer
-from talweg.interop.checkpoint.checkpoint import CheckpointV1 as Checkpoint
+BytesList: Any
+from talweg.interop.checkpoint.checkpoint import CheckpointV1 as _CheckpointV1_as_Checkpoint
+Checkpoint = _CheckpointV1_as_Checkpoint
 from talweg.interop.checkpoint.manager import CheckpointManager as CheckpointManager
 from talweg.interop.checkpoint.options import CheckpointOptions as CheckpointOptions
 from talweg.compat_v1.train.hooks import CheckpointSaverHook as CheckpointSaverHook
 from talweg.compat_v1.train.hooks import CheckpointSaverListener as CheckpointSaverListener
 from talweg.compat_v1.train.monitored import ChiefSessionCreator as ChiefSessionCreator
+from talweg.api.distribute.cluster_spec import ClusterSpec as ClusterSpec
 from talweg.compat_v1.train.coordinator import Coordinator as Coordinator
+Example: Any
 from talweg.compat_v1.train.averages import ExponentialMovingAverage as ExponentialMovingAverage
+Feature: Any
+FeatureList: Any
+FeatureLists: Any
+Features: Any
 from talweg.compat_v1.train.hooks import FeedFnHook as FeedFnHook
 from talweg.compat_v1.train.hooks import FinalOpsHook as FinalOpsHook
+FloatList: Any
 from talweg.compat_v1.train.ftrl import FtrlOptimizer as FtrlOptimizer
 from talweg.compat_v1.train.hooks import GlobalStepWaiterHook as GlobalStepWaiterHook
 from talweg.compat_v1.train.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
+Int64List: Any
 from talweg.compat_v1.train.hooks import LoggingTensorHook as LoggingTensorHook
 from talweg.compat_v1.train.coordinator import LooperThread as LooperThread
 from talweg.compat_v1.train.momentum import MomentumOptimizer as MomentumOptimizer
@@ -28,7 +38,8 @@ from talweg.compat_v1.train.monitored import MonitoredSession as MonitoredSessio
 from talweg.compat_v1.train.monitored import MonitoredTrainingSession as MonitoredTrainingSession
 from talweg.compat_v1.train.hooks import NanLossDuringTrainingError as NanLossDuringTrainingError
 from talweg.compat_v1.train.hooks import NanTensorHook as NanTensorHook
-from talweg.compat_v1.train.checkpoints import CheckpointReader as NewCheckpointReader
+from talweg.compat_v1.train.checkpoints import CheckpointReader as _CheckpointReader_as_NewCheckpointReader
+NewCheckpointReader = _CheckpointReader_as_NewCheckpointReader
 from talweg.compat_v1.train.optimizer import Optimizer as Optimizer
 from talweg.compat_v1.train.adagrad import ProximalAdagradOptimizer as ProximalAdagradOptimizer
 from talweg.compat_v1.train.gradient_descent import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
@@ -37,6 +48,8 @@ from talweg.compat_v1.train.saver import Saver as Saver
 SaverDef: Any
 from talweg.compat_v1.train.monitored import Scaffold as Scaffold
 from talweg.compat_v1.train.hooks import SecondOrStepTimer as SecondOrStepTimer
+SequenceExample: Any
+from talweg.api.distribute.elsewhere import Server as Server
 from talweg.compat_v1.train.monitored import SessionCreator as SessionCreator
 from talweg.compat_v1.train.hooks import SessionRunArgs as SessionRunArgs
 from talweg.compat_v1.train.hooks import SessionRunContext as SessionRunContext
@@ -71,7 +84,8 @@ from talweg.compat_v1.train.checkpoints import load_variable as load_variable
 from talweg.compat_v1.train.schedules import natural_exp_decay as natural_exp_decay
 from talweg.compat_v1.train.schedules import noisy_linear_cosine_decay as noisy_linear_cosine_decay
 from talweg.compat_v1.train.schedules import piecewise_constant as piecewise_constant
-from talweg.compat_v1.train.schedules import piecewise_constant as piecewise_constant_decay
+from talweg.compat_v1.train.schedules import piecewise_constant as _piecewise_constant_as_piecewise_constant_decay
+piecewise_constant_decay = _piecewise_constant_as_piecewise_constant_decay
 from talweg.compat_v1.train.schedules import polynomial_decay as polynomial_decay
 from talweg.compat_v1.train.checkpoints import remove_checkpoint as remove_checkpoint
 from talweg.compat_v1.summary_reading import summary_iterator as summary_iterator

@@ -4,6 +4,11 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.lookup.tables import StaticHashTableV1 as StaticHashTable
-from talweg.api.lookup.vocabulary import StaticVocabularyTableV1 as StaticVocabularyTable
+from talweg.api.lookup.initializers import KeyValueTensorInitializer as KeyValueTensorInitializer
+from talweg.api.lookup.tables import StaticHashTableV1 as _StaticHashTableV1_as_StaticHashTable
+StaticHashTable = _StaticHashTableV1_as_StaticHashTable
+from talweg.api.lookup.vocabulary import StaticVocabularyTableV1 as _StaticVocabularyTableV1_as_StaticVocabularyTable
+StaticVocabularyTable = _StaticVocabularyTableV1_as_StaticVocabularyTable
+from talweg.api.lookup.initializers import TextFileIndex as TextFileIndex
+from talweg.api.lookup.initializers import TextFileInitializer as TextFileInitializer
 from talweg.compat.v1.lookup import experimental as experimental

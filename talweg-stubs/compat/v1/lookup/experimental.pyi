@@ -4,4 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.lookup import MutableHashTable as MutableHashTable
+from talweg.api.lookup.vocabulary import DenseHashTable as DenseHashTable
+from talweg.api.lookup.tables import MutableHashTable as MutableHashTable
