@@ -110,6 +110,7 @@ from talweg.api.mapping.map import foldr as foldr
 from talweg.api.function import function as function
 from talweg.api.array.gathering import gather as gather
 from talweg.api.array.gathering import gather_nd as gather_nd
+from talweg.api.scopes import get_current_name_scope as get_current_name_scope
 from talweg.api.compat import get_logger as get_logger
 from talweg.api.array.passing import get_static_value as get_static_value
 grad_pass_through: Any
@@ -259,6 +260,7 @@ from talweg.api.array.sorting import unique as unique
 from talweg.api.array.sorting import unique_with_counts as unique_with_counts
 from talweg.api.array.counting import unravel_index as unravel_index
 from talweg.api.array.joining import unstack as unstack
+from talweg.api.scopes import variable_creator_scope as variable_creator_scope
 variant: DType
 from talweg.api.autodiff import vectorized_map as vectorized_map
 from talweg.api.debugging.gradients import watch_gradients as watch_gradients

@@ -257,3 +257,43 @@ class AggregationMethod:
     DEFAULT = ADD_N
     EXPERIMENTAL_TREE = 1
     EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+@export("get_current_name_scope")
+def get_current_name_scope() -> str:
+    """The name scopes in force, joined by slashes; "" outside of any.
+
+    >>> import talweg as tf
+    >>> with tf.name_scope("model"), tf.name_scope("layer"):
+    ...     tf.get_current_name_scope()
+    'model/layer'
+    """
+    graph = dispatch.context.base
+    prefix = scope.current.prefix if graph is None else getattr(graph, "scope", "")
+    return (prefix or "").rstrip("/")
+
+
+@export("variable_creator_scope", "compat.v1.variable_creator_scope")
+@contextmanager
+def variable_creator_scope(variable_creator: Any) -> Iterator[None]:
+    """A context in which variables are made by `variable_creator`.
+
+    variable_creator: a function of `next_creator` and the keywords of `tf.Variable`.  It returns
+    what takes the variable's place, as a rule `next_creator(**kwargs)` with other keywords.  Of
+    nested scopes the innermost is asked first; its `next_creator` asks the one around it.
+
+    >>> import talweg as tf
+    >>> def frozen(next_creator, **kwargs):
+    ...     kwargs["trainable"] = False
+    ...     return next_creator(**kwargs)
+    >>> with tf.variable_creator_scope(frozen):
+    ...     v = tf.Variable(1.0)
+    >>> v.trainable
+    False
+    """
+    before = dispatch.context.creators
+    dispatch.context.creators = (variable_creator, *before)
+    try:
+        yield
+    finally:
+        dispatch.context.creators = before

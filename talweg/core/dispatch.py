@@ -83,6 +83,7 @@ class Context(threading.local):
     mapped: tuple = ()  # interpreters of the `vectorized_map`s we are inside, inner after outer
     deriving: Any = None  # the record whose derivative rule is being applied, in a reverse sweep
     device: str | None = None  # where what is computed lies (`tf.device`); None: the first device
+    creators: tuple = ()  # of `tf.variable_creator_scope`, the innermost first
     replica: Any = None  # which of several replicas this is; part of what functions are traced for
 
     def __init__(self) -> None:

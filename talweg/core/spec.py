@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from talweg.core.dtypes import as_dtype, float32, int64
 from talweg.core.errors import type_error, value_error
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
 from talweg.core.value import IndexedSlices, Tensor
 
@@ -67,6 +69,34 @@ class TypeSpec:
         if found is None:
             raise value_error("TW208", f"No TypeSpec is compatible with both {self} and {other}")
         return found
+
+    # -- as a trace type
+
+    def placeholder_value(self, placeholder_context: Any) -> Any:
+        """The value that a trace sees: the next inputs that a context hands out."""
+        specs = self.flatten()
+        return self.from_tensors(placeholder_context.next_tensor(spec) for spec in specs)
+
+    def flatten(self) -> list:
+        """The specs of the tensors."""
+        return list(getattr(self, "part_specs", lambda: [self])())
+
+    def to_tensors(self, value: Any) -> list:
+        """The tensors of a value."""
+        return list(value._flat_components()) if hasattr(self, "part_specs") else [value]
+
+    def from_tensors(self, tensors: Any) -> Any:
+        """The value made of as many tensors as it needs."""
+        parts = list(islice(tensors, len(self.flatten())))
+        return self.with_parts(parts) if hasattr(self, "with_parts") else parts[0]
+
+    def cast(self, value: Any, cast_context: Any = None) -> Any:
+        """`value`, in this spec's dtype if it is a tensor's; TypeError if it does not fit."""
+        if not hasattr(self, "part_specs") and hasattr(self, "dtype"):
+            value = hooks.convert_to_tensor(value, self.dtype)
+        if not self.is_compatible_with(value):
+            raise type_error("TW208", f"Can not cast {value!r} to type {self!r}")
+        return value
 
     @classmethod
     def _deserialize(cls, parts: tuple) -> TypeSpec:

@@ -49,6 +49,8 @@ def lifted(graph: Any) -> Iterator[None]:
 class GraphVariable(Variable):
     """A variable of a graph (what `tf.Variable` makes while a graph is the default)."""
 
+    through_creators = "graph"
+
     def __init__(
         self,
         initial_value: Any = None,

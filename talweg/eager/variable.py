@@ -28,6 +28,7 @@ from talweg.eager.scatter import ScatterUpdates
 from talweg.eager.taken import ReplaceableValue
 from talweg.eager.tensor import DEVICE, EagerTensor, wrap
 from talweg.eager.variable_copies import VariableAggregation, VariableSynchronization
+from talweg.eager.variable_creators import ThroughCreators
 from talweg.eager.variable_operators import add_variable_operators
 from talweg.graph.handle import Handle
 from talweg.prims.state import update_variable
@@ -36,7 +37,7 @@ _NUMBERS = itertools.count()
 _handles = threading.Lock()  # no variable has two
 
 
-class Variable(ReplaceableValue, ScatterUpdates, Trackable):
+class Variable(ReplaceableValue, ScatterUpdates, Trackable, metaclass=ThroughCreators):
     """Shared, persistent state (`tf.Variable`).
 
     `initial_value` is anything convertible, or a function of no arguments that gives it.  `shape`
@@ -49,6 +50,7 @@ class Variable(ReplaceableValue, ScatterUpdates, Trackable):
     """
 
     __array_priority__ = 100
+    through_creators = True
     number = 0  # its place in the order in which variables were made
 
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Variable:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dims import Dim
+from talweg.core.shapes import TensorShape
 from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
@@ -21,6 +22,7 @@ from talweg.eager.variable import Variable
 from talweg.eager.variable_spec import VariableSpec
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
+from talweg.trace.trace_type import TraceTypeKey, TypedPlace, type_of
 
 
 class IdentityKey:
@@ -71,6 +73,8 @@ class Taken:
             return self._tensor(value)
         if kind in _PLAIN:
             return (kind, value if value == value else "nan"), value
+        if hasattr(kind, "__tf_tracing_type__") and kind not in _OWN_TYPES:
+            return self._typed(value)
         if isinstance(value, Variable):
             return self._variable(value)
         if isinstance(value, (np.ndarray, np.generic)):
@@ -101,6 +105,19 @@ class Taken:
         self.tensors.append(value)
         return (value.dtype, dims_of(value)), ArgumentPlace(len(self.tensors) - 1)
 
+    def _typed(self, value: Any) -> tuple:
+        """A value whose class says what a trace is for."""
+        if structure.kind_of(value) == structure.COMPOSITE:
+            return self._container(value)
+        found = type_of(value)
+        if isinstance(found, TypeSpec) and not isinstance(found, TensorSpec):
+            raise TypeError(
+                f"the trace type of {value!r} is {found!r}: give a TraceType of your own"
+            )
+        parts = [self._tensor(convert_to_tensor(tensor)) for tensor in found.to_tensors(value)]
+        key = (type(value), TraceTypeKey(found), tuple([key for key, _ in parts]))
+        return key, TypedPlace(found, [tree for _, tree in parts])
+
     def _variable(self, value: Any) -> tuple:
         number = self._numbers.setdefault(id(value), len(self.variables))
         if number == len(self.variables):
@@ -126,6 +143,7 @@ class Taken:
 
 
 _EMPTIED = (structure.SEQUENCE, structure.MAPPING, structure.NAMEDTUPLE)
+_OWN_TYPES = frozenset((TensorShape,))  # whose values are their own types
 _PLAIN = frozenset((bool, int, float, complex, type(None)))
 
 
@@ -162,6 +180,8 @@ def put_together(tree: Any, tensors: list, variables: Any = ()) -> Any:
         return tensors[tree.number]
     if type(tree) is VariablePlace:
         return variables[tree.number]
+    if type(tree) is TypedPlace:
+        return tree.value_of([tensors[place.number] for place in tree.places])
     if type(tree) is Container:
         parts = [put_together(child, tensors, variables) for child in tree.children]
         if hasattr(tree.like, "part_specs"):
@@ -179,6 +199,8 @@ def specs_together(tree: Any, specs: list) -> Any:
         return specs[tree.number]
     if type(tree) is VariablePlace:
         return tree.spec
+    if type(tree) is TypedPlace:
+        return tree.type
     if type(tree) is Container:
         parts = [specs_together(child, specs) for child in tree.children]
         if hasattr(tree.like, "trace_key"):  # an extension type, or its spec
@@ -193,6 +215,8 @@ def specs_together(tree: Any, specs: list) -> Any:
 
 def places_of(tree: Any) -> list:
     """Where tensors and variables stand, in their order: a `Place` or `VariablePlace` for each."""
+    if type(tree) is TypedPlace:
+        return list(tree.places)
     if type(tree) is Container:
         return [place for child in tree.children for place in places_of(child)]
     return [tree] if type(tree) in (ArgumentPlace, VariablePlace) else []
@@ -248,6 +272,8 @@ def covers(general: Any, key: Any) -> bool:
     """Whether a trace for the key `general` serves a call with `key`."""
     if general is key or general == key:
         return True
+    if type(general) is TraceTypeKey:
+        return general.serves(key)
     if type(general) is not tuple or type(key) is not tuple or len(general) != len(key):
         return False
     if is_tensor_key(general):

@@ -54,8 +54,6 @@ OPEN = {  # whole namespaces that are being written
     "experimental.dtensor.Mesh",
     "experimental.dtensor.create_distributed_mesh",
     "experimental.dtensor.create_mesh",
-    "experimental.numpy.max",
-    "experimental.numpy.min",
 }
 
 

@@ -613,6 +613,7 @@ from talweg.api.math.segments import unsorted_segment_sqrt_n as unsorted_segment
 from talweg.api.math.segments import unsorted_segment_sum as unsorted_segment_sum
 from talweg.api.array.joining import unstack as unstack
 from talweg.compat_v1.variable_scopes import variable_axis_size_partitioner as variable_axis_size_partitioner
+from talweg.api.scopes import variable_creator_scope as variable_creator_scope
 from talweg.compat_v1.variable_scopes import variable_op_scope as variable_op_scope
 from talweg.compat_v1.variable_scopes import variable_scope as variable_scope
 from talweg.compat_v1.variables import variables_initializer as variables_initializer
@@ -675,4 +676,5 @@ from talweg.compat.v1 import summary as summary
 from talweg.compat.v1 import sysconfig as sysconfig
 from talweg.compat.v1 import test as test
 from talweg.compat.v1 import train as train
+from talweg.compat.v1 import types as types
 from talweg.compat.v1 import version as version

@@ -90,8 +90,8 @@ def quantize_and_dequantize_v2(
 
     >>> import talweg as tf
     >>> tf.quantization.quantize_and_dequantize_v2(
-    ...     [0.0, 0.4, 1.0], -1.0, 1.0, num_bits=3, range_given=True).numpy().round(3).tolist()
-    [0.0, 0.333, 1.0]
+    ...     [0.0, 1.2, 3.0], -3.0, 3.0, num_bits=3, range_given=True).numpy()
+    array([0., 1., 3.], dtype=float32)
     """
     x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
     ends = _integers(signed_input, num_bits, narrow_range)

@@ -86,7 +86,7 @@ def mean(
     return _reduced("reduce_mean", x, axis, keepdims)
 
 
-@export("experimental.numpy.amax", "experimental.numpy.max")
+@export("experimental.numpy.amax")
 def amax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Tensor:
     """The largest element over axes.  ValueError for `out`.
 
@@ -98,7 +98,7 @@ def amax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Ten
     return _extreme("reduce_max", a, axis, keepdims)
 
 
-@export("experimental.numpy.amin", "experimental.numpy.min")
+@export("experimental.numpy.amin")
 def amin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Tensor:
     """The smallest element over axes.  ValueError for `out`.
 
@@ -107,6 +107,28 @@ def amin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Ten
     1
     """
     _without_out("amin", out)
+    return _extreme("reduce_min", a, axis, keepdims)
+
+
+@export("experimental.numpy.max")
+def max(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
+    """The largest element over axes.
+
+    >>> import talweg as tf
+    >>> tf.experimental.numpy.max([3, 1]).numpy().item()
+    3
+    """
+    return _extreme("reduce_max", a, axis, keepdims)
+
+
+@export("experimental.numpy.min")
+def min(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
+    """The smallest element over axes.
+
+    >>> import talweg as tf
+    >>> tf.experimental.numpy.min([3, 1]).numpy().item()
+    1
+    """
     return _extreme("reduce_min", a, axis, keepdims)
 
 

@@ -211,6 +211,26 @@ class LinearOperatorCirculant(_Circulant):
     block_depth = 1
     tensors = {"spectrum": 1}
 
+    def __init__(
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        name: str = "LinearOperatorCirculant",
+    ):
+        super().__init__(
+            spectrum,
+            input_output_dtype,
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
+
 
 @export("linalg.LinearOperatorCirculant2D")
 class LinearOperatorCirculant2D(_Circulant):
@@ -224,6 +244,26 @@ class LinearOperatorCirculant2D(_Circulant):
     block_depth = 2
     tensors = {"spectrum": 2}
 
+    def __init__(
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        name: str = "LinearOperatorCirculant2D",
+    ):
+        super().__init__(
+            spectrum,
+            input_output_dtype,
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
+
 
 @export("linalg.LinearOperatorCirculant3D")
 class LinearOperatorCirculant3D(_Circulant):
@@ -236,6 +276,26 @@ class LinearOperatorCirculant3D(_Circulant):
 
     block_depth = 3
     tensors = {"spectrum": 3}
+
+    def __init__(
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        name: str = "LinearOperatorCirculant3D",
+    ):
+        super().__init__(
+            spectrum,
+            input_output_dtype,
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
 
 @export("linalg.LinearOperatorToeplitz")

@@ -90,7 +90,12 @@ class CompositeOperator(LinearOperator):
     @property
     def trace_key(self) -> Any:
         """What determines a trace: classes, hints, and what is no tensor."""
-        return self._static(), tuple(operator.trace_key for operator in self._inner())
+        own = [getattr(self, name) for name in self._present()]
+        return (
+            self._static(),
+            tuple([(x.dtype, x.shape) for x in own]),
+            tuple([operator.trace_key for operator in self._inner()]),
+        )
 
     @property
     def _type_spec(self) -> LinearOperatorSpec:

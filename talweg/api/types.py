@@ -1,0 +1,59 @@
+"""tf.types.experimental: what may be annotated, asked for with `isinstance`, or derived from."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, Union
+
+import numpy as np
+
+from talweg.api.export import export, export_value
+from talweg.core.value import Tensor
+from talweg.trace.concrete import ConcreteFunction
+from talweg.trace.function import Function
+from talweg.trace.function_type import FunctionType
+from talweg.trace.trace_type import SupportsTracingProtocol, TraceType
+
+TensorLike = Union[  # noqa: UP007 -- also what isinstance is asked with
+    Tensor, int, float, bool, str, bytes, complex, tuple, list, np.ndarray, np.generic
+]
+export_value(TensorLike, "types.experimental.TensorLike")
+export("types.experimental.TraceType")(TraceType)
+export("types.experimental.SupportsTracingProtocol")(SupportsTracingProtocol)
+export("types.experimental.FunctionType")(FunctionType)
+
+
+@export("types.experimental.Callable")
+class Callable(metaclass=abc.ABCMeta):
+    """What `tf.function` makes, and its traces: it has a `function_type` and can be called.
+
+    >>> import talweg as tf
+    >>> isinstance(tf.function(lambda x: x), tf.types.experimental.Callable)
+    True
+    """
+
+    @property
+    @abc.abstractmethod
+    def function_type(self) -> Any:
+        """What it takes and gives."""
+
+    @abc.abstractmethod
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+@export("types.experimental.AtomicFunction")
+class AtomicFunction(Callable):
+    """A function of a graph whose captures are arguments; for annotations.
+
+    >>> import talweg as tf
+    >>> issubclass(tf.types.experimental.AtomicFunction, tf.types.experimental.Callable)
+    True
+    """
+
+    @abc.abstractmethod
+    def call_with_captures(self, args: Any, kwargs: Any, captures: Any) -> Any:
+        """The results for arguments and captures."""
+
+
+Callable.register(Function)
+Callable.register(ConcreteFunction)
