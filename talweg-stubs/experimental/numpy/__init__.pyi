@@ -148,13 +148,11 @@ logical_or: Any
 logical_xor: Any
 from talweg.api.experimental.numpy.creation import logspace as logspace
 from talweg.api.experimental.numpy.products import matmul as matmul
-from talweg.api.experimental.numpy.reductions import amax as _amax_as_max
-max = _amax_as_max
+from talweg.api.experimental.numpy.reductions import max as max
 maximum: Any
 from talweg.api.experimental.numpy.reductions import mean as mean
 from talweg.api.experimental.numpy.creation import meshgrid as meshgrid
-from talweg.api.experimental.numpy.reductions import amin as _amin_as_min
-min = _amin_as_min
+from talweg.api.experimental.numpy.reductions import min as min
 minimum: Any
 mod: Any
 from talweg.api.experimental.numpy.arranging import moveaxis as moveaxis

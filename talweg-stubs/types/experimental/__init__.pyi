@@ -4,9 +4,15 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.types import AtomicFunction as AtomicFunction
+from talweg.api.types import Callable as Callable
 from talweg.trace.concrete import ConcreteFunction as ConcreteFunction
+from talweg.trace.function_type import FunctionType as FunctionType
 from talweg.trace.function import Function as _Function_as_GenericFunction
 GenericFunction = _Function_as_GenericFunction
 from talweg.trace.function import Function as _Function_as_PolymorphicFunction
 PolymorphicFunction = _Function_as_PolymorphicFunction
+from talweg.trace.trace_type import SupportsTracingProtocol as SupportsTracingProtocol
+TensorLike: Any
+from talweg.trace.trace_type import TraceType as TraceType
 from talweg.types.experimental import distributed as distributed
