@@ -40,6 +40,7 @@ from talweg.trace.described_function import DescribedFunction
 from talweg.trace.paths import Paths
 from talweg.trace.result_structure import of_spec, without_values
 from talweg.trace.signature import put_together
+from talweg.trace.structured_calls import structured_tensors
 from talweg.trace.unchanged import Contents
 from talweg.trace.variable_reads import as_of_operation
 
@@ -172,10 +173,15 @@ class ConcreteFunction(DescribedFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if not self.formals:
-                return self.call_flat(self._tensors_of(args, kwargs))
-            args, variables = exchange.without_variables(self, args)
-            tensors = self._tensors_of(args, kwargs)
+            plain = not kwargs and len(args) == len(self.specs) and not self.formals
+            if plain and all([type(x) is EagerTensor for x in args]):
+                return self.call_flat(self._checked(list(args)))
+            bound = structured_tensors(self, args, kwargs)
+            if bound is not None:
+                tensors, variables = self._checked(bound[0]), bound[1]
+            else:  # tensors alone, in the order of the trace's
+                args, variables = exchange.without_variables(self, args)
+                tensors = self._tensors_of(args, kwargs)
             if not variables or self.serves(variables):
                 return self.call_flat(tensors, variables)
             return self.again(variables).call_flat(tensors)  # a trace of their own
@@ -189,9 +195,16 @@ class ConcreteFunction(DescribedFunction):
 
     def _tensors_of(self, args: tuple, kwargs: dict) -> list:
         """The tensor arguments of a direct call; TypeError for too many or few, or other dtypes."""
-        flat = structure.flatten(list(args), composites=True)
         numbers = (np.ndarray, np.generic, int, float, complex)
-        given = [x for x in flat if is_tensor_like(x) or isinstance(x, numbers)]
+        given = list(args)
+        wrong = [x for x in given if not is_tensor_like(x) and not isinstance(x, numbers)]
+        if wrong:
+            raise type_error(
+                "TW104",
+                f"{self.name} got {wrong[0]!r}",
+                f"the structure it was traced with, {self.structured_input_signature}, or "
+                f"{len(self.specs)} tensors",
+            )
         names = self._argument_names
         if kwargs:
             for name in names[len(given) :]:
@@ -209,14 +222,20 @@ class ConcreteFunction(DescribedFunction):
             convert_to_tensor(x, dtype=None if is_tensor_like(x) else spec.dtype)
             for x, spec in zip(given, self.specs)
         ]
-        for tensor, spec, name in zip(tensors, self.specs, names):
+        return self._checked(tensors)
+
+    def _checked(self, tensors: list) -> list:
+        """The tensors, if their dtypes and shapes are those of the trace."""
+        for number, (tensor, spec) in enumerate(zip(tensors, self.specs)):
             if tensor.dtype is not spec.dtype:
+                name = self._argument_names[number]
                 raise invalid(
                     "TW102",
                     f"{self.name}: argument {name!r} has dtype {tensor.dtype.name}",
                     spec.dtype.name,
                 )
             if not spec.shape.is_compatible_with(tensor.shape):
+                name = self._argument_names[number]
                 raise type_error(
                     "TW204",
                     f"{self.name}: argument {name!r} has shape {tensor.shape}",

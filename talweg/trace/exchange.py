@@ -56,7 +56,7 @@ def without_variables(concrete: Any, args: tuple) -> tuple[tuple, list]:
     found: dict[int, Any] = {}
     for place, value in zip(places, flat):
         if type(place) is VariablePlace and not (
-            _fits(value, place.spec) and found.setdefault(place.number, value) is value
+            fits(value, place.spec) and found.setdefault(place.number, value) is value
         ):
             text = f"{concrete.name} got {value!r}"
             raise type_error("TW104", text, f"a variable as {place.spec} says")
@@ -64,7 +64,7 @@ def without_variables(concrete: Any, args: tuple) -> tuple[tuple, list]:
     return tuple(rest), [found[number] for number in range(len(concrete.formals))]
 
 
-def _fits(value: Any, spec: VariableSpec) -> bool:
+def fits(value: Any, spec: VariableSpec) -> bool:
     """Whether a value is a variable of a spec."""
     if not isinstance(value, Variable):
         return False
