@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from talweg.api.export import export, implement_hook
 from talweg.api.traced_function import TracedFunction
 from talweg.core.errors import value_error
+from talweg.core.hooks import hooks
 from talweg.core.spec import TensorSpec
 from talweg.eager import graph_operators, graph_variable
 from talweg.eager.structured import content
@@ -25,6 +26,7 @@ from talweg.trace.function import Function
 
 # Imported for what they register.
 IN_FORCE = (call_rules, control_rules, graph_operators, graph_variable, opaque_calls)
+Function._repr_html_ = lambda self: hooks.html_view(self)  # type: ignore[attr-defined]
 export("types.experimental.ConcreteFunction")(ConcreteFunction)
 export("types.experimental.PolymorphicFunction", "types.experimental.GenericFunction")(Function)
 

@@ -11,6 +11,7 @@ from talweg.api.export import export
 from talweg.api.scopes import name_scope
 from talweg.core import scope
 from talweg.core.errors import value_error
+from talweg.core.hooks import hooks
 from talweg.core.tracking import DEFERRED, UNTRACKED, AutoTrackable, catch_up
 from talweg.eager.variable import Variable
 from talweg.graph import structure
@@ -60,6 +61,9 @@ class Module(AutoTrackable):
     def name(self) -> str:
         """The name."""
         return self._name
+
+    def _repr_html_(self) -> str:
+        return hooks.html_view(self)
 
     @property
     def name_scope(self) -> name_scope:

@@ -1437,6 +1437,7 @@ TABLE: dict[str, str] = {
     "hook:getitem": "talweg.api.array.slicing",
     "hook:graph_def": "talweg.interop.graph_def.exporting",
     "hook:graph_report": "talweg.api.reports",
+    "hook:html_view": "talweg.api.views",
     "hook:jacobian_rows": "talweg.api.autodiff",
     "hook:lifted": "talweg.api.function",
     "hook:load_in_session": "talweg.compat_v1.session",

@@ -13,10 +13,13 @@
 from __future__ import annotations
 
 import html
+import io
+from contextlib import redirect_stdout
 from importlib import import_module
 from typing import Any
 
 from talweg.api.export import look_up
+from talweg.api.views import html_view, table
 from talweg.command import line
 from talweg.command.drawing import model, page
 from talweg.command.graphs import Keeper
@@ -29,13 +32,16 @@ HEIGHT = 560  # of a picture in a notebook, in pixels
 
 
 class Page:
-    """HTML that a notebook shows, and text that a terminal shows."""
+    """HTML or Markdown that a notebook shows, and text that a terminal shows."""
 
-    def __init__(self, content: str, text: str):
-        self.content, self.text = content, text
+    def __init__(self, content: str, text: str, markdown: str = ""):
+        self.content, self.text, self.markdown = content, text, markdown
 
-    def _repr_html_(self) -> str:
-        return self.content
+    def _repr_html_(self) -> str | None:
+        return self.content or None
+
+    def _repr_markdown_(self) -> str | None:
+        return self.markdown or None
 
     def __repr__(self) -> str:
         return self.text
@@ -81,10 +87,11 @@ def register(shell: Any) -> None:
             run(cell)
         return Page(seen.report._repr_html_(), str(seen.report))
 
-    def profile(text: str, cell: str) -> None:
+    def profile(text: str, cell: str) -> Any:
         with recording() as found:
             run(cell)
-        print(found.text(int(text or 12)))
+        told = found.text(int(text or 12))
+        return Page(f"<pre>{html.escape(told)}</pre>", told)
 
     def graph(text: str, cell: str | None = None) -> Any:
         if cell is not None:
@@ -102,11 +109,28 @@ def register(shell: Any) -> None:
     def tensorflow(text: str) -> None:
         shell.push({"tf": stand_in_for_good("--v1" in text.split())})
 
-    def explain(text: str) -> None:
-        print(pages.rendered(text.strip()) if text.strip() else pages.codes_with_pages())
+    def explain(text: str) -> Any:
+        code = text.strip()
+        if not code:
+            rows = [(each, pages.title(each)) for each in pages.codes_with_pages()]
+            return Page(
+                table(("code", "what it means"), rows, 200), "\n".join(map("  ".join, rows))
+            )
+        try:
+            return Page("", pages.rendered(code, color=True), pages.page(code))
+        except KeyError as error:
+            raise import_module("IPython.core.error").UsageError(error.args[0]) from None
 
-    def ops(text: str) -> None:
-        line.main(["ops", *text.split()])
+    def ops(text: str) -> Any:
+        told = io.StringIO()
+        with redirect_stdout(told):
+            line.main(["ops", *text.split()])
+        return Page(f"<pre>{html.escape(told.getvalue())}</pre>", told.getvalue())
+
+    display = getattr(shell, "display_formatter", None)
+    if display is not None:
+        formatter = display.formatters["text/html"]
+        formatter.for_type_by_name("keras.src.models.model", "Model", html_view)
 
     for name, function, kind in (
         ("talweg_doctor", doctor, "cell"),

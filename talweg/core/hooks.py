@@ -388,6 +388,11 @@ class Hooks:
             ...
 
         @staticmethod
+        def html_view(value: object) -> str:
+            """What a notebook shows of a tensor, a variable, ...  `api.views`"""
+            ...
+
+        @staticmethod
         def graph_report(graph: object, session: object = None, loss: object = None) -> Any:
             """`tf.Graph.report`.  `api.reports`"""
             ...

@@ -127,6 +127,9 @@ class Tensor(Operators):
     def __dir__(self) -> list[str]:
         return without_habits(list(super().__dir__()), type(self))
 
+    def _repr_html_(self) -> str:
+        return hooks.html_view(self)
+
     def ref(self) -> Reference:
         """A hashable stand-in for this very object."""
         return Reference(self)

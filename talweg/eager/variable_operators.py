@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.core.habits import add_habits, refuse_variable_items, without_habits
+from talweg.core.hooks import hooks
 from talweg.core.tracebacks import pass_out
 from talweg.core.value import add_operators
 
@@ -30,6 +31,7 @@ def add_variable_operators(cls: Any) -> None:
     for name, method in own.items():
         setattr(cls, name, method)
     add_habits(cls, refuse_variable_items)
+    cls._repr_html_ = lambda self: hooks.html_view(self)
     cls.__dir__ = lambda self: without_habits(list(object.__dir__(self)), type(self))
 
 

@@ -22,6 +22,7 @@ from talweg.core.errors import (
     compose,
     type_error,
 )
+from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TypeSpec
 from talweg.eager.structured import Variant
@@ -129,6 +130,9 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
     def __repr__(self) -> str:
         return f"<{self.stage.name} element_spec={self.element_spec!r}>"
+
+    def _repr_html_(self) -> str:
+        return hooks.html_view(self)
 
     def __bool__(self) -> bool:
         return True

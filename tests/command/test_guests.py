@@ -49,9 +49,9 @@ def test_a_cell_is_examined(shell):
     assert "TW616" in repr(shown) and "TW616" in shown._repr_html_()
 
 
-def test_a_cell_is_profiled(shell, capsys):
-    shell.magics["talweg_profile"]("3", "x = tf.ones([3]) * 2.0")
-    assert "By operation" in capsys.readouterr().out
+def test_a_cell_is_profiled(shell):
+    shown = shell.magics["talweg_profile"]("3", "x = tf.ones([3]) * 2.0")
+    assert "By operation" in repr(shown) and "By operation" in shown._repr_html_()
 
 
 def test_graphs_are_shown(shell):
@@ -63,11 +63,11 @@ def test_graphs_are_shown(shell):
     assert "no graph" in repr(shell.magics["talweg_graph"]("", "y = 1"))
 
 
-def test_pages_and_names(shell, capsys):
-    shell.magics["talweg_explain"]("TW604")
-    shell.magics["talweg_ops"]("conv2d")
-    printed = capsys.readouterr().out
-    assert "TW604" in printed and "tf.nn.conv2d" in printed
+def test_pages_and_names(shell):
+    shown = shell.magics["talweg_explain"]("TW604")
+    assert "TW604" in repr(shown) and shown._repr_markdown_().startswith("# TW604")
+    assert "TW604" in shell.magics["talweg_explain"]("")._repr_html_()
+    assert "tf.nn.conv2d" in repr(shell.magics["talweg_ops"]("conv2d"))
 
 
 def test_in_ipython_itself():
